@@ -1,57 +1,146 @@
-"""Samples of a batch of problems, and the map over their blocks of rows.
+"""Samples of a batch of problems, and the sums over their rows.
 
 A sample is held as arrays where it is small or drawn, and else read block by block
-from the rows of its class. How rows are cut does not depend on the number of threads,
-and neither does the result.
+from the rows of its class, or lies on a device. How rows are cut does not depend on the
+number of threads, and neither does the result.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from itertools import chain
+from typing import Any
 
 import numpy as np
 
 from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import BoolArray, FloatArray, IntArray
-from missratio.moments import merge_all
-from missratio.rows import (
-    ClassRows,
-    MemorySource,
-    RowBlock,
-    Unweighted,
-    block_count,
-)
+from missratio.moments import Link, Parameters, Sums, accumulate, merge_all
+from missratio.rows import ClassRows, RowBlock, block_count
+from missratio.rows import source as limits
+from missratio.rows.source import Merge, Result
 
 # Numbers of a block, at first order; at second order a quarter as many, as those need
 # two more arrays of the block's size.
 BLOCK_ELEMENTS = 524_288
-# Samples of up to this many numbers are copied: a class then lies together in memory
-# (6 to 13 % of a small fit).
-HELD_ELEMENTS = 8_000_000
 # Features up to this size, and down to its inverse, have squares in single precision.
 MODERATE = 1e12
 
-Result = TypeVar("Result")
 Work = Callable[[FloatArray, FloatArray | None], Result]
-Merge = Callable[[Sequence[Result]], Result]
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class AnySample(ABC):
     """One class's observed rows and their weights, for a batch of problems.
+
+    Attributes
+    ----------
+    total : ndarray of shape (n_problems,)
+        What weighted sums are divided by.
+    centred : bool
+        Whether the features have a centre subtracted already.
+    n_rows : int
+        How many rows there are for each problem.
+    size : int
+        How many numbers the features of all rows and problems are.
+    precision : float
+        The relative rounding error of the features.
+    """
+
+    features: Any
+    total: FloatArray
+    centred: Any
+    n_rows: Any
+    size: Any
+    precision: Any
+    # Whether rows are read anew at each pass, from files or on a cluster.
+    rereads: Any = False
+    # How many rows a pass may have and cost no more than one of a few rows.
+    cheap_rows: Any = 0
+
+    @abstractmethod
+    def fold(
+        self,
+        work: Work[Result],
+        elements: int = BLOCK_ELEMENTS,
+        merge: Merge[Result] = merge_all,  # type: ignore[assignment]
+    ) -> Result:
+        """Map work over blocks of features and weights, and merge."""
+
+    def sums(
+        self,
+        term_of: Link,
+        at: Parameters,
+        *,
+        second_order: bool,
+        drawn: float | None = None,
+        lowest: bool = True,
+        squared: bool = False,
+        elements: int = BLOCK_ELEMENTS,
+    ) -> list[Sums]:
+        """Sum terms over all rows, as `accumulate` does over those of a block.
+
+        Parameters
+        ----------
+        term_of, at, second_order, drawn, lowest
+            As for `accumulate`.
+        squared : bool
+            Whether to take squares of the weights.
+        elements : int
+            How many numbers a block holds, about.
+        """
+
+        def work(features: FloatArray, weights: FloatArray | None) -> list[Sums]:
+            if squared and weights is not None:
+                weights = weights**2
+            sums = accumulate(
+                term_of,
+                features,
+                weights,
+                at,
+                second_order=second_order,
+                drawn=drawn,
+                lowest=lowest,
+            )
+            self._check_finite(sums[0].slope)
+            return sums
+
+        return self.fold(work, elements)
+
+    def _check_finite(self, numbers: FloatArray) -> None:
+        """Refuse rows with NaN or infinity if what was found of them isn't finite."""
+        return
+
+    @abstractmethod
+    def held(self, stride: int, centre: FloatArray) -> AnySample:
+        """Every stride-th row standing for all, centred, in single precision.
+
+        In the features' own precision where their squares might leave the range of
+        single precision.
+        """
+
+    @abstractmethod
+    def peek(self) -> FloatArray:
+        """Features of a few hundred rows from all over the sample."""
+
+    @abstractmethod
+    def problems(self, which: slice | BoolArray) -> AnySample:
+        """The sample of some problems of the batch."""
+
+
+@dataclass(frozen=True)
+class Sample(AnySample):
+    """A sample that is held as arrays.
 
     Parameters
     ----------
     features : ndarray of shape (n_problems, n_rows, n_features)
         Basis features.
     total : ndarray of shape (n_problems,)
-        What weighted sums are divided by.
     weights : ndarray of shape (n_problems, n_rows) or (1, n_rows), or None
         Inverse-probability weights; None stands for ones.
     centred : bool
-        Whether the features have a centre subtracted already.
     """
 
     features: FloatArray
@@ -80,7 +169,7 @@ class Sample:
         elements: int = BLOCK_ELEMENTS,
         merge: Merge[Result] = merge_all,  # type: ignore[assignment]
     ) -> Result:
-        """Map work over blocks of rows, and merge."""
+        """Map work over blocks of rows, among threads."""
         n_blocks = block_count(self.size, elements)
         if n_blocks <= 1:
             return work(self.features, self.weights)
@@ -95,11 +184,7 @@ class Sample:
             return merge(share(one, range(0, self.n_rows, length), threads))
 
     def held(self, stride: int, centre: FloatArray) -> Sample:
-        """Every stride-th row standing for all, centred, in single precision.
-
-        In the features' own precision where their squares might leave the range of
-        single precision.
-        """
+        """Every stride-th row standing for all, centred, in single precision."""
         features = self.features[:, ::stride]
         if not self.centred:
             features = features - centre[:, None, :]
@@ -123,34 +208,30 @@ class Sample:
         return replace(self, features=features, total=total, weights=weights)
 
 
-@dataclass(frozen=True, slots=True)
-class RowSample:
-    """The same as a `Sample`, read block by block from a class's rows.
+@dataclass(frozen=True)
+class RowSample(AnySample):
+    """A sample that is read block by block from a class's rows.
 
     Parameters
     ----------
     rows : ClassRows
         For one problem, complete rows; else what is missing has weight 0.
+    total : ndarray of shape (n_problems,)
     features : ndarray of int of shape (n_problems, n_features), or None
         Which basis features each problem has; None for one problem with all of them.
     columns : ndarray of int of shape (n_problems,), or None
         The column whose entries' weights each problem has.
-    total : ndarray of shape (n_problems,)
     stand_in : ndarray of shape (n_problems, n_features), or None
         Features of some row that is observed, which missing rows take: they then can't
         disturb the extremes of the scores.
-    in_passing : bool
-        Whether the rows are all of the class's, so that complete ones are found, for
-        one problem, in every block anew.
     """
 
     rows: ClassRows
-    features: IntArray | None
-    columns: IntArray | None
     total: FloatArray
+    features: IntArray | None = None
+    columns: IntArray | None = None
     stand_in: FloatArray | None = None
-    in_passing: bool = False
-    centred: bool = False
+    centred: Any = False
 
     @property
     def n_rows(self) -> int:
@@ -160,22 +241,23 @@ class RowSample:
     @property
     def size(self) -> int:
         """How many numbers the features of all rows and problems are."""
-        per_row = int(self.rows.source.features.shape[1])
-        if self.features is not None:
-            per_row = self.features.size
-        return self.n_rows * per_row
+        if self.features is None:
+            return self.rows.source.size
+        return self.n_rows * self.features.size
 
     @property
     def precision(self) -> float:
         """The relative rounding error of the features."""
         return float(np.finfo(self.rows.source.features.dtype).eps)
 
-    def _block(self, block: RowBlock) -> tuple[FloatArray, FloatArray | None]:
+    @property
+    def rereads(self) -> bool:
+        """Whether rows are read anew at each pass."""
+        return self.rows.only_complete
+
+    def _problem(self, block: RowBlock) -> tuple[FloatArray, FloatArray | None]:
         """Features and weights of some rows, as views where that is possible."""
-        if self.in_passing:
-            features, weights = self.rows.complete_block(block)
-        else:
-            weights, features = self.rows.weigh(block), block.features
+        features, weights = block.features, block.ipw
         if self.features is None:
             if weights is not None:
                 weights = weights[None].astype(features.dtype, copy=False)
@@ -188,7 +270,7 @@ class RowSample:
             # A column lies together: sums along it are twice as fast.
             features = np.ascontiguousarray(features)
         if weights is None:
-            weights = block.weights
+            weights = block.sample_weight
             return features, None if weights is None else weights[None]
         if weights.ndim == 2:
             assert self.columns is not None
@@ -197,8 +279,8 @@ class RowSample:
             weights = weights.T
         else:
             weights = weights[None]
-        if block.weights is not None:
-            weights = weights * block.weights
+        if block.sample_weight is not None:
+            weights = weights * block.sample_weight
         seen = weights > 0.0
         if not seen.all():
             assert self.stand_in is not None
@@ -211,87 +293,70 @@ class RowSample:
         elements: int = BLOCK_ELEMENTS,
         merge: Merge[Result] = merge_all,  # type: ignore[assignment]
     ) -> Result:
-        """Map work over blocks of rows, and merge."""
+        """Map work over blocks of rows where they lie."""
         if self.features is not None:
             # Elementwise work of several temporaries: smaller blocks stay in the cache.
             elements //= 16
-        elif not isinstance(self.rows.weighing, Unweighted):
+        elif not self.rows.weighing.plain:
             elements //= 2
 
-        def work_on(block: RowBlock) -> Any:
-            features, weights = self._block(block)
-            # A streamed source leaves out what is None.
-            if self.in_passing and not features.shape[1]:
-                return None
+        def work_on(block: RowBlock) -> Result:
             # What isn't finite is found in the scores.
             with np.errstate(over="ignore", invalid="ignore"):
-                return work(features, weights)
+                return work(*self._problem(block))
 
-        source: Any = self.rows.source
-        found: Result = source.fold(work_on, merge, elements)
-        return found
+        return self.rows.fold(work_on, merge, elements)
 
     def held(self, stride: int, centre: FloatArray, *, single: bool = True) -> Sample:
         """Every stride-th row standing for all, centred, as arrays."""
         rows = self.rows.every(stride) if stride > 1 else self.rows
-        part = replace(self, rows=rows)
         shift = centre[:, None, :]
-        own = rows.source.features.dtype
-        dtype = _single_or(own, self.peek() - shift) if single else own
+        dtype = rows.source.features.dtype
+        if single:
+            dtype = _single_or(dtype, self.peek() - shift)
         whole = None
-        if not self.in_passing and isinstance(rows.source, MemorySource):
-            # Threads write where their rows belong: nothing is copied after them. Where
-            # rows are in a table of both classes doesn't say where they belong here.
+        if rows.source.in_memory and not rows.only_complete:
+            # Threads write where their rows belong: nothing is copied after them.
             whole = np.empty((len(centre), rows.n_rows, centre.shape[1]), dtype=dtype)
 
         def copied(block: RowBlock) -> list[tuple[FloatArray, FloatArray | None]]:
-            features, weights = part._block(block)
+            features, weights = self._problem(block)
             if whole is None:
                 out = np.empty(features.shape, dtype=dtype)
             else:
                 out = whole[:, block.place]
             with np.errstate(over="ignore", invalid="ignore"):
                 np.subtract(features, shift, out=out, casting="same_kind")
-                self.check_finite(out.sum(axis=(1, 2)))
+                self._check_finite(out.sum(axis=(1, 2)))
             if weights is not None:
                 weights = weights.astype(dtype, copy=False)
             return [(out, weights)]
 
-        blocks = rows.source.fold(
-            copied,
-            lambda parts: [block for each in parts for block in each],
-            BLOCK_ELEMENTS,
+        blocks = rows.fold(
+            copied, lambda parts: list(chain.from_iterable(parts)), BLOCK_ELEMENTS
         )
         features = whole
         if features is None:
             features = np.concatenate([each for each, _ in blocks], axis=1)
-        weights = None
-        made = [own for _, own in blocks if own is not None]
-        if made:
-            one = np.ones((1, 1), dtype=dtype)
-            parts = [
-                np.broadcast_to(one if own is None else own, (len(made[0]), n_rows))
-                for own, n_rows in ((own, each.shape[1]) for each, own in blocks)
-            ]
-            weights = np.concatenate(parts, axis=1)
+        made = [each for _, each in blocks if each is not None]
+        weights = np.concatenate(made, axis=1) if made else None
         total = self.total * (rows.n_rows / self.n_rows)
         return Sample(features, total, weights, centred=True)
 
-    def check_finite(self, numbers: FloatArray) -> None:
-        """Refuse rows with NaN or infinity if what was found of them isn't finite."""
-        if not self.in_passing and not np.isfinite(numbers).all():
-            self.rows.whole_row_weights()
+    def _check_finite(self, numbers: FloatArray) -> None:
+        if not self.rows.only_complete and not np.isfinite(numbers).all():
+            self.rows.complete_weights()
 
     def peek(self) -> FloatArray:
         """Features of a few hundred rows from all over the sample."""
-        if self.in_passing:
-            rows = self.rows.every(1)
-            whole = rows.source.block(0, rows.n_rows)
-            few = rows.complete_block(whole)[0][None]
-            return few[:, :: 1 + few.shape[1] // 256]
-        rows = self.rows.every(1 + self.n_rows // 256)
-        features, _ = replace(self, rows=rows)._block(rows.source.block(0, rows.n_rows))
-        return features
+        few = self.rows.every(1 if self.rereads else 1 + self.n_rows // 256)
+        features = few.fold(
+            lambda block: self._problem(block)[0],
+            lambda parts: np.concatenate(parts, axis=1),
+        )
+        return (
+            features[:, :: 1 + features.shape[1] // 256] if self.rereads else features
+        )
 
     def problems(self, which: slice | BoolArray) -> RowSample:
         """The sample of some problems of the batch."""
@@ -306,7 +371,26 @@ class RowSample:
         )
 
 
-AnySample = Sample | RowSample
+def sample_of(
+    rows: ClassRows, total: FloatArray, centre: FloatArray, **by: Any
+) -> AnySample:
+    """A class's rows as a sample: on their device, as a centred copy, or in place.
+
+    Parameters
+    ----------
+    rows : ClassRows
+    total, **by
+        As of `RowSample`.
+    centre : ndarray of shape (n_problems, n_features)
+    """
+    on_device: AnySample | None = rows.source.sample(total)
+    if on_device is not None:
+        return on_device
+    in_place = RowSample(rows, total, **by)
+    if in_place.size > limits.HELD_ELEMENTS:
+        return in_place
+    # Small samples are copied, so that a class lies together in memory.
+    return in_place.held(1, centre, single=False)
 
 
 def _is_range(index: IntArray, n: int) -> bool:

@@ -343,18 +343,16 @@ def contradictions(
     X: Any,
     missingness: Missingness,
     *,
+    weights: FloatArray,
     complete: bool = False,
     names: Sequence[str] | None = None,
 ) -> tuple[MissingnessCheck, ...]:
-    """The checks that speak against φ; quick where none does."""
-    if missingness.learned:
+    """The checks that speak against φ, given its weights; quick where none does."""
+    checks = _checks(X, missingness, [weights], LEVEL, complete, 1.0, names)
+    consistent = all(check.verdict == "consistent" for check in checks)
+    if missingness.learned and not consistent:
         # What the learned φ explains itself, its band explains, too.
-        bound = missingness.bound(column_names(X) if names is None else names)
-        estimated = [_weights(bound.missing_probability(X), 1.0)]
-        checks = _checks(X, bound, estimated, LEVEL, complete, 1.0, names)
-        if all(check.verdict == "consistent" for check in checks):
-            return ()
-    checks = missingness_check(X, missingness, complete=complete, names=names)
+        checks = missingness_check(X, missingness, complete=complete, names=names)
     return tuple(check for check in checks if check.verdict != "consistent")
 
 

@@ -153,6 +153,13 @@ class Missingness(ABC):
         probability = self._probability(X, may_be_one=True)
         return probability, probability
 
+    def log_odds(self, X: Any, xp: Any = np) -> Any:
+        """The log-odds of φ at an array of the namespace `xp`; None if not known there.
+
+        With them φ is evaluated where a tensor lies, else on the host.
+        """
+        return None
+
     @abstractmethod
     def _evaluate(self, X: FloatArray) -> ArrayLike:
         """Return φ at the rows of a read-only, non-empty array of shape (n, d).
@@ -275,6 +282,9 @@ class Missingness(ABC):
         return probability
 
     def _evaluate_in_shape(self, X: FloatArray, shape: tuple[int, ...]) -> FloatArray:
+        # A user's φ that writes to its argument must not reach the user's table.
+        X = X.view()
+        X.flags.writeable = False
         result = np.asarray(self._evaluate(X), dtype=np.float64)
         if result.shape != shape:
             kind = "rowwise" if self.rowwise else "per-feature"
@@ -406,6 +416,13 @@ def read_only_parameter(
         )
     array.flags.writeable = False
     return array
+
+
+def as_array(value: ArrayLike, X: Any, xp: Any) -> Any:
+    """A parameter as an array of a namespace, of the type of X and where X lies."""
+    if xp is np:
+        return np.asarray(value)
+    return xp.asarray(np.array(value), dtype=X.dtype, device=X.device)
 
 
 def common_width(**parameters: FloatArray) -> int | None:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import logit
 
 from missratio._base.blocks import rows_with_nan
 from missratio._base.reading import as_numeric_array
@@ -15,6 +16,7 @@ from missratio._base.storable import storable
 from missratio._base.typing import FloatArray, IntArray
 from missratio.missingness.contract import (
     Missingness,
+    as_array,
     read_only_parameter,
 )
 
@@ -77,6 +79,15 @@ class StepMissingness(Missingness):
         """The height of each column's step, or of the one for whole rows."""
         size = 1 if self.rowwise else n_columns
         return np.broadcast_to(np.asarray(self.probability), (size,))
+
+    def log_odds(self, X: Any, xp: Any = np) -> Any:
+        """The step's log-odds beyond the threshold, and -inf elsewhere."""
+        direction, threshold, step = (
+            as_array(each, X, xp)
+            for each in (self.direction, self.threshold, logit(self.probability))
+        )
+        beyond = (X @ direction if self.rowwise else X * direction) > threshold
+        return xp.where(beyond, step, -np.inf)
 
     def _evaluate(self, X: FloatArray) -> FloatArray:
         direction = np.asarray(self.direction)

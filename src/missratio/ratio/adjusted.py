@@ -20,7 +20,6 @@ from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.missingness import looked_up_terms
 from missratio.rows import (
     ClassRows,
-    KnownWeights,
     RowBlock,
     joint_weight,
     only_columns,
@@ -52,7 +51,7 @@ def adjust(rows: ClassRows, required: BoolArray) -> ClassRows:
     """
     if not (rows.weighing.by_entry and rows.weighing.corrects):
         return rows
-    if isinstance(rows.weighing, KnownWeights) and rows.weighing.by_design:
+    if rows.weighing.by_design:
         return (
             rows if rows.normalize == "horvitz-thompson" else _by_draw(rows, required)
         )
@@ -61,8 +60,8 @@ def adjust(rows: ClassRows, required: BoolArray) -> ClassRows:
     # Observed at all? What is not has no mean, adjusted or not.
     rows.feature_sums(only_columns(required))
     rows = rows.known()
-    block = rows.source.block(0, rows.n_rows)
-    weights, features = rows.all_weights(), block.features
+    block = rows.source.every(1).block()
+    weights, features = rows.weights(), block.features
     assert weights is not None
     controls = _Controls(block, weights, rows.groups)
     adjusted = np.empty(features.shape)
@@ -82,8 +81,8 @@ def adjust(rows: ClassRows, required: BoolArray) -> ClassRows:
 def _by_draw(rows: ClassRows, required: BoolArray) -> ClassRows:
     """Terms of features whose columns were looked up by lot."""
     rows.feature_sums(only_columns(required))
-    block = rows.source.block(0, rows.n_rows)
-    weights = rows.all_weights()
+    block = rows.source.every(1).block()
+    weights = rows.weights()
     assert weights is not None
     inclusion = inverse_where_positive(weights)
     adjusted = np.empty(block.features.shape)
@@ -95,13 +94,13 @@ def _by_draw(rows: ClassRows, required: BoolArray) -> ClassRows:
             others = np.delete(block.rows, columns[0], axis=1)
             with about_column(rows, int(columns[0])):
                 adjusted[:, group] = looked_up_terms(
-                    features, inclusion[:, columns[0]], others, block.weights
+                    features, inclusion[:, columns[0]], others, block.sample_weight
                 )
             continue
         weight = joint_weight(
             weights[:, columns], None if rows.groups is None else rows.groups[columns]
         )
-        adjusted[:, group] = _hajek_terms(features, weight, block.weights)
+        adjusted[:, group] = _hajek_terms(features, weight, block.sample_weight)
     return replace(rows, adjusted=adjusted)
 
 
@@ -142,8 +141,8 @@ class _Controls:
     ) -> None:
         self.weights = weights
         self.groups = np.arange(weights.shape[1]) if groups is None else groups
-        self.share = block.weights
-        found = weighted_sums(block.rows, weights, block.weights)
+        self.share = block.sample_weight
+        found = weighted_sums(block.rows, weights, block.sample_weight)
         mean = found.sums / np.where(found.mass > 0.0, found.mass, 1.0)
         # Centred, so that no shift of a column matters.
         self.values = np.where(weights > 0.0, block.rows - mean, 0.0)

@@ -34,7 +34,6 @@ from missratio.rows import (
     ClassRows,
     MemorySource,
     Normalization,
-    as_weighing,
     by_partition,
     check_inclusion,
     check_missingness,
@@ -408,17 +407,14 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         self, source: MemorySource, position: int, inclusion: FloatArray | None
     ) -> ClassRows:
         """One class's rows, and what they weigh."""
-        label = self.classes_[position]
-        label = label.item() if hasattr(label, "item") else label
-        names = getattr(self, "feature_names_in_", None)
-        model = class_model(self._missingness(), label, names)
-        if isinstance(model, Missingness):
-            try:
-                model.check_width(source.table.shape[1])
-            except ValueError as error:
-                raise ValueError(f"Class {label!r}: {error}") from error
-        weighing = as_weighing(model, inclusion, label)
-        return ClassRows(label, source, weighing, self._settings().normalize, names)
+        return ClassRows.of(
+            source,
+            self.classes_[position],
+            self._missingness(),
+            self._settings().normalize,
+            getattr(self, "feature_names_in_", None),
+            inclusion,
+        )
 
     def _linear_basis(self, n_columns: int) -> LinearBasis:
         """A fitted linear basis, without another look at the table."""

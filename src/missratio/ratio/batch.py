@@ -24,9 +24,7 @@ from missratio.ratio.solve import solve
 from missratio.rows import (
     ClassRows,
     MemorySource,
-    as_weighing,
     check_missingness,
-    class_model,
     only_columns,
     weighted_sums,
     weights_of_features,
@@ -177,9 +175,10 @@ def _batch_of(estimator: JointRatio, tables: Sequence[FloatArray]) -> RatioProbl
     classes = []
     for label, table, evaluated in zip((1, 0), tables, features, strict=True):
         flat = [each.reshape(-1, each.shape[2]) for each in (table, evaluated)]
-        weighing = as_weighing(class_model(estimator.missingness, label), None, label)
         source = MemorySource.of(flat[0], flat[1])
-        classes.append(ClassRows(label, source, weighing, estimator.normalize))
+        classes.append(
+            ClassRows.of(source, label, estimator.missingness, estimator.normalize)
+        )
     denominator = _whole_rows(classes[1], features[1])
     l2 = check_penalty(estimator.l2, denominator.features.shape[2])
     if not objective.linear_numerator:
@@ -199,7 +198,7 @@ def _numerator_means(
     Each basis feature has its own weights where single entries are missing.
     """
     n_problems, n_rows, _ = features.shape
-    weights = rows.all_weights()
+    weights = rows.weights()
     by_entry = weights is not None and weights.ndim == 2
     if weights is not None and by_entry:
         weights = weights_of_features(weights, only_columns(required), rows.groups)
@@ -209,7 +208,7 @@ def _numerator_means(
     sums = weighted_sums(features, weights, None)
     if not np.isfinite(sums.sums.sum()):
         # NaN or infinities without a model are refused, by row and column.
-        rows.whole_row_weights()
+        rows.complete_weights()
     if not sums.mass.all():
         problem, feature = np.argwhere(sums.mass == 0.0)[0]
         raise ValueError(
@@ -225,7 +224,7 @@ def _numerator_means(
 
 def _whole_rows(rows: ClassRows, features: FloatArray) -> Sample:
     """A class's complete rows, weighted, as a copy laid out column by column."""
-    weights, shape = rows.whole_row_weights(), features.shape[:2]
+    weights, shape = rows.complete_weights(), features.shape[:2]
     if weights is not None:
         weights = weights.reshape(shape)
         observed = weights.any(axis=1)

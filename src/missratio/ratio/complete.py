@@ -33,7 +33,6 @@ from missratio.ratio.base import (
 from missratio.ratio.fit import CompleteRows
 from missratio.rows import (
     ClassRows,
-    KnownWeights,
     effective_size,
     refuse_source,
     warn_if_contradicted,
@@ -58,10 +57,9 @@ class WeightedTable:
                 "rows. Use NaiveBayesRatio, fewer columns, or more rows."
             )
         found = complete.rows
-        table = found.source.block(0, found.n_rows).rows.astype(np.float64)
-        weights = np.ones(len(table))
-        if isinstance(found.weighing, KnownWeights):
-            weights = found.weighing.weights
+        table = found.source.every(1).block().rows.astype(np.float64)
+        weights = found.weighing.weights
+        weights = np.ones(len(table)) if weights is None else weights
         return cls(table, weights / weights.sum())
 
     def __len__(self) -> int:

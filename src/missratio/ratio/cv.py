@@ -278,7 +278,7 @@ def fold_numbers(
             f"{rows.label!r} has {rows.n_rows}. Lower cv, or bring more rows."
         )
     order = random.permutation(rows.n_rows)
-    weights = rows.all_weights()
+    weights = rows.weights()
     if weights is not None:
         observed = np.asarray(weights.reshape(rows.n_rows, -1).all(axis=1))
         order = order[np.argsort(~observed[order], kind="stable")]

@@ -20,7 +20,7 @@ from missratio._base.reading import column_names, read_table
 from missratio._base.threads import one_blas_thread
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.basis import Basis, LinearBasis, as_basis
-from missratio.engine import HELD_ELEMENTS, AnySample, RowSample
+from missratio.engine import AnySample, sample_of
 from missratio.exceptions import (
     DataError,
     Message,
@@ -29,7 +29,6 @@ from missratio.exceptions import (
     Remedy,
     SmallSampleWarning,
 )
-from missratio.missingness import Missingness
 from missratio.objective import KLIEPObjective, Objective
 from missratio.ratio.adjusted import adjust
 from missratio.ratio.base import (
@@ -51,35 +50,27 @@ from missratio.ratio.problem import (
 from missratio.ratio.solve import solve
 from missratio.rows import (
     ClassRows,
-    KnownWeights,
     LabelledSource,
     MemorySource,
     Normalization,
     RowBlock,
-    Unweighted,
     WeightCheck,
     WeightSums,
     as_source,
     check_missingness,
-    class_rows,
     effective_size,
     only_columns,
     refuse_source,
-    single_sums,
     survey,
     warn_if_contradicted,
     warn_of_concentration,
     weights_of_features,
-    with_features,
 )
 from missratio.solver import Solution, Status
 from missratio.tensor import (
-    TensorSample,
-    TensorSource,
     as_numpy,
     check_rows,
     is_tensor,
-    labelled_tensor,
     like,
     on_device,
     on_host,
@@ -171,11 +162,12 @@ def mean_covariance(
 
     def terms(block: RowBlock) -> FloatArray:
         """What rows add to the errors of the means."""
-        own = None if block.weights is None else block.weights[:, None]
+        own = None if block.sample_weight is None else block.sample_weight[:, None]
         if rows.adjusted is not None:
-            change: FloatArray = (rows.adjusted[block.place] - mean) / rows.own_total
+            change: FloatArray = rows.adjusted[block.place] - mean
+            change = change / rows.sample_weight_total
             return change if own is None else own * change
-        weights = rows.weigh(block)
+        weights = block.ipw
         if weights is None:
             change = (block.features - mean) / divisor
             return change if own is None else own * change
@@ -193,7 +185,7 @@ def mean_covariance(
         change = terms(block)
         return (change**2).sum(axis=0) if diagonal else change.T @ change
 
-    return rows.source.fold(work, lambda parts: np.sum(parts, axis=0))
+    return rows.fold(work, lambda parts: np.sum(parts, axis=0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,39 +195,22 @@ class CompleteRows:
     Parameters
     ----------
     rows : ClassRows
-        With all that they weigh as their weights; or, if `in_passing`, all rows of the
-        class, which are too many to write their weights down.
+        With all that they weigh as one weight.
     sums : WeightSums
         Of the inverse-probability weights.
     total : ndarray of shape (1,)
         What weighted sums are divided by.
-    in_passing : bool
     """
 
     rows: ClassRows
     sums: WeightSums
     total: FloatArray
-    in_passing: bool = False
 
     @classmethod
     def of(cls, rows: ClassRows) -> CompleteRows:
         """Find them, in one pass over the class's rows."""
-        if not isinstance(rows.source, MemorySource):
-            sums = rows.complete_sums()
-            return cls(rows, sums, rows.divisor(sums.mass), in_passing=True)
-        source = rows.source
-        # NaN and infinities show in the scores of large tables, and no pass looks for
-        # them: that saves a tenth of a fit of complete rows.
-        in_scores = (
-            source.size > HELD_ELEMENTS
-            and source.weights is None
-            and source.features is source.table
-            and isinstance(rows.weighing, Unweighted)
-            and bool(np.isfinite(rows.peek()).all())
-        )
-        weights = None if in_scores else rows.whole_row_weights()
-        sums = single_sums(weights, rows)
-        return cls(rows.complete_rows(weights), sums, rows.divisor(sums.mass))
+        complete, sums = rows.complete()
+        return cls(complete, sums, rows.divisor(sums.mass))
 
     def few(self, n_columns: int) -> str | None:
         """Say so where too few are left of a class that loses single values.
@@ -243,9 +218,11 @@ class CompleteRows:
         Too few are as many as there are columns, counted after Kish: fewer can't tell
         the columns apart.
         """
-        size = float(self.sums.kish[0]) if self.in_passing else float(self.rows.n_rows)
-        if size and isinstance(self.rows.weighing, KnownWeights):
-            size = float(effective_sample_size(self.rows.weighing.weights))
+        size, weights = float(self.rows.n_rows), self.rows.weighing.weights
+        if self.rows.only_complete:
+            size = float(self.sums.kish[0])
+        elif size and weights is not None:
+            size = float(effective_sample_size(weights))
         if size > n_columns:
             return None
         return (
@@ -254,7 +231,7 @@ class CompleteRows:
             f"weight; a joint fit of {n_columns} column(s) needs more than {n_columns}."
         )
 
-    def sample(self, centre: FloatArray) -> AnySample | TensorSample:
+    def sample(self, centre: FloatArray) -> AnySample:
         """As a sample of one problem."""
         if not self.sums.count[0]:
             raise ValueError(
@@ -262,20 +239,7 @@ class CompleteRows:
                 f"(of {self.sums.n_rows}), and its joint fit needs complete rows. Use "
                 "NaiveBayesRatio, fewer columns, or more rows."
             )
-        if isinstance(self.rows.source, TensorSource):
-            tensors: AnySample = self.rows.source.sample(self.total)  # type: ignore[assignment]
-            return tensors
-        sample = RowSample(
-            self.rows, None, None, self.total, in_passing=self.in_passing
-        )
-        return _held(sample, centre)
-
-
-def _held(sample: RowSample, centre: FloatArray) -> AnySample:
-    """Small samples as a centred copy, large ones read in place."""
-    if sample.size <= HELD_ELEMENTS:
-        return sample.held(1, centre, single=False)
-    return sample
+        return sample_of(self.rows, self.total, centre)
 
 
 def weighted_means(
@@ -289,7 +253,7 @@ def weighted_means(
     dtype = rows.source.features.dtype
     if rows.adjusted is not None:
         # Terms of all rows: a fold may do without any in which one is observed.
-        mean = np.average(rows.adjusted, axis=0, weights=rows.source.weights)
+        mean = np.average(rows.adjusted, axis=0, weights=rows.source.sample_weight)
         centre = mean.astype(dtype).astype(np.float64)
         return mean, centre, np.ones(len(mean))
     totals = sums.sums
@@ -311,7 +275,7 @@ def joint_problem(
     mean, centre, mass = weighted_means(two.numerator, sums)
     complete = CompleteRows.of(two.denominator) if complete is None else complete
     centre = centre[None]
-    sample: AnySample | TensorSample | WeightedMean
+    sample: AnySample | WeightedMean
     if objective.linear_numerator:
         whole = mass if len(mass) == 1 else np.ones(1)
         sample = WeightedMean.centred(mean[None], whole, centre, objective)
@@ -360,8 +324,14 @@ def separate_problem(
     def sample(rows: ClassRows, weight_sums: WeightSums) -> AnySample:
         total = np.broadcast_to(rows.divisor(weight_sums.mass), owner.shape)
         stand_in = rows.some_observed(owner)[filled]
-        chosen = RowSample(rows, filled, columns, total[first[:, 0]], stand_in)
-        return _held(chosen, centre)
+        return sample_of(
+            rows,
+            total[first[:, 0]],
+            centre,
+            features=filled,
+            columns=columns,
+            stand_in=stand_in,
+        )
 
     numerator: AnySample | WeightedMean
     if objective.linear_numerator:
@@ -510,17 +480,15 @@ class _Evaluate:
     """Basis features of a block of rows."""
 
     basis: Basis
-    names: tuple[str, ...] | None
+    names: tuple[str, ...]
 
     def __call__(self, rows: FloatArray) -> FloatArray:
         with config_context(assume_finite=True, transform_output="default"):
             return np.asarray(self.basis.transform(_named(rows, self.names)))
 
 
-def _named(rows: FloatArray, names: tuple[str, ...] | None) -> Any:
-    """Rows as a table that has the columns' names, if they have some."""
-    if names is None:
-        return rows
+def _named(rows: FloatArray, names: tuple[str, ...]) -> Any:
+    """Rows as a table that has the columns' names."""
     return nw.from_numpy(rows, list(names), backend="pyarrow").to_native()
 
 
@@ -545,10 +513,13 @@ def classes_elsewhere(
     numerator, denominator : ClassRows
         Or None for a table in memory.
     """
-    labelled, tensor = as_source(X, y), on_device(X)
+    labelled, tensor, settings = as_source(X, y), on_device(X), ratio._settings()
     if labelled is None and tensor is None:
         return None
-    settings = ratio._settings()
+    linear = type(as_basis(settings.basis)) is LinearBasis
+    if labelled is None and (ratio._apart or not linear):
+        # Any basis, and columns one by one, are worked out on the host.
+        return None
     if labelled is not None and settings._needs_memory:
         refuse_source(
             ratio,
@@ -569,30 +540,16 @@ def classes_elsewhere(
         )
     if labelled is not None:
         return _streamed_classes(ratio, labelled)
-    linear = type(as_basis(settings.basis)) is LinearBasis
-    if not linear or ratio._apart:
-        # Any basis, and columns one by one, are worked out on the host.
-        return _streamed_classes(ratio, labelled_tensor(tensor, y), named=False)
     ratio.classes_, numerator, denominator = tensor_classes(
         tensor, y, ratio._missingness(), settings.normalize
     )
     check_missingness(ratio._missingness(), ratio.classes_)
     ratio.n_features_in_ = int(X.shape[1])
     ratio.basis_ = ratio._linear_basis(ratio.n_features_in_)
-    for rows in (numerator, denominator):
-        _check_model(rows, ratio.n_features_in_)
     return Two(numerator, denominator)
 
 
-def _check_model(rows: ClassRows, n_columns: int) -> None:
-    model = getattr(rows.weighing, "model", None)
-    if isinstance(model, Missingness):
-        model.check_width(n_columns)
-
-
-def _streamed_classes(
-    ratio: LinearRatio, labelled: LabelledSource, *, named: bool = True
-) -> Two[ClassRows]:
+def _streamed_classes(ratio: LinearRatio, labelled: LabelledSource) -> Two[ClassRows]:
     """Both classes after a first pass over all rows.
 
     A basis that isn't linear is fitted to the rows that the pass draws into memory.
@@ -604,9 +561,8 @@ def _streamed_classes(
     ratio.classes_ = np.array(list(sources))
     check_missingness(ratio._missingness(), ratio.classes_)
     ratio.n_features_in_ = len(labelled.names)
-    names = labelled.names if named else None
-    if names is not None:
-        ratio.feature_names_in_ = np.array(names, dtype=object)
+    names = labelled.names
+    ratio.feature_names_in_ = np.array(names, dtype=object)
     if linear:
         ratio.basis_ = ratio._linear_basis(ratio.n_features_in_)
     else:
@@ -619,14 +575,12 @@ def _streamed_classes(
             ratio.basis_ = clone(basis).fit(few, y)
         evaluate = _Evaluate(ratio.basis_, names)
         sources = {
-            label: with_features(source, evaluate) for label, source in sources.items()
+            label: source.with_features(evaluate) for label, source in sources.items()
         }
-    found = []
-    for label, source in sources.items():
-        rows = class_rows(source, label, missingness, settings.normalize, names)
-        _check_model(rows, ratio.n_features_in_)
-        found.append(rows)
-    denominator, numerator = found
+    denominator, numerator = (
+        ClassRows.of(source, label, missingness, settings.normalize, names)
+        for label, source in sources.items()
+    )
     return Two(numerator, denominator)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.engine import BLOCK_ELEMENTS, AnySample, RowSample
-from missratio.moments import Link, Parameters, Sums, accumulate, dot
+from missratio.moments import Link, Parameters, Sums, dot
 from missratio.objective import (
     Expectations,
     KLIEPObjective,
@@ -19,7 +19,6 @@ from missratio.objective import (
 from missratio.ratio.base import Two
 from missratio.rows import WeightSums
 from missratio.solver import Evaluation, Solution, Status, newton_direction
-from missratio.tensor import TensorSample
 
 # Scores that spread by more than this may be on their way to infinity.
 FAR_OUT = 5.0
@@ -111,8 +110,8 @@ class RatioProblem:
     """
 
     objective: Objective
-    numerator: AnySample | TensorSample | WeightedMean
-    denominator: AnySample | TensorSample
+    numerator: AnySample | WeightedMean
+    denominator: AnySample
     centre: FloatArray
     l2: FloatArray | None = None
     l1: FloatArray | None = None
@@ -148,22 +147,22 @@ class RatioProblem:
     @property
     def n_rows(self) -> int:
         """How many denominator rows there are."""
-        return self.denominator.n_rows
+        return int(self.denominator.n_rows)
 
     @property
     def precision(self) -> float:
         """Relative rounding error of the values."""
-        return self.denominator.precision
+        return float(self.denominator.precision)
 
     @property
     def rereads(self) -> bool:
         """Whether rows are read anew at each pass, from files or on a cluster."""
-        return isinstance(self.denominator, RowSample) and self.denominator.in_passing
+        return bool(self.denominator.rereads)
 
     @property
     def cheap_rows(self) -> int:
         """How many rows a pass may have and cost no more than one of a few rows."""
-        return getattr(self.denominator, "cheap_rows", 0)
+        return int(self.denominator.cheap_rows)
 
     @property
     def bounded(self) -> bool:
@@ -197,29 +196,19 @@ class RatioProblem:
             # A block has more rows than a Hessian, or merging would cost more.
             elements = max(elements // 4, 2 * self.n_parameters**2)
 
-        def sweep(term_of: Link, sample: AnySample | TensorSample) -> list[Sums]:
+        def sweep(term_of: Link, sample: AnySample) -> list[Sums]:
             if sample.centred:
                 at = Parameters(coef, None, intercept)
             else:
                 at = Parameters(coef, self.centre, intercept, self._about_zero)
-            if isinstance(sample, TensorSample):
-                return sample.sums(term_of, at, second_order=second_order, drawn=drawn)
-
-            def work(features: FloatArray, weights: FloatArray | None) -> list[Sums]:
-                found = accumulate(
-                    term_of,
-                    features,
-                    weights,
-                    at,
-                    second_order=second_order,
-                    drawn=drawn,
-                    lowest=lowest or sample is not self.denominator,
-                )
-                if isinstance(sample, RowSample):
-                    sample.check_finite(found[0].slope)
-                return found
-
-            return sample.fold(work, elements)
+            return sample.sums(
+                term_of,
+                at,
+                second_order=second_order,
+                drawn=drawn,
+                lowest=lowest or sample is not self.denominator,
+                elements=elements,
+            )
 
         if isinstance(self.numerator, WeightedMean):
             numerator = [self.numerator.sums(coef, intercept)]
@@ -401,20 +390,7 @@ class RatioProblem:
         log_total += np.log(self.denominator.total)
         sample, term_of = self.denominator, KLIEPObjective().denominator
         at = Parameters(2.0 * coef, None if sample.centred else self.centre, None)
-        if isinstance(sample, TensorSample):
-            weights = None if sample.weights is None else sample.weights**2
-            squared = replace(sample, weights=weights)
-            (found,) = squared.sums(term_of, at, second_order=False)
-        else:
-            (found,) = sample.fold(
-                lambda features, weights: accumulate(
-                    term_of,
-                    features,
-                    None if weights is None else weights**2,
-                    at,
-                    second_order=False,
-                )
-            )
+        (found,) = sample.sums(term_of, at, second_order=False, squared=True)
         log_squares = np.log(found.value) + found.log_scale
         return np.asarray(np.exp(2.0 * log_total - log_squares))
 
@@ -513,7 +489,7 @@ class RatioProblem:
         return float(self(theta, second_order=False).value.sum())
 
 
-def constant_features(sample: AnySample | TensorSample) -> BoolArray:
+def constant_features(sample: AnySample) -> BoolArray:
     """Which features have one value only over all rows, (n_problems, n_features)."""
     few = sample.peek()
     value = few[:, :1]

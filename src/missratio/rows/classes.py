@@ -4,41 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from functools import cached_property, partial
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 
 from missratio._base.blocks import rows_with_nan
 from missratio._base.reading import refuse_infinity
 from missratio._base.typing import BoolArray, FloatArray, IntArray
-from missratio.exceptions import DataError, Message, Remedy
+from missratio.exceptions import DataError, Message, Remedy, UnexplainedMissingError
 from missratio.missingness import contradictions, warn_of_contradiction
+from missratio.rows import source as limits
 from missratio.rows.source import (
-    BLOCK_ELEMENTS,
     MemorySource,
+    Merge,
+    Result,
     RowBlock,
+    Source,
     WeightSums,
-    first_found,
-    merge_sums,
-    refuse_nan,
     weighted_sums,
-    weights_or_ones,
 )
 from missratio.rows.weighing import (
-    CompleteCases,
-    KnownWeights,
-    ModelWeighing,
-    Unweighted,
+    PLAIN,
     Weighing,
+    as_weighing,
+    class_model,
     joint_weight,
     weights_of_features,
 )
 from missratio.weights import SampleSize, warn_if_concentrated, worst_case_sample_size
 
 Normalization = Literal["hajek", "horvitz-thompson", "regression"]
+# As many rows find what is worth a warning.
+MOST_CHECKED = 20_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ClassRows:
     """One class's rows, and why they weigh what they do.
 
@@ -46,32 +47,56 @@ class ClassRows:
     ----------
     label : object
         The class, for messages.
-    source : MemorySource or StreamedSource
-        Its rows, with weights of their own.
+    source : Source
+        Its rows, with their sample weights.
     weighing : Weighing
     normalize : {"hajek", "horvitz-thompson", "regression"}
         As the estimator has it. What it comes to, here alone, is `self_normalised`.
     names : sequence of str, or None
         Of the columns, for messages.
-    adjusted : ndarray of shape (n_rows, n_features), or None
-        Terms whose mean takes the place of a weighted mean, where they are known.
     where : str, or None
         Where the rows lie, for messages, if they are a block of a larger table.
+    adjusted : ndarray of shape (n_rows, n_features), or None
+        Terms whose mean takes the place of a weighted mean, where they are known.
+    only_complete : bool
+        Whether a pass leaves out incomplete rows, and gives each row one weight.
     """
 
     label: Any
-    # Or what answers the same of rows elsewhere: a `StreamedSource` or `TensorSource`.
-    source: MemorySource
+    source: Source
     weighing: Weighing
     normalize: Normalization
     names: Sequence[str] | None = None
-    adjusted: FloatArray | None = None
     where: str | None = None
+    adjusted: FloatArray | None = None
+    only_complete: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        source: Source,
+        label: Any,
+        missingness: Any,
+        normalize: Normalization,
+        names: Sequence[str] | None = None,
+        inclusion: FloatArray | None = None,
+        where: str | None = None,
+    ) -> ClassRows:
+        """Rows that weigh what an estimator's missingness, or a design, says."""
+        label = label.item() if hasattr(label, "item") else label
+        model = class_model(missingness, label, names)
+        weighing = as_weighing(model, inclusion, label)
+        if weighing.model is not None:
+            try:
+                weighing.model.check_width(source.table.shape[1])
+            except ValueError as error:
+                raise ValueError(f"Class {label!r}: {error}") from error
+        return cls(label, source, weighing, normalize, names, where)
 
     @property
     def n_rows(self) -> int:
         """How many rows there are, missing ones included."""
-        return self.source.n_rows
+        return int(self.source.n_rows)
 
     @property
     def self_normalised(self) -> bool:
@@ -83,38 +108,300 @@ class ClassRows:
         return self.normalize != "horvitz-thompson" or not self.weighing.corrects
 
     @property
-    def own_total(self) -> float:
-        """The sum of the rows' own weights: their number, where they have none."""
-        own = self.source.weights
-        return float(self.n_rows) if own is None else float(own.sum())
+    def sample_weight_total(self) -> float:
+        """The sum of the sample weights: the number of rows, where they have none."""
+        weights = self.source.sample_weight
+        return float(self.n_rows) if weights is None else float(weights.sum())
 
     def divisor(self, mass: FloatArray) -> FloatArray:
         """What weighted sums are divided by, given the sums of the weights."""
-        return mass if self.self_normalised else np.full_like(mass, self.own_total)
+        if self.self_normalised:
+            return mass
+        return np.full_like(mass, self.sample_weight_total)
+
+    @property
+    def groups(self) -> IntArray | None:
+        """Columns with equal numbers are there or missing together; None if none."""
+        return self.weighing.groups
 
     # Passes over the rows.
 
+    def fold(
+        self,
+        work: Callable[[RowBlock], Result],
+        merge: Merge[Result],
+        elements: int | None = None,
+    ) -> Result:
+        """Work on blocks of rows and what they weigh, and merge the results in order.
+
+        Parameters
+        ----------
+        work : callable
+            From a `RowBlock` with its weights to something small.
+        merge : callable
+            From several results to one; called on results of results too.
+        elements : int, optional
+            How many numbers a block holds, about.
+        """
+        if elements is None:
+            # More where there are no weights to make.
+            elements = limits.BLOCK_ELEMENTS * (4 if self.weighing.plain else 1)
+        return self._written._fold(work, merge, elements)
+
+    def _fold(
+        self, work: Callable[[RowBlock], Result], merge: Merge[Result], elements: int
+    ) -> Result:
+        def on_block(block: RowBlock) -> Any:
+            block = replace(block, ipw=self._weigh(block))
+            if not self.only_complete:
+                return work(block)
+            block = self._complete(block)
+            return work(block) if len(block.rows) else None
+
+        total: Result = self.source.fold(on_block, partial(merge_some, merge), elements)
+        return total
+
+    def known(self) -> ClassRows:
+        """The same with φ's weights written down, for passes over rows in memory."""
+        if self.weighing.model is None or self.weighing.weights is not None:
+            return self
+        weights = self._fold(_block_weights, _concatenated, limits.BLOCK_ELEMENTS)
+        return replace(self, weighing=replace(self.weighing, weights=weights))
+
+    @cached_property
+    def _written(self) -> ClassRows:
+        """The same where the class is small; else φ is evaluated at each pass."""
+        small = self.source.in_memory and self.source.size <= limits.HELD_ELEMENTS
+        return self.known() if small else self
+
+    def _weigh(self, block: RowBlock) -> FloatArray | None:
+        try:
+            return self.weighing.weigh(block)
+        except ValueError as error:
+            self._refuse_infinity(block)
+            message = Message(
+                "Class {label!r}: {text}", label=self.label, facts={"text": str(error)}
+            )
+            raise DataError(message) from error
+
+    def _complete(self, block: RowBlock) -> RowBlock:
+        """A block's complete rows, which complete cases weigh one each."""
+        weights = self._row_weights(block)
+        if weights is None:
+            return block
+        seen = weights > 0.0
+        if not seen.all():
+            block = RowBlock(block.rows[seen], block.features[seen], start=block.start)
+            weights = weights[seen]
+        return replace(block, ipw=weights if self.weighing.corrects else None)
+
+    def _row_weights(self, block: RowBlock) -> FloatArray | None:
+        """Weights of a block's complete rows, 0 for others; None for ones.
+
+        Entries are missing independently given the row: a row is complete with the
+        product of the probabilities, and weighs the product of its entries' weights.
+        """
+        by_design = self.weighing.weights is not None and self.weighing.model is None
+        if not (by_design and not self.weighing.by_entry):
+            with np.errstate(over="ignore", invalid="ignore"):
+                if not np.isfinite(block.rows.sum()):
+                    self._refuse_odd(block)
+        if block.ipw is None or block.ipw.ndim == 1:
+            return block.ipw
+        complete = ~rows_with_nan(block.rows)
+        if not self.weighing.corrects:
+            return complete.astype(np.float64)
+        product = np.zeros(len(complete))
+        with np.errstate(over="ignore"):
+            product[complete] = joint_weight(block.ipw[complete], self.groups)
+        if not np.isfinite(product).all():
+            row = self.source.row_number(block.start + int(product.argmax()))
+            raise ValueError(
+                f"Class {self.label!r}: the product of the entry weights overflows at "
+                f"row {row}: its missing probabilities are too close to 1. Use fewer "
+                "features, or fit them one at a time."
+            )
+        return product
+
+    # What passes tell.
+
+    def sums(self, required: BoolArray | IntArray) -> WeightSums:
+        """Sums of every feature over all rows in which it is observed, in one pass."""
+        origin = None
+        if self.source.features.dtype != np.float64:
+            # Sums of single precision need features about zero: some row is subtracted.
+            middle = np.nan_to_num(np.nanmedian(self.peek(), axis=0))
+            origin = np.asarray(middle, self.source.features.dtype)
+
+        def work(block: RowBlock) -> WeightSums:
+            weights = block.ipw
+            if weights is not None and weights.ndim == 2:
+                weights = weights_of_features(weights, required, self.groups)
+            with np.errstate(over="ignore", invalid="ignore"):
+                found = weighted_sums(
+                    block.features, weights, block.sample_weight, origin
+                )
+            if not np.isfinite(found.sums.sum()):
+                self._refuse_odd(block)
+            return found
+
+        return self.fold(work, WeightSums.merged)
+
     def feature_sums(self, required: BoolArray | IntArray) -> WeightSums:
-        """Sums of every feature over all rows in which it is observed, in one pass.
+        """The same, of a class of which each feature is observed in some row.
 
         Parameters
         ----------
         required : ndarray of bool of shape (n_features, n_columns), or of int
             The columns that each feature needs, or the only one.
         """
-        sums = getattr(self.source, "feature_sums", None)
-        if sums is None:
-            origin = self._origin()
-            sums = self.source.fold(
-                lambda block: self.block_feature_sums(block, required, origin),
-                merge_sums,
-                self._elements,
-            )
+        known = self.source.first_pass
+        sums = self.sums(required) if known is None else known[0]
         self._check_any(sums.count)
-        self._check_own_weights()
         if self.adjusted is None and not (sums.count > 0).all():
             raise self._never_observed(required[sums.count == 0])
         return sums
+
+    def complete_sums(self) -> WeightSums:
+        """Sums of complete rows' weights over all rows, in one pass."""
+
+        def work(block: RowBlock) -> WeightSums:
+            weights = self._row_weights(block)
+            return weighted_sums(
+                np.empty((len(block.rows), 0)), weights, block.sample_weight
+            )
+
+        return self.fold(work, WeightSums.merged)
+
+    def complete_weights(self) -> FloatArray | None:
+        """Weights of complete rows, 0 for others; None where all are ones."""
+        weights = self.fold(self._row_weights, _concatenated)
+        if weights is not None and not self.weighing.by_entry:
+            self._check_any(weights)
+        self._check_sample_weight()
+        return weights
+
+    def complete(self) -> tuple[ClassRows, WeightSums]:
+        """The complete rows with all that they weigh as one weight, and its sums.
+
+        Rows in memory are chosen now; of others a pass leaves out what is incomplete.
+        The sums are of the inverse-probability weights over all rows.
+        """
+        source = self.source
+        if not isinstance(source, MemorySource):
+            known = source.first_pass
+            sums = self.complete_sums() if known is None else known[1]
+            if not self.weighing.by_entry:
+                self._check_any(sums.count)
+            return replace(self, only_complete=True), sums
+        # NaN and infinities show in the scores of large tables, and no pass looks for
+        # them: that saves a tenth of a fit of complete rows.
+        seen_in_scores = (
+            source.size > limits.HELD_ELEMENTS
+            and source.sample_weight is None
+            and source.features is source.table
+            and self.weighing.plain
+            and bool(np.isfinite(self.peek()).all())
+        )
+        weights = None if seen_in_scores else self.complete_weights()
+        empty = np.empty((self.n_rows, 0))
+        sums = weighted_sums(empty, weights, source.sample_weight)
+        seen = np.ones(self.n_rows, dtype=bool) if weights is None else weights > 0.0
+        if not self.weighing.corrects:
+            # Complete cases weigh one each.
+            weights = None
+        if (more := source.sample_weight) is not None:
+            weights = more if weights is None else weights * more
+            seen &= more > 0.0
+        rows = replace(
+            self,
+            source=replace(source, sample_weight=None),
+            weighing=PLAIN if weights is None else Weighing(weights=weights),
+            adjusted=None,
+        )
+        return rows if seen.all() else rows.take(seen), sums
+
+    def weights(
+        self, required: BoolArray | IntArray | None = None
+    ) -> FloatArray | None:
+        """Weights of all rows or entries, or of one feature; None for ones."""
+        if required is None and self._written.weighing.weights is not None:
+            return self._written.weighing.weights
+
+        def work(block: RowBlock) -> FloatArray | None:
+            weights = block.ipw
+            if weights is not None and weights.ndim == 2 and required is not None:
+                weights = weights_of_features(weights, required, self.groups)[:, 0]
+            return weights
+
+        return self.fold(work, _concatenated)
+
+    def peek(self) -> FloatArray:
+        """Features of a few hundred rows from all over the class."""
+        return self.source.every(1 + self.n_rows // 256).block().features
+
+    def some_observed(self, columns: IntArray) -> FloatArray:
+        """Features of some row in which they are observed, each of one column.
+
+        Features of one column are those of one row.
+        """
+
+        def work(block: RowBlock) -> tuple[BoolArray, FloatArray]:
+            seen = np.ones(block.features.shape, dtype=bool)
+            if block.ipw is not None:
+                by_row = block.ipw.ndim == 1
+                seen &= (block.ipw[:, None] if by_row else block.ipw[:, columns]) > 0.0
+            if block.sample_weight is not None:
+                seen &= (block.sample_weight > 0.0)[:, None]
+            first = seen.argmax(axis=0)
+            values = block.features[first, np.arange(len(first))]
+            return np.asarray(seen.any(axis=0)), values
+
+        for rows in (self.every(1 + self.n_rows // 256), self):
+            seen, values = rows.fold(work, _first_seen)
+            if seen.all():
+                break
+        return values
+
+    # Some of the rows.
+
+    def take(self, chosen: BoolArray) -> ClassRows:
+        """Some of the rows, in memory."""
+        return replace(
+            self,
+            source=self.source.take(chosen),
+            weighing=self._written.weighing.take(chosen),
+            adjusted=None if self.adjusted is None else self.adjusted[chosen],
+        )
+
+    def every(self, stride: int) -> ClassRows:
+        """Every stride-th row, in memory."""
+        return replace(
+            self,
+            source=self.source.every(stride),
+            weighing=self.weighing.take(slice(None, None, stride)),
+            adjusted=None,
+        )
+
+    # What is refused.
+
+    def _check_any(self, count: FloatArray) -> None:
+        """Refuse a class of which nothing is observed."""
+        if not count.any():
+            raise ValueError(
+                f"Class {self.label!r} has no observed row among its {self.n_rows}: "
+                "bring rows in which something is observed."
+            )
+        self._check_sample_weight()
+
+    def _check_sample_weight(self) -> None:
+        """Refuse a class without weight."""
+        weights = self.source.sample_weight
+        if weights is not None and not weights.any():
+            raise ValueError(
+                f"sample_weight is zero in all rows of class {self.label!r}: a ratio "
+                "needs rows of both classes."
+            )
 
     def _never_observed(self, required: BoolArray | IntArray) -> DataError:
         """By the columns that some features need, or the only ones."""
@@ -131,265 +418,66 @@ class ClassRows:
             )
         )
 
-    def block_feature_sums(
-        self,
-        block: RowBlock,
-        required: BoolArray | IntArray,
-        origin: FloatArray | None,
-    ) -> WeightSums:
-        """The same over the rows of a block."""
-        weights = self.weigh(block)
-        if weights is not None and weights.ndim == 2:
-            weights = weights_of_features(weights, required, self.groups)
-        with np.errstate(over="ignore", invalid="ignore"):
-            found = weighted_sums(block.features, weights, block.weights, origin)
-        if not np.isfinite(found.sums.sum()):
-            self._look_closely(block)
-        return found
-
-    def block_complete_sums(self, block: RowBlock) -> WeightSums:
-        """Sums of complete rows' weights over a block, without features."""
-        weights = self._block_row_weights(block)
-        seen = None if isinstance(weights, int) else weights
-        return weighted_sums(np.empty((len(block.rows), 0)), seen, block.weights)
-
-    def complete_sums(self) -> WeightSums:
-        """Sums of complete rows' weights over all rows, in one pass at most."""
-        sums: WeightSums | None = getattr(self.source, "complete_sums", None)
-        if sums is None:
-            sums = self.source.fold(self.block_complete_sums, merge_sums)
-        if not self.weighing.by_entry:
-            self._check_any(sums.count)
-        return sums
-
-    def complete_block(self, block: RowBlock) -> tuple[FloatArray, FloatArray | None]:
-        """Features and weights of a block's complete rows; None for ones."""
-        weights = self._block_row_weights(block)
-        if isinstance(weights, int):
-            return block.features, None
-        seen = weights > 0.0
-        if seen.all():
-            return block.features, weights
-        return block.features[seen], weights[seen]
-
-    def _origin(self) -> FloatArray | None:
-        """What to subtract before summing single-precision features: some row."""
-        features = self.source.features
-        if features.dtype == np.float64:
-            return None
-        few = self.peek()
-        return np.asarray(np.nan_to_num(np.nanmedian(few, axis=0)), features.dtype)
-
-    def peek(self) -> FloatArray:
-        """Features of a few hundred rows from all over the class."""
-        source = self.source.every(1 + self.n_rows // 256)
-        return source.block(0, source.n_rows).features
-
-    def some_observed(self, columns: IntArray) -> FloatArray:
-        """Features of some row in which they are observed, each of one column.
-
-        Features of one column are those of one row.
-        """
-        few = self.every(1 + self.n_rows // 256)
-        for rows in (few, self):
-            found, values = rows.source.fold(rows._first_observed(columns), first_found)
-            if found.all():
-                break
-        return values
-
-    def _first_observed(
-        self, columns: IntArray
-    ) -> Callable[[RowBlock], tuple[BoolArray, FloatArray]]:
-        def work(block: RowBlock) -> tuple[BoolArray, FloatArray]:
-            seen = np.ones(block.features.shape, dtype=bool)
-            weights = self.weigh(block)
-            if weights is not None:
-                by_row = weights.ndim == 1
-                seen = (weights[:, None] if by_row else weights[:, columns]) > 0.0
-            if block.weights is not None:
-                seen = seen & (block.weights > 0.0)[:, None]
-            seen = np.broadcast_to(seen, block.features.shape)
-            first = seen.argmax(axis=0)
-            values = block.features[first, np.arange(len(first))]
-            return np.asarray(seen.any(axis=0)), values
-
-        return work
-
-    @property
-    def _elements(self) -> int:
-        """How many numbers a block holds: more where there are no weights to make."""
-        times = 4 if isinstance(self.weighing, Unweighted) else 1
-        return times * BLOCK_ELEMENTS
-
-    def weigh(self, block: RowBlock) -> FloatArray | None:
-        """Weights of a block's rows or entries; None for ones."""
-        try:
-            return self.weighing.weigh(block)
-        except ValueError as error:
-            self.check_no_infinity(block)
-            message = Message(
-                "Class {label!r}: {text}", label=self.label, facts={"text": str(error)}
-            )
-            raise DataError(message) from error
-
-    def whole_row_weights(self) -> FloatArray | None:
-        """Weights of complete rows, 0 for others; None where all are ones.
-
-        Entries are missing independently given the row: a row is complete with the
-        product of the probabilities, and weighs the product of its entries' weights.
-        """
-        found = self.source.fold(
-            self._block_row_weights, weights_or_ones, self._elements
-        )
-        weights = None if isinstance(found, int) else found
-        if weights is not None and not self.weighing.by_entry:
-            self._check_any(weights)
-        self._check_own_weights()
-        return weights
-
-    def _block_row_weights(self, block: RowBlock) -> FloatArray | int:
-        if isinstance(self.weighing, KnownWeights) and not self.weighing.by_entry:
-            return self.weighing.weigh(block)
-        with np.errstate(over="ignore", invalid="ignore"):
-            plain = np.isfinite(block.rows.sum())
-        if isinstance(self.weighing, Unweighted):
-            if not plain:
-                self._look_closely(block)
-            return len(block.rows)
-        if not plain:
-            self.check_no_infinity(block)
-        if not self.weighing.by_entry:
-            weights = self.weigh(block)
-            assert weights is not None
-            return weights
-        complete = ~rows_with_nan(block.rows)
-        if isinstance(self.weighing, CompleteCases):
-            return len(complete) if complete.all() else complete.astype(np.float64)
-        return self._products(block, complete)
-
-    def _products(self, block: RowBlock, complete: BoolArray) -> FloatArray:
-        """Products of the weights of complete rows' entries."""
-        product = np.zeros(len(block.rows))
-        if isinstance(self.weighing, KnownWeights):
-            entries = self.weighing.weigh(block)[complete]
-        elif complete.any():
-            part = replace(block, rows=block.rows[complete], features=block.features)
-            entries = self.weigh(part)  # type: ignore[assignment]
-        else:
-            return product
-        with np.errstate(over="ignore"):
-            product[complete] = joint_weight(entries, self.groups)
-        if not np.isfinite(product).all():
-            row = self.source.row_number(block.start + int(product.argmax()))
-            raise ValueError(
-                f"Class {self.label!r}: the product of the entry weights overflows at "
-                f"row {row}: its missing probabilities are too close to 1. Use fewer "
-                "features, or fit them one at a time."
-            )
-        return product
-
-    def all_weights(
-        self, required: BoolArray | IntArray | None = None
-    ) -> FloatArray | None:
-        """Weights of all rows or entries, or of one feature; None for ones."""
-        if required is None and isinstance(self.weighing, KnownWeights):
-            return self.weighing.weights
-
-        def work(block: RowBlock) -> FloatArray | int:
-            weights = self.weigh(block)
-            if weights is None:
-                return len(block.rows)
-            if weights.ndim == 2 and required is not None:
-                weights = weights_of_features(weights, required, self.groups)[:, 0]
-            return weights.T
-
-        found = self.source.fold(work, weights_or_ones)
-        return None if isinstance(found, int) else np.ascontiguousarray(found.T)
-
-    @property
-    def groups(self) -> IntArray | None:
-        """Columns with equal numbers are there or missing together; None if none."""
-        return self.weighing.groups
-
-    def known(self) -> ClassRows:
-        """The same with its weights written down, for many passes over few rows."""
-        if isinstance(self.weighing, KnownWeights):
-            return self
-        weights = self.all_weights()
-        if weights is None:
-            return replace(self, weighing=Unweighted())
-        kept = KnownWeights(
-            weights,
-            self.weighing.maximum,
-            self.weighing.corrects,
-            groups=self.weighing.groups,
-        )
-        return replace(self, weighing=kept)
-
-    def take(self, chosen: BoolArray) -> ClassRows:
-        """Some of the rows."""
-        adjusted = None if self.adjusted is None else self.adjusted[chosen]
-        return replace(
-            self,
-            source=self.source.take(chosen),
-            weighing=self.weighing.take(chosen),
-            adjusted=adjusted,
-        )
-
-    def every(self, stride: int) -> ClassRows:
-        """Every stride-th row."""
-        return replace(
-            self,
-            source=self.source.every(stride),
-            weighing=self.weighing.take(slice(None, None, stride)),
-            adjusted=None,
-        )
-
-    def complete_rows(self, weights: FloatArray | None) -> ClassRows:
-        """The rows with a positive weight, all their weights multiplied into one."""
-        own = self.source.weights
-        if own is not None:
-            weights = own if weights is None else weights * own
-        if weights is None:
-            return replace(self, weighing=Unweighted(), adjusted=None)
-        seen = weights > 0.0
-        source = replace(self.source, weights=None)
-        if not seen.all():
-            source, weights = source.take(seen), weights[seen]
-        return replace(
-            self, source=source, weighing=KnownWeights(weights), adjusted=None
-        )
-
-    # What is refused.
-
-    def _check_any(self, count: FloatArray) -> None:
-        """Refuse a class of which nothing is observed."""
-        if not count.any():
-            raise ValueError(
-                f"Class {self.label!r} has no observed row among its {self.n_rows}: "
-                "bring rows in which something is observed."
-            )
-
-    def _check_own_weights(self) -> None:
-        """Refuse a class without weight."""
-        own = self.source.weights
-        if own is not None and not own.any():
-            raise ValueError(
-                f"sample_weight is zero in all rows of class {self.label!r}: a ratio "
-                "needs rows of both classes."
-            )
-
-    def check_no_infinity(self, block: RowBlock) -> None:
-        """Refuse infinities."""
+    def _refuse_infinity(self, block: RowBlock) -> None:
         refuse_infinity(
             block.rows, lambda row: self.source.row_number(block.start + row)
         )
 
-    def _look_closely(self, block: RowBlock) -> None:
-        """Refuse what made a sum not finite."""
-        self.check_no_infinity(block)
-        if isinstance(self.weighing, Unweighted) and np.isnan(block.rows).any():
-            refuse_nan(self.source, self.label, self.names, self.where)
+    def _refuse_odd(self, block: RowBlock) -> None:
+        """Refuse infinities in a block, and NaN where nothing says why."""
+        self._refuse_infinity(block)
+        if self.weighing.plain and np.isnan(block.rows).any():
+            self._refuse_nan()
+
+    def _refuse_nan(self) -> NoReturn:
+        """Refuse NaN without a model, by its columns."""
+
+        def lacking(block: RowBlock) -> BoolArray:
+            return np.asarray(np.isnan(block.rows).any(axis=0))
+
+        lossy = self.source.fold(lacking, lambda parts: np.any(parts, axis=0))
+        places = tuple(np.flatnonzero(lossy).tolist())
+        names = self.names
+        raise UnexplainedMissingError(
+            Message(
+                "Class {label!r} has NaN in column(s) {columns}{where} and no "
+                "missingness model.",
+                label=self.label,
+                columns=places,
+                names=places if names is None else tuple(str(names[j]) for j in places),
+                facts={"where": "" if self.where is None else f" in {self.where}"},
+                remedies=(
+                    Remedy.MODEL,
+                    Remedy.COMPLETE_CASES,
+                    "give inclusion probabilities where values were looked up",
+                ),
+            )
+        )
+
+
+def _block_weights(block: RowBlock) -> FloatArray | None:
+    return block.ipw
+
+
+def _concatenated(parts: Sequence[FloatArray | None]) -> FloatArray | None:
+    """Weights of consecutive blocks as one array; None stays None."""
+    arrays = [part for part in parts if part is not None]
+    return np.concatenate(arrays) if arrays else None
+
+
+def _first_seen(
+    parts: Sequence[tuple[BoolArray, FloatArray]],
+) -> tuple[BoolArray, FloatArray]:
+    seen, values = parts[0]
+    for also, others in parts[1:]:
+        seen, values = seen | also, np.where(seen, values, others)
+    return seen, values
+
+
+def merge_some(merge: Merge[Any], parts: Sequence[Any]) -> Any:
+    """Merge what is there; None where nothing is."""
+    some = [part for part in parts if part is not None]
+    return merge(some) if some else None
 
 
 def effective_size(rows: ClassRows, sums: WeightSums) -> SampleSize:
@@ -398,14 +486,12 @@ def effective_size(rows: ClassRows, sums: WeightSums) -> SampleSize:
     worst = int(kish.argmin())
     observed = int(sums.count[worst])
     if not rows.weighing.corrects:
-        largest = 1.0 - observed / rows.n_rows
-    elif rows.weighing.maximum is not None:
-        largest = rows.weighing.maximum
-    else:
-        largest = max(0.0, 1.0 - 1.0 / sums.largest[worst])
-    worst_case = worst_case_sample_size(rows.n_rows, largest)
-    if not rows.weighing.corrects:
         worst_case = float(observed)
+    else:
+        largest = rows.weighing.maximum
+        if largest is None:
+            largest = max(0.0, 1.0 - 1.0 / sums.largest[worst])
+        worst_case = worst_case_sample_size(rows.n_rows, largest)
     return SampleSize(rows.n_rows, observed, float(kish[worst]), worst_case)
 
 
@@ -418,7 +504,8 @@ def warn_of_concentration(
 ) -> None:
     """Warn where a few rows carry the weight, once, for the worst feature.
 
-    The sums tell where that can be; only there the weights are looked at again.
+    The sums tell where that can be; only there the weights are looked at, of rows
+    elsewhere those that were drawn into memory.
     """
     worst = int(np.argmax(sums.squares / sums.total**2 * sums.count))
     few = max(1, sums.count[worst] // 20)
@@ -426,15 +513,12 @@ def warn_of_concentration(
     most = min(few * sums.largest[worst], np.sqrt(few * sums.squares[worst]))
     if most < sums.total[worst] / 2.0:
         return
-    if not isinstance(rows.source, MemorySource):
-        # Those of the rows drawn into memory tell as much.
-        warn_of_concentration(rows.every(1), sums, required, names, stacklevel + 1)
-        return
+    rows = rows if rows.source.in_memory else rows.every(1)
     about = Message("Class {label!r}", label=rows.label)
     if required is None:
-        weights = rows.whole_row_weights()
+        weights = rows.complete_weights()
     else:
-        weights = rows.all_weights(required[[worst]])
+        weights = rows.weights(required[[worst]])
         if rows.weighing.by_entry:
             about = Message(
                 "Class {label!r}, feature {columns}",
@@ -444,16 +528,6 @@ def warn_of_concentration(
             )
     if weights is not None:
         warn_if_concentrated(weights, about, stacklevel=stacklevel + 1)
-
-
-def single_sums(weights: FloatArray | None, rows: ClassRows) -> WeightSums:
-    """The sums of whole rows' weights, without features."""
-    empty = np.empty((rows.n_rows, 0))
-    return weighted_sums(empty, weights, rows.source.weights)
-
-
-# As many rows find what is worth a warning.
-MOST_ROWS = 20_000
 
 
 def warn_if_contradicted(rows: ClassRows, complete: bool, stacklevel: int) -> None:
@@ -467,12 +541,13 @@ def warn_if_contradicted(rows: ClassRows, complete: bool, stacklevel: int) -> No
     stacklevel : int
         As for `warnings.warn`; 2 is the caller of this function.
     """
-    if not isinstance(rows.weighing, ModelWeighing):
-        return
-    if not isinstance(rows.source, MemorySource):
-        return
-    few = rows.source.every(1 + rows.n_rows // MOST_ROWS)
-    table = few.block(0, few.n_rows).rows
     model = rows.weighing.model
-    checks = contradictions(table, model, complete=complete, names=rows.names)
+    if model is None or not rows.source.in_memory:
+        return
+    few = rows._written.every(1 + rows.n_rows // MOST_CHECKED)
+    table, weights = few.source.every(1).block().rows, few.weights()
+    assert weights is not None
+    checks = contradictions(
+        table, model, weights=weights, complete=complete, names=rows.names
+    )
     warn_of_contradiction(checks, rows.label, stacklevel + 1)

@@ -1,52 +1,38 @@
-"""Rows with their labels, a block at a time: what a fit asks of a large table."""
+"""Rows with their labels that are read block by block, and one class of them.
+
+A first pass over all rows finds the labels, counts each class, draws some of its rows
+into memory (for pilots, bases and calibration) and, where features are the columns,
+sums them up. What a class weighs is decided within each block, so that nothing as long
+as the table is ever held.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial, wraps
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial, wraps
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from missratio._base.blocks import gathered
-from missratio._base.typing import FloatArray, IntArray
+from missratio._base.typing import FloatArray
+from missratio.rows.classes import ClassRows, Normalization, merge_some
+from missratio.rows.source import (
+    MemorySource,
+    Merge,
+    PartlyDrawn,
+    Result,
+    RowBlock,
+    WeightSums,
+)
 
-_Result = TypeVar("_Result")
 MOST_LABELS = 20
+# So many numbers of each class are drawn into memory, about.
+DRAWN_NUMBERS = 8_000_000
 
-
-@dataclass(frozen=True, slots=True)
-class BlockColumns:
-    """Columns of a block of rows, as a file has them, each an array of its own.
-
-    Parameters
-    ----------
-    arrays : sequence of ndarray of shape (n_rows,)
-    dtype : dtype
-        What they are read as.
-    """
-
-    arrays: Sequence[FloatArray]
-    dtype: Any
-
-    def take(self, index: IntArray | None = None) -> FloatArray:
-        """Some rows, or all. Columns stay together: side by side takes longer."""
-        n_rows = len(self.arrays[0]) if index is None else len(index)
-        table = np.empty((len(self.arrays), n_rows), dtype=self.dtype)
-        for array, own in zip(self.arrays, table, strict=True):
-            if index is None:
-                own[:] = array
-            else:
-                # An index is in range: clipping only saves the check.
-                array = array.astype(self.dtype, copy=False)
-                np.take(array, index, out=own, mode="clip")
-        return table.T
-
-    def sum(self) -> float:
-        """The sum of all numbers, which is finite where they are."""
-        return float(sum(array.sum() for array in self.arrays))
+Evaluate = Callable[[FloatArray], FloatArray]
 
 
 @dataclass(frozen=True)
@@ -55,7 +41,7 @@ class LabelledBlock:
 
     Parameters
     ----------
-    table : ndarray of shape (n_rows, n_columns), or BlockColumns
+    rows : ndarray of shape (n_rows, n_columns)
         NaN where missing.
     labels : ndarray of shape (n_rows,)
     start : int
@@ -64,40 +50,31 @@ class LabelledBlock:
         Where the rows lie, for messages.
     """
 
-    table: FloatArray | BlockColumns
+    rows: FloatArray
     labels: Any
     start: int
     where: str
-
-    @cached_property
-    def rows(self) -> FloatArray:
-        """The rows, of shape (n_rows, n_columns)."""
-        return self.table.take() if isinstance(self.table, BlockColumns) else self.table
 
     def of_class(self, label: Any) -> FloatArray:
         """The rows of one label: all of them as they are, where it has all."""
         chosen = self.labels == label
         if chosen.all():
             return self.rows
-        index = np.flatnonzero(chosen)
-        if isinstance(self.table, BlockColumns):
-            return self.table.take(index)
-        return gathered(self.table, index)
+        return gathered(self.rows, np.flatnonzero(chosen))
 
     def check_no_infinity(self, names: Sequence[str]) -> None:
         """Refuse infinities, and say where the first one lies."""
         with np.errstate(over="ignore", invalid="ignore"):
-            if np.isfinite(self.table.sum()):
+            if np.isfinite(self.rows.sum()):
                 return
-        infinite = np.isinf(self.rows)
-        if not infinite.any():
-            return
-        row, column = np.argwhere(infinite)[0]
-        raise ValueError(
-            f"Column {names[column]!r} holds infinity in {self.where} (row "
-            f"{self.start + int(row)} of all). Replace it by a null if the value is "
-            "missing, or by a number."
-        )
+        infinite = np.argwhere(np.isinf(self.rows))
+        if len(infinite):
+            row, column = infinite[0]
+            raise ValueError(
+                f"Column {names[column]!r} holds infinity in {self.where} (row "
+                f"{self.start + int(row)} of all). Replace it by a null if the value "
+                "is missing, or by a number."
+            )
 
 
 class LabelledSource(ABC):
@@ -118,10 +95,8 @@ class LabelledSource(ABC):
 
     @abstractmethod
     def fold(
-        self,
-        work: Callable[[LabelledBlock], _Result],
-        merge: Callable[[Sequence[_Result]], _Result],
-    ) -> _Result:
+        self, work: Callable[[LabelledBlock], Result], merge: Merge[Result]
+    ) -> Result:
         """Map work over all blocks of rows, and merge what it gives in their order.
 
         Parameters
@@ -131,6 +106,140 @@ class LabelledSource(ABC):
         merge : callable
             From sums to their sum; merging in groups must give the same.
         """
+
+
+@dataclass(frozen=True)
+class ClassSource(PartlyDrawn):
+    """The rows of one class, read from a source of labelled rows.
+
+    On another process, where work on its blocks is done, it is only a name.
+
+    Parameters
+    ----------
+    labelled : LabelledSource, or None on another process
+    label : object
+    n_rows : int
+    drawn : MemorySource
+        Rows drawn into memory, with their features.
+    evaluate : callable, or None
+        From rows to basis features; None where those are the columns.
+    first_pass : pair of WeightSums, or None
+        Of the features, and of complete rows, where the first pass found them.
+    """
+
+    labelled: LabelledSource | None
+    label: Any
+    n_rows: int
+    drawn: MemorySource
+    evaluate: Evaluate | None = None
+    first_pass: tuple[WeightSums, WeightSums] | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        none = MemorySource.of(self.table[:0], self.features[:0])
+        return type(self), (None, self.label, self.n_rows, none)
+
+    def fold(
+        self,
+        work: Callable[[RowBlock], Result],
+        merge: Merge[Result],
+        elements: int = 0,
+    ) -> Result:
+        """Work on the class's rows in every block, as the labelled source cuts them."""
+        assert self.labelled is not None
+        on_class = partial(_on_class, self.label, self.evaluate, work)
+        found: Result = self.labelled.fold(on_class, partial(merge_some, merge))
+        assert found is not None
+        return found
+
+    def with_features(self, evaluate: Evaluate) -> ClassSource:
+        """The same class with basis features, evaluated block by block."""
+        drawn = MemorySource.of(self.table, evaluate(self.table))
+        return replace(self, drawn=drawn, evaluate=evaluate)
+
+
+def _on_class(label: Any, evaluate: Any, work: Any, block: LabelledBlock) -> Any:
+    """Work on one class's rows of a block; None where it has none."""
+    rows = block.of_class(label)
+    if not len(rows):
+        return None
+    features = rows if evaluate is None else evaluate(rows)
+    return work(RowBlock(rows, features, start=block.start))
+
+
+# Of a label: how many rows it has, those drawn, and sums of features and complete rows.
+_Found = tuple[int, tuple[FloatArray, ...], tuple[WeightSums, ...]]
+
+
+def survey(
+    labelled: LabelledSource,
+    missingness: Any,
+    normalize: Normalization,
+    *,
+    linear: bool,
+) -> Mapping[Any, ClassSource]:
+    """One pass over all rows: the classes in the order of their labels.
+
+    Parameters
+    ----------
+    labelled : LabelledSource
+    missingness : mapping, "ignore" or None
+        As an estimator has it.
+    normalize
+        Likewise.
+    linear : bool
+        Whether features are the columns, so that this pass can sum them up.
+    """
+    names = labelled.names
+    share = min(1.0, DRAWN_NUMBERS / max(len(names), 1) / max(labelled.n_rows, 1))
+
+    def work(block: LabelledBlock) -> dict[Any, _Found]:
+        block.check_no_infinity(names)
+        labels = np.unique(block.labels)
+        check_label_count(len(labels), block.where)
+        return {label.item(): of_label(block, label.item()) for label in labels}
+
+    def of_label(block: LabelledBlock, label: Any) -> _Found:
+        part = block.of_class(label)
+        # Rows are drawn by lot, which depends on where the block lies alone.
+        rng = np.random.default_rng([block.start, len(part)])
+        drawn = part[rng.random(len(part)) < share]
+        sums: tuple[WeightSums, ...] = ()
+        if linear:
+            source, where = MemorySource.of(part), block.where
+            rows = ClassRows.of(
+                source, label, missingness, normalize, names, where=where
+            )
+            sums = rows.sums(np.arange(part.shape[1])), rows.complete_sums()
+        return len(part), (drawn,), sums
+
+    found = labelled.fold(work, _merge_labels)
+    check_label_types(found)
+    if len(found) != 2:
+        shown = sorted(found, key=str)[:10]
+        raise ValueError(
+            f"The rows have {len(found)} class(es), {shown}: a ratio needs two, the "
+            "numerator and the denominator."
+        )
+    sources = {}
+    for label in sorted(found):
+        # What is joined isn't kept in pieces as well.
+        n_rows, parts, sums = found.pop(label)
+        drawn = MemorySource.of(np.concatenate(parts))
+        first_pass = (sums[0], sums[1]) if sums else None
+        sources[label] = ClassSource(labelled, label, n_rows, drawn, None, first_pass)
+    return sources
+
+
+def _merge_labels(parts: Sequence[dict[Any, _Found]]) -> dict[Any, _Found]:
+    merged = {}
+    for label in dict.fromkeys(label for part in parts for label in part):
+        counts, drawn, sums = zip(*(p[label] for p in parts if label in p), strict=True)
+        merged[label] = (
+            sum(counts),
+            tuple(rows for each in drawn for rows in each),
+            tuple(WeightSums.merged(each) for each in zip(*sums, strict=True)),
+        )
+    return merged
 
 
 def is_collection(X: Any) -> bool:

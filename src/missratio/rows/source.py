@@ -1,12 +1,13 @@
-"""Rows in memory, block by block, and the weighted sums over them."""
+"""Where rows come from: the protocol of all sources, tables in memory, and sums."""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, NoReturn, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
@@ -14,7 +15,6 @@ from missratio._base.blocks import gathered
 from missratio._base.storable import storable
 from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import BoolArray, FloatArray, IntArray
-from missratio.exceptions import Message, Remedy, UnexplainedMissingError
 
 # Numbers of a block: its temporaries stay in a core's cache.
 BLOCK_ELEMENTS = 131_072
@@ -25,8 +25,12 @@ BLOCKS = 32
 # Blocks are merged in so many groups, whatever the number of threads, so that digits
 # don't depend on it.
 CHUNKS = 64
+# Of a class of up to this many numbers φ's weights are written down, and its sample is
+# copied, so that it lies together in memory (6 to 13 % of a small fit).
+HELD_ELEMENTS = 8_000_000
 
 Result = TypeVar("Result")
+Merge = Callable[[Sequence[Result]], Result]
 
 
 def block_count(size: int, elements: int) -> int:
@@ -47,7 +51,7 @@ def block_count(size: int, elements: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class RowBlock:
-    """Some consecutive rows.
+    """Some consecutive rows of a class.
 
     Parameters
     ----------
@@ -55,16 +59,20 @@ class RowBlock:
         NaN where missing. Not to be written to.
     features : ndarray of shape (n_rows, n_features)
         Their basis features; `rows` itself where those are the columns.
-    weights : ndarray of shape (n_rows,), or None
-        The rows' own weights (`sample_weight`); None stands for ones.
+    sample_weight : ndarray of shape (n_rows,), or None
+        What the user lets rows count; None stands for ones.
     start : int
         How many rows of the source come before.
+    ipw : ndarray of shape (n_rows,) or (n_rows, n_columns), or None
+        The weights 1{observed}/P(observed) of rows or entries, which `ClassRows` adds;
+        None stands for ones.
     """
 
     rows: FloatArray
     features: FloatArray
-    weights: FloatArray | None
-    start: int
+    sample_weight: FloatArray | None = None
+    start: int = 0
+    ipw: FloatArray | None = None
 
     @property
     def place(self) -> slice:
@@ -72,18 +80,28 @@ class RowBlock:
         return slice(self.start, self.start + len(self.rows))
 
 
-class Source(Protocol):
-    """What a fit asks of rows, wherever they lie."""
+class Source(ABC):
+    """Rows of one class, wherever they lie, which may be read again and again."""
+
+    # In memory: all rows, or some that were drawn; and their basis features.
+    table: FloatArray
+    features: FloatArray
+    sample_weight: FloatArray | None = None
+    # Sums over features, and over complete rows, where a first pass has made them.
+    first_pass: tuple[WeightSums, WeightSums] | None = None
+    in_memory: ClassVar[bool] = False
+    n_rows: Any
 
     @property
-    def n_rows(self) -> int:
-        """The number of rows."""
-        ...
+    def size(self) -> int:
+        """How many numbers the features of all rows are."""
+        return int(self.n_rows) * int(self.features.shape[1])
 
+    @abstractmethod
     def fold(
         self,
         work: Callable[[RowBlock], Result],
-        merge: Callable[[Sequence[Result]], Result],
+        merge: Merge[Result],
         elements: int = BLOCK_ELEMENTS,
     ) -> Result:
         """Work on blocks of rows where they lie, and merge the results in order.
@@ -97,15 +115,26 @@ class Source(Protocol):
         elements : int
             How many numbers a block holds, about.
         """
-        ...
 
-    def every(self, stride: int) -> Source:
-        """Every stride-th row: a sample of the rows, drawn into memory."""
-        ...
+    @abstractmethod
+    def every(self, stride: int) -> MemorySource:
+        """Every stride-th row, in memory: fewer where fewer were drawn."""
+
+    def take(self, chosen: BoolArray) -> Source:
+        """Some of the rows, where they are in memory."""
+        raise NotImplementedError
+
+    def sample(self, total: FloatArray) -> Any:
+        """The complete rows as a sample on a device; None where they lie on none."""
+        return None
+
+    def row_number(self, row: int) -> int:
+        """Where a row is in the user's table, for messages."""
+        return row
 
 
-@dataclass(frozen=True, slots=True)
-class MemorySource:
+@dataclass(frozen=True)
+class MemorySource(Source):
     """Chosen rows of a table in memory, used where they lie.
 
     Parameters
@@ -115,31 +144,34 @@ class MemorySource:
         Basis features of all rows; `table` itself where those are the columns.
     index : ndarray of int, or slice
         The rows chosen; a slice where they are evenly spaced.
-    weights : ndarray of shape (n_rows,), or None
-        The chosen rows' own weights.
+    sample_weight : ndarray of shape (n_rows,), or None
+        Of the chosen rows.
     """
 
     table: FloatArray
     features: FloatArray
     index: IntArray | slice
-    weights: FloatArray | None = None
+    sample_weight: FloatArray | None = None
+    in_memory: ClassVar[bool] = True
 
     @classmethod
     def of(
         cls,
         table: FloatArray,
-        features: FloatArray,
+        features: FloatArray | None = None,
         chosen: BoolArray | None = None,
-        weights: FloatArray | None = None,
+        sample_weight: FloatArray | None = None,
     ) -> Self:
         """The rows of a mask (or all), with the weights of all rows."""
+        features = table if features is None else features
         if chosen is None:
-            return cls(table, features, slice(0, len(table), 1), weights)
+            return cls(table, features, slice(0, len(table), 1), sample_weight)
         start, n_rows = int(chosen.argmax()), np.count_nonzero(chosen)
         index: IntArray | slice = slice(start, start + n_rows, 1)
         if not chosen[index].all():
             index = np.flatnonzero(chosen)
-        return cls(table, features, index, None if weights is None else weights[index])
+        weights = None if sample_weight is None else sample_weight[index]
+        return cls(table, features, index, weights)
 
     @property
     def n_rows(self) -> int:
@@ -148,25 +180,20 @@ class MemorySource:
             return len(range(self.index.start, self.index.stop, self.index.step))
         return len(self.index)
 
-    @property
-    def size(self) -> int:
-        """How many numbers the features of all rows are."""
-        return self.n_rows * int(self.features.shape[1])
-
     def fold(
         self,
         work: Callable[[RowBlock], Result],
-        merge: Callable[[Sequence[Result]], Result],
+        merge: Merge[Result],
         elements: int = BLOCK_ELEMENTS,
     ) -> Result:
-        """Work on blocks of rows, among threads; as of `Source`."""
+        """Work on blocks of rows, among threads."""
         n_rows, width = self.n_rows, max(self.table.shape[1], self.features.shape[1])
         if not isinstance(self.index, slice):
             # What is gathered is a copy.
             elements //= 2
         n_blocks = block_count(n_rows * width, elements)
         if n_blocks == 1:
-            return work(self.block(0, n_rows))
+            return work(self.block())
         length = -(-n_rows // n_blocks)
         starts = range(0, n_rows, length)
         per_chunk = math.ceil(len(starts) / CHUNKS)
@@ -180,20 +207,23 @@ class MemorySource:
         with one_blas_thread(n_rows * width) as threads:
             return merge(share(fold_chunk, chunks, threads))
 
-    def block(self, start: int, stop: int) -> RowBlock:
+    def block(self, start: int = 0, stop: int | None = None) -> RowBlock:
         """Some consecutive rows, as views where the chosen ones are evenly spaced."""
+        stop = self.n_rows if stop is None else stop
         rows = self._at(self.table, start, stop)
         linear = self.features is self.table
         features = rows if linear else self._at(self.features, start, stop)
-        weights = None if self.weights is None else self.weights[start:stop]
-        return RowBlock(rows, features, weights, start)
+        weights = self.sample_weight
+        return RowBlock(
+            rows, features, None if weights is None else weights[start:stop], start
+        )
 
     def _at(self, table: FloatArray, start: int, stop: int) -> FloatArray:
         index = self.index
-        if isinstance(index, slice):
-            first, step = index.start, index.step
-            return table[first + step * start : first + step * stop : step]
-        return gathered(table, index[start:stop])
+        if not isinstance(index, slice):
+            return gathered(table, index[start:stop])
+        first, step = index.start, index.step
+        return table[first + step * start : first + step * stop : step]
 
     def row_number(self, row: int) -> int:
         """Where a chosen row is in the table, for messages."""
@@ -202,42 +232,55 @@ class MemorySource:
         return int(self.index[row])
 
     def every(self, stride: int) -> MemorySource:
-        """Every stride-th row chosen; as of `Source`."""
-        weights = None if self.weights is None else self.weights[::stride]
+        """Every stride-th row chosen."""
+        weights = None if self.sample_weight is None else self.sample_weight[::stride]
         if not isinstance(self.index, slice):
-            return replace(self, index=self.index[::stride], weights=weights)
+            return replace(self, index=self.index[::stride], sample_weight=weights)
         start, stop, step = self.index.start, self.index.stop, self.index.step
-        return replace(self, index=slice(start, stop, step * stride), weights=weights)
+        index = slice(start, stop, step * stride)
+        return replace(self, index=index, sample_weight=weights)
 
     def take(self, chosen: BoolArray) -> MemorySource:
         """The chosen rows of a mask."""
         index = self.index
         if isinstance(index, slice):
             index = np.arange(index.start, index.stop, index.step)
-        weights = None if self.weights is None else self.weights[chosen]
-        return replace(self, index=index[chosen], weights=weights)
+        weights = None if self.sample_weight is None else self.sample_weight[chosen]
+        return replace(self, index=index[chosen], sample_weight=weights)
 
 
-def concatenated(parts: Sequence[Any]) -> Any:
-    """Merge arrays (or tuples of arrays) of consecutive rows; None stays None."""
-    if isinstance(parts[0], tuple):
-        return tuple(concatenated(each) for each in zip(*parts, strict=True))
-    return None if parts[0] is None else np.concatenate(parts, axis=-1)
+class PartlyDrawn(Source):
+    """Rows that lie elsewhere, of which some were drawn into memory."""
+
+    drawn: MemorySource
+
+    @property
+    def table(self) -> FloatArray:  # type: ignore[override]
+        """The rows drawn."""
+        return self.drawn.table
+
+    @property
+    def features(self) -> FloatArray:  # type: ignore[override]
+        """Their basis features."""
+        return self.drawn.features
+
+    def every(self, stride: int) -> MemorySource:
+        """Some rows in memory: every stride-th, or all that were drawn if fewer."""
+        times = stride * self.drawn.n_rows // max(self.n_rows, 1)
+        return self.drawn.every(max(1, times))
 
 
 @dataclass(frozen=True, slots=True)
 class WeightSums:
     """What one pass over a class's rows tells, for each feature or for whole rows.
 
-    Sums merge by addition. Weights are 1{observed}/P(observed), and `mass` and `sums`
-    have the rows' own weights multiplied in.
+    Sums merge by addition. Weights are 1{observed}/P(observed); `mass` and `sums` have
+    the sample weights multiplied in.
 
     Parameters
     ----------
     n_rows : int
         Missing ones included.
-    own : float
-        Σ of the rows' own weights.
     count : ndarray of shape (..., n_weights)
         How many are observed.
     total, squares : ndarray of shape (..., n_weights)
@@ -245,7 +288,7 @@ class WeightSums:
     largest : ndarray of shape (..., n_weights)
         The largest w.
     mass : ndarray of shape (..., n_weights)
-        Σ v, where v is w times the row's own weight.
+        Σ v, where v is w times the row's sample weight.
     sums : ndarray of shape (..., n_features)
         Σ v (f − origin).
     origin : ndarray of shape (n_features,), or None
@@ -253,7 +296,6 @@ class WeightSums:
     """
 
     n_rows: int
-    own: float
     count: FloatArray
     total: FloatArray
     squares: FloatArray
@@ -265,36 +307,15 @@ class WeightSums:
     @classmethod
     def merged(cls, parts: Sequence[WeightSums]) -> WeightSums:
         """The sums over all sets of rows."""
-
-        def added(name: str) -> FloatArray:
-            return np.asarray(np.sum([getattr(part, name) for part in parts], axis=0))
-
+        names = ("count", "total", "squares", "mass", "sums")
         return cls(
-            sum(part.n_rows for part in parts),
-            sum(part.own for part in parts),
-            added("count"),
-            added("total"),
-            added("squares"),
-            np.max([part.largest for part in parts], axis=0),
-            added("mass"),
-            added("sums"),
-            parts[0].origin,
-        )
-
-    def spread(self, n_weights: int) -> WeightSums:
-        """The same with one weight for each feature, where there is one for all."""
-        shape = (*self.count.shape[:-1], n_weights)
-
-        def each(values: FloatArray) -> FloatArray:
-            return np.broadcast_to(values, shape)
-
-        return replace(
-            self,
-            count=each(self.count),
-            total=each(self.total),
-            squares=each(self.squares),
-            largest=each(self.largest),
-            mass=each(self.mass),
+            n_rows=sum(part.n_rows for part in parts),
+            largest=np.max([part.largest for part in parts], axis=0),
+            origin=parts[0].origin,
+            **{
+                name: np.sum([getattr(p, name) for p in parts], axis=0)
+                for name in names
+            },
         )
 
     @property
@@ -343,7 +364,7 @@ class WeightCheck:
 def weighted_sums(
     features: FloatArray,
     weights: FloatArray | None,
-    own: FloatArray | None,
+    sample_weight: FloatArray | None = None,
     origin: FloatArray | None = None,
 ) -> WeightSums:
     """Sum up the rows of a block, in double precision.
@@ -354,26 +375,22 @@ def weighted_sums(
         What is missing may be NaN.
     weights : ndarray of shape (..., n_rows) or (..., n_rows, n_features), or None
         0 where missing; None stands for ones.
-    own : ndarray of shape (n_rows,), or None
-        The rows' own weights.
+    sample_weight : ndarray of shape (n_rows,), or None
     origin : ndarray of shape (n_features,), optional
         Subtracted from the features first.
     """
     n_rows = features.shape[-2]
-    total_own = float(n_rows) if own is None else float(own.sum())
+    values = features if origin is None else features - origin
     if weights is None:
-        flat = np.full((*features.shape[:-2], 1), 1.0)
-        values = _shifted(features, origin)
-        sums = _plain_sums(values, own)
-        return WeightSums(
-            n_rows, total_own, n_rows * flat, n_rows * flat, n_rows * flat, flat,
-            total_own * flat, sums, origin,
-        )  # fmt: skip
+        one = np.ones((*features.shape[:-2], 1))
+        mass = n_rows * one if sample_weight is None else sample_weight.sum() * one
+        sums, each = _column_sums(values, sample_weight), n_rows * one
+        return WeightSums(n_rows, each, each, each, one, mass, sums, origin)
     by_row = weights.ndim < features.ndim
     weights = weights[..., None] if by_row else weights
-    combined = weights if own is None else weights * own[:, None]
+    combined = weights if sample_weight is None else weights * sample_weight[:, None]
     # Any number will do for what is missing and weighs nothing.
-    values = _shifted(features, origin).astype(np.float64, copy=False)
+    values = values.astype(np.float64, copy=False)
     values = np.fmax(values, np.finfo(np.float64).min)
     if by_row:
         sums = (combined.swapaxes(-1, -2) @ values)[..., 0, :]
@@ -383,29 +400,27 @@ def weighted_sums(
     total = ones @ weights
     return WeightSums(
         n_rows,
-        total_own,
         ones @ (weights > 0.0),
         total,
         np.einsum("...ij,...ij->...j", weights, weights),
         weights.max(axis=-2, initial=0.0),
-        total if own is None else ones @ combined,
+        total if sample_weight is None else ones @ combined,
         sums,
         origin,
     )
 
 
-def _plain_sums(values: FloatArray, own: FloatArray | None) -> FloatArray:
+def _column_sums(values: FloatArray, sample_weight: FloatArray | None) -> FloatArray:
     if not values.shape[-1]:
         return np.zeros((*values.shape[:-2], 0))
-    if own is not None:
-        product: FloatArray = own @ values
-        return product
-    if values.dtype == np.float32:
+    if sample_weight is None and values.dtype == np.float32:
         return np.asarray(values.sum(axis=-2, dtype=np.float64))
     # BLAS adds rows up twice as fast as a sum along the first axis.
     # NumPy's dot lets go of the interpreter lock, its matmul doesn't.
-    ones = _ones(values.shape[-2])
-    total: FloatArray = np.dot(ones, values) if values.ndim == 2 else ones @ values
+    weights = _ones(values.shape[-2]) if sample_weight is None else sample_weight
+    total: FloatArray = (
+        np.dot(weights, values) if values.ndim == 2 else weights @ values
+    )
     return total
 
 
@@ -413,73 +428,3 @@ def _plain_sums(values: FloatArray, own: FloatArray | None) -> FloatArray:
 def _ones(n: int) -> FloatArray:
     # Blocks are all of one length, but for the last.
     return np.ones(n)
-
-
-def _shifted(features: FloatArray, origin: FloatArray | None) -> FloatArray:
-    return features if origin is None else features - origin
-
-
-def weights_or_ones(parts: Sequence[FloatArray | int]) -> FloatArray | int:
-    """Merge weights of blocks; a number stands for so many ones."""
-    if all(isinstance(part, int) for part in parts):
-        return sum(part for part in parts if isinstance(part, int))
-    shape = next(part.shape[:-1] for part in parts if not isinstance(part, int))
-    arrays = [
-        np.ones((*shape, part)) if isinstance(part, int) else part for part in parts
-    ]
-    merged: FloatArray = concatenated(arrays)
-    return merged
-
-
-def merge_sums(parts: Sequence[WeightSums]) -> WeightSums:
-    """Merge blocks of which some may have one weight for all features."""
-    widths = {part.count.shape[-1] for part in parts}
-    if len(widths) > 1:
-        parts = [part.spread(max(widths)) for part in parts]
-    return WeightSums.merged(parts)
-
-
-def first_found(
-    parts: Sequence[tuple[BoolArray, FloatArray]],
-) -> tuple[BoolArray, FloatArray]:
-    """Where something was found, and the first of it."""
-    found, values = parts[0]
-    for also, others in parts[1:]:
-        found, values = found | also, np.where(found, values, others)
-    return found, values
-
-
-def weighed_twice(label: Any) -> ValueError:
-    """A class, or all rows for None, has a model of missingness and look-ups too."""
-    whose = "X" if label is None else f"Class {label!r}"
-    return ValueError(
-        f"{whose} has a missingness model and inclusion probabilities: its rows can't "
-        "be weighed twice. Leave out one of them."
-    )
-
-
-def refuse_nan(
-    source: Source, label: Any, names: Sequence[str] | None, where: str | None
-) -> NoReturn:
-    """Refuse a class that has NaN and no model, by its columns."""
-
-    def lacking(block: RowBlock) -> BoolArray:
-        return np.asarray(np.isnan(block.rows).any(axis=0))
-
-    found = source.fold(lacking, lambda parts: np.any(parts, axis=0))
-    places = tuple(np.flatnonzero(found).tolist())
-    raise UnexplainedMissingError(
-        Message(
-            "Class {label!r} has NaN in column(s) {columns}{where} and no "
-            "missingness model.",
-            label=label,
-            columns=places,
-            names=places if names is None else tuple(str(names[j]) for j in places),
-            facts={"where": "" if where is None else f" in {where}"},
-            remedies=(
-                Remedy.MODEL,
-                Remedy.COMPLETE_CASES,
-                "give inclusion probabilities where values were looked up",
-            ),
-        )
-    )

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,131 +12,69 @@ from numpy.typing import ArrayLike
 from missratio._base.blocks import any_by_row, inverse_where_positive
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.missingness import Missingness, drawn_together
-from missratio.rows.source import RowBlock, weighed_twice
+from missratio.rows.source import RowBlock
 
 ClassModel = Missingness | Literal["ignore"] | None
 
 
-class Weighing(ABC):
-    """The weights 1{observed}/P(observed) of rows or of single entries.
-
-    Attributes
-    ----------
-    by_entry : bool
-        Whether single entries are missing, rather than whole rows.
-    maximum : float, or None
-        ‖φ‖∞, the largest probability of being missing, where it is known.
-    corrects : bool
-        Whether weights make up for what is missing, so that they average to one.
-    """
-
-    by_entry: bool = False
-    maximum: float | None = None
-    corrects: bool = True
-
-    @property
-    def groups(self) -> IntArray | None:
-        """Columns with equal numbers are there or missing together; None if none."""
-        return None
-
-    @abstractmethod
-    def weigh(self, block: RowBlock) -> FloatArray | None:
-        """Weights of shape (n_rows,) or (n_rows, n_columns), 0 where missing.
-
-        None stands for ones, and for rows that are complete.
-        """
-
-    def take(self, chosen: BoolArray | slice) -> Weighing:
-        """The same for some of the rows."""
-        return self
-
-
-class Unweighted(Weighing):
-    """Complete rows, which weigh one each. That they are complete is seen to later."""
-
-    maximum = 0.0
-    corrects = False
-
-    def weigh(self, block: RowBlock) -> None:
-        """None: NaN is found in what is summed up."""
-        return
-
-
-class CompleteCases(Weighing):
-    """One where observed: what is missing is left out."""
-
-    by_entry = True
-    corrects = False
-
-    def weigh(self, block: RowBlock) -> FloatArray | None:
-        """1{observed}, entry by entry."""
-        observed = ~np.isnan(block.rows)
-        return None if observed.all() else observed.astype(np.float64)
-
-
 @dataclass(frozen=True)
-class ModelWeighing(Weighing):
-    """1{observed}/(1 − φ), evaluated within a block."""
+class Weighing:
+    """Why rows or entries weigh 1{observed}/P(observed), and how much, if it is known.
 
-    model: Missingness
-
-    @property
-    def by_entry(self) -> bool:  # type: ignore[override]
-        """As the model says."""
-        return not self.model.rowwise
-
-    @property
-    def maximum(self) -> float | None:  # type: ignore[override]
-        """As the model says."""
-        return self.model.maximum
-
-    @property
-    def groups(self) -> IntArray | None:
-        """As the model says."""
-        return self.model.groups
-
-    def weigh(self, block: RowBlock) -> FloatArray:
-        """Weigh by the model."""
-        rows = block.rows.astype(np.float64, copy=False)
-        return self.model.block_weights(rows, block.start)
-
-
-@dataclass(frozen=True)
-class KnownWeights(Weighing):
-    """Weights that are there already: of rows, or of entries.
+    Without anything said, rows are complete and weigh one each. That they are complete
+    is seen to where they are summed up.
 
     Parameters
     ----------
-    weights : ndarray of shape (n_rows,) or (n_rows, n_columns)
-        0 where missing.
-    maximum : float, or None
+    model : Missingness, or None
+        φ, by which weights are 1{observed}/(1 − φ).
+    weights : ndarray of shape (n_rows,) or (n_rows, n_columns), or None
+        Weights that are written down, 0 where missing.
+    by_entry : bool
+        Whether single entries are missing, rather than whole rows.
     corrects : bool
-    by_design : bool
-        Whether they are one over the probabilities of a draw.
+        Whether weights make up for what is missing, so that they average to one.
+        Complete cases stand for themselves only.
+    maximum : float, or None
+        ‖φ‖∞, the largest probability of being missing, where it is known.
     groups : ndarray of int of shape (n_columns,), or None
         Columns with equal numbers are there or missing together, so that several have
         the probability of one: all, where rows were drawn whole, and the indicators of
         a category.
+    by_design : bool
+        Whether weights are one over the probabilities of a draw.
     """
 
-    weights: FloatArray
-    maximum: float | None = None
+    model: Missingness | None = None
+    weights: FloatArray | None = None
+    by_entry: bool = False
     corrects: bool = True
-    by_design: bool = False
+    maximum: float | None = None
     groups: IntArray | None = None
+    by_design: bool = False
 
     @property
-    def by_entry(self) -> bool:  # type: ignore[override]
-        """Whether there is a weight for each entry."""
-        return self.weights.ndim == 2
+    def plain(self) -> bool:
+        """Whether rows are complete and weigh one each."""
+        return self.model is None and self.weights is None and not self.by_entry
 
-    def weigh(self, block: RowBlock) -> FloatArray:
-        """The weights of the block's rows."""
-        return self.weights[block.place]
+    def weigh(self, block: RowBlock) -> FloatArray | None:
+        """Weights of a block's rows or entries, 0 where missing; None if `plain`."""
+        if self.weights is not None:
+            return self.weights[block.place]
+        if self.model is not None:
+            rows = block.rows.astype(np.float64, copy=False)
+            return self.model.block_weights(rows, block.start)
+        return (~np.isnan(block.rows)).astype(np.float64) if self.by_entry else None
 
-    def take(self, chosen: BoolArray | slice) -> Self:
-        """The weights of some rows."""
+    def take(self, chosen: BoolArray | slice) -> Weighing:
+        """The same for some of the rows."""
+        if self.weights is None:
+            return self
         return replace(self, weights=self.weights[chosen])
+
+
+PLAIN = Weighing(corrects=False, maximum=0.0)
 
 
 def as_weighing(
@@ -154,26 +91,39 @@ def as_weighing(
     label : object
         The class, for messages.
     """
+    drawn = inclusion is not None and bool(((inclusion > 0) & (inclusion < 1)).any())
+    if isinstance(model, Missingness) and not drawn:
+        return Weighing(
+            model,
+            by_entry=not model.rowwise,
+            maximum=model.maximum,
+            groups=model.groups,
+        )
     if inclusion is None or (model is None and (inclusion == 1.0).all()):
-        if isinstance(model, Missingness):
-            return ModelWeighing(model)
-        return Unweighted() if model is None else CompleteCases()
-    if isinstance(model, Missingness) and not ((inclusion > 0) & (inclusion < 1)).any():
-        return ModelWeighing(model)
+        return PLAIN if model is None else Weighing(by_entry=True, corrects=False)
     if model is not None:
         raise weighed_twice(label)
     if inclusion.ndim == 2 and (inclusion == inclusion[:, :1]).all():
         # Rows that are there or not as a whole.
         inclusion = inclusion[:, 0]
-    weights = inverse_where_positive(inclusion)
-    groups = None
-    if inclusion.ndim == 2:
+    groups, by_entry = None, inclusion.ndim == 2
+    if by_entry:
         together = drawn_together(inclusion)
         # What was always observed weighs one, however often it counts.
         lossy = (inclusion < 1.0).any(axis=0)
         if len(np.unique(together[lossy])) < np.count_nonzero(lossy):
             groups = together
-    return KnownWeights(weights, by_design=True, groups=groups)
+    weights = inverse_where_positive(inclusion)
+    return Weighing(weights=weights, by_entry=by_entry, groups=groups, by_design=True)
+
+
+def weighed_twice(label: Any) -> ValueError:
+    """A class, or all rows for None, has a model of missingness and look-ups too."""
+    whose = "X" if label is None else f"Class {label!r}"
+    return ValueError(
+        f"{whose} has a missingness model and inclusion probabilities: its rows can't "
+        "be weighed twice. Leave out one of them."
+    )
 
 
 def check_inclusion(inclusion: ArrayLike, X: FloatArray) -> FloatArray:
@@ -277,7 +227,7 @@ def weights_of_features(
     required : ndarray of bool of shape (n_features, n_columns), or of int (n_features,)
         The columns that each feature needs, or the only one.
     groups : ndarray of int of shape (n_columns,), optional
-        As of `Weighing`; what is there or missing together counts once.
+        What is there or missing together counts once.
 
     Returns
     -------

@@ -12,12 +12,7 @@ from missratio.tensor.arrays import (
     on_host,
     within_memory,
 )
-from missratio.tensor.rows import (
-    TensorSample,
-    TensorSource,
-    labelled_tensor,
-    tensor_classes,
-)
+from missratio.tensor.rows import TensorSample, TensorSource, tensor_classes
 
 __all__ = [
     "TensorSample",
@@ -25,7 +20,6 @@ __all__ = [
     "as_numpy",
     "check_rows",
     "is_tensor",
-    "labelled_tensor",
     "like",
     "on_device",
     "on_host",

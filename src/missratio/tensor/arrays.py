@@ -14,9 +14,23 @@ from missratio._base.blocks import unmasked
 PART_FOR_ROWS = 0.8
 
 
+def _library(X: Any) -> str:
+    return type(X).__module__.partition(".")[0]
+
+
 def is_tensor(X: Any) -> bool:
     """Whether X is a PyTorch tensor."""
-    return type(X).__module__.partition(".")[0] == "torch" and hasattr(X, "device")
+    return _library(X) == "torch" and hasattr(X, "device")
+
+
+def as_tensor(values: Any) -> Any:
+    """Values as a tensor: CuPy's where they lie, all else on the host."""
+    import torch
+
+    if is_tensor(values):
+        return values
+    # CuPy refuses to become a NumPy array in passing.
+    return torch.as_tensor(values if _library(values) == "cupy" else np.asarray(values))
 
 
 def on_device(X: Any) -> Any:
@@ -24,10 +38,8 @@ def on_device(X: Any) -> Any:
 
     CuPy's arrays are taken as tensors, without a copy.
     """
-    if type(X).__module__.partition(".")[0] == "cupy":
-        import torch
-
-        return torch.as_tensor(X)
+    if _library(X) == "cupy":
+        return as_tensor(X)
     return X if is_tensor(X) and X.device.type != "cpu" else None
 
 
@@ -37,19 +49,18 @@ def as_numpy(values: Any) -> Any:
         # NumPy has no type for bfloat16, whose numbers float32 has all of.
         half = str(values.dtype) == "torch.bfloat16"
         return (values.float() if half else values).detach().cpu().numpy()
-    return np.asarray(values)
+    return np.asarray(values.get() if _library(values) == "cupy" else values)
 
 
 def on_host(values: Any) -> Any:
-    """A tensor, or an array of another library on the host, as a NumPy array.
+    """A tensor, or an array of another library, as a NumPy array.
 
     What isn't one of these, such as a list or a dataframe, is returned as it is.
     """
-    if is_tensor(values):
-        return as_numpy(values)
-    if hasattr(values, "__array_namespace__") and not isinstance(values, np.ndarray):
-        return np.asarray(values)
-    return unmasked(values)
+    if isinstance(values, np.ndarray):
+        return unmasked(values)
+    foreign = is_tensor(values) or hasattr(values, "__array_namespace__")
+    return as_numpy(values) if foreign else values
 
 
 def like(X: Any, values: Any) -> Any:
@@ -85,19 +96,13 @@ def within_memory(X: Any) -> Iterator[None]:
         yield
     except torch.OutOfMemoryError as error:
         n_rows, n_columns = tensor.shape
+        fit = ""
+        if tensor.device.type == "cuda":
+            _, memory = torch.cuda.mem_get_info(tensor.device)
+            rows = int(PART_FOR_ROWS * memory / (n_columns * tensor.element_size()))
+            fit = f": about {rows} rows fit into its {memory / 1e9:.0f} GB"
         raise MemoryError(
             f"The memory of {tensor.device} doesn't suffice for a fit of {n_rows} rows "
-            f"× {n_columns} columns{_most_rows(tensor)}. Bring fewer rows, or leave "
-            "them on the host: fit X.cpu(), or files by scan_parquet(…)."
+            f"× {n_columns} columns{fit}. Bring fewer rows, or leave them on the host: "
+            "fit X.cpu(), or files by scan_parquet(…)."
         ) from error
-
-
-def _most_rows(X: Any) -> str:
-    """How many rows a device has memory for, where it says how much it has."""
-    import torch
-
-    if X.device.type != "cuda":
-        return ""
-    _, memory = torch.cuda.mem_get_info(X.device)
-    rows = int(PART_FOR_ROWS * memory / (X.shape[1] * X.element_size()))
-    return f": about {rows} rows fit into its {memory / 1e9:.0f} GB"

@@ -14,11 +14,11 @@ from __future__ import annotations
 import importlib.util
 import math
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from missratio._base.typing import FloatArray
+from missratio.moments import Sums
 
 if TYPE_CHECKING:
     import torch
@@ -30,16 +30,6 @@ WARPS, STAGES = 4, 4
 MOST_COLUMNS = 512
 # Exponentials of larger numbers, summed up, may leave the range of single precision.
 LARGEST_EXPONENT = 60.0
-
-
-class TiltedSums(NamedTuple):
-    """Σ v and Σ v(x − c) with v = w exp(s − log_scale), and the extreme scores."""
-
-    log_scale: float
-    total: float
-    first: FloatArray
-    lowest: float
-    highest: float
 
 
 @cache
@@ -61,8 +51,8 @@ def tilted_sums(
     rows: torch.Tensor,
     weights: torch.Tensor | None,
     coef_and_centre: torch.Tensor,
-) -> TiltedSums:
-    """Sum w exp(s) and w exp(s)(x − c) over rows, with s = θᵀ(x − c).
+) -> Sums:
+    """Σ v and Σ v(x − c) with v = w exp(s − log_scale) and s = θᵀ(x − c), over rows.
 
     Parameters
     ----------
@@ -73,13 +63,12 @@ def tilted_sums(
     coef_and_centre : Tensor of shape (2, n_columns)
         θ and c, of the rows' type.
     """
-    found = _launch(rows, weights, coef_and_centre, 0.0)
-    far = abs(found.highest) > LARGEST_EXPONENT
-    if far and math.isfinite(found.highest):
+    sums = _launch(rows, weights, coef_and_centre, 0.0)
+    if LARGEST_EXPONENT < abs(sums.highest[0]) < math.inf:
         # The kernel takes it in single precision.
-        scale = float(np.float32(found.highest))
-        found = _launch(rows, weights, coef_and_centre, scale)
-    return found
+        scale = float(np.float32(sums.highest[0]))
+        sums = _launch(rows, weights, coef_and_centre, scale)
+    return sums
 
 
 def _launch(
@@ -87,7 +76,7 @@ def _launch(
     weights: torch.Tensor | None,
     coef_and_centre: torch.Tensor,
     log_scale: float,
-) -> TiltedSums:
+) -> Sums:
     import torch
 
     from missratio.tensor.triton_kernel import tilted_sums as kernel
@@ -119,6 +108,12 @@ def _launch(
             num_warps=WARPS,
         )
     # Only here the host waits for the device.
-    found = torch.cat([sums.sum(dim=0), ends.amax(dim=0)]).cpu().numpy()
-    total, below, highest = found[[0, -2, -1]].tolist()
-    return TiltedSums(log_scale, total, found[1:-2], -below, highest)
+    found = torch.cat([sums.sum(dim=0), ends.amax(dim=0)]).cpu().numpy()[None]
+    return Sums(
+        np.array([log_scale]),
+        found[:, 0],
+        found[:, 1:-2],
+        None,
+        -found[:, -2],
+        found[:, -1],
+    )

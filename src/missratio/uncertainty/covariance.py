@@ -39,7 +39,8 @@ def weights_of(
         used = means.mask[0]
         own = None if groups is None else groups[used]
         weights = joint_weight(weights[:, used], own)[:, None]
-    return weights if block.weights is None else weights * block.weights[:, None]
+    more = block.sample_weight
+    return weights if more is None else weights * more[:, None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,7 @@ class ClassMeans:
         learnings = [_Learning.of(part, size) for part in parts]
 
         def work(block: RowBlock) -> FloatArray:
-            weights = self.rows.weigh(block)
+            weights = block.ipw
             plain, left_out, moved = self._influences(block, weights, totals)
             found = [
                 (moved.T @ moved).ravel(),
@@ -117,7 +118,7 @@ class ClassMeans:
                 found += learning.sums(block.rows, weights, plain, left_out)
             return np.concatenate(found)
 
-        found = self.rows.source.fold(work, lambda parts: np.sum(parts, axis=0))
+        found = self.rows.fold(work, lambda parts: np.sum(parts, axis=0))
         ends = np.cumsum([size * size, len(to_result), 5 * size])
         own, fourth, sums, rest = np.split(found, ends)
         meat = own.reshape(size, size)
@@ -136,7 +137,7 @@ class ClassMeans:
         """What the weights of each mean are at most."""
         if self.largest is None:
             return np.full(size, np.inf)
-        own = self.rows.source.weights
+        own = self.rows.source.sample_weight
         own = None if own is None else own.max(keepdims=True)
         block = RowBlock(np.ones((1, 1)), np.ones((1, 1)), own, 0)
         return np.asarray(self._mean_weights(block, self.largest)[0])
@@ -153,16 +154,15 @@ class ClassMeans:
         """What each factor's weighted sums are divided by."""
 
         def work(block: RowBlock) -> list[FloatArray]:
-            weights = self.rows.weigh(block)
             return [
-                weights_of(means, block, weights, self.rows.groups).sum(axis=0)
+                weights_of(means, block, block.ipw, self.rows.groups).sum(axis=0)
                 for _, means in self.factors
             ]
 
         def merge(parts: Sequence[list[FloatArray]]) -> list[FloatArray]:
             return [np.sum(each, axis=0) for each in zip(*parts, strict=True)]
 
-        masses = self.rows.source.fold(work, merge)
+        masses = self.rows.fold(work, merge)
         return [self.rows.divisor(mass) for mass in masses]
 
     def _influences(
@@ -176,8 +176,10 @@ class ClassMeans:
         """
         hajek, adjusted = self.rows.self_normalised, self.rows.adjusted
         features = block.features.astype(np.float64, copy=False)
-        each = np.ones(len(features)) if block.weights is None else block.weights
-        each = (each / self.rows.own_total)[:, None]
+        each = np.ones(len(features))
+        if block.sample_weight is not None:
+            each = block.sample_weight
+        each = (each / self.rows.sample_weight_total)[:, None]
         plain, left_out, moved = [], [], []
         for (place, means), total in zip(self.factors, totals, strict=True):
             if adjusted is not None and means.by_feature:

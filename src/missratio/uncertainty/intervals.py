@@ -424,7 +424,7 @@ def _learned(
         )
     blocks = model.blocks if isinstance(model, BlockMissingness) else ()
     base = model.base if isinstance(model, BlockMissingness) else model
-    table = own.source.block(0, own.n_rows).rows
+    table = own.source.every(1).block().rows
     parts = []
     if isinstance(base, LearnedMissingness):
         # What it says of columns in blocks is not looked at.

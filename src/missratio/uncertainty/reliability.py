@@ -41,7 +41,7 @@ def largest_weights(rows: ClassRows, model: ClassModel) -> FloatArray | None:
     """What weights are at most, of shape (1,) or (1, n_columns); None for no model."""
     if not isinstance(model, Missingness):
         return None
-    maxima = model.column_maxima(rows.source.block(0, 1).rows.shape[1])
+    maxima = model.column_maxima(rows.source.table.shape[1])
     with np.errstate(divide="ignore"):
         largest = 1.0 / (1.0 - maxima)
     return largest[:1] if model.rowwise else largest[None]
@@ -58,7 +58,7 @@ def expected_in_tail(rows: ClassRows, model: ClassModel) -> float:
     largest = 1.0 if model.maximum is None else model.maximum
     if rows.n_rows * (1.0 - largest) >= FEWEST_WORST_CASE:
         return np.inf
-    table = rows.source.block(0, rows.n_rows).rows.astype(np.float64, copy=False)
+    table = rows.source.every(1).block().rows.astype(np.float64, copy=False)
     probability = np.asarray(model.missing_probability(table))
     columns = probability[:, None] if probability.ndim == 1 else probability
     return min((_expected(column, rows.n_rows) for column in columns.T), default=np.inf)

@@ -36,3 +36,13 @@ def data_folder():
 def two_normals():
     """Rows of N(0, I) as class 0 and of N(shift, I) as class 1, shuffled."""
     return makers.two_normals
+
+
+@pytest.fixture
+def blockwise(monkeypatch):
+    """Let small tables be read block by block, and few of their rows be drawn."""
+    from missratio.rows import labelled, parquet, source
+
+    monkeypatch.setattr(source, "HELD_ELEMENTS", 100)
+    monkeypatch.setattr(labelled, "DRAWN_NUMBERS", 6000)
+    monkeypatch.setattr(parquet, "BATCH_NUMBERS", 2000)

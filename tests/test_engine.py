@@ -11,7 +11,7 @@ from missratio._base.threads import _limit, one_blas_thread, share
 from missratio.engine import RowSample, Sample
 from missratio.moments import Parameters, accumulate
 from missratio.objective import Term
-from missratio.rows import ClassRows, KnownWeights, MemorySource, Unweighted
+from missratio.rows import PLAIN, ClassRows, MemorySource, Weighing
 
 CENTRE = np.full((1, 8), 0.5)
 
@@ -32,9 +32,9 @@ def sample_of(n_rows=40_000, n_features=8, weighted=True, rows=None, seed=0):
     if rows is None:
         held = None if weights is None else weights[None]
         return Sample(features[None], total, held)
-    weighing = Unweighted() if weights is None else KnownWeights(weights)
+    weighing = PLAIN if weights is None else Weighing(weights=weights)
     source = MemorySource(features, features, rows)
-    return RowSample(ClassRows(0, source, weighing, "hajek"), None, None, total)
+    return RowSample(ClassRows(0, source, weighing, "hajek"), total)
 
 
 def held(sample):

@@ -8,10 +8,9 @@ from optional_packages import optional
 from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
-from missratio import engine
 from missratio.classifier import reading as split
-from missratio.ratio import fit
-from missratio.rows import parquet, streamed
+from missratio.rows import labelled as labelled_rows
+from missratio.rows import parquet, source
 
 pd = optional("pandas")
 
@@ -20,9 +19,8 @@ NAMES = ["a", "b"]
 
 @pytest.fixture(autouse=True)
 def blockwise(monkeypatch):
-    for module in (engine, fit):
-        monkeypatch.setattr(module, "HELD_ELEMENTS", 100)
-    monkeypatch.setattr(streamed, "DRAWN_NUMBERS", 2000)
+    monkeypatch.setattr(source, "HELD_ELEMENTS", 100)
+    monkeypatch.setattr(labelled_rows, "DRAWN_NUMBERS", 2000)
     monkeypatch.setattr(parquet, "BATCH_NUMBERS", 800)
 
 

@@ -13,7 +13,7 @@ from missratio import (
 )
 from missratio.ratio.adjusted import adjust
 from missratio.ratio.fit import weighted_means
-from missratio.rows import ClassRows, MemorySource, as_weighing, only_columns
+from missratio.rows import ClassRows, MemorySource, only_columns
 
 PHI = FunctionMissingness(lambda z: 0.7 * (z > 0.2), rowwise=False, maximum=0.7)
 BASIS = PolynomialBasis(2, interactions="all")
@@ -32,8 +32,8 @@ def estimated_means(X, normalize, phi=PHI, sample_weight=None):
 
 
 def means_of(X, features, required, normalize, phi, sample_weight=None):
-    source = MemorySource.of(X, features, weights=sample_weight)
-    rows = ClassRows(1, source, as_weighing(phi, None, 1), normalize)
+    source = MemorySource.of(X, features, sample_weight=sample_weight)
+    rows = ClassRows.of(source, 1, {1: phi}, normalize)
     rows = adjust(rows, required)
     return weighted_means(rows, rows.feature_sums(only_columns(required)))[0]
 

@@ -21,7 +21,7 @@ from missratio import (
 from missratio.basis import ColumnwiseBasis
 from missratio.exceptions import WeightConcentrationWarning
 from missratio.ratio.cv import fold_numbers
-from missratio.rows import ClassRows, MemorySource, as_weighing
+from missratio.rows import ClassRows, MemorySource
 
 ENTRIES = LogisticMissingness([-0.5, 0.0], [1.0, -1.0])
 HALF = FunctionMissingness(lambda z: 0.5 * (z > 0), rowwise=False, maximum=0.5)
@@ -109,7 +109,7 @@ def test_every_fold_has_its_share_of_observed_rows(missing):
     Z = rng.normal(size=(101, 2))
     phi = StepMissingness([1.0, 0.0], 0.0, 0.9) if missing == "rows" else HALF
     X = corrupt(Z, phi, 0)
-    rows = ClassRows(0, MemorySource.of(X, X), as_weighing(phi, None, 0), "hajek")
+    rows = ClassRows.of(MemorySource.of(X), 0, {0: phi}, "hajek")
     numbers = fold_numbers(rows, 5, np.random.RandomState(0))
     complete = ~np.isnan(X).any(axis=1)
     for counted in (np.ones(101, dtype=bool), complete, ~complete):

@@ -21,7 +21,7 @@ from missratio.exceptions import NoFiniteOptimumWarning
 from missratio.ratio import fit_batch
 from missratio.ratio.adjusted import adjust
 from missratio.ratio.fit import mean_covariance, weighted_means
-from missratio.rows import ClassRows, MemorySource, as_weighing, only_columns
+from missratio.rows import ClassRows, MemorySource, only_columns
 from missratio.weights import inverse_probability_weights
 
 ENTRIES = LogisticMissingness([-0.5, 0.0, 0.5], [1.0, -1.0, 0.5])
@@ -173,7 +173,7 @@ def test_standard_errors_are_those_of_repeated_samples(normalize, phi):
         X = Z if phi is None else corrupt(Z, phi, seed)
         required = basis.required_columns_
         source = MemorySource.of(X, basis.transform(X))
-        rows = ClassRows(1, source, as_weighing(phi, None, 1), normalize)
+        rows = ClassRows.of(source, 1, {1: phi}, normalize)
         rows = adjust(rows, required)
         sums = rows.feature_sums(only_columns(required))
         mean = weighted_means(rows, sums)[0]

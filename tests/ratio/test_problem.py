@@ -26,7 +26,7 @@ from missratio.objective import (
     Term,
     as_divergence_objective,
 )
-from missratio.ratio import fit, fit_batch
+from missratio.ratio import fit_batch
 from missratio.ratio import solve as solving
 from missratio.ratio.problem import RatioProblem, WeightedMean
 from missratio.ratio.solve import solve
@@ -358,7 +358,7 @@ def test_what_a_sketch_does_not_see_is_found_all_the_same():
 def test_single_precision_holds_in_place_about_zero_and_far_from_it(
     offset, monkeypatch
 ):
-    monkeypatch.setattr(fit, "HELD_ELEMENTS", 0)
+    monkeypatch.setattr("missratio.rows.source.HELD_ELEMENTS", 0)
     rng = np.random.default_rng(0)
     X = rng.normal(offset, 1, (2, 20_000, 4)).astype(np.float32)
     X[0] += np.float32(0.3)

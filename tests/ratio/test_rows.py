@@ -300,8 +300,7 @@ def test_scoring_refuses_rows_of_one_class(kind, label, table):
 @pytest.mark.parametrize("row", [0, 123, 999])
 @pytest.mark.parametrize("ratio", [KLIEP(), KLIEP(solver="lbfgs"), KLIEP(l1=0.01)])
 def test_large_tables_show_bad_values_in_their_scores(monkeypatch, ratio, row, value):
-    for module in ("missratio.engine", "missratio.ratio.fit"):
-        monkeypatch.setattr(f"{module}.HELD_ELEMENTS", 100)
+    monkeypatch.setattr("missratio.rows.source.HELD_ELEMENTS", 100)
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(2000, 3)), np.repeat([0, 1], 1000)
     X[row, 1] = value

@@ -105,15 +105,13 @@ def test_large_arrays_are_not_copied():
 
 
 def test_large_arrays_in_place_give_what_copies_give(monkeypatch):
-    from missratio.ratio import fit
-
     X1, X0 = samples(3000, 3000)
     X1, X0 = X1 + 100.0, X0 + 100.0
     copied = density_ratio(X1, X0)
     shuffled = np.random.default_rng(0).permutation(6000)
     X, y = (array[shuffled] for array in stacked(X1, X0))
     for limit in (0, 10**9):
-        monkeypatch.setattr(fit, "HELD_ELEMENTS", limit)
+        monkeypatch.setattr("missratio.rows.source.HELD_ELEMENTS", limit)
         np.testing.assert_allclose(density_ratio(X1, X0).coef_, copied.coef_, atol=1e-7)
         np.testing.assert_allclose(KLIEP().fit(X, y).coef_, copied.coef_, atol=1e-7)
 

@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 import missratio as mr
-from missratio import engine
-from missratio.ratio import fit
-from missratio.rows import LabelledBlock, streamed
+from missratio.rows import LabelledBlock
 from missratio.rows import cluster as cluster_rows
 from missratio.rows.cluster import ClusterSource, held, of_collection
 
@@ -29,14 +27,6 @@ def cluster():
         distributed.Client(cluster) as client,
     ):
         yield client
-
-
-@pytest.fixture
-def blockwise(monkeypatch):
-    """Let tables of this size be read block by block, and few rows be drawn."""
-    for module in (engine, fit):
-        monkeypatch.setattr(module, "HELD_ELEMENTS", 100)
-    monkeypatch.setattr(streamed, "DRAWN_NUMBERS", 6000)
 
 
 def labelled(n_rows=6000):

@@ -10,23 +10,12 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
-from missratio import engine
 from missratio.basis import PolynomialBasis
 from missratio.exceptions import UnreadableFileError
-from missratio.ratio import fit
-from missratio.rows import parquet, streamed
+from missratio.rows import parquet
 
 N_COLUMNS = 4
 NAMES = [f"x{j}" for j in range(N_COLUMNS)]
-
-
-@pytest.fixture
-def blockwise(monkeypatch):
-    """Let tables of this size be read block by block, and few rows be drawn."""
-    for module in (engine, fit):
-        monkeypatch.setattr(module, "HELD_ELEMENTS", 100)
-    monkeypatch.setattr(streamed, "DRAWN_NUMBERS", 8000)
-    monkeypatch.setattr(parquet, "BATCH_NUMBERS", 2000)
 
 
 def labelled(seed=0, n_rows=6000):

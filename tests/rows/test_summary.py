@@ -14,8 +14,7 @@ from missratio import (
     corrupt,
     density_ratio,
 )
-from missratio.ratio import fit
-from missratio.rows import ClassRows, MemorySource, as_weighing, weighted_sums
+from missratio.rows import ClassRows, MemorySource, weighted_sums
 from missratio.weights import inverse_probability_weights
 
 ENTRIES = LogisticMissingness([0.0, -1.0], [1.0, -1.0])
@@ -23,8 +22,8 @@ ROWS = StepMissingness([1.0, 1.0], 0.0, 0.75)
 
 
 def rows_of(X, phi, own=None):
-    source = MemorySource.of(X, X, weights=own)
-    return ClassRows(1, source, as_weighing(phi, None, 1), "hajek")
+    phi = phi if isinstance(phi, str) else {1: phi}
+    return ClassRows.of(MemorySource.of(X, sample_weight=own), 1, phi, "hajek")
 
 
 @pytest.mark.parametrize("phi", [ENTRIES, ROWS, "ignore"], ids=["entries", "rows", "i"])
@@ -95,11 +94,11 @@ def test_single_precision_gives_the_coefficients_of_double(
         X1 = corrupt(X1.astype(np.float64), phi[1], seed).astype(np.float32)
     with pytest.MonkeyPatch.context() as patch:
         if not held:
-            patch.setattr(fit, "HELD_ELEMENTS", 0)
+            patch.setattr("missratio.rows.source.HELD_ELEMENTS", 0)
         single = density_ratio(X1, X0, estimator, missingness=phi)
-        double = density_ratio(
-            X1.astype(np.float64), X0.astype(np.float64), estimator, missingness=phi
-        )
+    double = density_ratio(
+        X1.astype(np.float64), X0.astype(np.float64), estimator, missingness=phi
+    )
     assert single.converged_
     np.testing.assert_allclose(single.coef_ * scale, double.coef_ * scale, atol=2e-5)
 

@@ -9,10 +9,12 @@ import pytest
 
 import missratio as mr
 from missratio.missingness import Block, BlockMissingness
+from missratio.moments import Parameters
+from missratio.objective import KLIEPObjective
 from missratio.ratio import fit
-from missratio.rows import ModelWeighing
+from missratio.rows import ClassRows, MemorySource
 from missratio.tensor import arrays
-from missratio.tensor.rows import _exponential_curvature, device_weights
+from missratio.tensor.rows import TensorSample, device_weights
 
 torch = pytest.importorskip("torch")
 N_COLUMNS = 5
@@ -26,7 +28,6 @@ def as_device(monkeypatch):
         return X if arrays.is_tensor(X) else None
 
     monkeypatch.setattr(fit, "on_device", taken)
-    monkeypatch.setattr("missratio.ratio.fit.on_device", taken)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -93,10 +94,11 @@ def test_weights_keep_their_digits_where_hardly_any_value_is_observed():
     log_odds = np.linspace(-40.0, 36.0, 200)
     phi = mr.LogisticMissingness(0.0, 1.0)
     rows = torch.as_tensor(log_odds[:, None])
-    found = device_weights(ModelWeighing(phi), rows, 1)[:, 0]
+    weighed = ClassRows.of(MemorySource.of(log_odds[:, None]), 1, {1: phi}, "hajek")
+    found = device_weights(weighed, rows)[:, 0]
     np.testing.assert_allclose(found, 1.0 + np.exp(log_odds), rtol=1e-15)
     with pytest.raises(ValueError, match="φ is 1"):
-        device_weights(ModelWeighing(phi), rows + 4.0, 1)
+        device_weights(weighed, rows + 4.0)
 
 
 @pytest.mark.parametrize("weights", [None, [1.0, 2.0, 0.0, 0.5]])
@@ -108,10 +110,10 @@ def test_rows_without_weight_have_no_part_in_the_curvature(weights):
     if weights is not None:
         rows[2] = np.nan
         weights = torch.tensor(weights, dtype=torch.float64)
-    log_scale, found = _exponential_curvature(
-        torch.as_tensor(rows), weights, torch.as_tensor(np.array([coef, centre]))
-    )
-    np.testing.assert_allclose(np.exp(log_scale) * found[0], expected)
+    sample = TensorSample(torch.as_tensor(rows), weights, np.ones(1), 4)
+    at = Parameters(coef[None], centre[None], None)
+    (sums,) = sample.sums(KLIEPObjective().denominator, at, second_order=True)
+    np.testing.assert_allclose(np.exp(sums.log_scale) * sums.curvature[0], expected)
 
 
 @pytest.mark.usefixtures("as_device")
@@ -288,10 +290,10 @@ for n_rows, n_columns, dtype, within in (
         seen = weights > 0
         rows = X[seen].double() - 1
         score = rows @ coef.double()
-        mass = weights[seen].double() * torch.exp(score - found.log_scale)
+        mass = weights[seen].double() * torch.exp(score - found.log_scale[0])
         off = np.exp(abs(size) - 0.3) * within if size < 1 else 1e3 * within
-        assert abs(found.total / mass.sum() - 1) < off
-        assert (torch.tensor(found.first) - mass @ rows).abs().max() < off * mass.sum()
+        assert abs(found.value / mass.sum() - 1) < off
+        assert (torch.tensor(found.slope) - mass @ rows).abs().max() < off * mass.sum()
         assert abs(found.highest - score.max()) < 1e-4 * size
         assert abs(found.lowest - score.min()) < 1e-4 * size
 print("as it should")

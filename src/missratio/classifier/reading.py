@@ -228,7 +228,7 @@ class _Rest:
     def __call__(self, block: LabelledBlock) -> Any:
         rest = ~self.lot.held(block)
         labels = (block.labels[rest] != self.lot.controlled).astype(np.int64)
-        return self.work(replace(block, rows=block.rows[rest], labels=labels))
+        return self.work(replace(block, table=block.rows[rest], labels=labels))
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ from missratio.rows.weighing import (
 from missratio.weights import SampleSize, warn_if_concentrated, worst_case_sample_size
 
 Normalization = Literal["hajek", "horvitz-thompson", "regression"]
-# As many rows find what is worth a warning.
+# As many rows find what is worth a warning. Of up to as many φ's weights are kept.
 MOST_CHECKED = 20_000
 
 
@@ -143,18 +143,19 @@ class ClassRows:
         elements : int, optional
             How many numbers a block holds, about.
         """
-        if elements is None:
-            # More where there are no weights to make.
-            elements = limits.BLOCK_ELEMENTS * (4 if self.weighing.plain else 1)
-        return self._written._fold(work, merge, elements)
+        return self._written._fold(work, merge, elements or self._elements)
+
+    @property
+    def _elements(self) -> int:
+        """How many numbers a block holds: more where there are no weights to make."""
+        return limits.BLOCK_ELEMENTS * (4 if self.weighing.plain else 1)
 
     def _fold(
         self, work: Callable[[RowBlock], Result], merge: Merge[Result], elements: int
     ) -> Result:
         def on_block(block: RowBlock) -> Any:
-            block = replace(block, ipw=self._weigh(block))
             if not self.only_complete:
-                return work(block)
+                return work(replace(block, ipw=self._weigh(block)))
             block = self._complete(block)
             return work(block) if len(block.rows) else None
 
@@ -165,14 +166,15 @@ class ClassRows:
         """The same with φ's weights written down, for passes over rows in memory."""
         if self.weighing.model is None or self.weighing.weights is not None:
             return self
-        weights = self._fold(_block_weights, _concatenated, limits.BLOCK_ELEMENTS)
+        every = replace(self, only_complete=False)
+        weights = every._fold(_block_weights, _concatenated, limits.BLOCK_ELEMENTS)
         return replace(self, weighing=replace(self.weighing, weights=weights))
 
     @cached_property
     def _written(self) -> ClassRows:
-        """The same where the class is small; else φ is evaluated at each pass."""
-        small = self.source.in_memory and self.source.size <= limits.HELD_ELEMENTS
-        return self.known() if small else self
+        """The same where rows are few; else φ is evaluated at each pass."""
+        few = self.source.in_memory and self.n_rows <= MOST_CHECKED
+        return self.known() if few else self
 
     def _weigh(self, block: RowBlock) -> FloatArray | None:
         try:
@@ -201,19 +203,26 @@ class ClassRows:
         Entries are missing independently given the row: a row is complete with the
         product of the probabilities, and weighs the product of its entries' weights.
         """
-        by_design = self.weighing.weights is not None and self.weighing.model is None
-        if not (by_design and not self.weighing.by_entry):
+        weighing = self.weighing
+        by_design = weighing.weights is not None and weighing.model is None
+        if weighing.by_entry or not by_design:
             with np.errstate(over="ignore", invalid="ignore"):
                 if not np.isfinite(block.rows.sum()):
                     self._refuse_odd(block)
-        if block.ipw is None or block.ipw.ndim == 1:
-            return block.ipw
+        if not weighing.by_entry:
+            return self._weigh(block)
         complete = ~rows_with_nan(block.rows)
-        if not self.weighing.corrects:
+        if not weighing.corrects:
             return complete.astype(np.float64)
+        if weighing.weights is not None:
+            entries: FloatArray | None = weighing.weights[block.place][complete]
+        else:
+            rows = block.rows[complete]
+            entries = self._weigh(RowBlock(rows, rows, start=block.start))
+        assert entries is not None
         product = np.zeros(len(complete))
         with np.errstate(over="ignore"):
-            product[complete] = joint_weight(block.ipw[complete], self.groups)
+            product[complete] = joint_weight(entries, self.groups)
         if not np.isfinite(product).all():
             row = self.source.row_number(block.start + int(product.argmax()))
             raise ValueError(
@@ -266,16 +275,19 @@ class ClassRows:
         """Sums of complete rows' weights over all rows, in one pass."""
 
         def work(block: RowBlock) -> WeightSums:
-            weights = self._row_weights(block)
+            weights = written._row_weights(block)
             return weighted_sums(
                 np.empty((len(block.rows), 0)), weights, block.sample_weight
             )
 
-        return self.fold(work, WeightSums.merged)
+        written = self._written
+        return self.source.fold(work, WeightSums.merged)
 
     def complete_weights(self) -> FloatArray | None:
         """Weights of complete rows, 0 for others; None where all are ones."""
-        weights = self.fold(self._row_weights, _concatenated)
+        weights = self.source.fold(
+            self._written._row_weights, _concatenated, self._elements
+        )
         if weights is not None and not self.weighing.by_entry:
             self._check_any(weights)
         self._check_sample_weight()
@@ -544,10 +556,11 @@ def warn_if_contradicted(rows: ClassRows, complete: bool, stacklevel: int) -> No
     model = rows.weighing.model
     if model is None or not rows.source.in_memory:
         return
-    few = rows._written.every(1 + rows.n_rows // MOST_CHECKED)
-    table, weights = few.source.every(1).block().rows, few.weights()
+    stride = 1 + rows.n_rows // MOST_CHECKED
+    few, weights = rows.source.every(stride).block(), rows._written.weighing.weights
+    weights = rows._weigh(few) if weights is None else weights[::stride]
     assert weights is not None
     checks = contradictions(
-        table, model, weights=weights, complete=complete, names=rows.names
+        few.rows, model, weights=weights, complete=complete, names=rows.names
     )
     warn_of_contradiction(checks, rows.label, stacklevel + 1)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial, wraps
+from functools import cached_property, partial, wraps
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -41,8 +41,8 @@ class LabelledBlock:
 
     Parameters
     ----------
-    rows : ndarray of shape (n_rows, n_columns)
-        NaN where missing.
+    table : ndarray of shape (n_rows, n_columns), or list of ndarray of shape (n_rows,)
+        The rows, NaN where missing; or columns one by one, as a file has them.
     labels : ndarray of shape (n_rows,)
     start : int
         The number of the first row among all rows of the source.
@@ -50,17 +50,29 @@ class LabelledBlock:
         Where the rows lie, for messages.
     """
 
-    rows: FloatArray
+    table: FloatArray | list[FloatArray]
     labels: Any
     start: int
     where: str
+
+    @cached_property
+    def rows(self) -> FloatArray:
+        """The rows. Columns of a file stay together: side by side takes longer."""
+        return np.stack(self.table).T if isinstance(self.table, list) else self.table
 
     def of_class(self, label: Any) -> FloatArray:
         """The rows of one label: all of them as they are, where it has all."""
         chosen = self.labels == label
         if chosen.all():
             return self.rows
-        return gathered(self.rows, np.flatnonzero(chosen))
+        index = np.flatnonzero(chosen)
+        if not isinstance(self.table, list):
+            return gathered(self.table, index)
+        rows = np.empty((len(self.table), len(index)), dtype=self.table[0].dtype)
+        for column, into in zip(self.table, rows, strict=True):
+            # An index is in range: clipping only saves the check.
+            np.take(column, index, out=into, mode="clip")
+        return rows.T
 
     def check_no_infinity(self, names: Sequence[str]) -> None:
         """Refuse infinities, and say where the first one lies."""

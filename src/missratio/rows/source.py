@@ -25,8 +25,8 @@ BLOCKS = 32
 # Blocks are merged in so many groups, whatever the number of threads, so that digits
 # don't depend on it.
 CHUNKS = 64
-# Of a class of up to this many numbers φ's weights are written down, and its sample is
-# copied, so that it lies together in memory (6 to 13 % of a small fit).
+# Samples of up to this many numbers are copied: a class then lies together in memory
+# (6 to 13 % of a small fit).
 HELD_ELEMENTS = 8_000_000
 
 Result = TypeVar("Result")

@@ -171,26 +171,16 @@ class TensorSample(AnySample):
                     value, slope = weights * value, weights * slope
                     curvature = weights * curvature
                 total = value.sum(dtype=torch.float64)
-                ends = torch.stack([log_scale, total, score.min(), score.max()])
-                flat = [ends, slope @ features]
+                flat = [log_scale, total, score.min(), score.max(), slope @ features]
                 if second_order:
-                    second = features.T @ (curvature[:, None] * features)
-                    flat.append(second.ravel())
+                    flat.append(features.T @ (curvature[:, None] * features))
                 # Only here the host waits for the device.
-                numbers = as_numpy(torch.cat([each.double() for each in flat]))[None]
-                end = 4 + len(coef)
-                found.append(
-                    Sums(
-                        numbers[:, 0],
-                        numbers[:, 1],
-                        numbers[:, 4:end],
-                        numbers[:, end:].reshape(1, len(coef), -1)
-                        if second_order
-                        else None,
-                        numbers[:, 2],
-                        numbers[:, 3],
-                    )
-                )
+                flat = torch.cat([each.double().ravel() for each in flat])
+                n, end, numbers = len(coef), 4 + len(coef), as_numpy(flat)[None]
+                second = numbers[:, end:].reshape(1, n, n) if second_order else None
+                scale, total, lowest, highest = numbers[:, :4].T
+                slopes = numbers[:, 4:end]
+                found.append(Sums(scale, total, slopes, second, lowest, highest))
             parts.append(found)
         return merge_all(parts)
 
@@ -275,7 +265,7 @@ def _terms(term_of: Link, score: torch.Tensor) -> list[tuple[torch.Tensor, ...]]
             like(score, term.value[0]),
             like(score, term.slope[0]),
             like(score, term.curvature[0]),
-            like(score, np.ravel(term.log_scale)[0]),
+            like(score.new_empty(0).double(), np.ravel(term.log_scale)[0]),
         )
         for term in terms
     ]

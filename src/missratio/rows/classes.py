@@ -212,7 +212,7 @@ class ClassRows:
         if not weighing.by_entry:
             return self._weigh(block)
         complete = ~rows_with_nan(block.rows)
-        if not weighing.corrects:
+        if not (weighing.corrects and complete.any()):
             return complete.astype(np.float64)
         if weighing.weights is not None:
             entries: FloatArray | None = weighing.weights[block.place][complete]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -103,7 +104,6 @@ class ClassMeans:
         """
         totals = self._totals()
         size = sum(len(means.mean) for _, means in self.factors)
-        learnings = [_Learning.of(part, size) for part in parts]
 
         def work(block: RowBlock) -> FloatArray:
             weights = block.ipw
@@ -113,9 +113,9 @@ class ClassMeans:
                 ((moved @ to_result.T) ** 4).sum(axis=0),
                 weight_sums(self._mean_weights(block, weights)).ravel(),
             ]
-            for learning in learnings:
+            for part in parts:
                 assert weights is not None
-                found += learning.sums(block.rows, weights, plain, left_out)
+                found += part.sums(block.rows, weights, plain, left_out)
             return np.concatenate(found)
 
         found = self.rows.fold(work, lambda parts: np.sum(parts, axis=0))
@@ -126,9 +126,11 @@ class ClassMeans:
         variance = np.diagonal(covariance).copy()
         through = to_result**2 * np.diagonal(meat)
         mask = np.concatenate([means.mask for _, means in self.factors])
-        for learning in learnings:
-            rest = learning.add(rest)
-            by_phi = learning.covariance(mask)
+        for part in parts:
+            n_groups, width, _ = part.influence.variance.shape
+            sums_of_part, rest = np.split(rest, [2 * width * size * n_groups])
+            slope, overlap = sums_of_part.reshape(2, width, size, n_groups)
+            by_phi = part.covariance(slope, overlap, mask)
             covariance = covariance + to_result @ by_phi @ to_result.T
         rate = rates(sums.reshape(5, size), self.rows.n_rows, self._largest(size))
         return Spread(covariance, variance, fourth, through.sum(axis=1), through @ rate)
@@ -203,7 +205,7 @@ def _beside(parts: list[FloatArray]) -> FloatArray:
     return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LearnedPart:
     """A learned φ of the columns of a table, or of those that go missing together."""
 
@@ -214,50 +216,10 @@ class LearnedPart:
     # Whose φ it is, where that is a category's; None for all columns.
     block: Block | None = None
 
-    def weights(self, weights: FloatArray) -> FloatArray:
-        """Those that it makes, of shape (n_rows, n_groups)."""
-        if self.block is not None:
-            return weights[:, [self.block.columns[0]]]
-        return weights[:, None] if self.model.rowwise else weights
-
-    def values(self, table: FloatArray) -> FloatArray:
-        """What it is a function of, 0 where missing."""
-        if self.block is not None:
-            table = table[:, list(self.block.inputs)]
-        return np.where(np.isnan(table), 0.0, table)
-
-    def used(self, mask: BoolArray) -> BoolArray:
-        """Which means depend on it, of shape (n_means, n_groups)."""
-        if self.block is not None:
-            return np.asarray(mask[:, self.block.columns].any(axis=1, keepdims=True))
-        return np.ones((len(mask), 1), dtype=bool) if self.model.rowwise else mask
-
-
-@dataclass(frozen=True, slots=True)
-class _Learning:
-    """How means depend on a learned φ, and go together with its error.
-
-    Parameters
-    ----------
-    part : LearnedPart
-    influence : Influence
-    slope : ndarray of shape (width, n_means, n_groups)
-        The means' derivatives in the parameters of φ: Σ w ∂mean/∂w φ x, x = (1, z).
-    overlap : ndarray of shape (width, n_means, n_groups)
-        Σ w ∂mean/∂w p x over observed rows.
-    """
-
-    part: LearnedPart
-    influence: Influence
-    slope: FloatArray
-    overlap: FloatArray
-
-    @classmethod
-    def of(cls, part: LearnedPart, n_means: int) -> _Learning:
-        influence = influence_of(part.model)
-        n_groups, width, _ = influence.variance.shape
-        slope, overlap = np.zeros((2, width, n_means, n_groups))
-        return cls(part, influence, slope, overlap)
+    @cached_property
+    def influence(self) -> Influence:
+        """How the rows that it was learned from move its parameters."""
+        return influence_of(self.model)
 
     def sums(
         self,
@@ -266,38 +228,46 @@ class _Learning:
         plain: FloatArray,
         left_out: FloatArray,
     ) -> list[FloatArray]:
-        """What some rows add to slope and overlap."""
-        odds = np.maximum(self.part.weights(weights) - 1.0, 0.0)
+        """What some rows add to how means depend on φ, and go together with its error.
+
+        First the means' derivatives in the parameters of φ, Σ w ∂mean/∂w φ x with
+        x = (1, z); then Σ w ∂mean/∂w p x over observed rows.
+        """
+        if self.block is not None:
+            weights = weights[:, [self.block.columns[0]]]
+            table = table[:, list(self.block.inputs)]
+        elif self.model.rowwise:
+            weights = weights[:, None]
+        odds = np.maximum(weights - 1.0, 0.0)
         known_odds = self.influence.revealed_share * odds
-        values = self.part.values(table)
-        design = values.T[:, :, None] if self.part.model.rowwise else values[None]
-        found = []
+        values = np.where(np.isnan(table), 0.0, table)
+        design = values.T[:, :, None] if self.model.rowwise else values[None]
+        added = []
         for moved, odd in ((plain, odds), (left_out, known_odds)):
             probability = odd / (1.0 + odd)
-            found += [moved.T @ probability, moved.T @ (probability * design)]
-        return [each.ravel() for each in found]
+            added += [moved.T @ probability, moved.T @ (probability * design)]
+        return [each.ravel() for each in added]
 
-    def add(self, sums: FloatArray) -> FloatArray:
-        """Set slope and overlap to what all rows add up to, and give what is left."""
-        for total in (self.slope, self.overlap):
-            own, sums = np.split(sums, [total.size])
-            total[...] = own.reshape(total.shape)
-        return sums
-
-    def covariance(self, mask: BoolArray) -> FloatArray:
+    def covariance(
+        self, slope: FloatArray, overlap: FloatArray, mask: BoolArray
+    ) -> FloatArray:
         """What the estimation of φ adds to the means' covariance (or takes from it).
 
-        A mean depends only on the φ of the columns in its row of the mask.
+        `slope` and `overlap` are the sums over all rows, (width, n_means, n_groups). A
+        mean depends only on the φ of the columns in its row of the mask.
         """
-        width, _, n_groups = self.slope.shape
-        used = self.part.used(mask)
+        if self.block is not None:
+            mask = np.asarray(mask[:, self.block.columns].any(axis=1, keepdims=True))
+        elif self.model.rowwise:
+            mask = np.ones((len(mask), 1), dtype=bool)
         # (n_groups, n_means, width)
-        slope = (self.slope * used).transpose(2, 1, 0)
-        overlap = (self.overlap * used).transpose(2, 1, 0)
-        if not self.part.shared:
-            variance = self.part.model.covariance.reshape(n_groups, width, width)
-            return np.asarray((slope @ variance @ slope.swapaxes(1, 2)).sum(axis=0))
+        slope, overlap = ((each * mask).transpose(2, 1, 0) for each in (slope, overlap))
+        variance = self.influence.variance
+        if not self.shared:
+            variance = self.model.covariance.reshape(variance.shape)
+        by_phi = (slope @ variance @ slope.swapaxes(1, 2)).sum(axis=0)
+        if not self.shared:
+            return np.asarray(by_phi)
         inverse = self.influence.information_inverse
         cross = (slope @ inverse @ overlap.swapaxes(1, 2)).sum(axis=0)
-        own = (slope @ self.influence.variance @ slope.swapaxes(1, 2)).sum(axis=0)
-        return np.asarray(own - cross - cross.T)
+        return np.asarray(by_phi - cross - cross.T)

@@ -178,11 +178,11 @@ class RatioUncertainty:
         error, degrees = self._errors(X)
         estimate = self.ratio.predict_log_ratio(X)
         reach = _quantile(level, degrees) * error
-        bounds = estimate - reach, estimate + reach
+        lower, upper = estimate - reach, estimate + reach
         if scale == "log":
-            return bounds
+            return lower, upper
         with np.errstate(over="ignore"):
-            return np.exp(bounds[0]), np.exp(bounds[1])
+            return np.exp(lower), np.exp(upper)
 
     def reach(self, level: float = 0.95) -> FloatArray:
         """Half the width of each coefficient's interval, by Student's quantile.
@@ -211,32 +211,18 @@ class RatioUncertainty:
         Summary
             Prints as text, and renders in a notebook.
         """
-        whole = self.ratio.summary()
-        coef, error = self.ratio.coef_, self.standard_errors
-        reach, reliable = self.reach(level), self.reliable
-        with np.errstate(divide="ignore", invalid="ignore"):
-            z = coef / error[:-1]
-        rows = [
-            (name, *(figure(float(cell)) for cell in cells), "" if sound else "(!)")
-            for name, sound, *cells in zip(
-                feature_names(self.ratio),
-                reliable[:-1].tolist(),
-                coef,
-                error[:-1],
-                z,
-                coef - reach,
-                coef + reach,
-                strict=True,
-            )
-        ]
+        whole, table = self.ratio.summary(), self._table(level)
+        reliable = table.pop("reliable")
+        marks = ["" if sound else "(!)" for sound in reliable]
+        names, *numbers = table.values()
+        cells = [[figure(float(x)) for x in column] for column in numbers]
         tail = f"{(1.0 - level) / 2.0:.3g}", f"{(1.0 + level) / 2.0:.3g}"
-        header = ("feature", "coefficient", "std. error", "z", *tail, "")
-        log_error = ("std. error of it", figure(float(error[-1])))
+        log_error = ("std. error of it", figure(float(self.standard_errors[-1])))
         return Summary(
             title=f"{whole.title}, with standard errors",
             facts=(*whole.facts, log_error),
-            header=header,
-            rows=tuple(rows),
+            header=("feature", "coefficient", "std. error", "z", *tail, ""),
+            rows=tuple(zip(names, *cells, marks, strict=True)),
             notes=self._notes(),
         )
 
@@ -271,11 +257,15 @@ class RatioUncertainty:
             `lower` and `upper`, the ends of the interval, and `reliable`. Where the
             rows say nothing of a coefficient there is no interval (NaN).
         """
+        return nw.from_dict(self._table(level), backend=backend).to_native()
+
+    def _table(self, level: float) -> dict[str, list[Any]]:
+        """The columns of `summary_frame`."""
         coef, error = self.ratio.coef_, self.standard_errors[:-1]
         reach = self.reach(level)
         with np.errstate(divide="ignore", invalid="ignore"):
             z = coef / error
-        columns = {
+        return {
             "feature": feature_names(self.ratio),
             "coefficient": coef.tolist(),
             "standard_error": error.tolist(),
@@ -284,7 +274,6 @@ class RatioUncertainty:
             "upper": (coef + reach).tolist(),
             "reliable": self.reliable[:-1].tolist(),
         }
-        return nw.from_dict(columns, backend=backend).to_native()
 
 
 def _quantile(level: float, degrees: FloatArray) -> FloatArray:
@@ -455,20 +444,17 @@ def _shared(
 
 
 def _warn_if_unreliable(uncertainty: RatioUncertainty) -> None:
-    names = feature_names(uncertainty.ratio)
+    names = [repr(name) for name in feature_names(uncertainty.ratio)]
     parts = []
     if uncertainty.undetermined:
-        unknown = joined([repr(names[j]) for j in uncertainty.undetermined])
+        unknown = joined([names[j] for j in uncertainty.undetermined])
         parts.append(
             f"{unknown}: every complete row of the denominator has the same value, so "
             "that the penalty alone made the coefficient up; it has no interval. Drop "
             "the feature, or bring rows with other values."
         )
-    few = [
-        repr(names[j])
-        for j in np.flatnonzero(~uncertainty.reliable[:-1]).tolist()
-        if j not in uncertainty.undetermined
-    ]
+    unreliable = set(np.flatnonzero(~uncertainty.reliable[:-1]).tolist())
+    few = [names[j] for j in sorted(unreliable - set(uncertainty.undetermined))]
     if few:
         parts.append(
             f"{joined(few)}: a few rows with large weights decide, or would if they "

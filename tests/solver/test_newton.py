@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from missratio.solver import Evaluation, Status, chord, newton
+from missratio.solver import Evaluation, Status, newton, quick_newton
 
 
 def problem(value, gradient, hessian, no_optimum=None):
@@ -63,9 +63,10 @@ def test_it_converges_where_plain_newton_runs_away():
     np.testing.assert_allclose(solution.theta, 0.0, atol=1e-7)
 
 
+@pytest.mark.parametrize("fresh", [True, False])
 @pytest.mark.parametrize("start", STARTS)
-def test_a_chord_converges_there_too(start):
-    solution = chord(root(), start[None])
+def test_a_quick_one_converges_there_too(start, fresh):
+    solution = quick_newton(root(), start[None], fresh=fresh)
     assert solution.status[0] == Status.CONVERGED
     np.testing.assert_allclose(solution.theta, 0.0, atol=1e-7)
 
@@ -128,7 +129,7 @@ def test_it_starts_from_a_given_evaluation_and_leaves_start_alone():
     start = np.zeros((1, 2))
     evaluate = quadratic(matrix, target)
     first = replace(evaluate(start, second_order=False), hessian=matrix[None] * 1.2)
-    solution = chord(evaluate, start, first=first)
+    solution = quick_newton(evaluate, start, fresh=False, first=first)
     assert solution.status[0] == Status.CONVERGED
     np.testing.assert_allclose(solution.theta[0], target, atol=1e-7)
     assert evaluate.hessians < evaluate.calls
@@ -139,7 +140,7 @@ def test_newton_goes_on_where_a_hessian_does_not_serve():
     start, evaluate = np.array([[0.9]]), root()
     far_off = np.array([[[1e4]]])
     first = replace(evaluate(start, second_order=False), hessian=far_off)
-    solution = chord(evaluate, start, first=first)
+    solution = quick_newton(evaluate, start, fresh=False, first=first)
     assert solution.status[0] == Status.CONVERGED
     assert solution.n_iter[0] < 30
 
@@ -150,7 +151,7 @@ def test_a_step_in_vain_on_an_approximate_hessian_makes_it_ask_for_the_true_one(
     # Blind to the second parameter: its step there is far too long.
     blind = np.array([[[2.0, 0.0], [0.0, 0.0]]])
     first = replace(evaluate(start, second_order=False), hessian=blind)
-    solution = chord(evaluate, start, first=first)
+    solution = quick_newton(evaluate, start, fresh=False, first=first)
     assert solution.status[0] == Status.CONVERGED
     np.testing.assert_allclose(solution.theta[0], target, atol=1e-7)
     assert evaluate.hessians >= 1

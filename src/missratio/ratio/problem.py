@@ -451,6 +451,8 @@ class RatioProblem:
     def gather(self, values: FloatArray) -> FloatArray:
         """Values of the problems' features, in the order of the basis features."""
         real = self.features >= 0
+        if len(real) == 1:
+            return values[0, : real.shape[1]].copy()
         gathered = np.empty(int(real.sum()))
         gathered[self.features[real]] = values[:, : real.shape[1]][real]
         return gathered
@@ -461,6 +463,8 @@ class RatioProblem:
             each if unit is None else each * unit
             for each, unit in zip(strength, units, strict=True)
         )
+        if not l1.any() and not l2.any():
+            return self
         index = self.features
         pull = l2[index] if l2.ndim == 1 else l2[index[:, :, None], index[:, None, :]]
         return replace(

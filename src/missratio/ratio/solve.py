@@ -8,16 +8,24 @@ from typing import Any
 
 import numpy as np
 
-from missratio._base.threads import one_blas_thread, share
+from missratio._base.threads import one_blas_thread
+from missratio._base.threads import share as in_threads
 from missratio._base.typing import FloatArray, IntArray
 from missratio.engine import Sample
 from missratio.ratio.problem import RatioProblem
-from missratio.solver import Solution, Status, chord, lbfgs, newton, proximal_newton
+from missratio.solver import (
+    Solution,
+    Status,
+    lbfgs,
+    newton,
+    proximal_newton,
+    quick_newton,
+)
 
 # Above this many parameters a Hessian costs more than it saves.
 NEWTON_PARAMETERS = 500
 # From this many on it is kept over several steps.
-CHORD_PARAMETERS = 48
+KEPT_PARAMETERS = 48
 # A pilot has so many rows at least, and at least so many for each parameter. It is
 # tried where that leaves out nine rows of ten, or half where Hessians are dear.
 PILOT_ROWS = 2000
@@ -76,13 +84,13 @@ def solve(
 
         if (widths == width).all():
             slices = [slice(i, i + length) for i in range(0, n_problems, length)]
-            return Solution.concatenate(share(part, slices, threads))
+            return Solution.concatenate(in_threads(part, slices, threads))
         chunks = [
             same[i : i + length]
             for same in (np.flatnonzero(widths == each) for each in np.unique(widths))
             for i in range(0, len(same), length)
         ]
-        found = Solution.concatenate(share(part, chunks, threads))
+        found = Solution.concatenate(in_threads(part, chunks, threads))
         return found.take(np.argsort(np.concatenate(chunks)))
 
 
@@ -96,25 +104,25 @@ def _second_order(
         "precision": problem.precision,
     }
     begin, first = problem.start() if start is None else start, None
-    # A batch has few features each, and reading rows anew costs more than a Hessian.
-    chords = problem.n_problems == 1 and not problem.rereads
+    if problem.n_problems > 1:
+        return problem.confirmed(newton(problem, begin, **options))
     rough = None if start is not None else _pilot(problem, tol, max_iter)
+    # Reading rows anew costs more than a Hessian.
+    fresh = problem.rereads or (
+        rough is None and problem.n_parameters < KEPT_PARAMETERS
+    )
     if rough is not None:
-        drawn = None
-        if chords:
-            least = DRAWN_ROWS_A_PARAMETER * problem.n_parameters / problem.n_rows
-            drawn = max(DRAWN_SHARE, least)
-        exact = drawn is None or drawn > 0.5
-        first = problem(rough.theta, second_order=True, drawn=None if exact else drawn)
+        least = DRAWN_ROWS_A_PARAMETER * problem.n_parameters / problem.n_rows
+        share = max(DRAWN_SHARE, least)
+        drawn = None if fresh or share > 0.5 else share
+        first = problem(rough.theta, second_order=True, drawn=drawn)
         if first.value[0] < rough.value[0] + PILOT_GAP:
             begin = rough.theta
         else:
             first = None
-    if chords and (first is not None or problem.n_parameters >= CHORD_PARAMETERS):
-        found = chord(problem, begin, first=first, **options)
-    else:
-        found = newton(problem, begin, first=first, **options)
-    return problem.confirmed(found)
+    return problem.confirmed(
+        quick_newton(problem, begin, fresh=fresh, first=first, **options)
+    )
 
 
 def _with_l1(
@@ -166,7 +174,7 @@ def _pilot(problem: RatioProblem, tol: float, max_iter: int) -> Solution | None:
     n_parameters = problem.n_parameters
     least = max(PILOT_ROWS, PILOT_ROWS_A_PARAMETER * n_parameters, problem.cheap_rows)
     stride = problem.n_rows // least
-    worth = 2 if n_parameters >= CHORD_PARAMETERS else PILOT_STRIDE
+    worth = 2 if n_parameters >= KEPT_PARAMETERS else PILOT_STRIDE
     if problem.n_problems > 1 or stride < worth:
         return None
     # More rows than this for each parameter would cost more than they save.

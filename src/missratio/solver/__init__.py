@@ -1,7 +1,7 @@
 """Solvers: they minimise functions and know no statistics."""
 
 from missratio.solver.first_order import lbfgs
-from missratio.solver.newton import chord, newton, newton_direction
+from missratio.solver.newton import newton, newton_direction, quick_newton
 from missratio.solver.proximal import proximal_newton
 from missratio.solver.result import Evaluation, Solution, Status
 from missratio.solver.simplex import (
@@ -15,11 +15,11 @@ __all__ = [
     "SimplexSolution",
     "Solution",
     "Status",
-    "chord",
     "lbfgs",
     "least_on_simplex",
     "mixture_proportions",
     "newton",
     "newton_direction",
     "proximal_newton",
+    "quick_newton",
 ]

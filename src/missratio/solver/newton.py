@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 from scipy.linalg.lapack import dposv as posv
@@ -273,39 +274,43 @@ def _solve_indefinite(matrix: FloatArray, target: FloatArray) -> FloatArray:
     return np.asarray((vectors @ along)[..., 0] * scale, dtype=np.float64)
 
 
-# Steps with an approximate Hessian fall by this part of the squared decrement if it
-# serves; and twice in a row the decrement doesn't shrink by less than this factor.
+# If a Hessian that isn't its own serves, a step falls by at least this part of the
+# squared decrement, and the decrement shrinks by this factor in one of two steps.
 LEAST_SERVED = 0.1
 SLOW = 0.7
 
 
-def chord(
+def quick_newton(
     evaluate: Evaluate,
     start: FloatArray,
     *,
+    fresh: bool,
     tol: float = 1e-8,
     max_iter: int = 100,
     first: Evaluation | None = None,
     precision: float = float(np.finfo(np.float64).eps),
 ) -> Solution:
-    """Minimise one smooth function by Newton's steps with the Hessian of the start.
-
-    It is brought up to date by BFGS. Where it doesn't serve, `newton` goes on.
+    """Minimise one smooth function by plain steps; `newton` goes on where one fails.
 
     Parameters
     ----------
     evaluate : callable
     start : ndarray of shape (1, n_parameters)
+    fresh : bool
+        Whether every step has a Hessian of its own, rather than that of the start,
+        brought up to date by BFGS.
     tol, max_iter, precision
         As for `newton`.
     first : Evaluation, optional
-        The evaluation at start, its Hessian maybe an approximation.
+        The evaluation at start; its Hessian may be an approximation if not `fresh`.
     """
     theta = np.array(start)
-    here = evaluate(theta, second_order=True) if first is None else first
-    assert here.hessian is not None
-    hessian = here.hessian
+    limits: dict[str, Any] = {"tol": tol, "precision": precision}
+    first = evaluate(theta, second_order=True) if first is None else first
+    assert first.hessian is not None
+    here, hessian = first, first.hessian
     floor = RELATIVE_FLOOR * np.abs(np.diagonal(hessian, axis1=1, axis2=2))
+    least = SUFFICIENT_DECREASE if fresh else LEAST_SERVED
     earlier, noise, n_slow, n_iter = math.inf, 0.0, 0, 0
     while True:
         # 1. Are we there? A decrement that has sunk into the rounding error of the
@@ -319,20 +324,28 @@ def chord(
                 theta, here.value, here.gradient, step, decrement,
                 np.array([n_iter]), np.array([int(status)]),
             )  # fmt: skip
-        # 2. Try a step, unless the last two were slow.
+        # 2. Try a step. A Hessian is left out where the step should be the last, and
+        #    one that serves so badly that two steps were slow is given up.
         noise = ROUNDING * precision * max(1.0, abs(float(here.value[0])))
-        n_slow = n_slow + 1 if length > SLOW * earlier else 0
-        there = None if n_slow > 1 else evaluate(theta + step, second_order=False)
-        least = here.value - LEAST_SERVED * decrement**2 + noise
-        if there is None or not _falls(there, least)[0]:
-            left = max_iter - n_iter
-            rest = newton(evaluate, theta, tol=tol, max_iter=left, precision=precision)
+        n_slow = n_slow + 1 if length > SLOW * earlier and not fresh else 0
+        bends = fresh and (here.hessian is None or length > math.sqrt(tol))
+        there = None if n_slow > 1 else evaluate(theta + step, second_order=bends)
+        if there is None or not _falls(
+            there, here.value - least * decrement**2 + noise
+        ):
+            if fresh:
+                # Where Hessians differ much, damping is in units of the first one.
+                return newton(evaluate, start, max_iter=max_iter, first=first, **limits)
+            rest = newton(evaluate, theta, max_iter=max_iter - n_iter, **limits)
             return replace(rest, n_iter=rest.n_iter + n_iter)
         # 3. Bring the Hessian up to date: it maps the step to the gradient's change.
-        bend = there.gradient - here.gradient
-        along = (hessian @ step[..., None])[..., 0]
-        old, new = float((step * along).sum()), float((step * bend).sum())
-        if old > 0.0 and new > 0.0:
-            hessian = hessian + bend[:, :, None] * (bend / new)[:, None, :]
-            hessian -= along[:, :, None] * (along / old)[:, None, :]
+        if there.hessian is not None:
+            hessian = there.hessian
+        elif not fresh:
+            bend = there.gradient - here.gradient
+            along = (hessian @ step[..., None])[..., 0]
+            old, new = float((step * along).sum()), float((step * bend).sum())
+            if old > 0.0 and new > 0.0:
+                hessian = hessian + bend[:, :, None] * (bend / new)[:, None, :]
+                hessian -= along[:, :, None] * (along / old)[:, None, :]
         theta, here, earlier, n_iter = theta + step, there, length, n_iter + 1

@@ -48,11 +48,12 @@ ALLOWED["reproduce"] = {*BASE, *PATH, "datasets", "solver"}
 # The storey above: what is built on the library, and which of its rooms may use which.
 APP = {
     "tables": set(),
+    "queries": set(),
     "modelfile": {"tables"},
     "report": {"tables", "modelfile"},
     "export": {"tables", "modelfile"},
-    "workflow": {"tables", "modelfile", "report"},
-    "cli": {"tables", "modelfile", "report", "export", "workflow"},
+    "workflow": {"tables", "queries", "modelfile", "report"},
+    "cli": {"tables", "queries", "modelfile", "report", "export", "workflow"},
 }
 LIBRARY = {*ALLOWED, "solver"}
 ALLOWED["app"] = {*LIBRARY, "reproduce"}

@@ -11,9 +11,10 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 
+from missratio import plan_queries
 from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier import NeymanPearsonClassifier, RepeatedRowsWarning
-from missratio.learning import MissingnessWarning, learn_missingness, plan_queries
+from missratio.learning import MissingnessWarning, learn_missingness
 from missratio.missingness import (
     LogisticMissingness,
     Missingness,

@@ -21,6 +21,7 @@ from . import (
 )
 from .app.export import export_onnx
 from .app.modelfile import load_model, save_model
+from .app.queries import QueryPlan, plan_queries
 from .app.report import build_report
 from .basis import (
     GaussianBasis,
@@ -47,11 +48,7 @@ from .imputation import (
     ImputationEnsemble,
     TiltedImputer,
 )
-from .learning import (
-    QueryPlan,
-    learn_missingness,
-    plan_queries,
-)
+from .learning import learn_missingness
 from .missingness import (
     FunctionMissingness,
     LogisticMissingness,

@@ -12,9 +12,9 @@ from missratio.app.cli._progress import Progress
 
 if TYPE_CHECKING:
     from missratio._files import TableFile
+    from missratio.app.queries import QueryPlan
     from missratio.app.tables import Wanted
     from missratio.app.workflow import PlanOptions
-    from missratio.learning import QueryPlan
 
 
 def query(

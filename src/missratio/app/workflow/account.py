@@ -15,6 +15,7 @@ from missratio._base.blocks import rows_with_nan
 from missratio._base.callbacks import has_callbacks
 from missratio._base.hints import did_you_mean, listed
 from missratio._base.typing import BoolArray, FloatArray
+from missratio.app.queries import QueryPlan, Revealed, plan_queries
 from missratio.app.tables import Encoder, LabelledTable, Wanted
 from missratio.exceptions import (
     Message,
@@ -23,13 +24,7 @@ from missratio.exceptions import (
     TableError,
     UnexplainedMissingError,
 )
-from missratio.learning import (
-    LearnedMissingness,
-    QueryPlan,
-    Revealed,
-    learn_missingness,
-    plan_queries,
-)
+from missratio.learning import LearnedMissingness, learn_missingness
 from missratio.missingness import (
     BlockMissingness,
     LogisticMissingness,

@@ -325,7 +325,7 @@ def test_a_plan_must_say_where_values_are_missing(problem, frame):
 def test_blank_lines_taken_out_and_draws_numbered_again_are_noticed():
     X = np.random.default_rng(0).normal(size=(60, 1))
     X[:40] = np.nan
-    frame = mr.learning.plan_queries(X, per_feature=20, random_state=0).to_frame()
+    frame = mr.plan_queries(X, per_feature=20, random_state=0).to_frame()
     frame["value"] = frame["value"].astype(float)
     frame.loc[::2, "value"] = 1.0
     kept = frame.dropna(subset="value").copy()
@@ -333,4 +333,4 @@ def test_blank_lines_taken_out_and_draws_numbered_again_are_noticed():
     with pytest.raises(
         ValueError, match=r"isn't in the plan as draw 2\. .* put it back"
     ):
-        mr.learning.QueryPlan.read(kept, X)
+        mr.QueryPlan.read(kept, X)

@@ -6,7 +6,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
-from missratio.learning import plan as plan_module
+from missratio.app.queries import plan as plan_module
 
 pd = pytest.importorskip("pandas")
 calamine = pytest.importorskip("python_calamine")

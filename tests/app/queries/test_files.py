@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import missratio as mr
-from missratio.learning import answers as answers_module
+from missratio.app.queries import answers as answers_module
 
 SUFFIXES = [".csv", ".parquet", ".xlsx"]
 NAMES = ["Temp. °C", "=SUM(A1)", "a, b; c"]

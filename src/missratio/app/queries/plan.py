@@ -1,0 +1,939 @@
+"""Which missing cells to look up, drawn at random within a budget and for a goal."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Literal
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from missratio._base.blocks import any_by_row, inverse_where_positive
+from missratio._base.hints import did_you_mean, listed
+from missratio._base.reading import as_frame, as_numeric_array
+from missratio._base.typing import BoolArray, FloatArray, IntArray
+from missratio._files.numbers import canonical
+from missratio.app.queries.answers import (
+    Columns,
+    Levels,
+    MissingCells,
+    Revealed,
+    as_native,
+    cell_word,
+    read_answers,
+    table_word,
+    write_table,
+)
+from missratio.missingness.contract import RandomState
+from missratio.threshold import LookUpRule, looked_up_sample
+
+GOALS = ("certificate", "ratio", "both")
+# Which shares of a budget the rows of the controlled class may get.
+SHARES = (0.25, 0.4, 0.55, 0.7, 0.85)
+# And which multiples of it the table of powers shows.
+MULTIPLES = (0.25, 0.5, 1.0, 1.5, 2.0)
+# Walks for each division; fewer where rows are many, and powers steadier.
+WALKS = 8
+MANY_ROWS = 20_000
+# Log-odds of being missing for each standard deviation of a value towards the other
+# class; beyond MOST_DEVIATIONS of them they stay, so that no single row stands for all.
+TILT = 1.5
+MOST_DEVIATIONS = 3.0
+# What is added to variances, as a share of them: columns may repeat each other.
+RIDGE = 1e-3
+
+
+def plan_queries(
+    X: Any,
+    y: ArrayLike | None = None,
+    *,
+    per_feature: int | None = None,
+    budget: int | None = None,
+    goal: Literal["certificate", "ratio", "both"] | None = None,
+    rowwise: bool = False,
+    classes: Iterable[Any] | None = None,
+    ids: ArrayLike | None = None,
+    lines: ArrayLike | None = None,
+    levels: Levels | None = None,
+    controlled_class: Any = 0,
+    alpha: float = 0.05,
+    delta: float = 0.05,
+    calibration_size: float = 0.5,
+    random_state: RandomState = None,
+) -> QueryPlan:
+    """Draw which missing cells to look up, uniformly within each class and feature.
+
+    Given a class and a feature, every set of its missing cells of one size is equally
+    likely to be drawn. King and Zeng's correction, by which `learn_missingness` gets
+    from few answers to the missing probability, rests on that: cells must not be
+    chosen by what is easy to look up.
+
+    With one seed a larger plan extends a smaller one, and the draw for a class and
+    feature depends on no other.
+
+    Parameters
+    ----------
+    X : array-like or dataframe of shape (n, d)
+        Numbers, with NaN or null where missing.
+    y : array-like of shape (n,), default=None
+        Labels; None for rows of a single class.
+    per_feature : int, default=None
+        Values to look up for each class and feature; all of them where fewer are
+        missing. With `rowwise`, rows for each class.
+    budget : int, default=None
+        Values to look up in all, instead of `per_feature`: spread evenly over classes
+        and features, and what one can't use goes to the others. A row takes as many
+        values as it misses.
+    goal : {"certificate", "ratio", "both"}, default=None
+        What the budget is for. "certificate" draws incomplete rows of the controlled
+        class, with all that they miss. "ratio" draws single values of every class and
+        feature alike. "both" draws rows of the controlled class and single values of
+        the other, in the proportion that buys the most certified power in a trial on
+        this table. With the first and the last, ``plan.power`` says what to expect.
+    rowwise : bool, default=False
+        Whether rows with a missing value are drawn, and all their missing values looked
+        up: for certificates, and where rows are missing as a whole.
+    classes : iterable of labels, default=None
+        The classes to ask about; None for all.
+    ids : array-like of shape (n,), default=None
+        The user's own key of each row, such as a patient's number, for the person who
+        looks things up. None takes the index of a pandas dataframe, if it has one.
+    lines : array-like of shape (n,), default=None
+        The line of each row in the user's own file, shown beside it.
+    levels : mapping from str to sequence of str, default=None
+        Of features that are categories, by name: what their numbers 0, 1, … stand for,
+        and what a person writes.
+    controlled_class : object, default=0
+        The class whose error is to be certified.
+    alpha, delta : float, default=0.05
+        The certificate that the goal is about.
+    calibration_size : float, default=0.5
+        The share of that class's rows that the classifier will calibrate with.
+    random_state : int, RandomState, Generator or None, default=None
+        Random seed; an int gives the same plan every time.
+
+    Returns
+    -------
+    QueryPlan
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from missratio import QueryPlan, plan_queries
+    >>> X = np.array([[1.0, np.nan], [np.nan, np.nan], [np.nan, 2.0], [3.0, 4.0]])
+    >>> plan = plan_queries(X, per_feature=1, random_state=0)
+    >>> plan.columns
+    array([0, 1])
+    >>> frame = plan.to_frame()
+    >>> frame["value"] = [0.5, 7.0]
+    >>> QueryPlan.read(frame, X).answered
+    array([[1, 1]])
+    """
+    cells = MissingCells.of(X, y)
+    seed = _integer_seed(random_state)
+    power, parts, total = None, None, None
+    if goal in ("certificate", "both"):
+        total = _positive(budget, "budget")
+        place = _controlled_place(cells, controlled_class)
+        pools = _pools(cells, [place], rowwise=True)
+        if goal == "both":
+            pools += _pools(cells, [1 - place], rowwise=False)
+        _check_pools(pools, total)
+        values = np.asarray(as_numeric_array(X), dtype=np.float64)
+        levels_asked = alpha, delta, calibration_size
+        trial = _PowerTrial(values, cells, pools, place, levels_asked, seed)
+        power = trial.planned_power(total)
+        counts, parts = trial.division(total, power.share)
+    else:
+        if goal is not None and goal not in GOALS:
+            raise ValueError(
+                f"goal must be one of {listed(GOALS)}, or None: got {goal!r}."
+                f"{did_you_mean(str(goal), GOALS)}"
+            )
+        pools = _pools(cells, _chosen_classes(cells, classes), rowwise)
+        _check_pools(pools)
+        counts = _even_counts(cells, pools, per_feature, budget)
+    rows, columns, order, whole = _draw(cells, pools, counts, seed, parts, budget)
+    keys, n_rows = _row_ids(X, ids, len(cells.codes)), len(cells.codes)
+    return QueryPlan(
+        rows=rows,
+        columns=columns,
+        order=order,
+        labels=np.array(cells.classes)[cells.codes[rows]] if cells.labelled else None,
+        ids=None if keys is None else keys[rows],
+        feature_names=cells.feature_names,
+        shape=(n_rows, len(cells.feature_names)),
+        rowwise=whole,
+        lines=None if lines is None else _by_row(lines, "lines", n_rows)[rows],
+        others=np.asarray(as_numeric_array(X)[rows], dtype=np.float64),
+        seed=seed,
+        fingerprint=cells.fingerprint,
+        power=power,
+        levels=levels,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class QueryPlan:
+    """Missing cells to look up, drawn at random: a table for a person to fill in.
+
+    Made by `plan_queries`. Lines are in random order, one of each class and feature in
+    turn: what is filled in from the top down is itself a plan, however far it goes.
+
+    Parameters
+    ----------
+    rows, columns : ndarray of int of shape (n_queries,)
+        Positions in X, from 0.
+    order : ndarray of int of shape (n_queries,)
+        The number of each draw within its class and feature, or within its class where
+        rows are drawn; from 1.
+    labels : ndarray of shape (n_queries,) or None
+        The class of each query; None where X has no labels.
+    ids : ndarray of shape (n_queries,) or None
+        The user's own key of each query's row.
+    feature_names : tuple of str
+        Those of all columns of X.
+    shape : tuple of int
+        That of X.
+    rowwise : ndarray of bool of shape (n_queries,)
+        Whether each query is one of a row that was drawn as a whole, of which every
+        missing cell is a query.
+    lines : ndarray of int of shape (n_queries,) or None
+        Where each query's row is in the user's own file.
+    others : ndarray of shape (n_queries, n_features)
+        The values of each query's row that are known, for the person who looks things
+        up; NaN elsewhere.
+    seed : int
+        As `random_state` it gives the same plan, or one that extends it.
+    fingerprint : str
+        A digest of the shape of X, its columns and what is missing in it.
+    power : PlannedPower or None
+        What this and other budgets should buy, where the plan has a goal.
+    levels : dict of str to sequence of str, or None
+        What the numbers of features that are categories stand for.
+    """
+
+    rows: IntArray
+    columns: IntArray
+    order: IntArray
+    labels: NDArray[Any] | None
+    ids: NDArray[Any] | None
+    feature_names: tuple[str, ...]
+    shape: tuple[int, int]
+    rowwise: BoolArray
+    lines: NDArray[Any] | None
+    others: FloatArray
+    seed: int
+    fingerprint: str
+    power: PlannedPower | None = None
+    levels: Levels | None = None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __repr__(self) -> str:
+        return (
+            f"<QueryPlan: {self.content('cells')} of a table of shape {self.shape}, "
+            f"seed {self.seed}>"
+        )
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows were drawn as a whole."""
+        return len(np.unique(self.rows[self.rowwise]))
+
+    def content(self, what: str = "values") -> str:
+        """How many values to look up, in words.
+
+        Parameters
+        ----------
+        what : str, default="values"
+            What cells are called.
+        """
+        n_whole = int(self.rowwise.sum())
+        whole = f"{n_whole} {what} in {self.n_rows} rows" if n_whole else ""
+        single = f"{len(self) - n_whole} {'single ' if n_whole else ''}{what}"
+        return " and ".join([whole] * bool(whole) + [single] * (n_whole < len(self)))
+
+    def to_frame(
+        self, backend: str = "pandas", *, revealed: Revealed | None = None
+    ) -> Any:
+        """The plan as a dataframe, with a column `value` to fill in.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, default="pandas"
+        revealed : Revealed, default=None
+            Answers to a smaller plan of the same seed, to be kept.
+
+        Returns
+        -------
+        dataframe
+            `draw`, the order to look values up in; `row`, the position in X from 0;
+            `line`, that in the user's own file, and `id`, the user's key, if given;
+            `class`, if there are labels; `feature`; `value`, blank; and `key`, by which
+            a cell that is not in the plan is told.
+        """
+        return as_native(self._columns(revealed), backend)
+
+    def write(
+        self,
+        path: str | Path,
+        *,
+        revealed: Revealed | None = None,
+        force: bool = False,
+        escape_formulas: bool = True,
+    ) -> None:
+        """Write the table to fill in, whole or not at all.
+
+        To the columns of `to_frame` it adds the values of the row that are known, and
+        leaves out `row` where there is `line`.
+
+        Parameters
+        ----------
+        path : str or Path
+            Ends in .csv, .parquet or .xlsx. All but CSV need the extra ``tables``.
+        revealed : Revealed, default=None
+            Answers to a smaller plan of the same seed, to be kept.
+        force : bool, default=False
+            Whether a file of that name is overwritten, instead of an error.
+        escape_formulas : bool, default=True
+            Whether texts in a CSV file that a spreadsheet would take for formulas are
+            marked by an apostrophe, which `read` takes away again.
+        """
+        write_table(
+            self._columns(revealed, known=True),
+            path,
+            force=force,
+            escape_formulas=escape_formulas,
+        )
+
+    @staticmethod
+    def read(
+        source: Any,
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        lines: ArrayLike | None = None,
+        levels: Levels | None = None,
+    ) -> Revealed:
+        """Read the answers from a file that was filled in.
+
+        Lines may be in any order, left blank or taken out, and columns added. A blank
+        or NA is no answer, and "not found" marks a value that can't be had. Semicolons
+        and tabs as separators, decimal commas, and integers that became floats are
+        understood.
+
+        Parameters
+        ----------
+        source : str, Path or dataframe
+            A .csv, .tsv, .parquet, .xlsx, .xls or .ods file, or a dataframe.
+        X : array-like or dataframe of shape (n, d)
+            The table that the plan was made for, as it was.
+        y : array-like of shape (n,), default=None
+            Its labels.
+        lines : array-like of shape (n,), default=None
+            Where each row is in the user's own file, as the plan was given them.
+        levels : mapping from str to sequence of str, default=None
+            Of features that are categories, as the plan was given them.
+
+        Returns
+        -------
+        Revealed
+
+        Raises
+        ------
+        ValueError
+            With the line and the row: a cell that isn't missing in X or isn't in the
+            plan, a value that isn't a finite number, one that could be two numbers
+            (1,234), a cell answered by two values, a class other than that in y, a
+            feature that X doesn't have, a row filled in by half where whole rows are
+            asked for, or a plan for another table.
+        """
+        return read_answers(source, X, y, lines=lines, levels=levels)
+
+    def read_back(self, source: Any, X: Any, y: ArrayLike | None = None) -> Revealed:
+        """Read answers to this plan, as `read` does.
+
+        A cell of another plan for the same table is refused, and `asked` also counts
+        lines that were taken out.
+        """
+        planned = np.zeros(self.shape, dtype=bool)
+        planned[self.rows, self.columns] = True
+        lines = self._file_lines()
+        return read_answers(source, X, y, planned, lines=lines, levels=self.levels)
+
+    def _file_lines(self) -> IntArray | None:
+        """The line of each row of X, where the plan knows it; -1 elsewhere."""
+        if self.lines is None:
+            return None
+        lines = np.full(self.shape[0], -1)
+        lines[self.rows] = self.lines
+        return lines
+
+    def _columns(self, revealed: Revealed | None, *, known: bool = False) -> Columns:
+        names = [self.feature_names[column] for column in self.columns]
+        columns: Columns = {"draw": self.order.tolist()}
+        # In a file to fill in, a row goes by one number: that in the user's own file.
+        if self.lines is None or not known:
+            columns["row"] = self.rows.tolist()
+        for name, keys in (
+            ("line", self.lines),
+            ("id", self.ids),
+            ("class", self.labels),
+        ):
+            if keys is not None:
+                columns[name] = keys.tolist()
+        for name, values in zip(self.feature_names, self.others.T, strict=True):
+            if known:
+                columns[f"known {name}"] = [self._written(v, name) for v in values]
+        columns["feature"] = names
+        answers = np.full(len(self), np.nan)
+        if revealed is not None:
+            answers = self._answers(revealed)
+        values = [self._written(v, n) for v, n in zip(answers, names, strict=True)]
+        if self.levels:
+            # A column has one type: texts, as soon as a category may be among them.
+            values = [None if value is None else str(value) for value in values]
+        columns["value"] = values
+        words = [table_word(self.fingerprint, rowwise=whole) for whole in (False, True)]
+        cells = np.stack([self.rowwise, self.rows, self.columns, self.order], axis=1)
+        columns["key"] = [
+            f"{words[whole]}-{cell_word(self.fingerprint, row, column, draw)}"
+            for whole, row, column, draw in cells.tolist()
+        ]
+        return columns
+
+    def _answers(self, revealed: Revealed) -> FloatArray:
+        """What was found of this plan's cells; nothing that was found may be lost."""
+        if revealed.fingerprint != self.fingerprint:
+            raise ValueError("The answers in revealed are those of another table.")
+        answers = revealed.table[self.rows, self.columns]
+        lost = np.isfinite(revealed.table).sum() - np.isfinite(answers).sum()
+        if lost:
+            raise ValueError(
+                f"{lost} of the revealed cells are not in this plan and would be lost. "
+                "Plan as many values as before or more, with the same random_state."
+            )
+        return np.asarray(answers)
+
+    def _written(self, value: float, name: str) -> float | str | None:
+        """A value as a person writes it; None where there is none."""
+        if np.isnan(value):
+            return None
+        levels = None if self.levels is None else self.levels.get(name)
+        return float(value) if levels is None else levels[int(value)]
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedPower:
+    """The power to expect of look-ups, divided as the plan divides them.
+
+    Parameters
+    ----------
+    values : ndarray of int of shape (n_budgets,)
+        Values to look up in all.
+    rows : ndarray of int of shape (n_budgets,)
+        Rows of the controlled class among what they make.
+    power : ndarray of shape (n_budgets,)
+        0 where no threshold is certified, averaged over draws; values are taken as
+        missing completely at random.
+    share : float
+        The share of the values that goes to rows of the controlled class.
+    tried : dict from float to float
+        The power of the plan's budget by the shares that were tried.
+    lower, upper : ndarray of shape (n_budgets,)
+        The least and the largest power, if the log-odds of being missing rise or fall
+        by 1.5 with each standard deviation of a value towards the other class.
+    """
+
+    values: IntArray
+    rows: IntArray
+    power: FloatArray
+    share: float
+    tried: dict[float, float]
+    lower: FloatArray
+    upper: FloatArray
+
+    def to_frame(self, backend: Any = "pandas") -> Any:
+        """The table, a line for each budget.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, default="pandas"
+
+        Returns
+        -------
+        dataframe
+        """
+        columns = {
+            "values": self.values.tolist(),
+            "rows": self.rows.tolist(),
+            "power": self.power.tolist(),
+            "lower": self.lower.tolist(),
+            "upper": self.upper.tolist(),
+        }
+        return nw.from_dict(columns, backend=backend).to_native()
+
+    def __str__(self) -> str:
+        """In words: how much power each number of rows should buy."""
+        parts = [
+            f"{rows} rows: power {self.figure(place)}"
+            for place, rows in enumerate(self.rows)
+        ]
+        return "; ".join(parts)
+
+    def figure(self, place: int) -> str:
+        """In words: the power of one budget, and its range.
+
+        Parameters
+        ----------
+        place : int
+            The budget's, in the table.
+        """
+        low, high = self.lower[place], self.upper[place]
+        return f"{self.power[place]:.2f} ({low:.2f} to {high:.2f})"
+
+    @property
+    def range_meaning(self) -> str:
+        """In words: what the ranges allow for."""
+        return (
+            "The first figure takes values as missing completely at random; the range "
+            "allows for odds of being missing that grow or fall by a factor of "
+            f"{np.exp(TILT):.2g} with each standard deviation of a value towards the "
+            "other class"
+        )
+
+    @property
+    def division(self) -> str:
+        """In words: what was tried, and what it would buy; empty without a choice."""
+        if len(self.tried) < 2:
+            return ""
+        parts = [
+            f"{share:.0%}: power {power:.2f}" for share, power in self.tried.items()
+        ]
+        return (
+            f"{self.share:.0%} of the values go to rows of the controlled class. Of "
+            f"the shares tried it has the most power: {'; '.join(parts)}"
+        )
+
+
+# Draws
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The rows of a class that miss a feature, or any where `column` is None."""
+
+    rows: IntArray
+    code: int
+    column: int | None
+
+
+def _pools(cells: MissingCells, codes: Sequence[int], rowwise: bool) -> list[Pool]:
+    """What can be drawn from: by class, and by feature unless rows are whole."""
+    columns: list[int | None] = [None] if rowwise else [*range(cells.missing.shape[1])]
+    pools = []
+    for code in codes:
+        rows = np.flatnonzero(cells.codes == code)
+        missing = cells.missing[rows]
+        for column in columns:
+            lost = any_by_row(missing) if column is None else missing[:, column]
+            if lost.any():
+                pools.append(Pool(rows[lost], code, column))
+    return pools
+
+
+def _check_pools(pools: list[Pool], budget: int | None = None) -> None:
+    if not pools:
+        raise ValueError("There is nothing to look up: no value of X is missing.")
+    if budget is not None and budget < len(pools):
+        raise ValueError(
+            f"A budget must allow one value for each feature of the other class that "
+            f"misses some, and a row: got {budget}, needs {len(pools)} or more. Raise "
+            "it, or take goal='certificate', which leaves the other class alone."
+        )
+
+
+def _mean_price(cells: MissingCells, pools: Iterable[Pool]) -> float:
+    """Missing values of a row that has any, on average over the pools' rows."""
+    rows = np.concatenate([pool.rows for pool in pools])
+    return float(cells.missing[rows].sum(axis=1).mean())
+
+
+def _even_counts(
+    cells: MissingCells,
+    pools: list[Pool],
+    per_feature: int | None,
+    budget: int | None,
+) -> IntArray:
+    """How many to draw from each pool: the same, as far as it has them."""
+    available = np.array([len(pool.rows) for pool in pools])
+    if (per_feature is None) == (budget is None):
+        raise ValueError(
+            "Say how much to look up by one of per_feature (values for each class and "
+            f"feature) and budget (values in all): got per_feature={per_feature!r}, "
+            f"budget={budget!r}."
+        )
+    if budget is None:
+        level = _positive(per_feature, "per_feature")
+        return np.asarray(np.minimum(available, level))
+    # A draw takes one value, or as many as a row misses on average.
+    whole = pools[0].column is None
+    price = _mean_price(cells, pools) if whole else 1.0
+    draws = int(_positive(budget, "budget") // price)
+    if draws < len(pools):
+        what = "class" if whole else "class and feature with missing values"
+        raise ValueError(
+            f"A budget must allow one draw for each {what}, "
+            f"{np.ceil(len(pools) * price):.0f} values: got {budget}. Raise it, or "
+            "restrict classes."
+        )
+    levels = range(int(available.max()) + 1)
+    level = bisect_right(levels, draws, key=lambda at: np.minimum(available, at).sum())
+    counts: IntArray = np.minimum(available, level - 1)
+    counts[np.flatnonzero(available > counts)[: draws - counts.sum()]] += 1
+    return counts
+
+
+def _proportional_counts(pools: list[Pool], total: int) -> IntArray:
+    """How many values to draw from each pool: by how many it has, and one at least.
+
+    By Webster's highest averages: with a larger total no pool gets fewer.
+    """
+    quotients = [
+        np.append(np.inf, n / (np.arange(1, min(n, max(total, 1))) + 0.5))
+        for n in (len(pool.rows) for pool in pools)
+    ]
+    source = np.repeat(np.arange(len(pools)), [len(each) for each in quotients])
+    best = np.argsort(-np.concatenate(quotients), kind="stable")[:total]
+    return np.bincount(source[best], minlength=len(pools))
+
+
+def _draw(
+    cells: MissingCells,
+    pools: list[Pool],
+    counts: IntArray,
+    seed: int,
+    parts: list[float] | None,
+    budget: float | None,
+) -> tuple[IntArray, IntArray, IntArray, BoolArray]:
+    """The first of a random order of each pool, one of every pool in turn.
+
+    Rows that would exceed the budget are left out at the end: how many values a row
+    misses is known, so what is left is a smaller draw. Where each pool has a part of
+    the budget, pools take turns in proportion to what they draw, so that the first
+    lines of a plan divide a smaller budget in the same way.
+
+    Returns
+    -------
+    rows, columns : ndarray of int of shape (n_cells,)
+        In the order in which they are to be looked up.
+    order : ndarray of int of shape (n_cells,)
+        As which each was drawn from its pool, from 1; the cells of a row share it.
+    rowwise : ndarray of bool of shape (n_cells,)
+        Whether each is one of a row that was drawn as a whole.
+    """
+    drawn = []
+    for place, pool in enumerate(pools):
+        # A stream of its own for a class and feature, whatever others there are.
+        words = [canonical(cells.classes[pool.code])]
+        words += [] if pool.column is None else [cells.feature_names[pool.column]]
+        digests = [blake2b(word.encode(), digest_size=8).digest() for word in words]
+        stream = tuple(int.from_bytes(digest) for digest in digests)
+        sequence = np.random.SeedSequence(seed, spawn_key=stream)
+        rows = np.random.default_rng(sequence).permutation(pool.rows)[: counts[place]]
+        if parts is not None and pool.column is None:
+            prices = cells.missing[rows].sum(axis=1)
+            rows = rows[np.cumsum(prices) <= parts[place]]
+        drawn.append(rows)
+    sizes = np.array([len(rows) for rows in drawn])
+    rank = np.concatenate([np.arange(size) for size in sizes])
+    source = np.repeat(np.arange(len(pools)), sizes)
+    turn = rank if parts is None else (rank + 0.5) / sizes[source]
+    order = np.lexsort((source, turn))
+    rows, rank, source = np.concatenate(drawn)[order], rank[order] + 1, source[order]
+    wanted = cells.missing[rows]
+    for place, pool in enumerate(pools):
+        if pool.column is not None:
+            wanted[source == place] = np.arange(wanted.shape[1]) == pool.column
+    if parts is None and budget is not None:
+        wanted[np.cumsum(wanted.sum(axis=1)) > budget] = False
+    whole = np.array([pool.column is None for pool in pools])
+    if whole.any() and not whole[source[any_by_row(wanted)]].any():
+        price = _mean_price(cells, (pool for pool in pools if pool.column is None))
+        raise ValueError(
+            "The budget pays for no row: the first one drawn misses more values, and "
+            f"rows miss {price:.1f} on average. To leave it out for that would be no "
+            "fair draw. Raise the budget, or ask for single values (goal='ratio')."
+        )
+    draws, columns = np.nonzero(wanted)
+    return rows[draws], columns, rank[draws], whole[source[draws]]
+
+
+class _PowerTrial:
+    """How a budget is best divided, by the certified power that it buys.
+
+    The table is completed once: each missing value gets that of a random row of its
+    class that has it, and the result is taken for the truth. For every division of the
+    budget the whole procedure is tried on it. Rows of the controlled class and single
+    values of the other are drawn; two linear scores are fitted, weighted by 1/P(drawn);
+    thresholds are certified, and the score with more power counts. One score is the
+    density ratio of two normal laws with one covariance, for which the other class
+    gives its means, column by column. The other is a logistic regression on complete
+    rows. These powers are for planning: the certificate rests on none of them.
+
+    That completes the table as if values were missing completely at random. So the same
+    is tried under two tilted laws, in which the log-odds of being missing grow or fall
+    by TILT with each standard deviation of a value towards the other class. A missing
+    value is then that of a row drawn with a probability in proportion to these odds.
+    The powers under the three laws make the range to expect.
+    """
+
+    def __init__(
+        self,
+        values: FloatArray,
+        cells: MissingCells,
+        pools: list[Pool],
+        controlled: int,
+        levels: tuple[float, float, float],
+        seed: int,
+    ) -> None:
+        self.values, self.missing, self.seed = values, cells.missing, seed
+        self.alpha, self.delta, self.calibration_size = levels
+        self.whole = [pool for pool in pools if pool.column is None]
+        self.single = [pool for pool in pools if pool.column is not None]
+        self.is_other: BoolArray = cells.codes != controlled
+        self.prices: IntArray = cells.missing.sum(axis=1)
+        self.incomplete = any_by_row(cells.missing)
+        self.walks = WALKS if len(values) <= MANY_ROWS else 2
+        self._complete(np.zeros(values.shape[1]))
+
+    def planned_power(self, budget: int) -> PlannedPower:
+        """The share of a budget with the most power, and what other budgets buy."""
+        both = self.whole and self.single
+        shares = SHARES if both else (float(len(self.whole)),)
+        tried = {share: self._power(budget, share)[0] for share in shares}
+        share = max(tried, key=lambda each: tried[each])
+        budgets = np.unique(np.round(budget * np.array(MULTIPLES)).astype(int))
+        budgets = budgets[budgets >= len(self.whole) + len(self.single)]
+        known = [self._power(int(size), share) for size in budgets]
+        by_law = [[power for power, _ in known]]
+        # By column: 1 where larger values score higher, −1 where smaller ones do.
+        towards = np.sign(self._logistic(np.arange(len(self.rows)))[0])
+        self.walks = max(2, self.walks // 2)
+        for tilt in (TILT, -TILT):
+            self._complete(tilt * towards)
+            by_law.append([self._power(int(size), share)[0] for size in budgets])
+        # A budget beyond all that is missing buys no more: it isn't shown twice.
+        rows, first = np.unique([count for _, count in known], return_index=True)
+        powers = np.array(by_law)[:, first]
+        ends = powers.min(axis=0), powers.max(axis=0)
+        return PlannedPower(budgets[first], rows, powers[0], share, tried, *ends)
+
+    def division(self, budget: int, share: float) -> tuple[IntArray, list[float]]:
+        """How many to draw from each pool, and the values that each may take."""
+        for_rows, for_cells = self._divided(budget, share)
+        counts = np.array([len(pool.rows) for pool in self.whole + self.single])
+        if self.single:
+            single = _proportional_counts(self.single, for_cells)
+            counts[len(self.whole) :] = single
+        parts = [float(for_rows)] * len(self.whole) + [np.inf] * len(self.single)
+        return counts, parts
+
+    def _divided(self, budget: int, share: float) -> tuple[int, int]:
+        """Values for rows, and single ones; what one part can't use the other gets."""
+        most_rows = sum(int(self.prices[pool.rows].sum()) for pool in self.whole)
+        most_cells = sum(len(pool.rows) for pool in self.single)
+        for_rows = min(round(share * budget), most_rows)
+        for_cells = min(budget - for_rows, most_cells)
+        return min(budget - for_cells, most_rows), for_cells
+
+    def _complete(self, tilt: FloatArray) -> None:
+        """Missing values by those of random rows of the same class; 0 if none has it.
+
+        `tilt` has each column's log-odds of being missing for a standard deviation, in
+        the controlled class; in the other they are the opposite. The law of missing
+        values is that of observed ones times the odds of being missing.
+        """
+        rng = np.random.default_rng([self.seed, 1])
+        self.rows = rows = self.values.copy()
+        for of_class, slopes in ((self.is_other, -tilt), (~self.is_other, tilt)):
+            for column, slope in enumerate(slopes):
+                values = rows[of_class, column]
+                known = values[~np.isnan(values)]
+                lost = np.flatnonzero(of_class & np.isnan(rows[:, column]))
+                if not len(known):
+                    rows[lost, column] = 0.0
+                    continue
+                odds = None
+                if slope and (spread := known.std()) > 0.0:
+                    far = (known - known.mean()) / spread
+                    odds = np.exp(slope * far.clip(-MOST_DEVIATIONS, MOST_DEVIATIONS))
+                    odds /= odds.sum()
+                rows[lost, column] = rng.choice(known, len(lost), p=odds)
+
+    def _power(self, budget: int, share: float) -> tuple[float, int]:
+        """The mean power, and the number of controlled rows that are looked up."""
+        for_rows, for_cells = self._divided(budget, share)
+        if for_cells < len(self.single):
+            return 0.0, 0
+        powers, counts = [], []
+        for walk in range(self.walks):
+            rng = np.random.default_rng([self.seed, 2, walk])
+            # 1. How likely rows were to be there, and single values of the other class.
+            pool = rng.permutation(np.flatnonzero(self.incomplete & ~self.is_other))
+            drawn = pool[np.cumsum(self.prices[pool]) <= for_rows]
+            counts.append(len(drawn))
+            looked_up = len(drawn) / max(len(pool), 1)
+            inclusion = np.where(self.incomplete, 0.0, 1.0)
+            inclusion[drawn] = looked_up
+            entries = np.where(self.missing, 0.0, 1.0)
+            if self.single:
+                single = _proportional_counts(self.single, for_cells).tolist()
+                for each, count in zip(self.single, single, strict=True):
+                    chosen = rng.choice(each.rows, count, replace=False)
+                    entries[chosen, each.column] = count / len(each.rows)
+                inclusion[self.is_other] = entries[self.is_other].prod(axis=1)
+            # 2. Two scores, and the power at the threshold that held-out rows certify.
+            controlled = rng.permutation(np.flatnonzero(~self.is_other))
+            n_held = round(self.calibration_size * len(controlled))
+            held, training = controlled[:n_held], controlled[n_held:]
+            expected = float(self.incomplete[~self.is_other].mean()), looked_up
+            all_scores = (
+                self._normal_score(training, inclusion, entries[self.is_other]),
+                self._logistic_score(training, inclusion),
+            )
+            found = []
+            for scores in all_scores:
+                threshold = None
+                if scores is not None:
+                    sample = looked_up_sample(
+                        scores[held], inclusion[held], expected=expected
+                    )
+                    chosen = LookUpRule().select(sample, self.alpha, self.delta)
+                    threshold = chosen.threshold
+                if scores is None or threshold is None:
+                    found.append(0.0)
+                else:
+                    found.append(float((scores[self.is_other] > threshold).mean()))
+            powers.append(found)
+        return float(np.mean(powers, axis=0).max()), round(float(np.mean(counts)))
+
+    def _normal_score(
+        self, training: IntArray, inclusion: FloatArray, entries: FloatArray
+    ) -> FloatArray | None:
+        """Σ₀⁻¹(μ₁ − μ₀), what the log-ratio of two normal laws comes to."""
+        rows, weights = self.rows, inverse_where_positive(inclusion[training])
+        if np.count_nonzero(weights) < 2:
+            return None
+        tiny = np.finfo(np.float64).tiny
+        mean = np.average(rows[training], axis=0, weights=weights)
+        centred = rows[training] - mean
+        spread = (weights * centred.T) @ centred / weights.sum()
+        spread += np.diag(RIDGE * np.diagonal(spread) + tiny)
+        worth = inverse_where_positive(entries)
+        other = (worth * rows[self.is_other]).sum(axis=0)
+        other /= np.maximum(worth.sum(axis=0), tiny)
+        return np.asarray(rows @ np.linalg.lstsq(spread, other - mean)[0])
+
+    def _logistic_score(
+        self, training: IntArray, inclusion: FloatArray
+    ) -> FloatArray | None:
+        """Logistic, by complete rows weighted by how likely they were to be there."""
+        used = np.concatenate([training, np.flatnonzero(self.is_other)])
+        used = used[inclusion[used] > 0.0]
+        if len(np.unique(self.is_other[used])) < 2:
+            return None
+        return self._logistic(used, 1.0 / inclusion[used])[1]
+
+    def _logistic(
+        self, used: IntArray, worth: FloatArray | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Coefficients of standardised columns, and the scores of all rows."""
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.preprocessing import StandardScaler
+
+        scaler = StandardScaler().fit(self.rows[used])
+        model = LogisticRegression()
+        model.fit(scaler.transform(self.rows[used]), self.is_other[used], worth)
+        scores = model.decision_function(scaler.transform(self.rows))
+        return np.asarray(model.coef_[0]), np.asarray(scores)
+
+
+# What was asked for
+
+
+def _integer_seed(random_state: RandomState) -> int:
+    """An int to draw from again, whatever the source."""
+    if random_state is None:
+        random_state = np.random.default_rng()
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**63))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**63, dtype=np.int64))
+    if isinstance(random_state, int | np.integer) and random_state >= 0:
+        return int(random_state)
+    raise ValueError(
+        "random_state must be an int that is not negative, a RandomState, a Generator "
+        f"or None: got {random_state!r}."
+    )
+
+
+def _positive(value: Any, name: str) -> int:
+    """A whole number of at least one, or an error."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise ValueError(f"{name} must be a whole number, 1 or more: got {value!r}.")
+    return int(value)
+
+
+def _controlled_place(cells: MissingCells, controlled: Any) -> int:
+    if not cells.labelled or controlled not in cells.classes or len(cells.classes) != 2:
+        raise ValueError(
+            "A goal needs the labels of two classes, the controlled one among them: "
+            f"got controlled_class={controlled!r} and the labels "
+            f"{listed(cells.classes)}. Give y and controlled_class."
+        )
+    return cells.classes.index(controlled)
+
+
+def _chosen_classes(cells: MissingCells, classes: Iterable[Any] | None) -> list[int]:
+    if classes is None:
+        return list(range(len(cells.classes)))
+    if not cells.labelled:
+        raise ValueError("classes are chosen among the labels: give y.")
+    wanted = [classes] if isinstance(classes, str) else list(classes)
+    unknown = [label for label in wanted if label not in cells.classes]
+    if unknown or not wanted:
+        raise ValueError(
+            f"classes must be some of {listed(cells.classes)}: got {listed(wanted)}."
+        )
+    return sorted({cells.classes.index(label) for label in wanted})
+
+
+def _row_ids(X: Any, ids: ArrayLike | None, n_rows: int) -> NDArray[Any] | None:
+    if ids is None:
+        frame = as_frame(X)
+        index = None if frame is None else nw.maybe_get_index(frame)
+        if index is None or np.array_equal(index, np.arange(n_rows)):
+            return None
+        ids = index
+    keys = _by_row(ids, "ids", n_rows)
+    if keys.dtype.kind in "biuf":
+        return keys
+    return np.array([str(key) for key in keys], dtype=object)
+
+
+def _by_row(given: ArrayLike, name: str, n_rows: int) -> NDArray[Any]:
+    keys: NDArray[Any] = np.asarray(given)
+    if keys.shape != (n_rows,):
+        raise ValueError(
+            f"{name} must hold one key for each of {n_rows} rows: got shape "
+            f"{keys.shape}."
+        )
+    return keys

@@ -199,8 +199,8 @@ def test_parts_are_disjoint_and_calibration_rows_are_of_bounded_classes():
     held, chosen = set(fitted.calibration_index_), set(fitted.choice_index_)
     assert not held & chosen
     assert set(y[list(held)]) == {"flu"}
-    assert len(held) == 120
-    assert len(chosen) == 180
+    assert len(held) == 150
+    assert len(chosen) == 90
 
 
 def test_without_room_the_error_says_what_there_is_room_for():

@@ -214,9 +214,9 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         Rows to be classified are complete, and one with a missing value gets the
         most severe class, or the first in `alpha`; or they lose values as the
         calibration rows did, and are scored as they are. The latter needs no φ.
-    calibration_size : float, default=0.4
+    calibration_size : float, default=0.5
         Share of each bounded class's rows that its threshold is chosen with.
-    choice_size : float, default=0.2
+    choice_size : float, default=0.1
         Share of each class's rows that decide how scores become labels.
     random_state : int, Generator or None, default=None
         For the split, and for rules that draw.
@@ -273,8 +273,8 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         missingness: Mapping[Any, Missingness] | None = None,
         rule: str | Rule = "auto",
         deployment: Literal["complete", "as-observed"] = "complete",
-        calibration_size: float = 0.4,
-        choice_size: float = 0.2,
+        calibration_size: float = 0.5,
+        choice_size: float = 0.1,
         random_state: Any = None,
         odds_factor: float = 1.0,
     ) -> None:

@@ -84,7 +84,7 @@ from missratio.uncertainty import UnreliableIntervalWarning, ratio_uncertainty
 # each other busily, and on a machine with other work much longer than they work.
 THREADED_TREES = 1_000_000
 # The library's share of rows to choose offsets by, where several classes are bounded.
-CHOICE_SIZE = 0.2
+CHOICE_SIZE = 0.1
 # Groups that a message lists.
 SHOWN = 10
 

@@ -227,7 +227,7 @@ def test_too_few_rows_are_refused_before_anything_is_fitted():
             raise AssertionError("fitted")
 
     X, y = draw(60)
-    with pytest.raises(NoCertificateError, match="24 rows would calibrate, and rule"):
+    with pytest.raises(NoCertificateError, match="30 rows would calibrate, and rule"):
         classifier({"flu": 0.05, "cold": 0.1}, Never()).fit(X, y)
 
 

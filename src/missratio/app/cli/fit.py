@@ -180,7 +180,7 @@ def _asked(
         order = tuple(word.strip() for word in ordered.split(","))
     # Unused, but within the range that a level has.
     some = next(iter(levels.values()))
-    return some, Bounds(levels, order), 0.4 if size is None else size
+    return some, Bounds(levels, order), 0.5 if size is None else size
 
 
 def _groups(column: str | None, levels: list[str], shared: bool) -> GroupBounds | None:

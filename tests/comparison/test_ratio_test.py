@@ -15,12 +15,7 @@ from missratio import (
     corrupt,
     ratio_test,
 )
-from missratio.comparison.samples import missing_alike, read_samples
-from missratio.comparison.two_sample_test import (
-    _kernel_divergences,
-    _permuted,
-    _perturbed,
-)
+from missratio.comparison.two_sample_test import _permuted, _perturbed
 from missratio.exceptions import SmallSampleWarning
 
 pd = optional("pandas")
@@ -94,16 +89,23 @@ def test_constant_missingness_is_complete_rows():
     assert one == two
 
 
-def test_which_method_is_taken():
-    same = LogisticMissingness([0.0, 0.0], [1.0, 1.0])
-    equal = LogisticMissingness([0.0, 0.0], [1.0, 1.0])
-    assert missing_alike(None, None)
-    assert missing_alike("ignore", None)
-    assert missing_alike({0: same, 1: same}, None)
-    assert missing_alike({0: same, 1: equal}, None)
-    assert not missing_alike({0: same}, None)
-    assert not missing_alike({0: ROWS, 1: OTHER}, None)
-    assert not missing_alike(None, (np.ones(3), None))
+SAME, EQUAL = (LogisticMissingness([-5.0, -5.0], [0.5, 0.5]) for _ in "12")
+
+
+@pytest.mark.parametrize(
+    ("options", "method"),
+    [
+        ({}, "permutation"),
+        ({"missingness": "ignore"}, "permutation"),
+        ({"missingness": {0: SAME, 1: SAME}}, "permutation"),
+        ({"missingness": {0: SAME, 1: EQUAL}}, "permutation"),
+        ({"missingness": {0: SAME}}, "bootstrap"),
+        ({"missingness": {0: ROWS, 1: OTHER}}, "bootstrap"),
+        ({"inclusion": (np.ones(80), None)}, "bootstrap"),
+    ],
+)
+def test_labels_are_permuted_where_both_lose_values_alike(options, method):
+    assert ratio_test(*normals(80, 4), n_resamples=9, **options).method == method
 
 
 def test_permutation_is_refused_where_it_is_not_exact():
@@ -113,34 +115,31 @@ def test_permutation_is_refused_where_it_is_not_exact():
         ratio_test(X1, X0, missingness={1: ROWS}, method="permutation")
     with pytest.raises(ValueError, match="permutation"):
         ratio_test(X1, X0, KLIEP(), missingness={1: ROWS})
-    found = ratio_test(X1, X0, missingness={1: ROWS}, n_resamples=99, random_state=0)
-    assert found.method == "bootstrap"
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("change", "message"),
     [
-        ({"method": "exact"}, "one of"),
-        ({"n_resamples": 0}, "n_resamples"),
-        ({"inclusion": np.ones(5)}, "tuple"),
-        ({"missingness": {2: ROWS}}, "classes are"),
+        (lambda X1, X0: ((X1, X0), {"method": "exact"}), "one of"),
+        (lambda X1, X0: ((X1, X0), {"n_resamples": 0}), "n_resamples"),
+        (lambda X1, X0: ((X1, X0), {"inclusion": np.ones(5)}), "tuple"),
+        (lambda X1, X0: ((X1, X0), {"missingness": {2: ROWS}}), "classes are"),
+        (lambda X1, X0: ((np.where(X1 > 1, np.nan, X1), X0), {}), "NaN"),
+        (
+            lambda X1, X0: ((np.where(X1 > 1, np.inf, X1), X0), {}),
+            "Input X1 contains infinity",
+        ),
+        (lambda X1, X0: ((X1, X0[:, :1]), {}), "columns"),
+        (
+            lambda X1, X0: ((np.full((5, 2), np.nan), X0), {"missingness": "ignore"}),
+            "complete row",
+        ),
     ],
 )
-def test_bad_parameters_are_refused(options, message):
+def test_bad_tables_and_parameters_are_refused(change, message):
+    samples, options = change(*normals(20, 6))
     with pytest.raises((ValueError, TypeError), match=message):
-        ratio_test(*normals(20, 5), **options)
-
-
-def test_bad_tables_are_refused():
-    X1, X0 = normals(20, 6)
-    with pytest.raises(ValueError, match="NaN"):
-        ratio_test(np.where(X1 > 1, np.nan, X1), X0)
-    with pytest.raises(ValueError, match="Input X1 contains infinity"):
-        ratio_test(np.where(X1 > 1, np.inf, X1), X0)
-    with pytest.raises(ValueError, match="columns"):
-        ratio_test(X1, X0[:, :1])
-    with pytest.raises(ValueError, match="complete row"):
-        ratio_test(np.full((5, 2), np.nan), X0, missingness="ignore")
+        ratio_test(*samples, **options)
 
 
 def test_an_estimator_of_ones_own_and_a_dataframe():
@@ -189,13 +188,6 @@ def test_smoke_run_of_level_and_power(missing):
     rng = np.random.default_rng(9)
     assert rejections(rng, 40, 60, missing) <= 9
     assert rejections(rng, 10, 150, missing, scale=1.6) >= 8
-
-
-def test_a_difference_in_law_shows_at_some_width():
-    samples = read_samples(*normals(80, 10, scale=2.0), None, None)
-    found = _kernel_divergences(samples, "permutation", 50, np.random.default_rng(0))
-    assert found.shape == (51, 5)
-    assert (found[0] > found[1:].max(axis=0)).any()
 
 
 def one_row_differs(n, n_columns=1, value=1.0):

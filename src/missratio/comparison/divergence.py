@@ -38,6 +38,8 @@ ROWS_PER_FEATURE = 10
 # of N(1, 1), 500 rows each).
 LEAST_CARRYING = 100.0
 
+# Log ratios, or terms, at complete rows of the numerator and of the denominator.
+Scores = tuple[FloatArray, FloatArray]
 DivergenceName = Literal["kl", "js", "pearson"]
 DIVERGENCES = ("kl", "js", "pearson")
 
@@ -162,21 +164,18 @@ def estimate_divergence(
     # it look worse: the mean of both is free of it, to first order.
     fitted = _scores(samples, model, missingness, None)
     refuse_separated((crossed, fitted) if estimator is None else (crossed,), divergence)
-    terms = [
-        (one + two) / 2.0
-        for one, two in zip(
-            _terms(divergence, crossed), _terms(divergence, fitted), strict=True
-        )
-    ]
-    means, influences = zip(
-        *(_mean(term, each.weights) for term, each in zip(terms, samples, strict=True)),
-        strict=True,
-    )
+    pairs = zip(_terms(divergence, crossed), _terms(divergence, fitted), strict=True)
+    value, variance = 0.0, 0.0
+    for sign, sample, (one, two) in zip((1.0, -1.0), samples, pairs, strict=True):
+        term, n_rows = (one + two) / 2.0, len(sample.rows)
+        mean = sample.mean(term)
+        value += sign * mean
+        influences = sample.shares * (term - mean) * np.sqrt(n_rows / (n_rows - 1.0))
+        variance += float(influences @ influences)
     if divergence != "js":
         # The terms of the others have no bound.
-        warn_of_long_tail(fitted[1], samples[1].weights, divergence, stacklevel=2)
-    value = float(means[0] - means[1])
-    error = float(np.sqrt(sum(each @ each for each in influences)))
+        warn_of_long_tail(fitted[1], samples[1], divergence, stacklevel=2)
+    error = float(np.sqrt(variance))
     reach = float(norm.ppf(0.5 + confidence / 2.0)) * error
     interval = max(0.0, value - reach), max(0.0, value + reach)
     return DivergenceEstimate(divergence, value, error, interval, float(confidence))
@@ -213,8 +212,8 @@ class StandardCurves(PolynomialBasis):
         """Work out which columns each feature needs."""
         super().fit(X, y)
         if self.knots is not None:
-            own = np.tile(np.eye(len(self.unit), dtype=bool), (len(self.knots), 1))
-            self.required_columns_ = np.concatenate([self.required_columns_, own])
+            single = np.tile(np.eye(len(self.unit), dtype=bool), (len(self.knots), 1))
+            self.required_columns_ = np.concatenate([self.required_columns_, single])
         return self
 
     def transform(self, X: Any) -> Any:
@@ -236,24 +235,18 @@ class StandardCurves(PolynomialBasis):
 
     def _validated(self, X: Any, *, reset: bool = False) -> FloatArray:
         table = super()._validated(X, reset=reset)
-        standard: FloatArray = (table - self.origin) / self.unit
-        return standard
+        return np.asarray((table - self.origin) / self.unit)
 
 
-def _logistics(
-    samples: Samples,
-) -> list[FDivergenceRatio]:
+def _logistics(samples: Samples) -> list[FDivergenceRatio]:
     """Balanced logistic regressions on columns and what is made of them.
 
     They are hardly penalised, and have an optimum where KLIEP has none: where means of
     the numerator's features lie outside of the denominator's rows. Squares see means
     and spreads, products correlations, and bends other shapes of single columns.
     """
-    seen = [each.weights > 0.0 for each in samples]
-    rows = np.concatenate([s.table[m] for s, m in zip(samples, seen, strict=True)])
-    shares = np.concatenate(
-        [s.weights[m] / s.weights.sum() for s, m in zip(samples, seen, strict=True)]
-    )
+    rows = np.concatenate([each.complete for each in samples])
+    shares = np.concatenate([each.shares for each in samples])
     shares /= shares.sum()
     origin, unit = _spread(rows, shares)
     size = min(float(effective_sample_size(each.weights)) for each in samples)
@@ -272,17 +265,10 @@ def _logistics(
     return models
 
 
-def _logistic_loss(
-    samples: Samples,
-    scores: tuple[FloatArray, FloatArray],
-) -> float:
+def _logistic_loss(samples: Samples, scores: Scores) -> float:
     """The balanced log loss of log ratios, which is least at the truth."""
-    loss = 0.0
-    for sign, score, sample in zip((1.0, -1.0), scores, samples, strict=True):
-        seen = sample.weights > 0.0
-        share = sample.weights[seen] / sample.weights.sum()
-        loss -= float(share @ log_expit(sign * score[seen]))
-    return loss
+    signed = zip((1.0, -1.0), scores, samples, strict=True)
+    return -sum(sample.mean(log_expit(sign * score)) for sign, score, sample in signed)
 
 
 def _spread(table: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -295,32 +281,34 @@ def _spread(table: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatArr
 
 def _scores(
     samples: Samples, estimator: Any, missingness: Any, folds: list[IntArray] | None
-) -> tuple[FloatArray, FloatArray]:
+) -> Scores:
     """Log r̂ at complete rows of both samples, from fits to the other folds.
 
     Without folds, from one fit to all rows.
     """
-    found = [np.full(len(each), np.nan) for each in samples]
-    for fold in range(int(folds[0].max()) + 1) if folds else [0]:
-        held = [
-            numbers == fold for numbers in folds or map(np.zeros, map(len, samples))
-        ]
-        kept = [np.flatnonzero(~each if folds else each) for each in held]
+    if folds is None:
+        every = [np.arange(len(each)) for each in samples]
+        fitted = fit_some(samples, every, estimator, missingness)
+        one, two = (fitted.predict_log_ratio(each.take(each.rows)) for each in samples)
+        return one, two
+    scores = [np.empty(len(each.rows)) for each in samples]
+    for fold in range(int(folds[0].max()) + 1):
+        kept = [np.flatnonzero(numbers != fold) for numbers in folds]
         fitted = fit_some(samples, kept, estimator, missingness)
-        for scores, sample, mine in zip(found, samples, held, strict=True):
-            rows = np.flatnonzero(mine & (sample.weights > 0.0))
-            scores[rows] = fitted.predict_log_ratio(sample.take(rows))
-    return found[0], found[1]
+        for each, sample, numbers in zip(scores, samples, folds, strict=True):
+            held = numbers[sample.rows] == fold
+            each[held] = fitted.predict_log_ratio(sample.take(sample.rows[held]))
+    return scores[0], scores[1]
 
 
 def _fold_numbers(
     sample: ComparedSample, n_folds: int, rng: np.random.Generator
 ) -> IntArray:
     """The fold of each row, with as many complete rows in every fold."""
-    if np.count_nonzero(sample.weights) < n_folds:
+    if len(sample.rows) < n_folds:
         raise ValueError(
             f"cv={n_folds} folds need as many complete rows of each sample; one has "
-            f"{np.count_nonzero(sample.weights)}. Lower cv, or bring more rows."
+            f"{len(sample.rows)}. Lower cv, or bring more rows."
         )
     order = rng.permutation(len(sample))
     order = order[np.argsort(sample.weights[order] == 0.0, kind="stable")]
@@ -329,9 +317,7 @@ def _fold_numbers(
     return numbers
 
 
-def _terms(
-    divergence: str, scores: tuple[FloatArray, FloatArray]
-) -> tuple[FloatArray, FloatArray]:
+def _terms(divergence: str, scores: Scores) -> Scores:
     """f'(r) at numerator rows, and r f'(r) − f(r) at denominator rows, of log r."""
     s1, s0 = scores
     with np.errstate(over="ignore"):
@@ -339,52 +325,40 @@ def _terms(
             terms = 1.0 + s1, np.exp(s0)
         elif divergence == "js":
             # Half of the f-divergence.
-            own, other = np.log(2.0) + log_expit(s1), -log_expit(-s0) - np.log(2.0)
-            terms = own / 2.0, other / 2.0
+            half = np.log(2.0)
+            terms = (half + log_expit(s1)) / 2.0, (-log_expit(-s0) - half) / 2.0
         else:
             terms = 2.0 * np.expm1(s1), np.expm1(2.0 * s0)
         squares = [term**2 for term in terms]
     for square, score, name in zip(squares, scores, ("X1", "X0"), strict=True):
         bad = ~np.isfinite(square) & ~np.isnan(score)
         if bad.any():
-            _refuse_infinite(divergence, float(score[bad][0]), int(bad.sum()), name)
+            raise DataError(
+                Message(
+                    "The estimated log ratio is {score:.3g} at {n_rows} row(s) of "
+                    "{name}, and {divergence!r} is not finite there.",
+                    remedies=(
+                        "leave out estimator, or give one whose ratios are positive",
+                        "bring more rows",
+                    ),
+                    facts={
+                        "score": float(score[bad][0]),
+                        "n_rows": int(bad.sum()),
+                        "name": name,
+                        "divergence": divergence,
+                    },
+                )
+            )
     return terms
-
-
-def _refuse_infinite(divergence: str, score: float, n_rows: int, name: str) -> None:
-    raise DataError(
-        Message(
-            "The estimated log ratio is {score:.3g} at {n_rows} row(s) of {name}, and "
-            "{divergence!r} is not finite there.",
-            remedies=(
-                "leave out estimator, or give one whose ratios are positive",
-                "bring more rows",
-            ),
-            facts={
-                "score": score, "n_rows": n_rows, "name": name,
-                "divergence": divergence,
-            },
-        )
-    )  # fmt: skip
-
-
-def _mean(values: FloatArray, weights: FloatArray) -> tuple[float, FloatArray]:
-    """A weighted mean (Hájek's) and its rows' influences, whose squares add up."""
-    seen = weights > 0.0
-    values, share = values[seen], weights[seen] / weights.sum()
-    mean = float(share @ values)
-    n_rows = len(values)
-    influences = share * (values - mean) * np.sqrt(n_rows / (n_rows - 1.0))
-    return mean, influences
 
 
 def refuse_disjoint_columns(samples: Samples, divergence: str) -> None:
     """Refuse columns of which one sample has one value, outside of the other's."""
-    X1, X0 = (each.table[each.weights > 0.0] for each in samples)
-    for name, own, other in (("X1", X1, X0), ("X0", X0, X1)):
-        constant = (own == own[0]).all(axis=0)
-        met = (other == own[0]).any(axis=0)
-        always = (other == own[0]).all(axis=0)
+    X1, X0 = (each.complete for each in samples)
+    for name, rows, others in (("X1", X1, X0), ("X0", X0, X1)):
+        constant = (rows == rows[0]).all(axis=0)
+        met = (others == rows[0]).any(axis=0)
+        always = (others == rows[0]).all(axis=0)
         # Of P1's mass a part lies where P0 has none.
         infinite = name == "X0" and divergence != "js"
         bad = np.flatnonzero(constant & ~(always if infinite else met))
@@ -398,19 +372,21 @@ def refuse_disjoint_columns(samples: Samples, divergence: str) -> None:
                     facts={
                         "name": name,
                         "others": "other" if infinite else "only other",
-                        "so": "KL and Pearson's divergence are infinite"
-                        if infinite
-                        else "the laws don't overlap (their Jensen-Shannon divergence "
-                        "would be log 2, the others infinite)",
+                        "so": _INFINITE if infinite else _NO_OVERLAP,
                     },
                 )
             )
 
 
+_INFINITE = "KL and Pearson's divergence are infinite"
+_NO_OVERLAP = (
+    "the laws don't overlap (their Jensen-Shannon divergence would be log 2, the "
+    "others infinite)"
+)
+
+
 def refuse_separated(
-    estimates: tuple[tuple[FloatArray, FloatArray], ...],
-    divergence: str,
-    stacklevel: int = 2,
+    estimates: tuple[Scores, ...], divergence: str, stacklevel: int = 2
 ) -> None:
     """Refuse samples that a ratio tells apart without error; warn of them for "js".
 
@@ -418,7 +394,7 @@ def refuse_separated(
     -----
     SmallSampleWarning
     """
-    if not any(np.nanmin(own) > np.nanmax(other) for own, other in estimates):
+    if not any(np.nanmin(s1) > np.nanmax(s0) for s1, s0 in estimates):
         return
     message = Message(
         "The estimated ratio tells X1 from X0 without error: the rows don't show where "
@@ -440,7 +416,7 @@ def refuse_separated(
 
 
 def warn_of_long_tail(
-    scores: FloatArray, weights: FloatArray, divergence: str, stacklevel: int
+    scores: FloatArray, sample: ComparedSample, divergence: str, stacklevel: int
 ) -> None:
     """Warn where few denominator rows carry the mean of r (KL) or of r² (Pearson).
 
@@ -448,9 +424,8 @@ def warn_of_long_tail(
     -----
     SmallSampleWarning
     """
-    seen = weights > 0.0
     power = 2.0 if divergence == "pearson" else 1.0
-    carried = np.log(weights[seen]) + power * scores[seen]
+    carried = np.log(sample.shares) + power * scores
     with np.errstate(under="ignore"):
         size = float(effective_sample_size(np.exp(carried - carried.max())))
     if size >= LEAST_CARRYING:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.base import clone
 from missratio._base.blocks import inverse_where_positive, take_rows
 from missratio._base.reading import column_names, read_floats
 from missratio._base.typing import FloatArray, IntArray
-from missratio.missingness import Missingness, row_probability
+from missratio.missingness import row_probability
 from missratio.ratio import check_columns, stack_samples
 from missratio.rows import (
     ClassModel,
@@ -51,6 +52,25 @@ class ComparedSample:
 
     def __len__(self) -> int:
         return len(self.weights)
+
+    @cached_property
+    def rows(self) -> IntArray:
+        """The places of complete rows."""
+        return np.flatnonzero(self.weights)
+
+    @cached_property
+    def complete(self) -> FloatArray:
+        """Complete rows."""
+        return self.table[self.rows]
+
+    @cached_property
+    def shares(self) -> FloatArray:
+        """The weights of complete rows, of sum one."""
+        return np.asarray(self.weights[self.rows] / self.weights.sum())
+
+    def mean(self, values: FloatArray) -> float:
+        """The weighted mean (Hájek's) of values of complete rows."""
+        return float(self.shares @ values)
 
     def take(self, chosen: IntArray) -> Any:
         """Some rows, as the user has them."""
@@ -109,23 +129,20 @@ def missing_alike(missingness: Any, inclusion: Inclusion) -> bool:
         return False
     if not isinstance(missingness, Mapping):
         return True
-    return _same(missingness.get(1), missingness.get(0))
-
-
-def _same(own: Missingness | None, other: Missingness | None) -> bool:
-    if own is other:
+    numerator, denominator = missingness.get(1), missingness.get(0)
+    if numerator is denominator:
         return True
-    if type(own) is not type(other) or not is_dataclass(own):
+    if type(numerator) is not type(denominator) or not is_dataclass(numerator):
         return False
     return all(
-        np.array_equal(getattr(own, each.name), getattr(other, each.name))
-        for each in fields(own)
+        np.array_equal(getattr(numerator, each.name), getattr(denominator, each.name))
+        for each in fields(numerator)
     )
 
 
 def fit_some(
-    samples: Samples,
-    kept: list[IntArray],
+    samples: Sequence[ComparedSample],
+    kept: Sequence[IntArray],
     estimator: Any,
     missingness: Any,
 ) -> Any:
@@ -133,20 +150,16 @@ def fit_some(
     fitted = clone(estimator)
     if missingness is not None:
         fitted.set_params(missingness=missingness)
-    X, y = stack_samples(
-        *(take_rows(each.given, rows) for each, rows in zip(samples, kept, strict=True))
-    )
-    if all(each.inclusion is None for each in samples):
+    pairs = list(zip(samples, kept, strict=True))
+    X, y = stack_samples(*(sample.take(rows) for sample, rows in pairs))
+    if all(sample.inclusion is None for sample in samples):
         return fitted.fit(X, y)
-    shapes = [each.table.shape for each in samples]
-    parts = [
-        np.ones(shape) if each.inclusion is None else each.inclusion
-        for each, shape in zip(samples, shapes, strict=True)
-    ]
+    parts = []
+    for sample, rows in pairs:
+        known = np.ones(len(sample)) if sample.inclusion is None else sample.inclusion
+        parts.append(known[rows])
     if any(part.ndim == 2 for part in parts):
-        parts = [
-            part if part.ndim == 2 else np.broadcast_to(part[:, None], shape)
-            for part, shape in zip(parts, shapes, strict=True)
-        ]
-    chosen = [part[rows] for part, rows in zip(parts, kept, strict=True)]
-    return fitted.fit(X, y, inclusion=np.concatenate(chosen))
+        # A row that was drawn whole has the probability of its row in every entry.
+        width = samples[0].table.shape[1]
+        parts = [p if p.ndim == 2 else np.tile(p[:, None], (1, width)) for p in parts]
+    return fitted.fit(X, y, inclusion=np.concatenate(parts))

@@ -17,7 +17,6 @@ from missratio._base.seeds import generator
 from missratio._base.threads import one_blas_thread
 from missratio._base.typing import FloatArray
 from missratio.comparison.samples import (
-    ComparedSample,
     Inclusion,
     Samples,
     fit_some,
@@ -137,7 +136,9 @@ def ratio_test(
         warn_of_heavy_rows(samples, stacklevel=2)
     rng = generator(random_state)
     if estimator is None:
-        return _kernel_test(samples, chosen, n_resamples, rng)
+        with one_blas_thread(N_CENTERS * sum(map(len, samples))):
+            divergences = _kernel_divergences(samples, chosen, n_resamples, rng)
+        return _test(*_largest_over_widths(divergences), chosen)
     statistic = _refitted(samples, estimator, missingness, n_resamples, rng, callbacks)
     tolerance = REFIT_ROUNDING * float(np.abs(statistic).max())
     return _test(statistic, float(statistic[0]), tolerance, chosen)
@@ -155,7 +156,7 @@ def warn_of_heavy_rows(samples: Samples, stacklevel: int) -> None:
     -----
     SmallSampleWarning
     """
-    complete = np.concatenate([s.table[s.weights > 0.0] for s in samples])
+    complete = np.concatenate([each.complete for each in samples])
     for label, sample in zip((1, 0), samples, strict=True):
         model = sample.model
         total, heaviest = float(sample.weights.sum()), float(sample.weights.max())
@@ -210,17 +211,6 @@ def _chosen(
     return method
 
 
-def _kernel_test(
-    samples: Samples,
-    method: Literal["permutation", "bootstrap"],
-    n_resamples: int,
-    rng: np.random.Generator,
-) -> RatioTest:
-    with one_blas_thread(N_CENTERS * sum(map(len, samples))):
-        found = _kernel_divergences(samples, method, n_resamples, rng)
-    return _test(*_largest_over_widths(found), method)
-
-
 def _test(
     statistic: FloatArray, divergence: float, tolerance: float, method: TestMethod
 ) -> RatioTest:
@@ -259,10 +249,9 @@ def _kernel_divergences(
     rng: np.random.Generator,
 ) -> FloatArray:
     """Divergences of the samples, then of all resamples, at every width."""
-    seen = [each.weights > 0.0 for each in samples]
-    rows = np.concatenate([s.table[m] for s, m in zip(samples, seen, strict=True)])
-    weights = [s.weights[m] for s, m in zip(samples, seen, strict=True)]
-    n_own = len(weights[0])
+    rows = np.concatenate([each.complete for each in samples])
+    weights = [each.weights[each.rows] for each in samples]
+    n_numerator = len(weights[0])
     if (rows == rows[0]).all():
         return np.zeros((n_resamples + 1, 1))
     # 1. What doesn't depend on the labels: centres, widths, and the bumps' covariance,
@@ -275,7 +264,7 @@ def _kernel_divergences(
     bumps = Bumps.around(both, N_CENTERS, True, rng)
     squares = bumps.squares(rows)
     widths = bumps.widths(both, N_WIDTHS, 2.0, rng)
-    share = n_own / len(rows)
+    share = n_numerator / len(rows)
     features = [
         (1.0 - share) * _whitened(gaussian(squares, float(width)), pooled.weights)
         for width in widths
@@ -295,17 +284,16 @@ def _whitened(bumps: FloatArray, weights: FloatArray) -> FloatArray:
     scaled = centred * np.sqrt(weights)[:, None]
     values, vectors = np.linalg.eigh(scaled.T @ scaled)
     ridge = RIDGE * max(float(values.mean()), np.finfo(np.float64).tiny)
-    whitened: FloatArray = (centred @ vectors) / np.sqrt(np.maximum(values, 0) + ridge)
-    return whitened
+    return np.asarray((centred @ vectors) / np.sqrt(np.maximum(values, 0) + ridge))
 
 
-def _contrast(weights: FloatArray, is_own: Any) -> FloatArray:
+def _contrast(weights: FloatArray, is_numerator: Any) -> FloatArray:
     """Weights of a difference of weighted means, a row for each resample."""
-    own, other = np.where(is_own, weights, 0.0), np.where(is_own, 0.0, weights)
-    own /= own.sum(axis=-1, keepdims=True)
-    other /= other.sum(axis=-1, keepdims=True)
-    difference: FloatArray = own - other
-    return difference
+    numerator = np.where(is_numerator, weights, 0.0)
+    denominator = np.where(is_numerator, 0.0, weights)
+    numerator /= numerator.sum(axis=-1, keepdims=True)
+    denominator /= denominator.sum(axis=-1, keepdims=True)
+    return np.asarray(numerator - denominator)
 
 
 def _permuted(
@@ -313,10 +301,10 @@ def _permuted(
 ) -> Iterator[FloatArray]:
     """The labels as they are, then permuted."""
     together = np.concatenate(weights)
-    is_own = np.arange(len(together)) < len(weights[0])
-    yield _contrast(together, is_own)[None]
+    is_numerator = np.arange(len(together)) < len(weights[0])
+    yield _contrast(together, is_numerator)[None]
     for count in _blocks(n_resamples, len(together)):
-        labels = rng.permuted(np.tile(is_own, (count, 1)), axis=1)
+        labels = rng.permuted(np.tile(is_numerator, (count, 1)), axis=1)
         yield _contrast(together, labels)
 
 
@@ -328,11 +316,11 @@ def _perturbed(
     A row's error is its weight times its distance from the class's mean, and larger
     than it looks by 1/(1 − share), since the row pulls the mean towards itself.
     """
-    own, other = (each / each.sum() for each in weights)
-    yield np.concatenate([own, -other])[None]
-    for count in _blocks(n_resamples, len(own) + len(other)):
+    numerator, denominator = (each / each.sum() for each in weights)
+    yield np.concatenate([numerator, -denominator])[None]
+    for count in _blocks(n_resamples, len(numerator) + len(denominator)):
         parts = []
-        for share, sign in ((own, 1.0), (other, -1.0)):
+        for share, sign in ((numerator, 1.0), (denominator, -1.0)):
             drawn = rng.standard_normal((count, len(share))) * (share / (1.0 - share))
             drawn -= drawn.sum(axis=1, keepdims=True) * share
             parts.append(sign * drawn)
@@ -358,9 +346,10 @@ def _refitted(
     together, _ = stack_samples(samples[0].given, samples[1].given)
     table = np.concatenate([each.table for each in samples])
     weights = np.concatenate([each.weights for each in samples])
-    n_own = len(samples[0])
+    split = len(samples[0])
 
     def divergence(resample: int) -> float:
+        """½Ê₁[log 2r/(1 + r)] + ½Ê₀[log 2/(1 + r)]."""
         order = np.arange(len(table))
         if resample:
             order = rng.permutation(order)
@@ -371,25 +360,17 @@ def _refitted(
                 table=table[some],
                 weights=weights[some],
             )
-            for sample, some in zip(
-                samples, (order[:n_own], order[n_own:]), strict=True
-            )
+            for sample, some in zip(samples, np.split(order, [split]), strict=True)
         ]
         kept = [np.arange(len(part)) for part in parts]
-        fitted = fit_some((parts[0], parts[1]), kept, estimator, missingness)
-        return _jensen_shannon(fitted, parts)
+        fitted = fit_some(parts, kept, estimator, missingness)
+        total = 0.0
+        for part, sign in zip(parts, (1.0, -1.0), strict=True):
+            score = fitted.predict_log_ratio(part.take(part.rows))
+            gain = np.log(2.0) - np.logaddexp(0.0, -sign * score)
+            total += part.mean(gain) / 2.0
+        return total
 
     times = n_resamples + 1
     listener = task("ratio_test", callbacks)
     return np.array(told(listener, "refit", range(times), divergence, times))
-
-
-def _jensen_shannon(fitted: Any, parts: list[ComparedSample]) -> float:
-    """½Ê₁[log 2r/(1 + r)] + ½Ê₀[log 2/(1 + r)]."""
-    total = 0.0
-    for part, sign in zip(parts, (1.0, -1.0), strict=True):
-        seen = part.weights > 0.0
-        score = fitted.predict_log_ratio(part.take(np.flatnonzero(seen)))
-        gain = np.log(2.0) - np.logaddexp(0.0, -sign * score)
-        total += float(part.weights[seen] @ gain / part.weights[seen].sum()) / 2.0
-    return total

@@ -98,8 +98,13 @@ def main() -> None:
     right.set_ylim(0, 1.1 * right.get_ylim()[1])
     for ax in (left, right):
         ax.spines["right"].set_visible(False)
-    out = Path(__file__).parent / "_static" / "hero.png"
-    fig.savefig(out, dpi=160)
+    folder = Path(__file__).parent / "_static"
+    fig.savefig(folder / "hero.png", dpi=160)
+    # The panels by themselves, which stand below each other on a phone.
+    for name, ax in (("left", left), ("right", right)):
+        inches = ax.get_tightbbox().transformed(fig.dpi_scale_trans.inverted())
+        half = folder / f"hero_{name}.png"
+        fig.savefig(half, dpi=160, bbox_inches=inches.padded(0.08))
 
 
 if __name__ == "__main__":

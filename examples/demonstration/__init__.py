@@ -93,16 +93,46 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.seed < 0:
         parser.error(f"--seed must not be negative: got {options.seed}.")
+    try:
+        import matplotlib.figure  # noqa: F401
+    except ImportError:
+        print(
+            'The figure needs matplotlib. Install it by pip install ".[report]".',
+            file=sys.stderr,
+        )
+        return 1
     n_repeats = QUICK_REPEATS if options.quick else REPEATS
 
+    tick = Progress((len(SCENARIOS) + 1) * n_repeats)
     print(
-        "Breast cancer: p(benign)/p(malignant) from six columns. Half of the 569 "
-        "tumours\nare to learn from and half are held out. In the half to learn from, "
-        "benign tumours\nlose readings by a known φ; which end of a column is lost is "
-        f"drawn anew each time.\nMeans and 95 % intervals over {n_repeats} repeats.",
+        "Breast cancer: six columns of 569 tumours. Half of them are to learn from and "
+        "half are\nheld out. A tumour that is called benign is cleared.\n\n"
+        f"A promise: at most {percent(ALPHA)} of malignant tumours are cleared, with "
+        f"probability {percent(1 - DELTA)}. But\nthree in four of the malignant "
+        "tumours that look benign (less concavity than the median)\nare lost. The "
+        f"held-out half stands for all tumours: {CALIBRATION_ROWS} malignant ones are "
+        "drawn from it to\nchoose a threshold with, some of them are lost, and the "
+        f"threshold's true error is known.\n{DRAWS} draws for each of {n_repeats} "
+        "fits.",
         flush=True,
     )
-    tick = Progress((len(SCENARIOS) + 1) * n_repeats)
+    certified = run_certificates(n_repeats, options.seed, tick)
+    print("\n" + "\n".join(certificate_lines(certified)))
+    print(
+        f"\n{percent(DELTA)} of the thresholds may clear more. Complete cases leave "
+        "out what is lost. Weights count a\nmalignant tumour 1/(1 − φ) times, where "
+        "φ is the probability that one like it is lost. The\npaper's rule certifies "
+        "nothing with so few rows; the auto rule is the default of\n"
+        "NeymanPearsonClassifier."
+    )
+    print(
+        "\nThe density ratio behind it, p(benign)/p(malignant): how much likelier a "
+        "tumour is benign.\nNow benign tumours to learn from lose readings by a known "
+        "φ; which end of a column is lost\nis drawn anew each time. M-KLIEP has "
+        "weights, and CC-KLIEP complete cases. Means and 95 %\nintervals over "
+        f"{n_repeats} repeats.",
+        flush=True,
+    )
     results = [run(scenario, n_repeats, options.seed, tick) for scenario in SCENARIOS]
     for scenario, outcomes in zip(SCENARIOS, results, strict=True):
         print(f"\n{scenario.title}: {scenario.explanation}.", end="\n\n")
@@ -127,30 +157,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "known probability of being there, which needs no φ. For whole tumours the\n"
         "logistic form is wrong, and it shows."
     )
-    certified = run_certificates(n_repeats, options.seed, tick)
-    print(
-        f"\nA certificate: at most {percent(ALPHA)} of malignant tumours are to be "
-        f"cleared, with probability {percent(1 - DELTA)}.\nNow malignant tumours are "
-        "lost: three in four of those with less concavity than the\nmedian, which look "
-        f"benign. The held-out half stands for the law: {CALIBRATION_ROWS} malignant "
-        "tumours\nare drawn from it to choose a threshold with, some of them are lost, "
-        f"and the threshold's\nerror is known. {DRAWS} draws for each of {n_repeats} "
-        "fits of M-KLIEP.",
-        end="\n\n",
-    )
-    print("\n".join(certificate_lines(certified)))
-    print(
-        f"\nOf the thresholds {percent(DELTA)} may clear more. Complete cases ignore "
-        "φ. The paper's rule certifies\nnone with so few rows, and clears no tumour. "
-        "The auto rule is the default of\nNeymanPearsonClassifier."
-    )
-    try:
-        picture = figure(results, certified)
-    except ImportError:
-        print(
-            'No figure: matplotlib is missing. Install it by pip install ".[report]".',
-            file=sys.stderr,
-        )
-        return 1
-    print(f"\nFigure: {save(picture, options.out)}")
+    print(f"\nFigure: {save(figure(results, certified), options.out)}")
     return 0

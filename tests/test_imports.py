@@ -47,13 +47,14 @@ ALLOWED["datasets"] = {*BASE, "missingness"}
 ALLOWED["reproduce"] = {*BASE, *PATH, "datasets", "solver"}
 # The storey above: what is built on the library, and which of its rooms may use which.
 APP = {
+    "options": set(),
     "tables": set(),
     "queries": set(),
     "modelfile": {"tables"},
     "report": {"tables", "modelfile"},
     "export": {"tables", "modelfile"},
-    "workflow": {"tables", "queries", "modelfile", "report"},
-    "cli": {"tables", "queries", "modelfile", "report", "export", "workflow"},
+    "workflow": {"options", "tables", "queries", "modelfile", "report"},
+    "cli": {"options", "tables", "modelfile", "report", "export", "workflow"},
 }
 LIBRARY = {*ALLOWED, "solver"}
 ALLOWED["app"] = {*LIBRARY, "reproduce"}

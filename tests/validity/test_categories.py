@@ -6,9 +6,8 @@ import pyarrow.parquet as pq
 import pytest
 from scipy.stats import binom
 
-from missratio._files import open_table
-from missratio.app.tables import Wanted, read_labelled
-from missratio.app.workflow import FitOptions, fit_table
+from missratio.app.options import FitOptions
+from missratio.app.workflow import fit_table
 
 pytestmark = pytest.mark.validity
 
@@ -39,13 +38,11 @@ def test_rare_categories_keep_the_guarantee(tmp_path, method):
             }
         )
         pq.write_table(table, path)
-        source, wanted = open_table(path), Wanted("y")
-        model = fit_table(
-            read_labelled(source, wanted),
-            source,
-            wanted,
-            FitOptions("0", alpha=ALPHA, delta=DELTA, method=method, seed=run),
-        ).model
+        asked = FitOptions(
+            data=path, target="y", out=path, controlled="0", alpha=[str(ALPHA)],
+            delta=DELTA, method=method, seed=run,
+        )  # fmt: skip
+        model = fit_table(asked).model
         X = model.encoder.encode(pa.table({"x": fresh[0], "c": fresh[1]}))
         failures += model.score(X)[1].mean() > ALPHA
     assert failures <= binom.ppf(0.999, RUNS, DELTA)

@@ -35,7 +35,7 @@ def test_the_guarantee_holds_for_the_method_that_is_chosen(missing):
         if missing == "ignored":
             fresh = mr.corrupt(fresh, phi, rng)
         X = np.concatenate([Z0, rng.normal(shift, spread, (n, d))])
-        made = candidates(Situation(d, 0, missing, n // 2, run), ratios_only=False)
+        made = candidates(Situation(d, 0, missing, n // 2, run))
         # Slow, and chosen as the others are.
         made.pop("imputed-trees", None)
         deployment = "as-observed" if missing == "ignored" else "complete"

@@ -5,8 +5,6 @@ from difflib import get_close_matches
 from numbers import Real
 from typing import Any
 
-from sklearn.utils import check_scalar
-
 _LONGEST = 80
 _KINDS = {bool: "booleans", int: "integers", float: "floats", str: "strings"}
 
@@ -86,6 +84,9 @@ def check_number(name: str, value: Any) -> None:
 
 def check_real(value: Any, name: str, **limits: Any) -> None:
     """As scikit-learn's `check_scalar`, which lets NaN pass all limits."""
+    # scikit-learn takes a second to load, and words of an option must not wait for it.
+    from sklearn.utils import check_scalar
+
     check_scalar(value, name, Real, **limits)
     if value != value:
         raise ValueError(f"{name} == nan, must be a number.")

@@ -1,20 +1,17 @@
 """The command line: what it prints, where, and the exit status."""
 
-import dataclasses
-import inspect
 import json
 import subprocess
 import sys
-from inspect import signature
 
 import pytest
 from typer.testing import CliRunner
 
 import missratio
+from missratio.app import options
 from missratio.app.cli import app
-from missratio.app.cli._options import PANEL_OF
-from missratio.app.cli.fit import fit
-from missratio.app.workflow import FitOptions
+from missratio.app.workflow.methods import METHODS
+from missratio.threshold import RULES
 
 runner = CliRunner()
 
@@ -40,12 +37,6 @@ def test_help_has_panels_and_no_types_of_flags(monkeypatch):
     assert "<bool>" not in result.stdout[promise:]
 
 
-def test_every_option_named_in_a_panel_exists():
-    commands = [command.callback for command in app.registered_commands]
-    known = {name for command in commands for name in signature(command).parameters}
-    assert set(PANEL_OF) <= known
-
-
 def test_version():
     assert invoke("--version").stdout.strip() == f"missratio {missratio.__version__}"
 
@@ -59,6 +50,34 @@ def test_python_runs_it_as_a_module(module):
         check=True,
     )
     assert run.stdout.strip() == f"missratio {missratio.__version__}"
+
+
+def test_options_know_every_method_and_rule():
+    assert set(options.METHODS) == set(METHODS)
+    assert list(options.RULES) == list(RULES)
+
+
+@pytest.mark.parametrize("kind", [options.FitOptions, options.QueryOptions])
+def test_what_does_not_go_together_is_said_of_options_that_there_are(kind):
+    for first, second, reason in (*kind.CONFLICTS, *kind.NEEDS):
+        assert hasattr(kind, first) or first in kind.__dataclass_fields__
+        assert hasattr(kind, second) or second in kind.__dataclass_fields__
+        assert not reason.endswith(".")
+
+
+def test_a_refused_option_loads_nothing_heavy(tmp_path):
+    code = (
+        "import sys; from missratio.app.cli import app\n"
+        "try: app(sys.argv[1:])\n"
+        "except SystemExit as leave: print(leave.code, 'numpy' in sys.modules)"
+    )
+    words = ["fit", "t.csv", "--target", "y", "--controlled", "a", "--out", "m.skops"]
+    run = subprocess.run(
+        [sys.executable, "-c", code, *words, "--method", "tree"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert run.stdout.strip() == "2 False"
+    assert "Did you mean 'trees'?" in run.stderr
 
 
 def test_help_loads_nothing_heavy():
@@ -175,9 +194,3 @@ def test_data_fetch_of_an_unknown_name_is_a_usage_error(tmp_path, monkeypatch):
     result = invoke("data", "fetch", "whether")
     assert result.exit_code == 2
     assert "Did you mean 'weather'?" in result.stderr
-
-
-def test_every_option_of_a_fit_is_a_parameter_of_the_command():
-    """Parameters become options by their names; `several` is read from --alpha."""
-    asked = {field.name for field in dataclasses.fields(FitOptions)}
-    assert asked - set(inspect.signature(fit).parameters) == {"several"}

@@ -56,13 +56,13 @@ def test_a_full_output_is_said(arguments, table):
 
 
 def test_a_late_interrupt_says_what_was_written(run, arguments, monkeypatch):
-    def interrupt(*_):
+    def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sys.modules["missratio.app.cli.fit"], "_show", interrupt)
-    result = run(*arguments, status=130)
+    monkeypatch.setattr("missratio.app.cli._command.say_json", interrupt)
+    result = run(*arguments, "--json", status=130)
     assert f"Interrupted. {arguments[-1]} was written." in result.stderr
-    monkeypatch.setattr("missratio.app.tables.read_labelled", interrupt)
+    monkeypatch.setattr("missratio.app.workflow.fit.read_labelled", interrupt)
     result = run(*arguments, "--force", status=130)
     assert "Interrupted: nothing was written." in result.stderr
 
@@ -94,7 +94,7 @@ MISTAKES = {
     "--calibration-size inf": (2, "--calibration-size must be"),
     "--calibration-size -1": (2, "--calibration-size must be"),
     "--calibration-size 200": (2, "a share of the rows, between 0 and 1: got 200"),
-    "--odds-factor nan": (3, "odds_factor must be 1 or more"),
+    "--odds-factor nan": (2, "--odds-factor must be 1 or more"),
     "--sheet x --encoding cp9999": (3, "no encoding"),
 }
 

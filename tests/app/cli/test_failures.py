@@ -8,7 +8,6 @@ import typer
 
 from missratio.app.cli import _failures
 from missratio.app.cli._failures import failures
-from missratio.app.cli._progress import check_drawing
 
 
 def test_without_memory_the_message_says_so(capsys):
@@ -58,12 +57,6 @@ def test_a_thread_other_than_the_main_one_leaves_signals_alone(capsys):
     thread.join()
     assert found == [_failures.USAGE]
     assert "No." in capsys.readouterr().err
-
-
-def test_without_matplotlib_figures_say_what_to_install(monkeypatch):
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(ModuleNotFoundError, match=r"missratio\[report\]"):
-        check_drawing()
 
 
 def test_data_sets_that_are_there_are_named_by_their_place(run, monkeypatch):

@@ -196,14 +196,18 @@ def test_watch_has_a_monitor_for_each_group(run, fitted, tmp_path):
 @pytest.mark.parametrize(
     ("options", "status", "match"),
     [
-        (("--group-alpha", "old=5%"), 2, "is for groups: say which column"),
-        (("--shared-threshold",), 2, "is for groups: say which column"),
+        (("--group-alpha", "old=5%"), 2, "--group-alpha needs --groups: say which"),
+        (("--shared-threshold",), 2, "--shared-threshold needs --groups"),
         (("--groups", "aeg"), 3, "'age'"),
         (("--groups", "state"), 3, "that is the target"),
         (("--groups", "age", "--group-alpha", "odl=5%"), 3, "Did you mean 'old'?"),
         (("--groups", "age", "--group-alpha", "5%"), 2, "takes GROUP=SHARE"),
         (("--groups", "age", "--group-alpha", "old=500%"), 2, "--group-alpha old must"),
-        (("--groups", "age", "--shared-threshold"), 2, "name some, or leave it out"),
+        (
+            ("--groups", "age", "--shared-threshold"),
+            2,
+            "it makes a promise to the groups",
+        ),
         (("--groups", "age", "--standard-errors"), 2, "--groups and --standard-errors"),
     ],
 )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from missratio.app.cli._progress import Progress
+from missratio.app.cli._command import Progress
 
 
 @pytest.fixture

@@ -187,18 +187,24 @@ def test_no_room_is_said(run, table, tmp_path):
     ("words", "match"),
     [
         (["--alpha", "5%", "--alpha", "6%"], "was given 2 times"),
-        (["--alpha", "flu=5%", "--alpha", "6%"], "don't go together"),
-        (["--alpha", "flu=5%", "--alpha", "flu=6%"], "names each class once"),
+        (["--alpha", "flu=5%", "--alpha", "6%"], "takes LABEL=SHARE"),
+        (["--alpha", "flu=5%", "--alpha", "flu=6%"], "names each once"),
         (["--alpha", "flu=many"], "is not a share"),
         (["--alpha", "flu=5"], "Did you mean 5%"),
-        ([*TWO, "--controlled", "flu"], "--controlled doesn't go with"),
-        ([*TWO, "--versus", "rest"], "--versus doesn't go with"),
+        (
+            [*TWO, "--controlled", "flu"],
+            "LABEL=SHARE and --controlled don't go together",
+        ),
+        ([*TWO, "--versus", "rest"], "and --versus don't go together"),
         ([*TWO, "--queries", "plan.csv"], "in Python, fill look-ups in"),
-        ([*TWO, "--standard-errors"], "--standard-errors doesn't go with"),
+        ([*TWO, "--standard-errors"], "and --standard-errors don't go"),
         ([*TWO, "--on-infeasible", "reject_all"], "given to several classes"),
         ([*TWO, "--calibration-size", "100"], "must be a share of the rows"),
         ([], "--alpha LABEL=SHARE for each of several"),
-        (["--controlled", "flu", "--ordered", "a,b"], "--ordered is for bounds"),
+        (
+            ["--controlled", "flu", "--ordered", "a,b"],
+            "--ordered needs --alpha LABEL=SHARE",
+        ),
     ],
 )
 def test_what_does_not_go_together_is_refused(run, table, tmp_path, words, match):

@@ -218,9 +218,9 @@ def test_without_missing_values_nothing_is_asked(run, tmp_path, truth):
 
 MISTAKES = {
     "goal": (["--budget", 9, "--goal", "ratios"], "Did you mean 'ratio'"),
-    "goal alone": (["--goal", "ratio"], "give --budget"),
-    "two sizes": (["--budget", 9, "--per-feature", 9], "give one"),
-    "rows": (["--budget", 9, "--rows"], "leave out --rows"),
+    "goal alone": (["--goal", "ratio"], "--goal needs --budget"),
+    "two sizes": (["--budget", 9, "--per-feature", 9], "both say how many"),
+    "rows": (["--budget", 9, "--rows"], "--budget and --rows don't"),
 }
 
 

@@ -2,23 +2,25 @@
 
 import numpy as np
 import pytest
+from makers import read_table, write_table
 
 from missratio.app.tables import varies
 from missratio.app.tables.columns import BLOCK_ROWS
-from missratio.app.tables.labelled import MissingCounts
 
 
 @pytest.mark.parametrize("n_rows", [5, 3 * BLOCK_ROWS + 1])
-def test_missing_cells_and_rows_are_counted_by_class(n_rows):
+def test_missing_cells_and_rows_are_counted_by_class(tmp_path, n_rows):
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(n_rows, 4))
+    X = rng.normal(size=(n_rows, 3))
     X[rng.random(X.shape) < 0.2] = np.nan
     y = rng.choice(["a", "b"], n_rows)
-    survey = MissingCounts.of(X, y, ["a", "b"])
+    columns = {name: X[:, j] for j, name in enumerate("pqr")}
+    table = read_table(write_table(tmp_path / "t.parquet", {**columns, "y": y}))
     for label in ("a", "b"):
         missing = np.isnan(X[y == label])
-        assert np.array_equal(survey.missing[label], missing.sum(axis=0))
-        assert survey.incomplete[label] == missing.any(axis=1).sum()
+        counts = dict(zip("pqr", missing.sum(axis=0).tolist(), strict=True))
+        assert table.missing[label] == {k: v for k, v in counts.items() if v}
+        assert table.n_complete(label) == (~missing.any(axis=1)).sum()
 
 
 @pytest.mark.parametrize("at", [1, BLOCK_ROWS + 3, 3 * BLOCK_ROWS])

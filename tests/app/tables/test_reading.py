@@ -55,13 +55,12 @@ def test_byte_order_mark_and_blank_lines_are_seen_through(read):
     table = read(b"\xef\xbb\xbf\r\n\r\na,b,y\r\n1,2,0\r\n\r\n,,\r\n3,4,1\r\n")
     same(table.X, [[1, 2], [3, 4]])
     assert table.encoder.names == ["a", "b"]
-    assert table.n_blank == 1
     assert table.rows.tolist() == [0, 2]
 
 
 def test_blank_row_is_left_out_where_a_blank_is_a_category(read):
     table = read("a,b,y\n1,red,0\n2,,1\n,,\n3,blue,1\n", blank_level=True)
-    assert table.n_blank == 1
+    assert table.rows.tolist() == [0, 1, 3]
     assert table.encoder.columns[1].levels == ("blue", "red", "")
 
 
@@ -174,7 +173,7 @@ def test_parquet_types_are_read(read):
     table = read(columns, "t.parquet")
     same(table.X, [[1, 1.5, 1, 1], [NAN, NAN, 0, NAN], [3, 2.5, NAN, 0]])
     assert table.encoder.encoded_names == ["whole", "single", "flag", "colour=red"]
-    assert table.missing_counts("b") == dict.fromkeys(table.encoder.names, 1)
+    assert table.missing["b"] == dict.fromkeys(table.encoder.names, 1)
 
 
 def test_dates_are_refused(read):

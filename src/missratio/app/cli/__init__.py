@@ -11,15 +11,10 @@ from typing import Annotated
 import typer
 
 import missratio
-from missratio.app.cli import data
-from missratio.app.cli._options import arranged
-from missratio.app.cli.export import export
-from missratio.app.cli.fit import fit
-from missratio.app.cli.predict import predict
-from missratio.app.cli.query import query
-from missratio.app.cli.report import report
-from missratio.app.cli.reproduce import reproduce
-from missratio.app.cli.watch import watch
+from missratio.app.cli._command import command
+from missratio.app.cli.fit import fit, query, write_example
+from missratio.app.cli.model import export, predict, report, watch
+from missratio.app.cli.reproduce import data, reproduce
 
 app = typer.Typer(
     name="missratio",
@@ -27,9 +22,12 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_show_locals=False,
 )
-for command in (query, fit, predict, report, export, watch, reproduce):
-    app.command()(arranged(command))
-app.add_typer(data.app, name="data")
+app.command()(command(query))
+app.command()(command(fit, example=write_example))
+for work in (predict, report, export, watch):
+    app.command()(command(work))
+app.command()(reproduce)
+app.add_typer(data, name="data")
 
 
 def _show_version(wanted: bool) -> None:

@@ -96,9 +96,11 @@ def _told(error: BaseException, *, resumes: bool, written: bool) -> tuple[str, i
         return "Interrupted." if written else "Interrupted: nothing was written.", (
             INTERRUPTED
         )
-    from missratio.exceptions import Explained
-
-    text = phrased(error.message) if isinstance(error, Explained) else str(error)
+    text = str(error)
+    # An error is of a module that was loaded; loading another takes seconds.
+    known = sys.modules.get("missratio.exceptions")
+    if known is not None and isinstance(error, known.Explained):
+        text = phrased(error.message)
     if isinstance(error, ValueError):
         status = _status(error)
     elif isinstance(error, MemoryError):
@@ -161,15 +163,13 @@ def phrased(message: Message) -> str:
 
 def _status(error: ValueError) -> int:
     """Which kind of refusal an error is."""
-    from missratio.app.modelfile import ModelFileError
-    from missratio.exceptions import DataError, NoCertificateError
-
-    for kind, status in (
-        (DataError, TABLE),
-        (ModelFileError, MODEL),
-        (NoCertificateError, NO_CERTIFICATE),
+    for module, name, status in (
+        ("missratio.exceptions", "DataError", TABLE),
+        ("missratio.app.modelfile", "ModelFileError", MODEL),
+        ("missratio.exceptions", "NoCertificateError", NO_CERTIFICATE),
     ):
-        if isinstance(error, kind):
+        kind = getattr(sys.modules.get(module), name, None)
+        if kind is not None and isinstance(error, kind):
             return status
     return USAGE
 

@@ -1,33 +1,74 @@
-"""``missratio reproduce``: the paper's experiments."""
+"""``missratio reproduce`` and ``missratio data``: the paper's experiments and data."""
+# ruff: noqa: RUF009
 
 from __future__ import annotations
 
 import shlex
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
-from missratio.app.cli import _options as options
-from missratio.app.cli import _options as paper
+import typer
+
+from missratio.app.cli._command import signature
 from missratio.app.cli._failures import failures, say, say_json
+from missratio.app.options import argument, asked
 
 if TYPE_CHECKING:
     from missratio.reproduce import Reproduction, Variant
 
 
-def reproduce(
-    ids: paper.Ids = None,
-    variant: paper.Variant = "published",
-    runs: paper.Runs = None,
-    methods: paper.Methods = None,
-    without: paper.Without = None,
-    beyond: paper.Beyond = False,
-    seed: paper.RunSeed = 0,
-    jobs: paper.Jobs = None,
-    out: options.FolderOut = Path("reproduction"),
-    force: paper.ForceResults = False,
-    as_json: paper.CurvesAsJson = False,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class ReproduceOptions:
+    """What is asked of a reproduction."""
+
+    ids: list[str] | None = argument(
+        "Experiments, such as np_power or ctg_vary_alpha. Default: all whose data is "
+        "available.",
+        "ID",
+        needed=False,
+    )
+    variant: str = asked(
+        "published",
+        "published: as the curves were made; corrected: with their defects mended.",
+    )
+    runs: int | None = asked(
+        None,
+        "Number of runs of each experiment. Default: as many as in the paper.",
+        min=1,
+    )
+    methods: list[str] = asked(
+        [],
+        "Names of curves to draw, separated by commas; may be repeated. Default: all "
+        "curves of the paper.",
+    )
+    without: list[str] = asked(
+        [], "Names of curves to leave out, such as the slow 'Iterative imputation'."
+    )
+    beyond: bool = asked(
+        False,
+        "Add curves that are not in the paper: joint fits, and learners on "
+        "imputations.",
+    )
+    seed: int = asked(0, "Random seed for all draws.", min=0)
+    jobs: int | None = asked(
+        None, "Number of processes. Default: one for each core.", min=1
+    )
+    out: Path = asked(
+        Path("reproduction"),
+        "Folder for tables, figures and the summary.",
+        file_okay=False,
+    )
+    force: bool = asked(
+        False, "Replace results of another seed or variant in the folder."
+    )
+    as_json: bool = asked(
+        False, "Print the curves as JSON, and nothing else.", "--json"
+    )
+
+
+def reproduce(**given: Any) -> None:
     """Run the paper's experiments: tables of every run, figures, and a summary.
 
     If a run is interrupted, the same command continues where it stopped.
@@ -38,34 +79,37 @@ def reproduce(
         from missratio.reproduce import Options
         from missratio.reproduce import reproduce as run
 
+        options = ReproduceOptions(**given)
         wanted = Options(
-            ids or (),
-            cast("Variant", variant),
-            runs,
-            _names(methods),
-            seed,
-            jobs or int(cpu_count()),
-            beyond,
-            _names(without),
+            options.ids or (),
+            cast("Variant", options.variant),
+            options.runs,
+            _names(options.methods),
+            options.seed,
+            options.jobs or int(cpu_count()),
+            options.beyond,
+            _names(options.without),
         )
-        command = shlex.join(["missratio", *sys.argv[1:]])
         with _Progress() as progress:
             made = run(
                 wanted,
-                out,
-                command=command,
-                force=force,
+                options.out,
+                command=shlex.join(["missratio", *sys.argv[1:]]),
+                force=options.force,
                 announce=progress.announce,
                 tick=progress.tick,
             )
-        if as_json:
+        if options.as_json:
             say_json(made.as_json())
         else:
-            _show(made, out)
+            _show(made, options.out)
 
 
-def _names(words: list[str] | None) -> list[str]:
-    return [name.strip() for word in words or () for name in word.split(",")]
+reproduce.__signature__ = signature(ReproduceOptions)  # type: ignore[attr-defined]
+
+
+def _names(words: list[str]) -> list[str]:
+    return [name.strip() for word in words for name in word.split(",")]
 
 
 class _Progress:
@@ -104,3 +148,46 @@ def _show(made: Reproduction, out: Path) -> None:
 
     Console().print(Markdown(made.markdown(pictures=False)))
     say(f"{made.headline} See {out / 'summary.html'}.")
+
+
+data = typer.Typer(help="Find or download the paper's data sets.", no_args_is_help=True)
+
+
+@data.command("list")
+def list_files() -> None:
+    """List the data sets: where each file is, and whether it is the known one."""
+    with failures():
+        from missratio.datasets import available
+
+        for entry in available():
+            where = "absent" if entry.path is None else str(entry.path)
+            checked = "" if entry.path is None else f" (SHA-256 {entry.digest})"
+            say(f"{entry.name:8} {where}{checked}")
+            account = ", to account holders" if entry.account_needed else ""
+            say(f"{'':8} published by {entry.publisher}{account}: {entry.page}")
+
+
+@data.command()
+def fetch(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="NAME",
+            help="ctg, fire or weather. Default: all.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Find or download data sets, and check them against their checksums."""
+    with failures():
+        from missratio.datasets import available
+        from missratio.datasets import fetch as find
+
+        absent = []
+        for name in names or [entry.name for entry in available()]:
+            try:
+                say(str(find(name)))
+            except FileNotFoundError as error:
+                absent.append(str(error))
+        if absent:
+            raise FileNotFoundError("\n".join(absent))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -18,7 +18,7 @@ from missratio._base.hints import did_you_mean, listed
 from missratio._base.storable import storable
 from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import FloatArray, IntArray
-from missratio._files import Cells, NotNumbersError, is_number, is_text
+from missratio._files import Cells, NotNumbersError, TableFile, is_number, is_text
 from missratio._files.numbers import Mark
 from missratio.exceptions import TableError
 
@@ -329,17 +329,7 @@ _SHOWN = 12
 _PANDAS_NAME = re.compile(r"__index_level_\d+__|Unnamed: \d+")
 
 
-class Header(Protocol):
-    """Where a table is, and what its columns are called."""
-
-    path: Path
-
-    @property
-    def names(self) -> Sequence[str]:
-        """The columns, in their order."""
-
-
-def check_names(source: Header, option: str, names: Sequence[str]) -> None:
+def check_names(source: TableFile, option: str, names: Sequence[str]) -> None:
     """Refuse columns that a table doesn't have, all of them at once."""
     absent = [name for name in names if name not in source.names]
     if not absent:
@@ -367,12 +357,12 @@ def check_names(source: Header, option: str, names: Sequence[str]) -> None:
     )
 
 
-def named_columns(source: Header, given: Iterable[str]) -> list[str]:
+def named_columns(source: TableFile, given: Iterable[str]) -> list[str]:
     """Names as they were given to an option, several of them with commas between.
 
     Parameters
     ----------
-    source : Header
+    source : TableFile
         A column of it may have a comma in its name.
     given : iterable of str
     """
@@ -390,31 +380,9 @@ def drop_option(name: str) -> str:
     return f"--drop {shlex.quote(name)}"
 
 
-@dataclass(frozen=True)
-class Misfit:
-    """Cells of a column that aren't numbers.
-
-    Parameters
-    ----------
-    doubt : str or None
-        Why one of them could be two numbers.
-    row : int
-        Where the first is.
-    text : str
-        What it says.
-    n_wrong : int
-        How many there are.
-    """
-
-    doubt: str | None
-    row: int
-    text: str
-    n_wrong: int
-
-
 @dataclass
 class ColumnReader:
-    """Finds out what columns hold; what is wrong with them is said at once.
+    """Finds out what columns hold; what is wrong with any of them is said at once.
 
     Parameters
     ----------
@@ -427,10 +395,10 @@ class ColumnReader:
         Columns that are categories though they look like numbers.
     blank_level : bool
         Whether a missing category is a level of its own.
-    known : dict from str to ndarray
-        Numbers that had to be read to find out.
     notes : list of str
         What may not be as it was meant.
+    known : dict from str to ndarray
+        Numbers that had to be read to find out.
     """
 
     path: Path
@@ -438,171 +406,104 @@ class ColumnReader:
     cells: Cells
     categorical: Sequence[str]
     blank_level: bool
+    notes: list[str]
     known: dict[str, FloatArray] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
 
     def read(self, table: Any, names: Sequence[str]) -> list[TableColumn]:
-        """The columns of a table, numbers first.
-
-        Parameters
-        ----------
-        table : PyArrow table
-        names : sequence of str
-        """
-        return self.judged(names, lambda name: self._column(table.column(name), name))
-
-    def judged(
-        self, names: Sequence[str], judge: Callable[[str], TableColumn]
-    ) -> list[TableColumn]:
-        """Columns by a judgement of each; what is wrong with any, in one message.
-
-        Parameters
-        ----------
-        names : sequence of str
-        judge : callable
-            From a name to a column, or an error.
-        """
-        found, problems = [], {}
+        """The columns of a PyArrow table, numbers first."""
+        columns, problems = [], {}
         for name in names:
             try:
-                if _PANDAS_NAME.fullmatch(name):
-                    raise TableError(
-                        f"column {name!r} had no name when pandas wrote the table: "
-                        "that is how it writes its row numbers. They say nothing "
-                        f"about new rows. Leave it out ({drop_option(name)}), or give "
-                        "it a name."
-                    )
-                found.append(judge(name))
+                columns.append(self._column(table.column(name), name))
             except TableError as error:
-                problems[name] = str(error)
+                problems[name] = f"column {name!r} {error}"
         if len(problems) == 1:
             raise TableError(f"{self.path}, {next(iter(problems.values()))}")
         if problems:
             raise refused(f"{self.path}: ", problems)
-        return sorted(found, key=lambda column: column.levels is not None)
+        return sorted(columns, key=lambda column: column.levels is not None)
 
     def _column(self, column: Any, name: str) -> TableColumn:
         """Whether a column holds numbers or categories, and which."""
         from pyarrow import compute
 
-        forced = name in self.categorical
-        self.check_kind(column.type, name)
+        forced, leave_out = (
+            name in self.categorical,
+            f"Leave it out ({drop_option(name)})",
+        )
+        if _PANDAS_NAME.fullmatch(name):
+            raise TableError(
+                "had no name when pandas wrote the table: that is how it writes its "
+                f"row numbers. They say nothing about new rows. {leave_out}, or give "
+                "it a name."
+            )
+        empty = TableError(f"has no value in any row. {leave_out}.")
+        if str(column.type) == "null":
+            raise empty
+        if not (is_number(column.type) or is_text(column.type)):
+            raise TableError(
+                f"is of type {column.type}: numbers and texts can be used. "
+                f"{leave_out}, or make numbers of it."
+            )
         if is_number(column.type) and not forced:
-            blank = compute.is_null(column, nan_is_null=True)
-            if compute.all(blank).as_py():
-                raise self.without_values(name)
+            if compute.all(compute.is_null(column, nan_is_null=True)).as_py():
+                raise empty
             return TableColumn(name)
         column = flat(column)
         if not forced:
             try:
                 numbers = self.cells.numbers(column)
             except NotNumbersError as error:
-                misfit = Misfit(error.doubt, error.row, error.text, error.n_wrong)
-                self.check_misfit(name, misfit, error.n_known)
+                self._check_misfit(name, error)
             else:
                 if np.isnan(numbers).all():
-                    raise self.without_values(name)
+                    raise empty
                 self.known[name] = numbers
                 return TableColumn(name)
         texts = self.cells.texts(column)
         if texts.null_count == len(texts):
-            raise self.without_values(name)
-        counts = Counter(
-            {item["values"]: item["counts"]
-             for item in texts.value_counts().to_pylist()}
-        )  # fmt: skip
+            raise empty
+        counts = {
+            item["values"]: item["counts"] for item in texts.value_counts().to_pylist()
+        }
         n_missing = counts.pop(None, 0)
-        return TableColumn(name, self.levels(counts, n_missing, name))
-
-    def check_kind(self, kind: Any, name: str) -> None:
-        """Refuse a column that holds neither numbers nor texts."""
-        if is_number(kind) or is_text(kind):
-            return
-        if str(kind) == "null":
-            raise self.without_values(name)
-        raise TableError(
-            f"column {name!r} is of type {kind}: numbers and texts can be used. Leave "
-            f"it out ({drop_option(name)}), or make numbers of it."
-        )
-
-    def check_misfit(self, name: str, found: Misfit, n_known: int) -> None:
-        """Refuse a column of numbers with a few slips; note one that is half of each.
-
-        Parameters
-        ----------
-        name : str
-        found : Misfit
-        n_known : int
-            How many cells aren't missing.
-        """
-        if found.doubt is not None:
-            raise TableError(f"column {name!r} has numbers in doubt: {found.doubt}")
-        if found.n_wrong < _MOSTLY * n_known:
-            raise TableError(
-                f"column {name!r} has {n_known - found.n_wrong} numbers and "
-                f"{found.n_wrong} cell(s) that are not: {found.text!r} in "
-                f"{self.place(found.row)} is the first. Correct them; or "
-                f"--missing-value {found.text!r} if that means missing; or "
-                f"--categorical {shlex.quote(name)} if the numbers are names."
-            )
-        if found.n_wrong < n_known:
-            self.notes.append(
-                f"Column {name!r} is taken for one of categories: {found.n_wrong} of "
-                f"its {n_known} values, such as {found.text!r}, aren't numbers."
-            )
-
-    def levels(
-        self, counts: Counter[str], n_missing: int, name: str
-    ) -> tuple[str, ...]:
-        """The categories of a column, the most frequent first.
-
-        Parameters
-        ----------
-        counts : Counter
-            How often each text was found.
-        n_missing : int
-            Cells that have none.
-        name : str
-        """
         levels = sorted(counts, key=lambda level: (-counts[level], level))
         if len(levels) > MOST_LEVELS:
             raise TableError(
-                f"column {name!r} has {len(levels)} different texts, such as "
-                f"{listed(levels[:3])}, and a column of categories may have "
-                f"{MOST_LEVELS}. Is it a name or a date? Leave it out "
-                f"({drop_option(name)})."
+                f"has {len(levels)} different texts, such as {listed(levels[:3])}, and "
+                f"a column of categories may have {MOST_LEVELS}. Is it a name or a "
+                f"date? {leave_out}."
             )
         if n_missing and self.blank_level:
             levels.append(BLANK)
         if len(levels) < 2:
-            raise self.constant(name, repr(levels[0]))
-        return tuple(levels)
+            raise TableError(
+                f"is {levels[0]!r} in every row: nothing can be learned from it. "
+                f"{leave_out}."
+            )
+        return TableColumn(name, tuple(levels))
 
-    def constant(self, name: str, value: str) -> TableError:
-        """The complaint about a column with only one value."""
-        return TableError(
-            f"column {name!r} is {value} in every row: nothing can be learned from it. "
-            f"Leave it out ({drop_option(name)})."
-        )
-
-    def without_values(self, name: str) -> TableError:
-        """The complaint about a column without any value."""
-        return TableError(
-            f"column {name!r} has no value in any row. Leave it out "
-            f"({drop_option(name)})."
-        )
+    def _check_misfit(self, name: str, found: NotNumbersError) -> None:
+        """Refuse numbers with a few slips among them; note a column of both."""
+        if found.doubt is not None:
+            raise TableError(f"has numbers in doubt: {found.doubt}")
+        if found.n_wrong < _MOSTLY * found.n_known:
+            raise TableError(
+                f"has {found.n_known - found.n_wrong} numbers and {found.n_wrong} "
+                f"cell(s) that are not: {found.text!r} in {self.place(found.row)} is "
+                f"the first. Correct them; or --missing-value {found.text!r} if that "
+                f"means missing; or --categorical {shlex.quote(name)} if the numbers "
+                "are names."
+            )
+        if found.n_wrong < found.n_known:
+            self.notes.append(
+                f"Column {name!r} is taken for one of categories: {found.n_wrong} of "
+                f"its {found.n_known} values, such as {found.text!r}, aren't numbers."
+            )
 
 
 def refused(where: str, problems: dict[str, str]) -> TableError:
-    """Several columns that can't be used, each with what is wrong.
-
-    Parameters
-    ----------
-    where : str
-        What they are columns of, to begin with.
-    problems : dict from str to str
-        By the column's name.
-    """
+    """Several columns that can't be used, each with what is wrong, by their names."""
     drop = " ".join(map(drop_option, problems))
     return TableError(
         f"{where}{len(problems)} columns can't be used as they are:\n"

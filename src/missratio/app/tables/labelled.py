@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -20,7 +20,6 @@ from missratio.app.tables.columns import (
     BLOCK_ROWS,
     ColumnReader,
     Encoder,
-    Header,
     check_names,
     flat,
     level_codes,
@@ -31,48 +30,6 @@ from missratio.exceptions import TableError, about_file
 
 # Numbers that people write for a value that isn't there.
 _SENTINELS = [sign * (10.0**digits - 1.0) for digits in range(2, 7) for sign in (-1, 1)]
-
-
-@dataclass(frozen=True)
-class MissingCounts:
-    """What is missing of each class.
-
-    Parameters
-    ----------
-    missing : dict from label to ndarray of shape (n_columns,)
-        How many cells are missing.
-    incomplete : dict from label to int
-        How many rows have a missing cell.
-    """
-
-    missing: dict[Any, IntArray]
-    incomplete: dict[Any, int]
-
-    @classmethod
-    def of(cls, X: FloatArray, y: NDArray[Any], labels: Iterable[Any]) -> MissingCounts:
-        """Look over a table, in one reading.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_rows, n_columns)
-            NaN where missing.
-        y : ndarray of shape (n_rows,)
-        labels : iterable
-        """
-
-        def lossy(start: int) -> IntArray:
-            found = rows_with_nan(X[start : start + BLOCK_ROWS])
-            return start + np.flatnonzero(found)
-
-        with one_blas_thread(X.size) as threads:
-            found = share(lossy, range(0, len(X), BLOCK_ROWS), threads)
-        rows = np.concatenate(found)
-        gaps, owner = np.isnan(X[rows]), y[rows]
-        of_label = {label: owner == label for label in labels}
-        return cls(
-            {label: gaps[mine].sum(axis=0) for label, mine in of_label.items()},
-            {label: int(mine.sum()) for label, mine in of_label.items()},
-        )
 
 
 def varies(column: FloatArray) -> bool:
@@ -159,7 +116,7 @@ class Wanted:
         """Columns that no score is made of."""
         return [self.target, *self.drop, *([self.groups] if self.groups else [])]
 
-    def found_in(self, source: Header) -> Wanted:
+    def found_in(self, source: TableFile) -> Wanted:
         """The same, with lists of names taken apart, and every name looked up."""
         asked = replace(
             self,
@@ -192,10 +149,10 @@ class LabelledTable:
     y : ndarray of shape (n_rows,)
         Labels: whole numbers or texts.
     encoder : Encoder
+    wanted : Wanted
+        What was asked for, with names as the table has them.
     counts : dict
         How many rows each label has.
-    n_blank : int
-        Rows left out because they have no cell at all.
     rows : ndarray of int
         Where each row is in the file, from 0.
     notes : list of str
@@ -209,8 +166,8 @@ class LabelledTable:
     X: FloatArray
     y: NDArray[Any]
     encoder: Encoder
+    wanted: Wanted
     counts: dict[Any, int]
-    n_blank: int
     rows: IntArray = field(repr=False)
     notes: list[str] = field(default_factory=list)
     rest: tuple[str, ...] = ()
@@ -264,24 +221,40 @@ class LabelledTable:
         return encoded
 
     @cached_property
-    def missing(self) -> MissingCounts:
-        """What is missing of each class."""
-        return MissingCounts.of(self.X, self.y, self.counts)
+    def incomplete(self) -> IntArray:
+        """Where the rows are that miss a cell."""
 
-    @property
-    def has_missing(self) -> bool:
-        """Whether any cell is missing."""
-        return any(self.missing.incomplete.values())
+        def lossy(start: int) -> IntArray:
+            found = rows_with_nan(self.X[start : start + BLOCK_ROWS])
+            return start + np.flatnonzero(found)
 
-    def missing_counts(self, label: Any) -> dict[str, int]:
-        """How many cells of each column are missing in a class, where some are."""
-        of_class = self.missing.missing[label]
-        counts, place = {}, 0
-        for column in self.encoder.columns:
-            if of_class[place]:
-                counts[column.name] = int(of_class[place])
-            place += column.width
-        return counts
+        with one_blas_thread(self.X.size) as threads:
+            starts = range(0, len(self.X), BLOCK_ROWS)
+            return np.concatenate(share(lossy, starts, threads))
+
+    @cached_property
+    def missing(self) -> dict[Any, dict[str, int]]:
+        """How many cells are missing of each class and column, where some are."""
+        gaps, owner = np.isnan(self.X[self.incomplete]), self.y[self.incomplete]
+        widths = [column.width for column in self.encoder.columns]
+        firsts = np.cumsum([0, *widths[:-1]])
+        return {
+            label: {
+                name: count
+                for name, count in zip(
+                    self.encoder.names,
+                    gaps[owner == label].sum(axis=0)[firsts].tolist(),
+                    strict=True,
+                )
+                if count
+            }
+            for label in self.counts
+        }
+
+    def n_complete(self, label: Any) -> int:
+        """How many rows of a class miss no cell."""
+        lost = np.count_nonzero(self.y[self.incomplete] == label)
+        return self.counts[label] - int(lost)
 
 
 def read_labelled(source: TableFile, wanted: Wanted) -> LabelledTable:
@@ -300,7 +273,7 @@ def read_labelled(source: TableFile, wanted: Wanted) -> LabelledTable:
         cells,
         wanted.categorical,
         wanted.blank_level,
-        notes=source.notes,
+        source.notes,
     )
     encoder = Encoder(tuple(reader.read(table, names)), cells)
     with about_file(source.path):
@@ -309,8 +282,7 @@ def read_labelled(source: TableFile, wanted: Wanted) -> LabelledTable:
             flat(table.column(wanted.target)), cells, f"--target {wanted.target}"
         )
     kept = _labelled_rows(table, codes, cells, wanted, source, reader.notes)
-    n_blank = len(codes) - len(kept)
-    if n_blank:
+    if len(kept) < len(codes):
         X, codes = X[kept], codes[kept]
     if not len(kept):
         raise TableError(f"{source.path}: no row has a label in {wanted.target!r}.")
@@ -331,9 +303,9 @@ def read_labelled(source: TableFile, wanted: Wanted) -> LabelledTable:
         X,
         np.array(labels)[codes],
         encoder,
+        wanted,
         # A dictionary of labels may hold some that no row has.
         {label: n for label, n in zip(labels, sizes, strict=True) if n},
-        n_blank,
         kept,
         [*reader.notes, *sentinels(X, encoder.names[: encoder.n_numeric])],
         groups=groups,
@@ -402,30 +374,20 @@ REST = "rest"
 _SHOWN = 6
 
 
-def find_label(table: LabelledTable, target: str, option: str, typed: str) -> Any:
-    """The label that is meant: 1 and 1.0 are the same.
-
-    Parameters
-    ----------
-    table : LabelledTable
-    target : str
-        The column of labels.
-    option : str
-        That it was given to, for messages.
-    typed : str
-    """
+def find_label(table: LabelledTable, option: str, typed: str) -> Any:
+    """The label that is meant by what an option was given: 1 and 1.0 are the same."""
     by_name = {canonical(label): label for label in table.counts}
     if canonical(typed) not in by_name:
         hint = did_you_mean(typed, map(str, table.counts))
         raise TableError(
-            f"{option} {typed!r} is not a label in {target!r}.{hint} There are "
-            f"{_shown(table)}."
+            f"{option} {typed!r} is not a label in {table.wanted.target!r}.{hint} "
+            f"There are {_shown(table)}."
         )
     return by_name[canonical(typed)]
 
 
 def two_classes(
-    table: LabelledTable, target: str, controlled: str, versus: str | None = None
+    table: LabelledTable, controlled: str, versus: str | None = None
 ) -> tuple[LabelledTable, Any]:
     """The rows of the two classes, and the label that is controlled.
 
@@ -433,15 +395,13 @@ def two_classes(
     ----------
     table : LabelledTable
         Of two labels, or of more where `versus` says what to do about them.
-    target : str
-        The column of labels.
     controlled : str
         As it was typed.
     versus : str or None
         Another label, whose rows alone are kept beside; or "rest", for all others as
         one class.
     """
-    label = find_label(table, target, "--controlled", controlled)
+    label = find_label(table, "--controlled", controlled)
     if versus is None:
         if len(table.counts) != 2:
             remedy = "Bring rows of another class"
@@ -452,8 +412,8 @@ def two_classes(
                     "without --controlled)"
                 )
             raise TableError(
-                f"The target {target!r} must have two labels: got {_shown(table)}. "
-                f"{remedy}, or choose another target."
+                f"The target {table.wanted.target!r} must have two labels: got "
+                f"{_shown(table)}. {remedy}, or choose another target."
             )
         return table, label
     if versus == REST and REST not in map(str, table.counts):
@@ -465,7 +425,7 @@ def two_classes(
         y = np.where(table.y == label, name, REST)
         counts = dict(sorted({name: count, REST: len(y) - count}.items()))
         return replace(table, y=y, counts=counts, rest=tuple(others)), name
-    other = find_label(table, target, "--versus", versus)
+    other = find_label(table, "--versus", versus)
     if other == label:
         raise TableError(
             f"--versus {versus!r} is the controlled class itself: name another label, "

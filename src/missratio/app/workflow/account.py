@@ -1,28 +1,41 @@
-"""Which missing cells of a table to look up."""
+"""What is done about the missing values of a table, and what that assumes.
+
+They are left as they are, written down in a file, learned from the table, or looked up:
+look-ups are planned here, too.
+"""
 
 from __future__ import annotations
 
 import shlex
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 
 from missratio._base.blocks import rows_with_nan
 from missratio._base.callbacks import has_callbacks
-from missratio._base.hints import did_you_mean, listed
-from missratio._base.typing import BoolArray, FloatArray
+from missratio._base.hints import listed
+from missratio._base.typing import FloatArray
+from missratio._files import TableFile, open_table
+from missratio.app.options import FitOptions, QueryOptions
 from missratio.app.queries import QueryPlan, Revealed, plan_queries
-from missratio.app.tables import Encoder, LabelledTable, Wanted
+from missratio.app.tables import (
+    LabelledTable,
+    Wanted,
+    check_names,
+    read_labelled,
+    two_classes,
+)
+from missratio.app.workflow.phi_file import read_missingness
 from missratio.exceptions import (
     Message,
     OpenWay,
     Remedy,
     TableError,
     UnexplainedMissingError,
+    about_file,
 )
 from missratio.learning import LearnedMissingness, learn_missingness
 from missratio.missingness import (
@@ -34,114 +47,86 @@ from missratio.missingness import (
 )
 from missratio.threshold import LookUpRule, looked_up_sample
 
-GOALS = ("certificate", "ratio", "both")
 PER_FEATURE = 30
+PHI = "φ, the probability of being missing,"
+LOGISTIC = "the certificate assumes that it is logistic in the value itself."
+# Scores to try out whether a draw certifies, and the share of α that it should reach.
+TRIALS, ENOUGH = 5, 1.0 / 3.0
+# Rows of the controlled class to plan for; a quarter to twice as many are tried.
+ROWS = 80
+# What --alpha and --delta are, unless told otherwise.
+USUAL_LEVEL = 0.05
+# On larger tables, trials of look-ups take too long to be part of a message.
+MOST_ROWS = 200_000
 
 
-@dataclass(frozen=True)
-class PlanOptions:
-    """What is asked of a plan.
+class Listener(Protocol):
+    """Told what is done next, of how many parts it is, and that some are done."""
 
-    Parameters
-    ----------
-    controlled : object
-        The label whose error is to be certified.
-    per_feature : int or None
-        Values for each class and column, where there is no budget.
-    budget : int or None
-        Values in all.
-    goal : {"certificate", "ratio", "both"} or None
-        What the budget is for.
-    rowwise : bool
-    only_controlled : bool
-    alpha, delta : float
-        The certificate to plan for.
-    calibration_size : float
-        The share of the controlled class's rows that it is calibrated with.
-    seed : int
-    """
+    def step(self, what: str, total: int | None = None) -> None:
+        """Begin another step."""
 
-    controlled: Any
-    per_feature: int | None = None
-    budget: int | None = None
-    goal: str | None = None
-    rowwise: bool = False
-    only_controlled: bool = False
-    alpha: float = 0.05
-    delta: float = 0.05
-    calibration_size: float = 0.5
-    seed: int = 0
-
-    def checked(self) -> PlanOptions:
-        """Refuse what contradicts itself; fill in what was left open."""
-        if self.goal is not None and self.goal not in GOALS:
-            hint = did_you_mean(self.goal, GOALS)
-            raise ValueError(
-                f"--goal must be one of {listed(GOALS)}, got {self.goal!r}.{hint}"
-            )
-        if self.budget is None:
-            if self.goal is not None:
-                raise ValueError("--goal is what a budget is for: give --budget.")
-            return replace(self, per_feature=self.per_feature or PER_FEATURE)
-        if self.per_feature is not None:
-            raise ValueError("--budget and --per-feature contradict: give one.")
-        if self.rowwise or self.only_controlled:
-            raise ValueError(
-                "--budget decides itself between rows and values, and between "
-                "classes: leave out --rows and --only-controlled, or take "
-                "--per-feature."
-            )
-        return replace(self, goal=self.goal or "both")
+    def tick(self, parts: int) -> None:
+        """Some parts are done."""
 
 
-def plan_table(
-    table: LabelledTable,
-    options: PlanOptions,
-    *,
-    ids: Sequence[Any] | None = None,
-    lines: Sequence[int] | None = None,
-) -> QueryPlan:
-    """Draw missing cells of a table, as `plan_queries` does.
+class Silence:
+    """Listens to nothing."""
 
-    Parameters
-    ----------
-    table : LabelledTable
-    options : PlanOptions
-    ids : sequence, or None
-        The user's key of each row of the file.
-    lines : sequence of int, or None
-        The line of each row of the file.
-    """
+    def step(self, what: str, total: int | None = None) -> None:
+        """Nothing is told."""
+
+    def tick(self, parts: int) -> None:
+        """Nothing is told."""
+
+
+def plan_table(options: QueryOptions, progress: Listener) -> QueryPlan:
+    """Draw missing cells of a table to look up, as `plan_queries` does."""
+    progress.step(f"Reading {options.data}")
+    source = open_table(options.data, **options.how)
+    keys = [] if options.id_column is None else [options.id_column]
+    check_names(source, "--id", keys)
+    wanted = Wanted(
+        options.target,
+        [*options.drop, *keys],
+        options.categorical,
+        options.missing_value,
+        skip_unlabelled=options.skip_unlabelled,
+    )
+    table = read_labelled(source, wanted)
+    with about_file(source.path):
+        table, controlled = two_classes(table, options.controlled, options.versus)
+    progress.step("Drawing")
+    rows, lines = table.rows.tolist(), source.line_numbers()
+    ids = source.read(keys).column(0).to_pylist() if keys else None
+    by_budget = options.budget is not None
+    return _drawn(
+        table,
+        controlled,
+        per_feature=None if by_budget else options.per_feature or PER_FEATURE,
+        budget=options.budget,
+        goal=(options.goal or "both") if by_budget else None,
+        rowwise=options.rows,
+        classes=[controlled] if options.only_controlled else None,
+        ids=None if ids is None else [ids[row] for row in rows],
+        lines=[lines[row] for row in rows],
+        alpha=options.alpha,
+        delta=options.delta,
+        random_state=options.seed,
+    )
+
+
+def _drawn(table: LabelledTable, controlled: Any, **how: Any) -> QueryPlan:
     frame = table.asked_frame()
     if not frame.num_columns:
         raise TableError("Nothing is missing, and there is no column of numbers.")
+    levels = table.asked_levels
     try:
         return plan_queries(
-            frame,
-            table.y,
-            per_feature=options.per_feature,
-            budget=options.budget,
-            goal=options.goal,  # type: ignore[arg-type]
-            rowwise=options.rowwise,
-            classes=[options.controlled] if options.only_controlled else None,
-            ids=_of_rows(table, ids),
-            lines=_of_rows(table, lines),
-            levels=table.asked_levels,
-            controlled_class=options.controlled,
-            alpha=options.alpha,
-            delta=options.delta,
-            calibration_size=options.calibration_size,
-            random_state=options.seed,
+            frame, table.y, levels=levels, controlled_class=controlled, **how
         )
     except ValueError as error:
         raise TableError(str(error)) from error
-
-
-def _of_rows(table: LabelledTable, given: Sequence[Any] | None) -> list[Any] | None:
-    return None if given is None else [given[row] for row in table.rows.tolist()]
-
-
-PHI = "φ, the probability of being missing,"
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,8 +143,6 @@ class Account:
     models : dict from label to Missingness
     inclusion : ndarray of shape (n_rows, n_columns), optional
         With what probability each row is in X as a whole, where rows were looked up.
-    revealed : Revealed, optional
-        What was looked up.
     warnings : list of Message
     """
 
@@ -168,46 +151,64 @@ class Account:
     X: FloatArray
     models: dict[Any, Missingness] = field(default_factory=dict)
     inclusion: FloatArray | None = None
-    revealed: Revealed | None = None
     warnings: list[Message] = field(default_factory=list)
 
 
-def complete_account(X: FloatArray) -> Account:
-    """Nothing is missing."""
-    return Account("complete", "No value is missing.", X)
-
-
-def observed_account(X: FloatArray) -> Account:
-    """Values stay missing, as they will in rows to come."""
-    sentence = "Missing values are left as they are: the certificate is for rows that "
-    return Account("as observed", f"{sentence}lose values as these did.", X)
-
-
-def written_account(
-    X: FloatArray, models: dict[Any, Missingness], file: Path
+def account_of(
+    table: LabelledTable,
+    bounded: Mapping[Any, float],
+    source: TableFile,
+    options: FitOptions,
+    progress: Listener,
 ) -> Account:
-    """φ as a person wrote it down."""
-    sentence = f"{PHI} is as {file} says; the certificate assumes that it is right."
+    """What is done about missing values, by what the options give.
+
+    Parameters
+    ----------
+    table : LabelledTable
+    bounded : mapping
+        The bounded classes with their levels; look-ups are planned for one alone.
+    source, options, progress
+        As of `fit_table`.
+    """
+    X, file, phi_file = table.X, source.path, options.phi_file
+    if not len(table.incomplete) and phi_file is None and options.queries is None:
+        return Account("complete", "No value is missing.", X)
+    if options.as_observed:
+        sentence = "Missing values are left as they are: the certificate is for rows "
+        return Account("as observed", f"{sentence}that lose values as these did.", X)
+    controlled = None if options.several else next(iter(bounded))
+    trial = {
+        "alpha": next(iter(bounded.values())),
+        "delta": options.delta,
+        "calibration_size": options.calibration_share,
+        "random_state": options.seed,
+    }
+    if options.queries is not None:
+        progress.step("Reading what was looked up")
+        return _lookup_account(table, controlled, source, options, trial)
+    with about_file(file):
+        if options.learn:
+            steps = LearningSteps(progress)
+            models, told = _recorded(lambda: _learned(table, table.counts, None, steps))
+            sentence = f"{PHI} is learned from the table's other columns; {LOGISTIC}"
+            return Account("table", sentence, X, models, warnings=told)
+        if phi_file is None:
+            if controlled is not None:
+                progress.step("Trying out what look-ups would buy")
+            raise _unexplained(table, controlled, source, trial)
+    models = read_missingness(phi_file, table.encoder, list(table.counts))
+    with about_file(file):
+        _check_models(table, models)
+    sentence = f"{PHI} is as {phi_file} says; the certificate assumes that it is right."
     return Account("file", sentence, X, models)
 
 
 class LearningSteps:
-    """A scikit-learn callback that tells how many columns φ was learned of.
+    """A scikit-learn callback that tells how many columns φ was learned of."""
 
-    Parameters
-    ----------
-    step : callable
-        Told what is done next, and of how many parts it is.
-    tick : callable
-        Told that so many parts are done.
-    """
-
-    def __init__(
-        self,
-        step: Callable[[str, int | None], None],
-        tick: Callable[[int], None],
-    ) -> None:
-        self._step, self._tick = step, tick
+    def __init__(self, progress: Listener) -> None:
+        self._progress = progress
 
     def setup(self, estimator: Any, context: Any) -> None:
         """Begin a class."""
@@ -215,7 +216,7 @@ class LearningSteps:
 
     def begin(self, total: int | None = None) -> None:
         """Begin, of so many parts."""
-        self._step("Learning why values are missing", total)
+        self._progress.step("Learning why values are missing", total)
 
     def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
         """Nothing is told of a beginning."""
@@ -223,25 +224,13 @@ class LearningSteps:
     def on_fit_task_end(self, estimator: Any, context: Any) -> None:
         """Some columns are done."""
         if context.parent is not None:
-            self._tick(1)
+            self._progress.tick(1)
 
     def teardown(self, estimator: Any, context: Any) -> None:
         """Nothing is to be taken down."""
 
 
-def table_account(
-    table: LabelledTable, labels: Sequence[Any], steps: LearningSteps | None = None
-) -> Account:
-    """φ learned from the table, with nothing looked up."""
-    models, told = recorded(lambda: learned_models(table, labels, None, steps))
-    sentence = (
-        f"{PHI} is learned from the table's other columns; the certificate assumes "
-        "that it is logistic in the value itself."
-    )
-    return Account("table", sentence, table.X, models, warnings=told)
-
-
-def recorded(
+def _recorded(
     learn: Callable[[], dict[Any, Missingness]],
 ) -> tuple[dict[Any, Missingness], list[Message]]:
     """What is learned, and what was warned of."""
@@ -251,46 +240,38 @@ def recorded(
     return models, [Message.plain(str(each.message)) for each in caught]
 
 
-def learned_models(
+def _learned(
     table: LabelledTable,
-    labels: Sequence[Any],
-    revealed: Revealed | None,
+    labels: Sequence[Any] | Mapping[Any, Any],
+    revealed: Revealed | None = None,
     steps: LearningSteps | None = None,
 ) -> dict[Any, Missingness]:
-    """φ of each class that has missing values.
+    """φ of each class that has missing values, from what was looked up too."""
+    import pyarrow
 
-    Parameters
-    ----------
-    table : LabelledTable
-    labels : sequence
-    revealed : Revealed, or None
-        What was looked up, where φ is to be learned from that too.
-    steps : LearningSteps, optional
-        Told of the columns.
-    """
     callbacks = [steps] if steps is not None and has_callbacks() else None
     if steps is not None and callbacks is None:
         steps.begin()
     models: dict[Any, Missingness] = {}
     for label in labels:
-        if not table.missing_counts(label):
+        if not table.missing[label]:
             continue
-        whole = loses_whole_rows(table, label)
+        whole = _loses_whole_rows(table, label)
         if whole and revealed is None:
             raise TableError(
                 f"Rows of class {label!r} are missing as a whole, so that the table "
                 "has nothing to learn from. Look rows up (missratio query --budget)."
             )
-        X = table.X[table.y == label]
+        X, names = table.X[table.y == label], table.encoder.encoded_names
         answers = None
         if revealed is not None:
             answers = table.encoded_answers(revealed[label])
         try:
             models[label] = learn_missingness(
-                _framed(X, table),
+                pyarrow.table({name: X[:, j] for j, name in enumerate(names)}),
                 answers,
                 rowwise=whole,
-                categories=[own.tolist() for own in table.blank_categories.values()],
+                categories=[each.tolist() for each in table.blank_categories.values()],
                 callbacks=callbacks,
             )
         except ValueError as error:
@@ -298,44 +279,25 @@ def learned_models(
     return models
 
 
-def loses_whole_rows(table: LabelledTable, label: Any) -> bool:
+def _loses_whole_rows(table: LabelledTable, label: Any) -> bool:
     """Whether rows of a class are missing as a whole, if any of them is."""
     X = table.X[table.y == label]
     lost = np.isnan(X[rows_with_nan(X)])
     return X.shape[1] > 1 and len(lost) > 0 and bool(lost.all())
 
 
-def _framed(X: Any, table: LabelledTable) -> Any:
-    import pyarrow
-
-    names = table.encoder.encoded_names
-    return pyarrow.table({name: X[:, j] for j, name in enumerate(names)})
-
-
-def check_models(
-    encoder: Encoder,
-    missing: Mapping[Any, Mapping[str, int]],
-    models: Mapping[Any, Missingness],
-) -> None:
-    """Refuse models that leave missing cells unexplained.
-
-    Parameters
-    ----------
-    encoder : Encoder
-    missing : mapping from label to mapping
-        Missing cells of each column, of each class.
-    models : mapping from label to Missingness
-    """
-    for label, counts in missing.items():
+def _check_models(table: LabelledTable, models: Mapping[Any, Missingness]) -> None:
+    """Refuse models of a file that leave missing cells unexplained."""
+    for label, counts in table.missing.items():
         model = models.get(label)
         if not counts or (model is not None and model.rowwise):
             continue
         if model is None:
             raise TableError(
-                f"Class {label!r} has missing values in {named_counts(counts)}, and "
-                "the file says nothing of that class. Add it."
+                f"Class {label!r} has missing values in {_named(counts)}, and the file "
+                "says nothing of that class. Add it."
             )
-        unsaid = [name for name in counts if _never(model, name, encoder)]
+        unsaid = [name for name in counts if _never(model, name, table)]
         if unsaid:
             raise TableError(
                 f"Class {label!r} has missing values in {listed(unsaid)}, and its "
@@ -343,18 +305,18 @@ def check_models(
             )
 
 
-def named_counts(counts: Mapping[str, int]) -> str:
+def _named(counts: Mapping[str, int]) -> str:
     """Columns with how many values they miss."""
     return ", ".join(f"{name!r} ({n})" for name, n in counts.items())
 
 
-def _never(model: Missingness, name: str, encoder: Encoder) -> bool:
-    """Whether a model says that a column has nothing missing."""
-    if name in encoder.indicators:
-        blocks = model.blocks if isinstance(model, BlockMissingness) else ()
-        first = int(encoder.indicators[name][0])
-        return all(first not in block.columns for block in blocks)
-    place = encoder.names.index(name)
+def _never(model: Missingness, name: str, table: LabelledTable) -> bool:
+    """Whether a model of a file says that a column has nothing missing."""
+    indicators = table.encoder.indicators
+    blocks = model.blocks if isinstance(model, BlockMissingness) else ()
+    if name in indicators:
+        return all(indicators[name][0] not in block.columns for block in blocks)
+    place = table.encoder.names.index(name)
     if isinstance(model, BlockMissingness):
         model = model.base
     if isinstance(model, LogisticMissingness):
@@ -363,359 +325,244 @@ def _never(model: Missingness, name: str, encoder: Encoder) -> bool:
     return bool(np.atleast_1d(model.probability)[place] == 0.0)
 
 
-# Scores to try out whether a draw certifies, and the share of α that it should reach.
-TRIALS, ENOUGH = 5, 1.0 / 3.0
-
-
-def lookup_account(
+def _lookup_account(
     table: LabelledTable,
-    labels: Sequence[Any],
-    asked: PlanOptions,
-    plan: Path,
-    *,
-    learn: bool,
-    lines: Sequence[int] | None = None,
+    controlled: Any,
+    source: TableFile,
+    options: FitOptions,
+    trial: Mapping[str, Any],
 ) -> Account:
-    """What was looked up: as data, unless φ is to be learned from it.
-
-    Parameters
-    ----------
-    table : LabelledTable
-    labels : sequence
-        The two classes.
-    asked : PlanOptions
-        What is to be certified.
-    plan : Path
-        Filled in.
-    learn : bool
-        Whether φ is to be learned from look-ups and table in any case.
-    lines : sequence of int, optional
-        Where each row of the table is in its file.
-    """
-    revealed = _read(table, plan, lines)
+    """What was looked up: as data, unless φ is to be learned from it."""
+    plan, numbers = options.queries, source.line_numbers()
+    assert plan is not None
     try:
-        if learn:
-            return _learned_account(table, labels, revealed)
-        return _data_account(table, labels, asked, revealed)
-    except ValueError as error:
-        raise TableError(f"{plan} was refused. {error}") from error
-
-
-def _read(table: LabelledTable, plan: Path, lines: Sequence[int] | None) -> Revealed:
-    try:
-        return QueryPlan.read(
-            plan, table.asked_frame(), table.y, lines=lines, levels=table.asked_levels
+        revealed = QueryPlan.read(
+            plan,
+            table.asked_frame(),
+            table.y,
+            lines=[numbers[row] for row in table.rows.tolist()],
+            levels=table.asked_levels,
         )
-    except FileNotFoundError:
-        raise FileNotFoundError(f"There is no plan {plan}.") from None
+        if not options.learn:
+            return _data_account(table, controlled, revealed, trial)
+        models, told = _recorded(lambda: _learned(table, table.counts, revealed))
     except ValueError as error:
         raise TableError(f"{plan} was refused. {error}") from error
-
-
-def _learned_account(
-    table: LabelledTable, labels: Sequence[Any], revealed: Revealed
-) -> Account:
-    """φ from look-ups and table together."""
-    models, told = recorded(lambda: learned_models(table, labels, revealed))
     sentence = (
         f"{PHI} is learned from {int(revealed.answered.sum())} looked-up values and "
-        "the table's other columns; the certificate assumes that it is logistic in the "
-        "value itself."
+        f"the table's other columns; {LOGISTIC}"
     )
-    return Account("both", sentence, table.X, models, revealed=revealed, warnings=told)
-
-
-@dataclass
-class _Filled:
-    """A table as it is filled in, class by class, and what is said of it.
-
-    Parameters
-    ----------
-    X, inclusion : ndarray of shape (n_rows, n_encoded)
-    data, otherwise : list of str
-        Of which classes look-ups are data, and what was done about others.
-    models : dict from label to Missingness
-        Of classes whose φ is learned.
-    warnings : list of Message
-    """
-
-    X: FloatArray
-    inclusion: FloatArray
-    data: list[str] = field(default_factory=list)
-    otherwise: list[str] = field(default_factory=list)
-    models: dict[Any, Missingness] = field(default_factory=dict)
-    warnings: list[Message] = field(default_factory=list)
-
-    @classmethod
-    def of(cls, table: LabelledTable, revealed: Revealed) -> _Filled:
-        filled, asked = revealed.fill(table.asked_frame())
-        values = np.column_stack([column.to_numpy() for column in filled.columns])
-        answers = table.encoded_answers(values)
-        X = np.where(np.isnan(table.X), answers, table.X)
-        inclusion, numeric = np.ones(X.shape), table.encoder.n_numeric
-        inclusion[:, :numeric] = asked[:, :numeric]
-        for place, own in enumerate(table.blank_categories.values(), start=numeric):
-            inclusion[:, own] = asked[:, [place]]
-        return cls(X, inclusion)
-
-    def sentence(self, by_phi: bool) -> str:
-        """What was done, and whether the certificate rests on a learned φ."""
-        said = [f"Look-ups are data: {'; '.join(self.data)}."] if self.data else []
-        said += [f"{part}." for part in self.otherwise]
-        rests = "The certificate assumes no model of φ, the probability of being "
-        rests += "missing."
-        if by_phi:
-            rests = f"The certificate assumes that {PHI} is logistic in the value "
-            rests += "itself."
-        return " ".join([*said, rests])
-
-    def learn(
-        self, table: LabelledTable, label: Any, revealed: Revealed | None
-    ) -> None:
-        """Learn φ of a class, whose rows then stay as they were."""
-        models, told = recorded(lambda: learned_models(table, [label], revealed))
-        self.models |= models
-        self.warnings += told
-        self.leave(table, label)
-
-    def leave(self, table: LabelledTable, label: Any) -> None:
-        """Leave a class's rows as they were."""
-        rows = table.y == label
-        self.X[rows] = table.X[rows]
-        self.inclusion[rows] = np.where(np.isnan(table.X[rows]), 0.0, 1.0)
+    return Account("both", sentence, table.X, models, warnings=told)
 
 
 def _data_account(
-    table: LabelledTable,
-    labels: Sequence[Any],
-    asked: PlanOptions,
-    revealed: Revealed,
+    table: LabelledTable, controlled: Any, revealed: Revealed, trial: Mapping[str, Any]
 ) -> Account:
-    """Looked-up values, as values that were drawn with a known probability."""
-    filled, controlled = _Filled.of(table, revealed), asked.controlled
-    for label in labels:
-        if not table.missing_counts(label):
+    """Looked-up values, as values that were drawn with a known probability.
+
+    Class by class: whole rows are data, and so are single values where a certificate
+    or a score can do with them. Otherwise φ is learned, and the rows stay as they were.
+    """
+    X, inclusion = _filled(table, revealed)
+    models: dict[Any, Missingness] = {}
+    told: list[Message] = []
+    data: list[str] = []
+    otherwise: list[str] = []
+
+    def leave(label: Any) -> None:
+        rows = table.y == label
+        X[rows] = table.X[rows]
+        inclusion[rows] = np.where(np.isnan(table.X[rows]), 0.0, 1.0)
+
+    def learn(label: Any, answers: Revealed | None) -> None:
+        learned, caught = _recorded(lambda: _learned(table, [label], answers))
+        models.update(learned)
+        told.extend(caught)
+        leave(label)
+
+    for label in [label for label, counts in table.missing.items() if counts]:
+        mine, answers = table.y == label, revealed[label]
+        if not answers.size or np.isnan(answers).all():
+            if label == controlled:
+                raise ValueError(
+                    f"Nothing of the controlled class {label!r} is filled in, and it "
+                    "has incomplete rows: nothing can be certified. Fill some in, or "
+                    "add --missingness learn."
+                )
+            try:
+                learn(label, None)
+            except ValueError:
+                leave(label)
+                part = f"Incomplete rows of {label!r} are left out of the score"
+            else:
+                part = f"φ of {label!r} is learned from the table, for the score alone"
+            otherwise.append(part)
             continue
-        if not revealed[label].size or np.isnan(revealed[label]).all():
-            _nothing_found(table, label, label == controlled, filled)
-        elif revealed.rowwise[revealed.classes.index(label)]:
-            _rows_found(table, label, filled)
-        elif label == controlled:
-            _cells_of_controlled(table, asked, revealed, filled)
+        code = revealed.classes.index(label)
+        if revealed.rowwise[code]:
+            drawn = (inclusion.min(axis=1) > 0.0) & rows_with_nan(table.X) & mine
+            asked, lost = int(drawn.sum()), int((drawn & rows_with_nan(X)).sum())
+            note = f" ({lost} of them not found)" if lost else ""
+            data.append(f"{asked} incomplete rows of {label!r} were looked up{note}")
+            continue
+        n_found = int(revealed.answered[code].sum())
+        found = f"{n_found} single values of {label!r} were looked up"
+        start = (
+            f"φ of {label!r} is learned from {n_found} looked-up values and the "
+            "table's other columns, "
+        )
+        if label == controlled:
+            # Single values complete rows that miss few.
+            if _certifiable(X[mine], inclusion[mine], **trial):
+                data.append(found)
+                continue
+            reason = (
+                "as these values complete too few of its rows for a certificate by "
+                "themselves (to look up whole rows: missratio query --budget)"
+            )
         else:
-            _cells_of_other(table, label, revealed, filled)
-    by_phi = controlled in filled.models
-    return Account(
-        "both" if by_phi else "look-ups",
-        filled.sentence(by_phi),
-        filled.X,
-        filled.models,
-        filled.inclusion,
-        revealed,
-        filled.warnings,
+            # A ratio takes single values of the other class as they are.
+            silent = (revealed.missing[code] > 0) & (revealed.answered[code] == 0)
+            if not silent.any():
+                data.append(f"{found}, for the score")
+                continue
+            names = [revealed.feature_names[j] for j in np.flatnonzero(silent)]
+            reason = f"for the score, as no value of {listed(names)} was looked up"
+        learn(label, revealed)
+        otherwise.append(start + reason)
+    by_phi = controlled in models
+    said = [f"Look-ups are data: {'; '.join(data)}."] if data else []
+    said += [f"{part}." for part in otherwise]
+    said.append(
+        f"The certificate assumes that {PHI} is logistic in the value itself."
+        if by_phi
+        else f"The certificate assumes no model of {PHI[:-1]}."
     )
+    way = "both" if by_phi else "look-ups"
+    return Account(way, " ".join(said), X, models, inclusion, told)
 
 
-def _rows_found(table: LabelledTable, label: Any, filled: _Filled) -> None:
-    """Rows that were drawn whole; some of them may not have been found."""
-    mine = table.y == label
-    drawn = (filled.inclusion.min(axis=1) > 0.0) & rows_with_nan(table.X) & mine
-    asked, found = int(drawn.sum()), int((drawn & ~rows_with_nan(filled.X)).sum())
-    lost = f" ({asked - found} of them not found)" if asked > found else ""
-    filled.data.append(f"{asked} incomplete rows of {label!r} were looked up{lost}")
+def _filled(table: LabelledTable, revealed: Revealed) -> tuple[FloatArray, FloatArray]:
+    """The table with what was looked up, and each entry's probability to be in it."""
+    filled, asked = revealed.fill(table.asked_frame())
+    values = np.column_stack([column.to_numpy() for column in filled.columns])
+    X = np.where(np.isnan(table.X), table.encoded_answers(values), table.X)
+    inclusion, numeric = np.ones(X.shape), table.encoder.n_numeric
+    inclusion[:, :numeric] = asked[:, :numeric]
+    for place, columns in enumerate(table.blank_categories.values(), start=numeric):
+        inclusion[:, columns] = asked[:, [place]]
+    return X, inclusion
 
 
-def _nothing_found(
-    table: LabelledTable, label: Any, controlled: bool, filled: _Filled
-) -> None:
-    """A class of which nothing was filled in."""
-    if controlled:
-        raise ValueError(
-            f"Nothing of the controlled class {label!r} is filled in, and it has "
-            "incomplete rows: nothing can be certified. Fill some in, or add "
-            "--missingness learn."
-        )
-    try:
-        filled.learn(table, label, None)
-    except ValueError:
-        filled.leave(table, label)
-        filled.otherwise.append(
-            f"Incomplete rows of {label!r} are left out of the score"
-        )
-        return
-    part = f"φ of {label!r} is learned from the table, for the score alone"
-    filled.otherwise.append(part)
-
-
-def _cells_of_other(
-    table: LabelledTable, label: Any, revealed: Revealed, filled: _Filled
-) -> None:
-    """Single values of the other class: a ratio takes them as they are."""
-    code = revealed.classes.index(label)
-    silent = (revealed.missing[code] > 0) & (revealed.answered[code] == 0)
-    n_found = int(revealed.answered[code].sum())
-    if not silent.any():
-        found = f"{n_found} single values of {label!r} were looked up, for the score"
-        filled.data.append(found)
-        return
-    names = listed([revealed.feature_names[j] for j in np.flatnonzero(silent)])
-    filled.learn(table, label, revealed)
-    filled.otherwise.append(
-        f"φ of {label!r} is learned from {n_found} looked-up values and the table's "
-        f"other columns, for the score, as no value of {names} was looked up"
-    )
-
-
-def _cells_of_controlled(
-    table: LabelledTable, asked: PlanOptions, revealed: Revealed, filled: _Filled
-) -> None:
-    """Single values of the certified class: they complete rows that miss few."""
-    label = asked.controlled
-    n_found = int(revealed.answered[revealed.classes.index(label)].sum())
-    if _certifiable(table.y == label, filled, asked):
-        filled.data.append(f"{n_found} single values of {label!r} were looked up")
-        return
-    filled.learn(table, label, revealed)
-    filled.otherwise.append(
-        f"φ of {label!r} is learned from {n_found} looked-up values and the table's "
-        "other columns, as these values complete too few of its rows for a certificate "
-        "by themselves (to look up whole rows: missratio query --budget)"
-    )
-
-
-def _certifiable(mine: BoolArray, filled: _Filled, asked: PlanOptions) -> bool:
+def _certifiable(
+    X: FloatArray,
+    inclusion: FloatArray,
+    *,
+    alpha: float,
+    delta: float,
+    calibration_size: float,
+    random_state: int,
+) -> bool:
     """Whether the draw certifies much of α, tried on scores that know no missingness.
 
     Rows that were not completed count as errors where nothing stands for them.
     """
-    X, rng = filled.X[mine], np.random.default_rng(asked.seed)
-    drawn = RowInclusion.of(filled.inclusion[mine], ~rows_with_nan(X), X.shape[1])
+    rng = np.random.default_rng(random_state)
+    drawn = RowInclusion.of(inclusion, ~rows_with_nan(X), X.shape[1])
     reached = []
     for _ in range(TRIALS):
         scores = rng.permutation(len(X)).astype(np.float64)
         rows = rng.permutation(len(X))
-        n_held = round(asked.calibration_size * len(X))
+        n_held = round(calibration_size * len(X))
         held = drawn.besides(rows[:n_held], rows[n_held:])
         sample = looked_up_sample(
             scores[:n_held], held.probability, held.strata, expected=held.expected
         )
-        threshold = LookUpRule().select(sample, asked.alpha, asked.delta).threshold
+        threshold = LookUpRule().select(sample, alpha, delta).threshold
         reached.append(0.0 if threshold is None else (scores > threshold).mean())
-    return float(np.mean(reached)) >= ENOUGH * asked.alpha
+    return float(np.mean(reached)) >= ENOUGH * alpha
 
 
-# Rows of the controlled class to plan for; a quarter to twice as many are tried.
-ROWS = 80
-# What --alpha and --delta are, unless told otherwise.
-USUAL_LEVEL = 0.05
-# On larger tables, trials of look-ups take too long to be part of a message.
-MOST_ROWS = 200_000
-
-
-def unexplained(
-    table: LabelledTable,
-    labels: Sequence[Any],
-    file: Path,
-    wanted: Wanted,
-    plan: PlanOptions | None,
+def _unexplained(
+    table: LabelledTable, controlled: Any, source: TableFile, trial: Mapping[str, Any]
 ) -> UnexplainedMissingError:
-    """The error that shows the ways that are open to a table.
-
-    Parameters
-    ----------
-    table : LabelledTable
-    labels : sequence
-        The classes.
-    file : Path
-    wanted : Wanted
-    plan : PlanOptions or None
-        Of the look-ups that are proposed, but for their number; None for no proposal.
-    """
-    lossy = [label for label in labels if table.missing_counts(label)]
+    """The error that shows the ways that are open to a table."""
+    lossy = {label: counts for label, counts in table.missing.items() if counts}
     claim = "; ".join(
-        f"class {label!r} has missing values in "
-        f"{named_counts(table.missing_counts(label))}"
-        for label in lossy
+        f"class {label!r} has missing values in {_named(counts)}"
+        for label, counts in lossy.items()
     )
+    query = ""
+    ways: list[OpenWay] = []
+    if controlled is not None:
+        query = _query(table.wanted, controlled, source, trial)
+        ways += _look_ups(table, list(lossy), controlled, trial)
+    if not any(_loses_whole_rows(table, label) for label in lossy):
+        ways.append(
+            OpenWay(
+                "look up nothing",
+                f"{PHI} is learned from the other columns, and must be logistic in the "
+                f"value itself{_untaught(table, list(lossy))}",
+                Remedy.LEARN,
+            )
+        )
+    ways += [
+        OpenWay(
+            "write down why", "holds if what you write is right", Remedy.WRITE_DOWN
+        ),
+        OpenWay(
+            "do nothing",
+            "holds for rows that lose values as these did, and for no others",
+            Remedy.AS_THEY_ARE,
+        ),
+    ]
     return UnexplainedMissingError(
         Message(
             "{claim}, and nothing says why. These ways are open:",
-            label=lossy[0],
-            facts={
-                "claim": claim[:1].upper() + claim[1:],
-                "query": "" if plan is None else _query(file, wanted, plan),
-            },
-            ways=tuple(_ways(table, lossy, plan)),
+            label=next(iter(lossy)),
+            facts={"claim": claim[:1].upper() + claim[1:], "query": query},
+            ways=tuple(ways),
         )
-    )
-
-
-def _ways(
-    table: LabelledTable, lossy: list[Any], plan: PlanOptions | None
-) -> Iterator[OpenWay]:
-    if plan is not None:
-        yield from _look_ups(table, lossy, plan)
-    if not any(loses_whole_rows(table, label) for label in lossy):
-        yield OpenWay(
-            "look up nothing",
-            "φ, the probability of being missing, is learned from the other columns, "
-            f"and must be logistic in the value itself{_untaught(table, lossy)}",
-            Remedy.LEARN,
-        )
-    yield OpenWay(
-        "write down why", "holds if what you write is right", Remedy.WRITE_DOWN
-    )
-    yield OpenWay(
-        "do nothing",
-        "holds for rows that lose values as these did, and for no others",
-        Remedy.AS_THEY_ARE,
     )
 
 
 def _look_ups(
-    table: LabelledTable, lossy: list[Any], plan: PlanOptions
+    table: LabelledTable, lossy: list[Any], controlled: Any, trial: Mapping[str, Any]
 ) -> Iterator[OpenWay]:
     """A plan of look-ups, and the power that it should buy."""
-    if plan.controlled not in lossy:
+    if controlled not in lossy:
         yield OpenWay(
             f"look up 50 values a column of {lossy[0]!r}",
-            f"rows of {plan.controlled!r} are complete, so the certificate needs no φ; "
-            "the score gets better",
+            f"rows of {controlled!r} are complete, so the certificate needs no φ; the "
+            "score gets better",
             Remedy.LOOK_UP_CELLS,
         )
         return
-    mine = table.y == plan.controlled
-    n_values = sum(table.missing_counts(plan.controlled).values())
-    price = n_values / np.count_nonzero(rows_with_nan(table.X[mine]))
+    n_incomplete = table.counts[controlled] - table.n_complete(controlled)
+    price = sum(table.missing[controlled].values()) / n_incomplete
     # Single values of the other class, where it has holes, make the score better.
     goal, more = ("both", 1.5) if len(lossy) > 1 else ("certificate", 1.0)
-    wanted = replace(plan, budget=max(1, round(more * ROWS * price)), goal=goal)
-    assumes = "no assumption about φ"
+    budget, assumes = max(1, round(more * ROWS * price)), "no assumption about φ"
+
+    def way(rows: str, promise: str, values: int) -> OpenWay:
+        facts = {"values": values, "goal": goal}
+        return OpenWay(f"look up {rows}", promise, Remedy.LOOK_UP_ROWS, facts)
+
     if len(table.y) > MOST_ROWS:
-        yield OpenWay(
-            f"look up {ROWS} rows",
-            assumes,
-            Remedy.LOOK_UP_ROWS,
-            {"values": wanted.budget, "goal": goal},
-        )
+        yield way(f"{ROWS} rows", assumes, budget)
         return
     try:
-        power = plan_table(table, wanted).power
+        power = _drawn(table, controlled, budget=budget, goal=goal, **trial).power
     except TableError:
         return
     assert power is not None
     useful = np.flatnonzero(power.power > 0.0)
     for place in dict.fromkeys(useful[[0, -1]].tolist() if len(useful) else []):
-        values = int(power.values[place])
-        rows = f"{power.rows[place]} rows"
+        values, rows = int(power.values[place]), f"{power.rows[place]} rows"
         if goal == "both":
-            rows += f" of {plan.controlled!r} and single values of the other class"
-        yield OpenWay(
-            f"look up {rows} ({values} values)",
-            f"power about {power.figure(place)}, {assumes}",
-            Remedy.LOOK_UP_ROWS,
-            {"values": values, "goal": goal},
-        )
+            rows += f" of {controlled!r} and single values of the other class"
+        expected = f"power about {power.figure(place)}, {assumes}"
+        yield way(f"{rows} ({values} values)", expected, values)
 
 
 def _untaught(table: LabelledTable, lossy: list[Any]) -> str:
@@ -723,7 +570,7 @@ def _untaught(table: LabelledTable, lossy: list[Any]) -> str:
     if len(table.y) > MOST_ROWS:
         return ""
     try:
-        learned = table_account(table, lossy).models.values()
+        learned = _recorded(lambda: _learned(table, lossy))[0].values()
     except TableError:
         return "; but they can't teach it here"
     names = [
@@ -736,9 +583,11 @@ def _untaught(table: LabelledTable, lossy: list[Any]) -> str:
     return f"; but they say too little about {listed(names)}" if names else ""
 
 
-def _query(file: Path, wanted: Wanted, plan: PlanOptions) -> str:
+def _query(
+    wanted: Wanted, controlled: Any, source: TableFile, trial: Mapping[str, Any]
+) -> str:
     """The words of `missratio query` for this table."""
-    words = [str(file), "--target", wanted.target, "--controlled", str(plan.controlled)]
+    words = [str(source.path), "--target", wanted.target, "--controlled", controlled]
     for option, names in (
         ("--drop", wanted.not_features[1:]),
         ("--categorical", wanted.categorical),
@@ -746,7 +595,7 @@ def _query(file: Path, wanted: Wanted, plan: PlanOptions) -> str:
     ):
         for name in names:
             words += [option, name]
-    for option, value in (("--alpha", plan.alpha), ("--delta", plan.delta)):
-        if value != USUAL_LEVEL:
-            words += [option, f"{value:g}"]
-    return shlex.join(words)
+    for name in ("alpha", "delta"):
+        if trial[name] != USUAL_LEVEL:
+            words += [f"--{name}", f"{trial[name]:g}"]
+    return shlex.join(map(str, words))

@@ -12,10 +12,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from missratio._base.hints import did_you_mean, listed
-from missratio.classifier import (
-    PowerComparison,
-)
+from missratio._base.hints import listed
+from missratio.classifier import PowerComparison
 from missratio.exceptions import TableError
 from missratio.imputation import ImputationEnsemble, TiltedImputer
 from missratio.ratio import (
@@ -24,7 +22,6 @@ from missratio.ratio import (
     FDivergenceRatio,
     KernelName,
     KernelRatio,
-    LinearRatio,
     NaiveBayesRatio,
 )
 
@@ -67,6 +64,18 @@ class Situation:
         """Columns of the matrix."""
         return self.n_numeric + self.n_indicators
 
+    @property
+    def missingness(self) -> Any:
+        """What ratios are told of missing values; None where they are given models."""
+        return "ignore" if self.missing == "ignored" else None
+
+    @property
+    def penalty(self) -> Any:
+        """The ridge penalty of a joint fit: on categories alone."""
+        if not self.n_indicators:
+            return 0.0
+        return np.repeat([0.0, INDICATOR_PENALTY], [self.n_numeric, self.n_indicators])
+
 
 @dataclass(frozen=True)
 class Method:
@@ -74,7 +83,6 @@ class Method:
 
     Parameters
     ----------
-    summary : str
     make : callable
         From a situation to an estimator.
     deals_with : frozenset of str
@@ -85,52 +93,28 @@ class Method:
         In which situations "auto" compares it with the others.
     """
 
-    summary: str
     make: Callable[[Situation], Any]
     deals_with: frozenset[str] = SITUATIONS
     refusal: str = ""
     compared_for: frozenset[str] = SITUATIONS
 
 
-def _kliep(situation: Situation) -> KLIEP:
-    return KLIEP(l2=_penalty(situation), missingness=_ignored(situation))
-
-
-def _js(situation: Situation) -> FDivergenceRatio:
-    return FDivergenceRatio(
-        "js", l2=_penalty(situation), missingness=_ignored(situation)
+def _kernel(method: KernelName) -> Method:
+    # A flat ratio ranks no row above another, and a threshold is certified for any
+    # ranking: one that may be chance is better than none.
+    return Method(
+        lambda situation: KernelRatio(
+            method,
+            missingness=situation.missingness,
+            flat_within=0.0,
+            random_state=situation.seed,
+        )
     )
-
-
-def _penalty(situation: Situation) -> Any:
-    if not situation.n_indicators:
-        return 0.0
-    penalty = np.zeros(situation.n_columns)
-    penalty[situation.n_numeric :] = INDICATOR_PENALTY
-    return penalty
-
-
-def _kliep_cv(situation: Situation) -> KLIEPCV:
-    return KLIEPCV(missingness=_ignored(situation), random_state=situation.seed)
 
 
 def _naive_bayes(situation: Situation) -> NaiveBayesRatio:
     penalty = INDICATOR_PENALTY if situation.n_indicators else 0.0
-    return NaiveBayesRatio(KLIEP(l2=penalty), missingness=_ignored(situation))
-
-
-def _kernel(method: KernelName) -> Callable[[Situation], KernelRatio]:
-    def make(situation: Situation) -> KernelRatio:
-        # A flat ratio ranks no row above another, and a threshold is certified for
-        # any ranking: one that may be chance is better than none.
-        return KernelRatio(
-            method,
-            missingness=_ignored(situation),
-            flat_within=0.0,
-            random_state=situation.seed,
-        )
-
-    return make
+    return NaiveBayesRatio(KLIEP(l2=penalty), missingness=situation.missingness)
 
 
 def _trees(situation: Situation) -> HistGradientBoostingClassifier:
@@ -144,59 +128,27 @@ def _imputed_trees(situation: Situation) -> ImputationEnsemble:
     return ImputationEnsemble(imputer, _trees(situation))
 
 
-def _ignored(situation: Situation) -> Any:
-    return "ignore" if situation.missing == "ignored" else None
-
-
 METHODS: dict[str, Method] = {
-    "kliep": Method(
-        "the density ratio of all columns jointly (M-KLIEP)",
-        _kliep,
-    ),
+    "kliep": Method(lambda s: KLIEP(l2=s.penalty, missingness=s.missingness)),
     "js": Method(
-        "the same by the Jensen-Shannon divergence: logistic regression with balanced "
-        "classes, from complete rows",
-        _js,
+        lambda s: FDivergenceRatio("js", l2=s.penalty, missingness=s.missingness)
     ),
     "kliep-cv": Method(
-        "M-KLIEP with a ridge penalty, chosen by cross-validation",
-        _kliep_cv,
+        lambda s: KLIEPCV(missingness=s.missingness, random_state=s.seed)
     ),
-    "ulsif": Method(
-        "a sum of Gaussian bumps, for ratios that bend, by least squares (uLSIF)",
-        _kernel("ulsif"),
-    ),
-    "rulsif": Method(
-        "the same for the ratio to a mixture of both classes, which is bounded "
-        "(RuLSIF)",
-        _kernel("rulsif"),
-    ),
-    "kernel-kliep": Method(
-        "a sum of Gaussian bumps by likelihood (KLIEP as it was published)",
-        _kernel("kliep"),
-    ),
-    "kmm": Method(
-        "a sum of Gaussian bumps by kernel mean matching",
-        _kernel("kmm"),
-    ),
-    "naive-bayes": Method(
-        "a product of one-dimensional density ratios, a column at a time",
-        _naive_bayes,
-    ),
+    "ulsif": _kernel("ulsif"),
+    "rulsif": _kernel("rulsif"),
+    "kernel-kliep": _kernel("kliep"),
+    "kmm": _kernel("kmm"),
+    "naive-bayes": Method(_naive_bayes),
     "logistic": Method(
-        "logistic regression, with weights where rows are missing",
         lambda _: make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
         frozenset({"nothing", "rows"}),
         "needs complete rows, and single values are missing",
         frozenset(),
     ),
-    "trees": Method(
-        "boosted trees, with weights where rows are missing; they take blanks as such",
-        _trees,
-    ),
+    "trees": Method(_trees),
     "imputed-trees": Method(
-        "boosted trees on tables whose missing values were drawn by why they are "
-        "missing (tilted imputation)",
         _imputed_trees,
         frozenset({"nothing", "values"}),
         "draws single values by why they are missing; where whole rows are missing "
@@ -208,7 +160,7 @@ METHODS: dict[str, Method] = {
 
 
 def choose_method(
-    name: str, situation: Situation, *, several: bool = False
+    name: str, situation: Situation, several: bool = False
 ) -> tuple[str, str]:
     """The method to take without a comparison, and why.
 
@@ -222,12 +174,6 @@ def choose_method(
     """
     if name == "auto":
         return _for_several(situation) if several else _sensible(situation)
-    if name not in METHODS:
-        choices = ["auto", *METHODS]
-        hint = did_you_mean(name, choices)
-        raise TableError(
-            f"--method must be one of {listed(choices)}, got {name!r}.{hint}"
-        )
     if situation.missing not in METHODS[name].deals_with:
         able = [key for key, m in METHODS.items() if situation.missing in m.deals_with]
         raise TableError(
@@ -236,43 +182,19 @@ def choose_method(
     return name, "as asked for"
 
 
-def candidates(
-    situation: Situation, *, ratios_only: bool, several: bool = False
-) -> dict[str, Any]:
-    """The estimators that "auto" compares, what is taken without evidence first.
-
-    Parameters
-    ----------
-    situation : Situation
-    ratios_only : bool
-        Whether it must be a density ratio that has standard errors.
-    several : bool
-        Whether there are several bounded classes.
-    """
-    first = (_for_several if several else _sensible)(situation)[0]
+def candidates(situation: Situation, several: bool = False) -> dict[str, Any]:
+    """The estimators that "auto" compares, what is taken without evidence first."""
+    first = choose_method("auto", situation, several)[0]
     # Time may run out, and trees are the most unlike a ratio.
-    names = dict.fromkeys([first, "trees", *METHODS])
-    made = {
+    return {
         name: METHODS[name].make(situation)
-        for name in names
+        for name in dict.fromkeys([first, "trees", *METHODS])
         if name == first or situation.missing in METHODS[name].compared_for
     }
-    if ratios_only:
-        made = {
-            name: each for name, each in made.items() if isinstance(each, LinearRatio)
-        }
-    return made
 
 
-def said_of(comparison: PowerComparison, found: str) -> str:
-    """Why a method was taken, in a sentence.
-
-    Parameters
-    ----------
-    comparison : PowerComparison
-    found : str
-        What it finds a share of.
-    """
+def reason_of(comparison: PowerComparison, found: str) -> str:
+    """Why a method was taken, in a sentence, by the share that it finds."""
     ranked = comparison.ranked
     within = f"{len(ranked)} methods compared, in at most {comparison.budget:g} s"
     if not ranked:
@@ -290,17 +212,16 @@ def said_of(comparison: PowerComparison, found: str) -> str:
 
 def _sensible(situation: Situation) -> tuple[str, str]:
     wanted = max(LEAST_ROWS, ROWS_PER_COLUMN * situation.n_columns)
+    rows = (
+        f"{situation.complete_rows} complete rows of the controlled class to fit "
+        f"{situation.n_columns} column(s) on are"
+    )
     if situation.complete_rows >= wanted:
         # Of single values KLIEP uses each that the other class has; the Jensen-Shannon
         # fit needs complete rows of both, and is far better between distant classes.
-        return "kliep" if situation.missing == "values" else "js", (
-            f"{situation.complete_rows} complete rows of the controlled class to fit "
-            f"{situation.n_columns} column(s) on are enough for a joint fit"
-        )
-    few = (
-        f"{situation.complete_rows} complete rows of the controlled class to fit "
-        f"{situation.n_columns} column(s) on are too few for a joint fit"
-    )
+        name = "kliep" if situation.missing == "values" else "js"
+        return name, f"{rows} enough for a joint fit"
+    few = f"{rows} too few for a joint fit"
     least = max(LEAST_PENALISED_ROWS, PENALISED_ROWS_PER_COLUMN * situation.n_columns)
     if situation.complete_rows >= least:
         return "kliep-cv", f"{few} without a penalty, which should have {wanted}"
@@ -315,7 +236,5 @@ def _for_several(situation: Situation) -> tuple[str, str]:
         return "logistic", "as rows are whole (--method trees for classes that bend)"
     if situation.missing == "ignored":
         return "trees", "which take blanks as such"
-    return (
-        "js",
-        "which weighs single missing values, class by class against the largest",
-    )
+    weighs = "which weighs single missing values, class by class against the largest"
+    return "js", weighs

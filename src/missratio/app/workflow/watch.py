@@ -1,9 +1,8 @@
-"""The rows of a labelled table that a model's promises are about."""
+"""Whether a model has kept its promises since, by tables with their labels."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,14 +10,17 @@ from typing import Any
 import numpy as np
 
 from missratio._base.typing import BoolArray, FloatArray
-from missratio._files import RegularFile, TableFile, written_whole
+from missratio._files import RegularFile, TableFile, open_table, written_whole
 from missratio._files.numbers import canonical
 from missratio.app.modelfile import GROUPS, TableModel
-from missratio.app.tables import Encoder, check_names, flat
+from missratio.app.options import WatchOptions
+from missratio.app.tables import check_names
+from missratio.app.workflow.account import Listener
+from missratio.app.workflow.predict import texts_of
 from missratio.evaluation import TypeIErrorMonitor
 from missratio.exceptions import TableError, about_file
 
-OTHER_COLUMNS = "Leave them out of the table."
+FORMAT = 4
 
 
 class LabelsToComeError(TableError):
@@ -62,124 +64,6 @@ class WatchedPromise:
         return "All rows" if self.group is None else f"Group {self.group!r}"
 
 
-@dataclass(frozen=True, eq=False)
-class WatchedRows:
-    """Labelled rows that a promise is about.
-
-    Parameters
-    ----------
-    wrong : ndarray of bool of shape (n_rows,)
-    weights : ndarray of shape (n_rows,), or None
-        What they stand for where others lost a value; None where all count the same.
-    """
-
-    wrong: BoolArray
-    weights: FloatArray | None
-
-
-def promises_of(model: TableModel) -> list[WatchedPromise]:
-    """The promises that rows can be held against."""
-    by_group = model.kind == GROUPS
-    return [
-        WatchedPromise(each.label, each.group, by_group, each.alpha, each.delta)
-        for each in model.promises
-    ]
-
-
-def watched_rows(
-    model: TableModel,
-    source: TableFile,
-    promises: Sequence[WatchedPromise],
-) -> dict[WatchedPromise, WatchedRows]:
-    """For each promise the rows that it is about.
-
-    Parameters
-    ----------
-    model : TableModel
-    source : TableFile
-    promises : sequence of WatchedPromise
-    """
-    table, encoder = _read(model, source)
-    with about_file(source.path):
-        labels = _labels(model, encoder, table)
-        X = encoder.encode(table, place=source.place)
-    groups = None
-    if model.group_column is not None:
-        groups = encoder.cells.texts(flat(table.column(model.group_column))).to_pylist()
-    codes = model.decide(X, groups).codes if len(X) else np.zeros(0, dtype=np.intp)
-    found = {}
-    for promise in promises:
-        own = canonical(promise.label)
-        mine = np.array([label == own for label in labels], dtype=bool)
-        if groups is not None and promise.group is not None:
-            mine &= np.array(
-                [group == promise.group for group in model.members(groups)]
-            )
-        found[promise] = WatchedRows(
-            model.wrong(codes[mine], promise.label),
-            _weights(model, promise.label, X[mine], source.path),
-        )
-    return found
-
-
-def _read(model: TableModel, source: TableFile) -> tuple[Any, Encoder]:
-    """The columns that there have to be, and the encoder of the model's own."""
-    source.check_header()
-    beside = {"the target": model.target}
-    if model.group_column is not None:
-        beside["the column of groups"] = model.group_column
-    for what, name in beside.items():
-        check_names(source, what, [name])
-    encoder = model.encoder.with_marks(source.marks)
-    with about_file(source.path):
-        allowed = [*beside.values(), *model.dropped]
-        encoder.check_columns(source.names, allowed, OTHER_COLUMNS)
-        needed = dict.fromkeys([*encoder.names, *beside.values()])
-        return source.read(list(needed)), encoder
-
-
-def _labels(model: TableModel, encoder: Encoder, table: Any) -> list[str]:
-    """The label of each row."""
-    rest = getattr(model, "rest", ())
-    known = {canonical(label) for label in (*model.classes_.tolist(), *rest)}
-    texts = encoder.cells.texts(flat(table.column(model.target))).to_pylist()
-    if lost := texts.count(None):
-        raise LabelsToComeError(
-            f"{lost} row(s) have no label in {model.target!r}. The table is held back: "
-            "none of it is counted before all its labels are in, and later tables wait "
-            "for it. Run it again then. Rows that will never get a label may be left "
-            "out if that has nothing to do with what the model said of them."
-        )
-    found = [canonical(text) for text in texts]
-    strange = sorted(set(found) - known)
-    if strange:
-        raise TableError(
-            f"The labels must be {sorted(known)}: {strange[0]!r} is none of them."
-        )
-    return found
-
-
-def _weights(
-    model: TableModel, label: Any, X: FloatArray, file: Path
-) -> FloatArray | None:
-    """What rows of a class stand for; None where all count the same."""
-    if not len(X):
-        return None
-    try:
-        weights: FloatArray | None = model.classifier.row_weights(
-            model.named(X), np.full(len(X), label)
-        )
-    except ValueError as error:
-        raise TableError(
-            f"{file}: rows of {label!r} have missing values, and the model has no φ to "
-            "weight the others with. The promise is about complete rows: complete "
-            "them, such as by looking values up."
-        ) from error
-    return weights
-
-
-FORMAT = 4
-
 Monitors = dict[WatchedPromise, TypeIErrorMonitor]
 
 
@@ -216,34 +100,47 @@ class Watched:
             for promise, monitor in self.monitors.items()
         ]
 
+    def facts(self) -> dict[str, Any]:
+        """What was found, as plain data.
+
+        Those of one promise as such; those of several under `classes`, by label, or
+        under `groups`.
+        """
+        run = {
+            "alarm": self.alarm,
+            "new_rows": self.new_rows,
+            "seen_before": self.seen_before,
+        }
+        found = {
+            str(promise.key): _monitor_facts(monitor)
+            for promise, monitor in self.monitors.items()
+        }
+        by_group = next(iter(self.monitors)).by_group
+        if len(found) == 1 and not by_group:
+            return {**next(iter(found.values())), **run}
+        return {**run, ("groups" if by_group else "classes"): found}
+
 
 def watch_table(
-    model: TableModel,
-    model_file: Path,
-    source: TableFile,
-    state: Path,
+    model: TableModel, options: WatchOptions, progress: Listener
 ) -> Watched:
     """Count the rows that promises are about of a labelled table, once each table.
 
     A table without all its labels is held back, as are those that come after it: none
     of its rows are counted, and the state keeps its name.
-
-    Parameters
-    ----------
-    model : TableModel
-    model_file : Path
-        The file that it was read from.
-    source : TableFile
-        With the model's columns and its target.
-    state : Path
-        What was found so far; made by the first run.
     """
-    model_digest = RegularFile.at(model_file).sha256()
-    promises = promises_of(model)
+    state, source = options.counts, open_table(options.labelled, **options.how)
+    progress.step(f"Reading {options.labelled}")
+    model_digest = RegularFile.at(options.model_file).sha256()
+    by_group = model.kind == GROUPS
+    promises = [
+        WatchedPromise(each.label, each.group, by_group, each.alpha, each.delta)
+        for each in model.promises
+    ]
     if not promises:
         raise TableError(
-            f"{model_file} promises nothing that could be watched: no group has a "
-            "threshold. Fit it with more rows, or at higher levels."
+            f"{options.model_file} promises nothing that could be watched: no group "
+            "has a threshold. Fit it with more rows, or at higher levels."
         )
     monitors, tables, held = _read_state(state, model_digest, promises)
     digest = source.file.sha256()
@@ -265,7 +162,7 @@ def watch_table(
     # wrong rows whose labels come first would look like a higher error.
     name, new_rows = str(source.path.resolve()), 0
     try:
-        found = watched_rows(model, source, promises)
+        rows = _rows(model, source, promises)
         if held and held[0] != name:
             raise LabelsToComeError(
                 f"{source.path} is held back: {held[0]}, which came before it, still "
@@ -276,14 +173,87 @@ def watch_table(
             held.append(name)
             write()
         raise
-    for promise, rows in found.items():
-        new_rows += len(rows.wrong)
-        if len(rows.wrong):
-            monitors[promise].update(rows.wrong, rows.weights)
+    for promise, (wrong, weights) in rows.items():
+        new_rows += len(wrong)
+        if len(wrong):
+            monitors[promise].update(wrong, weights)
     tables.append(digest)
     del held[:1]
     write()
     return Watched(monitors, new_rows, False)
+
+
+def _rows(
+    model: TableModel, source: TableFile, promises: list[WatchedPromise]
+) -> dict[WatchedPromise, tuple[BoolArray, FloatArray | None]]:
+    """Of the rows that each promise is about, which are wrong, and what they weigh."""
+    source.check_header()
+    beside = [model.target, *([model.group_column] if model.group_column else [])]
+    for what, name in zip(("the target", "the column of groups"), beside, strict=False):
+        check_names(source, what, [name])
+    encoder = model.encoder.with_marks(source.marks)
+    with about_file(source.path):
+        encoder.check_columns(
+            source.names, [*beside, *model.dropped], "Leave them out of the table."
+        )
+        table = source.read(list(dict.fromkeys([*encoder.names, *beside])))
+        labels = _labels(model, texts_of(encoder, table, model.target))
+        X = encoder.encode(table, place=source.place)
+    members, groups = [None] * len(X), None
+    if model.group_column is not None:
+        groups = texts_of(encoder, table, model.group_column)
+        members = model.members(groups)
+    codes = model.decide(X, groups).codes if len(X) else np.zeros(0, dtype=np.intp)
+    rows = {}
+    for promise in promises:
+        of_all, label = promise.group is None, canonical(promise.label)
+        mine = np.array(
+            [
+                each == label and (of_all or group == promise.group)
+                for each, group in zip(labels, members, strict=True)
+            ],
+            dtype=bool,
+        )
+        weights = _weights(model, promise.label, X[mine], source.path)
+        rows[promise] = model.wrong(codes[mine], promise.label), weights
+    return rows
+
+
+def _labels(model: TableModel, texts: list[str | None]) -> list[str]:
+    """The label of each row, as models know it."""
+    known = {canonical(label) for label in (*model.labels, *model.rest)}
+    labels = [canonical(text) for text in texts if text is not None]
+    if lost := len(texts) - len(labels):
+        raise LabelsToComeError(
+            f"{lost} row(s) have no label in {model.target!r}. The table is held back: "
+            "none of it is counted before all its labels are in, and later tables wait "
+            "for it. Run it again then. Rows that will never get a label may be left "
+            "out if that has nothing to do with what the model said of them."
+        )
+    if strange := sorted(set(labels) - known):
+        raise TableError(
+            f"The labels must be {sorted(known)}: {strange[0]!r} is none of them."
+        )
+    return labels
+
+
+def _weights(
+    model: TableModel, label: Any, X: FloatArray, file: Path
+) -> FloatArray | None:
+    """What rows of a class stand for; None where all count the same."""
+    if not len(X):
+        return None
+    try:
+        weights: FloatArray | None = model.classifier.row_weights(
+            model.named(X), np.full(len(X), label)
+        )
+    except ValueError as error:
+        raise TableError(
+            f"{file}: rows of {label!r} have missing values, and the model has no φ to "
+            "weight the others with. The promise is about complete rows: complete "
+            "them, such as by looking values up."
+        ) from error
+    return weights
 
 
 def _read_state(
@@ -321,27 +291,6 @@ def _read_state(
             "has a state of its own."
         )
     return dict(zip(promises, known, strict=True)), tables, held
-
-
-def facts_of(watched: Watched) -> dict[str, Any]:
-    """What was found, as plain data.
-
-    Those of one promise as such; those of several under `classes`, by label, or under
-    `groups`.
-    """
-    run = {
-        "alarm": watched.alarm,
-        "new_rows": watched.new_rows,
-        "seen_before": watched.seen_before,
-    }
-    promises = list(watched.monitors)
-    found = {
-        str(promise.key): _monitor_facts(monitor)
-        for promise, monitor in watched.monitors.items()
-    }
-    if len(found) == 1 and not promises[0].by_group:
-        return {**next(iter(found.values())), **run}
-    return {**run, ("groups" if promises[0].by_group else "classes"): found}
 
 
 def _monitor_facts(monitor: TypeIErrorMonitor) -> dict[str, Any]:

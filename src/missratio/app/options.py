@@ -1,0 +1,652 @@
+"""What can be asked of the commands: each option is declared once, on its field.
+
+Commands build their signatures from these dataclasses, and the work takes them as they
+are. Nothing heavy is imported, so that a refused option is refused at once.
+"""
+# ruff: noqa: RUF009
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import MISSING, dataclass, field
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+import typer
+
+from missratio._base.hints import did_you_mean, listed
+
+IGNORE, LEARN = "ignore", "learn"
+RATIOS = ("kliep", "js", "kliep-cv", "naive-bayes")
+"""Methods that are density ratios with standard errors."""
+METHODS = (*RATIOS, "ulsif", "rulsif", "kernel-kliep", "kmm", "logistic", "trees",
+           "imputed-trees")  # fmt: skip
+RULES = ("auto", "binomial", "paper", "bernstein", "hoeffding-bentkus", "thinning",
+         "counting", "betting", "flipped-betting", "tuned-betting")  # fmt: skip
+# No table is long enough to certify a lower one.
+LEAST_LEVEL = 1e-12
+EXAMPLE_FILE = Path("missingness.toml")
+
+
+def read_share(text: Any) -> float:
+    """A share, as a number or in percent."""
+    words = str(text).strip().replace("\u00a0", " ").replace(",", ".")
+    try:
+        if words.endswith("%"):
+            return float(words[:-1].strip()) / 100.0
+        return float(words)
+    except ValueError:
+        raise ValueError(f"{text!r} is not a share: write 0.05 or 5%.") from None
+
+
+def _typed_share(text: Any) -> float:
+    try:
+        return read_share(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+def read_levels(words: Iterable[str], option: str) -> dict[str, float]:
+    """Levels by the labels or groups that they are given to, as LABEL=SHARE."""
+    levels: dict[str, float] = {}
+    for word in words:
+        label, told, text = word.rpartition("=")
+        label = label.strip()
+        if not told:
+            raise ValueError(
+                f"{option} takes {'GROUP' if 'group' in option else 'LABEL'}=SHARE, "
+                f"such as {option} old=5%, where it names one: got {word!r}."
+            )
+        if label in levels or not label:
+            raise ValueError(f"{option} names each once: got {label!r} again.")
+        try:
+            levels[label] = read_share(text)
+        except ValueError as error:
+            raise ValueError(f"{option}: {error}") from None
+    return levels
+
+
+def asked(
+    default: Any, text: str, *names: str, panel: str | None = None, **more: Any
+) -> Any:
+    """A field that is an option, by what help says of it; `...` where it is needed."""
+    metadata = {
+        "typer": typer.Option(..., *names, help=text, rich_help_panel=panel, **more)
+    }
+    if isinstance(default, list):
+        return field(default_factory=default.copy, metadata=metadata)
+    return field(default=MISSING if default is ... else default, metadata=metadata)
+
+
+def argument(text: str, metavar: str, *, needed: bool = True) -> Any:
+    """A field that is given by its place."""
+    info = typer.Argument(..., help=text, metavar=metavar, show_default=False)
+    return field(default=MISSING if needed else None, metadata={"typer": info})
+
+
+Pairs = tuple[tuple[str, str, str], ...]
+PANELS = (
+    None, "About the promise", "Why values are missing", "How to learn",
+    "Which values to look up", "How to read the table", "Files and output",
+    "CSV files for spreadsheets",
+)  # fmt: skip
+"""The parts of a command's help, in their order."""
+_promise, _why, _learning, _look_ups, _reading, _files, _csv = (
+    partial(asked, panel=panel) for panel in PANELS[1:]
+)
+_share = partial(asked, parser=_typed_share, metavar="SHARE")
+# Fields of several commands.
+_data = partial(
+    argument, "A table: .csv, .tsv, .csv.gz, .parquet, .xlsx, .xls, .ods.", "DATA"
+)
+_model = partial(argument, "A file that `missratio fit` wrote.", "MODEL")
+_drop = partial(
+    _reading, [], "Columns to leave out, separated by commas; may be repeated."
+)
+_delta = partial(_share, 0.05, "Probability with which the bound may fail, such as 5%.")
+
+
+def _escape(default: bool) -> Any:
+    return _csv(
+        default,
+        "Escape text in a CSV file that a spreadsheet would run as a formula.",
+        "--escape-formulas/--no-escape-formulas",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommandOptions:
+    """What every command takes.
+
+    `READS` and `WRITES` name the files that are never overwritten, and those that are
+    made. `CONFLICTS` are pairs that don't go together and `NEEDS` pairs of which the
+    first is of no use without the second, both with the reason. `NAMES` is what
+    messages call conditions that aren't options by themselves.
+    """
+
+    quiet: bool = _files(False, "Print nothing but errors.", "--quiet", "-q")
+    as_json: bool = _files(False, "Print one JSON object, and nothing else.", "--json")
+
+    READS: ClassVar[tuple[str, ...]] = ()
+    WRITES: ClassVar[tuple[str, ...]] = ("out",)
+    NAMES: ClassVar[dict[str, str]] = {}
+    CHOICES: ClassVar[dict[str, tuple[str, ...]]] = {}
+    CONFLICTS: ClassVar[Pairs] = ()
+    NEEDS: ClassVar[Pairs] = ()
+
+    def paths(self, names: Iterable[str]) -> list[Path]:
+        """Files by the names of their options, those that are given."""
+        every = (getattr(self, name) for name in names)
+        return [path for path in every if path is not None]
+
+    @property
+    def overwrites(self) -> bool:
+        """Whether what is written may be there already."""
+        return True
+
+    def check(self) -> None:
+        """Refuse what isn't among the choices, and what contradicts itself."""
+        for name, choices in self.CHOICES.items():
+            value = getattr(self, name)
+            if value is not None and value not in choices:
+                raise ValueError(
+                    f"{self._called(name)} must be one of {listed(choices)}, got "
+                    f"{value!r}.{did_you_mean(value, choices)}"
+                )
+        for first, second, reason in self.CONFLICTS:
+            if self._given(first) and self._given(second):
+                raise ValueError(
+                    f"{self._called(first)} and {self._called(second)} don't go "
+                    f"together: {reason}. Leave out one."
+                )
+        for first, second, reason in self.NEEDS:
+            if self._given(first) and not self._given(second):
+                raise ValueError(
+                    f"{self._called(first)} needs {self._called(second)}: {reason}."
+                )
+
+    def _given(self, name: str) -> bool:
+        return getattr(self, name) not in (None, False, [])
+
+    def _called(self, name: str) -> str:
+        return self.NAMES.get(name, f"--{name.replace('_', '-')}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Writing(CommandOptions):
+    """A command that writes what wasn't there."""
+
+    force: bool = _files(False, "Overwrite the output.")
+
+    @property
+    def overwrites(self) -> bool:
+        """Whether what is written may be there already."""
+        return self.force
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading(CommandOptions):
+    """How the file of a table is read."""
+
+    encoding: str | None = _reading(
+        None, "Character encoding of a CSV file. Default: UTF-8."
+    )
+    sheet: str | None = _reading(
+        None, "Sheet of a workbook to read. Default: the first."
+    )
+    header_row: int | None = _reading(
+        None,
+        "The line that holds the column names, if other lines come before it. "
+        "Default: the first line that isn't blank.",
+        min=1,
+    )
+
+    @property
+    def how(self) -> dict[str, Any]:
+        """The same, as `open_table` takes it."""
+        names = ("encoding", "sheet", "header_row")
+        return {name: getattr(self, name) for name in names}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableOptions(Reading, Writing):
+    """A table with labels, and what its cells mean."""
+
+    data: Path = _data()
+    target: str = asked(..., "The column of labels.", metavar="COLUMN")
+    versus: str | None = _reading(
+        None,
+        "For a table with more than two labels: the label to keep beside "
+        "--controlled, or 'rest' to take all others as one class.",
+        metavar="LABEL|rest",
+    )
+    drop: list[str] = _drop()
+    categorical: list[str] = _reading(
+        [],
+        "Columns of numbers to treat as categories, separated by commas; may be "
+        "repeated.",
+    )
+    missing_value: list[str] = _reading(
+        [],
+        "Another text that marks a missing cell, in addition to a blank, NA, NaN "
+        "and null; may be repeated.",
+    )
+    skip_unlabelled: bool = _reading(False, "Leave out rows without a label.")
+
+    READS: ClassVar[tuple[str, ...]] = ("data",)
+
+    def check(self) -> None:
+        """Refuse a folder, too."""
+        super().check()
+        if self.data.is_dir():
+            raise IsADirectoryError(
+                f"{self.data} is a folder: name one file. In Python, scan_parquet "
+                "reads a folder of Parquet files."
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryOptions(TableOptions):
+    """What is asked of a plan of look-ups."""
+
+    out: Path = asked(..., "The table to fill in: .csv, .xlsx or .parquet.")
+    controlled: str = asked(..., "The label whose error is bounded.", metavar="LABEL")
+    alpha: float = _share(
+        0.05, "Bound on the error of the controlled class, as 0.05 or 5%."
+    )
+    delta: float = _delta()
+    seed: int = asked(
+        0,
+        "Random seed for the draw. A larger plan with the same seed extends the "
+        "smaller one.",
+        min=0,
+    )
+    budget: int | None = _look_ups(
+        None,
+        "Number of values to look up in all; they are spent where they buy the "
+        "most power.",
+        min=1,
+    )
+    goal: str | None = _look_ups(
+        None,
+        "What the budget is for: certificate (rows of the controlled class), ratio "
+        "(single values of both classes), or both. Default: both.",
+        metavar="certificate|ratio|both",
+    )
+    per_feature: int | None = _look_ups(
+        None,
+        "Number of values to look up for each class and column. Default: 30 if "
+        "there is no --budget.",
+        min=1,
+    )
+    rows: bool = _look_ups(False, "Look up whole rows, if these are missing.")
+    id_column: str | None = _look_ups(
+        None, "A column that identifies a row; it is copied to the plan.", "--id"
+    )
+    only_controlled: bool = _look_ups(False, "Plan for the controlled class only.")
+    escape: bool = _escape(True)
+
+    CHOICES: ClassVar[dict[str, tuple[str, ...]]] = {
+        "goal": ("certificate", "ratio", "both")
+    }
+    _DECIDES = "a budget decides itself between rows and values, and between classes"
+    CONFLICTS: ClassVar[Pairs] = (
+        ("budget", "per_feature", "both say how many values to look up"),
+        ("budget", "rows", _DECIDES),
+        ("budget", "only_controlled", _DECIDES),
+    )
+    NEEDS: ClassVar[Pairs] = (("goal", "budget", "it is what a budget is for"),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitOptions(TableOptions):
+    """What is asked of a fit."""
+
+    out: Path = asked(..., "The model file, such as model.skops.")
+    controlled: str | None = asked(
+        None,
+        "The label whose error is bounded; left out where --alpha names several.",
+        metavar="LABEL",
+    )
+    alpha: list[str] = asked(
+        ["5%"],
+        "Bound on the error of the controlled class, such as 0.05 or 5%; or "
+        "LABEL=SHARE, repeated, to bound the errors of several classes together.",
+        metavar="SHARE|LABEL=SHARE",
+    )
+    delta: float = _delta()
+    seed: int = asked(0, "Random seed for the train/calibration split.", min=0)
+    ordered: str | None = _promise(
+        None,
+        "Labels with commas between, the most severe first: --alpha then bounds "
+        "the share of each class but the last that is called less severe.",
+        metavar="LABELS",
+    )
+    groups: str | None = _promise(
+        None,
+        "A column that says which group each row is in: the error of --controlled "
+        "is bounded in each group, by a threshold of its own. It is not a feature "
+        "then.",
+        metavar="COLUMN",
+    )
+    group_alpha: list[str] = _promise(
+        [],
+        "Bound on the error in one group; --alpha is that of the others. May be "
+        "repeated.",
+        metavar="GROUP=SHARE",
+    )
+    shared_threshold: bool = _promise(
+        False,
+        "One threshold for all rows, which keeps --alpha over all of them and "
+        "--group-alpha in the groups named.",
+    )
+    deployment: str = _promise(
+        "complete",
+        "complete: rows to classify will be complete; as-observed: they will lose "
+        "values as the rows in DATA did.",
+    )
+    odds_factor: float = _promise(
+        1.0,
+        "Keep the guarantee even if the odds of being missing are wrong by up to "
+        "this factor.",
+    )
+    on_infeasible: str = _promise(
+        "raise",
+        "If nothing can be certified: raise an error, or reject_all: give every "
+        "row the controlled class.",
+    )
+    target_table: Path | None = _promise(
+        None,
+        "Complete rows of another population, without labels, that the certificate "
+        "is to be for: its columns are distributed differently (covariate shift).",
+        metavar="FILE",
+    )
+    missingness: str | None = _why(
+        None,
+        "Why values are missing: 'learn' to learn it from the table, a TOML file "
+        "that says so (see --example), or 'ignore'.",
+        metavar="learn|FILE|ignore",
+    )
+    queries: Path | None = _why(
+        None, "A plan that `missratio query` wrote, filled in.", metavar="PLAN"
+    )
+    example: bool = _why(
+        False, f"Write an example for --missingness to {EXAMPLE_FILE}, and stop."
+    )
+    method: str = _learning(
+        "auto",
+        "auto: compare the others on training rows left out in turn, and take the "
+        "one with most power; kliep, js, kliep-cv or naive-bayes: density ratios; "
+        "ulsif, rulsif, kernel-kliep or kmm: density ratios by Gaussian kernels; "
+        "logistic; trees: boosted trees; imputed-trees: the same, missing values "
+        "drawn by why they are missing.",
+    )
+    compare_seconds: float = _learning(
+        60.0,
+        "How long --method auto may compare methods, in seconds of processor time; "
+        "0 for no comparison.",
+    )
+    calibration_size: float | None = _learning(
+        None,
+        "Share of the controlled class's rows that choose the threshold; the rest "
+        "train the model. Default: 0.5. With several bounded classes: 0.4 of each, "
+        "and 0.2 of every class to choose offsets with.",
+    )
+    rule: str = _learning("auto", "The rule that chooses and certifies the threshold.")
+    standard_errors: bool = _files(
+        False, "Store what `missratio predict` needs for standard errors of scores."
+    )
+
+    READS: ClassVar[tuple[str, ...]] = ("data", "phi_file", "queries", "target_table")
+    NAMES: ClassVar[dict[str, str]] = {
+        "several": "--alpha LABEL=SHARE",
+        "learn": "--missingness learn",
+        "ignores": "--missingness ignore",
+        "phi_file": "--missingness FILE",
+        "as_observed": "--deployment as-observed (or --missingness ignore)",
+        "observed": "--deployment as-observed",
+        "reject_all": "--on-infeasible reject_all",
+        "no_ratio": "--method without a density ratio",
+    }
+    CHOICES: ClassVar[dict[str, tuple[str, ...]]] = {
+        "deployment": ("complete", "as-observed"),
+        "on_infeasible": ("raise", "reject_all"),
+        "method": ("auto", *METHODS),
+        "rule": RULES,
+    }
+    _DENSITY = "another population needs the density of complete rows"
+    _REASONS = "both say why values are missing"
+    _NO_USE = "it needs no model of missingness, and has no use for one"
+    CONFLICTS: ClassVar[Pairs] = (
+        ("groups", "several",
+         "the error of one class (--controlled) is bounded in each group"),
+        ("groups", "target_table", "another population is for one threshold"),
+        ("groups", "standard_errors", "they are for models without groups"),
+        ("several", "controlled", "the bounded classes are named already"),
+        ("several", "versus", "all labels are told apart"),
+        ("several", "queries",
+         "in Python, fill look-ups in by revealed.fill and give inclusion= to "
+         "MulticlassNeymanPearsonClassifier.fit; or take --missingness learn"),
+        ("several", "target_table",
+         "another population is for one bounded class (--controlled)"),
+        ("several", "standard_errors", "they are those of one density ratio"),
+        ("several", "reject_all", "a row can't be given to several classes"),
+        ("target_table", "queries", _DENSITY),
+        ("target_table", "as_observed", _DENSITY),
+        ("ignores", "queries", _REASONS),
+        ("phi_file", "queries", _REASONS),
+        ("observed", "queries", _NO_USE),
+        ("observed", "phi_file", _NO_USE),
+        ("observed", "learn", _NO_USE),
+        ("no_ratio", "standard_errors", f"choose one of {listed(RATIOS)}"),
+    )  # fmt: skip
+    NEEDS: ClassVar[Pairs] = (
+        ("ordered", "several", "it is for bounds on several classes, one for each "
+         "class but the last"),
+        ("group_alpha", "groups", "say which column tells groups apart"),
+        ("shared_threshold", "groups", "say which column tells groups apart"),
+        ("shared_threshold", "group_alpha", "it makes a promise to the groups that "
+         "--group-alpha GROUP=SHARE names, and to all rows: name some"),
+    )  # fmt: skip
+
+    @property
+    def several(self) -> bool:
+        """Whether the errors of several classes are bounded together."""
+        return any("=" in word for word in self.alpha)
+
+    @cached_property
+    def levels(self) -> dict[str, float]:
+        """α of each bounded class, by its label as it was typed."""
+        if self.several:
+            return read_levels(self.alpha, "--alpha")
+        if self.controlled is None:
+            raise ValueError(
+                "Say which error to bound: --controlled LABEL for one class, or "
+                "--alpha LABEL=SHARE for each of several."
+            )
+        if len(self.alpha) > 1:
+            raise ValueError(
+                f"--alpha was given {len(self.alpha)} times. Name a class with each, "
+                f"such as --alpha LABEL={self.alpha[0]}."
+            )
+        try:
+            return {self.controlled: read_share(self.alpha[0])}
+        except ValueError as error:
+            raise ValueError(f"--alpha: {error}") from None
+
+    @cached_property
+    def group_levels(self) -> dict[str, float]:
+        """α of groups that have one of their own, by their names as typed."""
+        return read_levels(self.group_alpha, "--group-alpha")
+
+    @property
+    def order(self) -> list[str] | None:
+        """The classes, the most severe first, where they are ordered."""
+        if self.ordered is None:
+            return None
+        return [word.strip() for word in self.ordered.split(",")]
+
+    @property
+    def calibration_share(self) -> float:
+        """The share of a bounded class's rows that are calibrated with."""
+        if self.calibration_size is not None:
+            return self.calibration_size
+        return 0.4 if self.several else 0.5
+
+    @property
+    def learn(self) -> bool:
+        """Whether φ is learned from the table."""
+        return self.missingness == LEARN
+
+    @property
+    def ignores(self) -> bool:
+        """Whether missing values are left out of account."""
+        return self.missingness == IGNORE
+
+    @property
+    def phi_file(self) -> Path | None:
+        """The file that says why values are missing."""
+        if self.missingness is None or self.learn or self.ignores:
+            return None
+        return Path(self.missingness)
+
+    @property
+    def observed(self) -> bool:
+        """Whether it is said that rows to be classified lose values as these did."""
+        return self.deployment == "as-observed"
+
+    @property
+    def as_observed(self) -> bool:
+        """Whether rows to be classified lose values as these did."""
+        return self.ignores or self.observed
+
+    @property
+    def reject_all(self) -> bool:
+        """Whether a fit that certifies nothing is a model, too."""
+        return self.on_infeasible == "reject_all"
+
+    @property
+    def no_ratio(self) -> bool:
+        """Whether a method is asked for that is no density ratio."""
+        return self.method not in ("auto", *RATIOS)
+
+    def check(self) -> None:
+        """Refuse numbers that are no levels, shares or times, too."""
+        super().check()
+        named = [
+            *(("--alpha" + f" {k}" * self.several, v) for k, v in self.levels.items()),
+            *((f"--group-alpha {k}", v) for k, v in self.group_levels.items()),
+            ("--delta", self.delta),
+        ]
+        for name, level in named:
+            if not LEAST_LEVEL <= level < 1.0:
+                meant = f" Did you mean {level:g}%?" if 1.0 <= level < 100.0 else ""
+                raise ValueError(
+                    f"{name} must lie between 0 and 1, and be {LEAST_LEVEL:g} or more: "
+                    f"got {level}.{meant}"
+                )
+        for name, holds, claim in (
+            ("calibration_size", 0.0 < self.calibration_share < 1.0,
+             "a share of the rows, between 0 and 1"),
+            ("compare_seconds", 0.0 <= self.compare_seconds < math.inf,
+             "a time in seconds, 0 for no comparison"),
+            ("odds_factor", 1.0 <= self.odds_factor < math.inf, "1 or more, finite"),
+        ):  # fmt: skip
+            if not holds:
+                value = getattr(self, name)
+                raise ValueError(
+                    f"{self._called(name)} must be {claim}: got {value:g}."
+                )
+        if self.queries is not None and not self.queries.exists():
+            raise FileNotFoundError(f"There is no plan {self.queries}.")
+        if self.phi_file is not None and not self.phi_file.exists():
+            raise FileNotFoundError(
+                f"There is no file {self.phi_file}. `missratio fit --example` writes "
+                "one to start from; to do without, say --missingness ignore."
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictOptions(Reading, Writing):
+    """What is asked of predictions."""
+
+    model_file: Path = _model()
+    data: Path = _data()
+    out: Path = asked(..., "Predictions: .csv, .parquet or .xlsx.")
+    drop: list[str] = _drop()
+    keep: list[str] = _files(
+        [], "Columns to copy to the output, separated by commas; may be repeated."
+    )
+    standard_errors: bool = _files(
+        False,
+        "Add standard errors of the scores; the model must have been fitted with "
+        "--standard-errors.",
+    )
+    escape: bool = _escape(False)
+
+    READS: ClassVar[tuple[str, ...]] = ("model_file", "data")
+
+    def check(self) -> None:
+        """Refuse other kinds of files."""
+        super().check()
+        _check_suffix(self.out, (".csv", ".parquet", ".xlsx"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions(Writing):
+    """What is asked of a report."""
+
+    model_file: Path = _model()
+    out: Path = asked(..., "The page: .html, or the same as .md or .json.")
+
+    READS: ClassVar[tuple[str, ...]] = ("model_file",)
+
+    def check(self) -> None:
+        """Refuse other kinds of pages."""
+        super().check()
+        _check_suffix(self.out, (".html", ".md", ".json"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportOptions(Writing):
+    """What is asked of a model for other runtimes."""
+
+    model_file: Path = _model()
+    out: Path = asked(..., "The ONNX file to write.", "--onnx", metavar="FILE")
+
+    READS: ClassVar[tuple[str, ...]] = ("model_file",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WatchOptions(Reading):
+    """What is asked of a watch."""
+
+    model_file: Path = _model()
+    labelled: Path = argument(
+        "A table of rows that came since, with their labels.", "LABELLED"
+    )
+    state: Path | None = asked(
+        None,
+        "The file that keeps the counts so far. Default: MODEL.watch.json.",
+        metavar="FILE",
+    )
+    figure: Path | None = asked(
+        None, "Draw the error and the evidence over time.", metavar="PNG"
+    )
+
+    READS: ClassVar[tuple[str, ...]] = ("model_file", "labelled")
+    WRITES: ClassVar[tuple[str, ...]] = ("counts", "figure")
+
+    @property
+    def counts(self) -> Path:
+        """The file that keeps the counts so far."""
+        return self.state or Path(f"{self.model_file}.watch.json")
+
+
+def _check_suffix(out: Path, suffixes: tuple[str, ...]) -> None:
+    if out.suffix.lower() not in suffixes:
+        raise ValueError(
+            f"--out must end in one of {', '.join(suffixes)}: got {out.name!r}."
+        )

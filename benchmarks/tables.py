@@ -189,7 +189,7 @@ def scoring(model_file: Path, repeats: int) -> None:
     from threadpoolctl import threadpool_limits
 
     from missratio.app.modelfile import load_model
-    from missratio.app.workflow.predict import _output, label_rows, labels_of
+    from missratio.app.workflow.predict import output_batch, reasons
 
     model = load_model(model_file)
     rng = np.random.default_rng(1)
@@ -201,8 +201,10 @@ def scoring(model_file: Path, repeats: int) -> None:
     with threadpool_limits(1):
         for _ in range(20 * repeats):
             start = time.process_time()
-            found = label_rows(model, model.encoder.encode(batch))
-            _output(labels_of(model), batch.select([]), found)
+            X = model.encoder.encode(batch)
+            decisions = model.decide(X)
+            why = reasons(model.encoder, batch, X, decisions.unscored)
+            output_batch(model, batch.select([]), decisions, why)
             best = min(best, time.process_time() - start)
     print(f"  {'rows a second a core':28}{len(batch) / best / 1e6:6.2f} million")
 

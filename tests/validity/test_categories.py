@@ -44,5 +44,5 @@ def test_rare_categories_keep_the_guarantee(tmp_path, method):
         )  # fmt: skip
         model = fit_table(asked).model
         X = model.encoder.encode(pa.table({"x": fresh[0], "c": fresh[1]}))
-        failures += model.score(X)[1].mean() > ALPHA
+        failures += model.decide(X).codes.mean() > ALPHA
     assert failures <= binom.ppf(0.999, RUNS, DELTA)

@@ -388,11 +388,11 @@ class FitOptions(TableOptions):
         "How long --method auto may compare methods, in seconds of processor time; "
         "0 for no comparison.",
     )
-    calibration_size: float | None = _learning(
-        None,
-        "Share of the controlled class's rows that choose the threshold; the rest "
-        "train the model. Default: 0.5. With several bounded classes: 0.4 of each, "
-        "and 0.2 of every class to choose offsets with.",
+    calibration_size: float = _learning(
+        0.5,
+        "Share of a bounded class's rows that certify the threshold; the rest train "
+        "the model. Where several classes are bounded, a tenth of every class chooses "
+        "offsets.",
     )
     rule: str = _learning("auto", "The rule that chooses and certifies the threshold.")
     standard_errors: bool = _files(
@@ -461,15 +461,15 @@ class FitOptions(TableOptions):
         """α of each bounded class, by its label as it was typed."""
         if self.several:
             return read_levels(self.alpha, "--alpha")
-        if self.controlled is None:
-            raise ValueError(
-                "Say which error to bound: --controlled LABEL for one class, or "
-                "--alpha LABEL=SHARE for each of several."
-            )
         if len(self.alpha) > 1:
             raise ValueError(
                 f"--alpha was given {len(self.alpha)} times. Name a class with each, "
                 f"such as --alpha LABEL={self.alpha[0]}."
+            )
+        if self.controlled is None:
+            raise ValueError(
+                "Say which error to bound: --controlled LABEL for one class, or "
+                "--alpha LABEL=SHARE for each of several."
             )
         try:
             return {self.controlled: read_share(self.alpha[0])}
@@ -487,13 +487,6 @@ class FitOptions(TableOptions):
         if self.ordered is None:
             return None
         return [word.strip() for word in self.ordered.split(",")]
-
-    @property
-    def calibration_share(self) -> float:
-        """The share of a bounded class's rows that are calibrated with."""
-        if self.calibration_size is not None:
-            return self.calibration_size
-        return 0.4 if self.several else 0.5
 
     @property
     def learn(self) -> bool:
@@ -548,7 +541,7 @@ class FitOptions(TableOptions):
                     f"got {level}.{meant}"
                 )
         for name, holds, claim in (
-            ("calibration_size", 0.0 < self.calibration_share < 1.0,
+            ("calibration_size", 0.0 < self.calibration_size < 1.0,
              "a share of the rows, between 0 and 1"),
             ("compare_seconds", 0.0 <= self.compare_seconds < math.inf,
              "a time in seconds, 0 for no comparison"),

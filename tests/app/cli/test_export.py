@@ -22,7 +22,7 @@ def test_the_file_gives_the_labels_of_the_model(run, fit):
     X[::7, 0] = np.nan
     label, _ = onnxruntime.InferenceSession(file).run(None, {"X": X})
     controlled = loaded.certificate.controlled_class
-    expected = np.where(loaded.score(X)[1], loaded.other_class, controlled)
+    expected = np.where(loaded.decide(X).codes, loaded.other_class, controlled)
     np.testing.assert_array_equal(label.astype(str), expected.astype(str))
     again = run("export", model, "--onnx", file, status=1)
     assert "--force" in again.stderr

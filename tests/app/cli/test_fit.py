@@ -94,7 +94,7 @@ def test_what_was_found_is_said_in_a_sentence(fit, complete):
     model = mr.load_model(path)
     values, ward, sick = complete
     X = np.column_stack([values, ward == model.encoder.columns[2].levels[1]])
-    above = model.score(X[sick].astype(float))[1].mean()
+    above = model.decide(X[sick].astype(float)).codes.mean()
     assert power["estimate"] == pytest.approx(above, abs=0.06)
 
 
@@ -139,7 +139,7 @@ def test_methods_bound_the_error(fit, complete, method):
     assert facts["method"] == method
     values, ward, sick = complete
     X = np.column_stack([values, ward == model.encoder.columns[2].levels[1]])
-    _, above = model.score(X.astype(float))
+    above = model.decide(X.astype(float)).codes
     assert above[~sick].mean() < 0.2
     assert above[sick].mean() > 0.1
 

@@ -107,7 +107,7 @@ def test_a_budget_of_look_ups_ends_in_a_certificate(fit, rows_plan, answer):
     assert certificate["looked_up"] > 0
     assert certificate["missingness_delta"] == 0
     fresh, ill = draw(20_000, np.random.default_rng(9))
-    _, above = mr.load_model(path).score(fresh)
+    above = mr.load_model(path).decide(fresh).codes
     assert above[ill].mean() < 0.15
     assert above[~ill].mean() > 0.2
 

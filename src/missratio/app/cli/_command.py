@@ -74,7 +74,7 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Said:
     """What a command has to say, as data and as lines, and the status to leave with."""
 
     facts: dict[str, Any]
@@ -83,7 +83,7 @@ class Outcome:
 
 
 def command(
-    work: Callable[[Any, Progress], Outcome], **callbacks: Callable[[bool], None]
+    work: Callable[[Any, Progress], Said], **callbacks: Callable[[bool], None]
 ) -> Callable[..., None]:
     """What typer runs: the fields of the options that some work takes are its options.
 

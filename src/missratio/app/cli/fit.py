@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from missratio.app.cli._command import Outcome, Progress
+from missratio.app.cli._command import Progress, Said
 from missratio.app.cli._failures import failures, phrased, say
 from missratio.app.options import EXAMPLE_FILE, FitOptions, QueryOptions
 
@@ -31,7 +31,7 @@ def write_example(wanted: bool) -> None:
     raise typer.Exit
 
 
-def fit(options: FitOptions, progress: Progress) -> Outcome:
+def fit(options: FitOptions, progress: Progress) -> Said:
     """Fit a classifier to a table, with a certificate for one or several errors."""
     from missratio.app.modelfile import plain, save_model
     from missratio.app.workflow import fit_table
@@ -56,7 +56,7 @@ def fit(options: FitOptions, progress: Progress) -> Outcome:
         "warnings": warnings,
         **fitted.measured,
     }
-    return Outcome(facts, [*_lines(fitted), *(f"Warning: {each}" for each in warnings),
+    return Said(facts, [*_lines(fitted), *(f"Warning: {each}" for each in warnings),
                            f"Written: {options.out}"])  # fmt: skip
 
 
@@ -72,7 +72,7 @@ def _lines(fitted: FittedTable) -> list[str]:
     ]
 
 
-def query(options: QueryOptions, progress: Progress) -> Outcome:
+def query(options: QueryOptions, progress: Progress) -> Said:
     """Draw which missing values to look up, as a table to fill in.
 
     Give it back to `missratio fit` by --queries, with the same DATA, --target and
@@ -109,4 +109,4 @@ def query(options: QueryOptions, progress: Progress) -> Outcome:
             f"Rows of the controlled class, and the power to expect: {power}. "
             f"{power.range_meaning}."
         )
-    return Outcome(facts, lines)
+    return Said(facts, lines)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from missratio.app.cli._command import Outcome, Progress
+from missratio.app.cli._command import Progress, Said
 from missratio.app.cli._failures import ALARM
 from missratio.app.options import (
     ExportOptions,
@@ -27,7 +27,7 @@ def _load(path: Path, progress: Progress) -> TableModel:
     return load_table_model(path)
 
 
-def predict(options: PredictOptions, progress: Progress) -> Outcome:
+def predict(options: PredictOptions, progress: Progress) -> Said:
     """Write a label and a score for every row of a table of any size."""
     from missratio.app.modelfile import GROUPS, SEVERAL_CLASSES, plain
     from missratio.app.workflow import predict_table
@@ -63,10 +63,10 @@ def predict(options: PredictOptions, progress: Progress) -> Outcome:
     if done.measured is not None:
         facts["measured"] = done.measured.facts()
         lines.append(done.measured.words)
-    return Outcome(facts, lines)
+    return Said(facts, lines)
 
 
-def report(options: ReportOptions, progress: Progress) -> Outcome:
+def report(options: ReportOptions, progress: Progress) -> Said:
     """Write a page that shows what a model guarantees, and on what evidence."""
     from missratio._files import written_whole
     from missratio.app.modelfile import ModelFileError
@@ -86,10 +86,10 @@ def report(options: ReportOptions, progress: Progress) -> Outcome:
         ) from error
     with written_whole(out, force=options.force) as draft:
         draft.write_text(text, encoding="utf-8")
-    return Outcome({"report": str(out)}, [f"Written: {out}"])
+    return Said({"report": str(out)}, [f"Written: {out}"])
 
 
-def export(options: ExportOptions, progress: Progress) -> Outcome:
+def export(options: ExportOptions, progress: Progress) -> Said:
     """Write a linear or tree model, with its threshold, as an ONNX file."""
     from missratio.app.export import export_onnx
 
@@ -97,10 +97,10 @@ def export(options: ExportOptions, progress: Progress) -> Outcome:
     export_onnx(model, out, force=options.force)
     columns = list(model.encoder.encoded_names)
     said = f"Its input X has {len(columns)} columns: {', '.join(columns)}."
-    return Outcome({"onnx": str(out), "columns": columns}, [f"Written: {out}", said])
+    return Said({"onnx": str(out), "columns": columns}, [f"Written: {out}", said])
 
 
-def watch(options: WatchOptions, progress: Progress) -> Outcome:
+def watch(options: WatchOptions, progress: Progress) -> Said:
     """Check on newer, labelled rows whether promises are still kept.
 
     Exit status 0: no sign that it isn't; 6: alarm. You may run it every day: with
@@ -120,7 +120,7 @@ def watch(options: WatchOptions, progress: Progress) -> Outcome:
     if watched.seen_before:
         again = f"{options.labelled} was counted before, and isn't counted again."
         lines = [again, *lines]
-    return Outcome(watched.facts(), lines, ALARM if watched.alarm else 0)
+    return Said(watched.facts(), lines, ALARM if watched.alarm else 0)
 
 
 def _check_drawing() -> None:

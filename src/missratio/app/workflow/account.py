@@ -181,7 +181,7 @@ def account_of(
     trial = {
         "alpha": next(iter(bounded.values())),
         "delta": options.delta,
-        "calibration_size": options.calibration_share,
+        "calibration_size": options.calibration_size,
         "random_state": options.seed,
     }
     if options.queries is not None:

@@ -46,7 +46,6 @@ from missratio.app.workflow.methods import (
     reason_of,
 )
 from missratio.classifier import (
-    ClassSearch,
     GroupedNeymanPearsonClassifier,
     MulticlassNeymanPearsonClassifier,
     NeymanPearsonClassifier,
@@ -271,7 +270,7 @@ def _situation(
     elif account.models:
         whole_rows = all(model.rowwise for model in account.models.values())
         missing = "rows" if whole_rows else "values"
-    share = 1.0 - options.calibration_share - CHOICE_SIZE * options.several
+    share = 1.0 - options.calibration_size - CHOICE_SIZE * options.several
     numeric = table.encoder.n_numeric
     indicators = table.encoder.width - numeric
     return Situation(numeric, indicators, missing, int(share * complete), options.seed)
@@ -291,7 +290,7 @@ def _classifier(
         "missingness": dict(account.models) or None,
         "rule": options.rule,
         "deployment": "as-observed" if options.as_observed else "complete",
-        "calibration_size": options.calibration_share,
+        "calibration_size": options.calibration_size,
         "random_state": options.seed,
         "odds_factor": options.odds_factor,
     }
@@ -331,7 +330,7 @@ def _search(
     account: Account,
     options: FitOptions,
     progress: Listener,
-) -> PowerSearch | ClassSearch:
+) -> PowerSearch:
     """The comparison of the methods that deal with a table."""
     compared = candidates(situation, options.several)
     if options.standard_errors:
@@ -340,23 +339,23 @@ def _search(
             for name, each in compared.items()
             if name in RATIOS and not _moves_with_phi(each, account.models)
         }
-    common: dict[str, Any] = {
-        "deployment": "as-observed" if options.as_observed else "complete",
-        "seconds": options.compare_seconds,
-        "random_state": options.seed,
-        "on_candidate": lambda name: progress.step(f"Comparing methods: {name}"),
-    }
-    if not options.several:
-        return PowerSearch(compared, alpha=next(iter(bounded.values())), **common)
-    labels = sorted(table.counts)
-    fitted = 1.0 - options.calibration_share - CHOICE_SIZE
-    return ClassSearch(
+    bounds: dict[str, Any] = {"alpha": next(iter(bounded.values()))}
+    if options.several:
+        labels = sorted(table.counts)
+        fitted = 1.0 - options.calibration_size - CHOICE_SIZE
+        bounds = {
+            "alpha": {labels.index(label): level for label, level in bounded.items()},
+            "delta": options.delta,
+            "order": order and [labels.index(label) for label in order],
+            "certifying": options.calibration_size / max(fitted, 0.01),
+        }
+    return PowerSearch(
         compared,
-        alpha={labels.index(label): level for label, level in bounded.items()},
-        delta=options.delta,
-        order=None if order is None else [labels.index(label) for label in order],
-        certifying=options.calibration_share / max(fitted, 0.01),
-        **common,
+        **bounds,
+        deployment="as-observed" if options.as_observed else "complete",
+        seconds=options.compare_seconds,
+        random_state=options.seed,
+        on_candidate=lambda name: progress.step(f"Comparing methods: {name}"),
     )
 
 
@@ -368,7 +367,7 @@ def _settled(classifier: Any) -> PowerComparison:
     classifier.estimator = search.candidates[comparison.chosen]
     if alone:
         classifier.estimator_ = search.estimator_
-    elif isinstance(search, ClassSearch):
+    elif comparison.alpha is None:
         classifier.scores_ = search.scores_
         labels = classifier.classes_.tolist()
         names = tuple(str(labels[int(place)]) for place in comparison.compared)

@@ -12,7 +12,7 @@ from missratio import (
     corrupt,
 )
 from missratio.ratio.adjusted import adjust
-from missratio.ratio.fit import weighted_means
+from missratio.ratio.problem import weighted_means
 from missratio.rows import ClassRows, MemorySource, only_columns
 
 PHI = FunctionMissingness(lambda z: 0.7 * (z > 0.2), rowwise=False, maximum=0.7)

@@ -20,7 +20,8 @@ from missratio import (
 from missratio.exceptions import NoFiniteOptimumWarning
 from missratio.ratio import fit_batch
 from missratio.ratio.adjusted import adjust
-from missratio.ratio.fit import mean_covariance, weighted_means
+from missratio.ratio.fit import mean_covariance
+from missratio.ratio.problem import weighted_means
 from missratio.rows import ClassRows, MemorySource, only_columns
 from missratio.weights import inverse_probability_weights
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,20 +9,26 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from missratio._base.typing import BoolArray, FloatArray, IntArray
-from missratio.basis import Basis, LinearBasis, as_basis
+from missratio.basis import LinearBasis, as_basis
 from missratio.engine import Sample
-from missratio.objective import Objective
+from missratio.ratio.base import Two
 from missratio.ratio.fit import (
     JointRatio,
     check_log_linear,
     check_parameters,
     check_penalty,
 )
-from missratio.ratio.problem import RatioProblem, WeightedMean
+from missratio.ratio.problem import (
+    RatioProblem,
+    WeightedMean,
+    matched,
+    weighted_means,
+)
 from missratio.ratio.solve import solve
 from missratio.rows import (
     ClassRows,
     MemorySource,
+    WeightSums,
     check_missingness,
     only_columns,
     weighted_sums,
@@ -52,66 +57,6 @@ class BatchFit:
     converged: BoolArray
     has_optimum: BoolArray
     n_iter: IntArray
-
-
-def batch_sample(
-    features: FloatArray, weights: FloatArray | None, total: float | None = None
-) -> Sample:
-    """A batch of samples with their weights, zero where a row is missing.
-
-    Missing rows take the features of an observed one, so that they can't disturb the
-    extremes of the scores; with a weight of zero they count for nothing.
-
-    Parameters
-    ----------
-    features : ndarray of shape (n_problems, n_rows, n_features)
-        NaN in missing rows. They are overwritten.
-    weights : ndarray of shape (n_problems, n_rows), or None
-    total : float, optional
-        What weighted sums are divided by; None for the sum of the weights (Hájek).
-    """
-    n_problems, n_rows, _ = features.shape
-    if weights is None:
-        return Sample(features, np.full(n_problems, float(n_rows)))
-    observed = weights > 0.0
-    if not observed.all():
-        first = observed.argmax(axis=1)
-        stand_in = features[np.arange(n_problems), first]
-        problem, row = np.nonzero(~observed)
-        features[problem, row] = stand_in[problem]
-    divisor = weights.sum(axis=1)
-    if total is not None:
-        divisor = np.full(n_problems, total)
-    weights = weights.astype(features.dtype, copy=False)
-    return Sample(features, divisor, weights)
-
-
-def batch_problem(
-    objective: Objective,
-    numerator: Sample | WeightedMean,
-    denominator: Sample,
-    l2: FloatArray,
-    centre: FloatArray | None = None,
-) -> RatioProblem:
-    """The problems of a batch of numerator and denominator samples.
-
-    The samples' features are overwritten: they are centred in place, at the numerator's
-    mean; for a numerator that is a mean already, at a centre that is given.
-    """
-    if isinstance(numerator, Sample):
-        sums = weighted_sums(numerator.features, numerator.weights, None)
-        centre = sums.sums / sums.mass
-        numerator = _centred(numerator, centre)
-    assert centre is not None
-    penalty = np.tile(l2, (len(centre), 1)) if l2.any() else None
-    denominator = _centred(denominator, centre)
-    return RatioProblem(objective, numerator, denominator, centre, penalty)
-
-
-def _centred(sample: Sample, centre: FloatArray) -> Sample:
-    shift = centre[:, None, :].astype(sample.features.dtype, copy=False)
-    np.subtract(sample.features, shift, out=sample.features)
-    return replace(sample, centred=True)
 
 
 def fit_batch(estimator: JointRatio, X1: ArrayLike, X0: ArrayLike) -> BatchFit:
@@ -152,10 +97,10 @@ def fit_batch(estimator: JointRatio, X1: ArrayLike, X0: ArrayLike) -> BatchFit:
     check_parameters(estimator, estimator._objective())
     check_log_linear(estimator)
     _check_ridge_alone(estimator)
-    tables = [np.asarray(X, dtype=np.float64) for X in (X1, X0)]
+    tables = Two(np.asarray(X1, dtype=np.float64), np.asarray(X0, dtype=np.float64))
     _check_shapes(*tables)
     check_missingness(estimator.missingness, (0, 1))
-    problem = _batch_of(estimator, tables)
+    problem = _batch_problem(estimator, tables)
     solution = solve(
         problem, solver="newton", tol=estimator.tol, max_iter=estimator.max_iter
     )
@@ -168,43 +113,58 @@ def fit_batch(estimator: JointRatio, X1: ArrayLike, X0: ArrayLike) -> BatchFit:
     )
 
 
-def _batch_of(estimator: JointRatio, tables: Sequence[FloatArray]) -> RatioProblem:
-    """The problems of an estimator on its tables, the numerator's and the other."""
+def _batch_problem(estimator: JointRatio, tables: Two[FloatArray]) -> RatioProblem:
+    """The problems of an estimator on its tables, the numerators' and the others."""
     objective = estimator._objective()
-    basis, features = _shared_features(estimator, tables)
-    classes = []
-    for label, table, evaluated in zip((1, 0), tables, features, strict=True):
-        flat = [each.reshape(-1, each.shape[2]) for each in (table, evaluated)]
-        source = MemorySource.of(flat[0], flat[1])
-        classes.append(
-            ClassRows.of(source, label, estimator.missingness, estimator.normalize)
+    # 1. Basis features; what the basis learns, it learns from all.
+    flat = tables.map(lambda table: table.reshape(-1, table.shape[2]))
+    features, basis = flat, as_basis(estimator.basis)
+    if type(basis) is LinearBasis:
+        basis = estimator._linear_basis(flat.numerator.shape[1])
+    else:
+        labels = np.repeat([1, 0], [len(rows) for rows in flat])
+        basis = clone(basis).fit(np.concatenate(flat), labels)
+        features = flat.map(lambda rows: np.asarray(basis.transform(rows)))
+    # 2. What rows weigh.
+    two = Two(
+        *(
+            ClassRows.of(
+                MemorySource.of(rows, evaluated),
+                label,
+                estimator.missingness,
+                estimator.normalize,
+            )
+            for label, rows, evaluated in zip((1, 0), flat, features, strict=True)
         )
-    denominator = _whole_rows(classes[1], features[1])
-    l2 = check_penalty(estimator.l2, denominator.features.shape[2])
-    if not objective.linear_numerator:
-        numerator = _whole_rows(classes[0], features[0])
-        return batch_problem(objective, numerator, denominator, l2)
-    means, centre = _numerator_means(
-        classes[0], features[0], basis.required_columns_, objective
     )
-    return batch_problem(objective, means, denominator, l2, centre)
+    # 3. The numerator's means, where they are all that counts, or its rows.
+    numerator: Sample | WeightedMean
+    n_problems = len(tables.numerator)
+    if objective.linear_numerator:
+        sums = _feature_sums(two.numerator, n_problems, basis.required_columns_)
+        mean, centre, mass = weighted_means(two.numerator, sums, n_problems)
+        share = np.ones(n_problems) if mass.shape[1] > 1 else mass[:, 0]
+        numerator = matched(objective, mean, share, centre)
+    else:
+        sample = _sample(two.numerator, n_problems)
+        plain = weighted_sums(sample.features, sample.weights, None)
+        centre = plain.sums / plain.mass
+        numerator = _centred(sample, centre)
+    denominator = _centred(_sample(two.denominator, n_problems), centre)
+    l2 = check_penalty(estimator.l2, centre.shape[1])
+    penalty = np.tile(l2, (n_problems, 1)) if l2.any() else None
+    return RatioProblem(objective, numerator, denominator, centre, penalty)
 
 
-def _numerator_means(
-    rows: ClassRows, features: FloatArray, required: BoolArray, objective: Objective
-) -> tuple[WeightedMean, FloatArray]:
-    """A numerator that enters through means alone, and its centre.
-
-    Each basis feature has its own weights where single entries are missing.
-    """
-    n_problems, n_rows, _ = features.shape
+def _feature_sums(rows: ClassRows, n_problems: int, required: BoolArray) -> WeightSums:
+    """Sums of every feature over the rows in which it is observed, by problem."""
+    features = rows.source.features.reshape(n_problems, rows.n_rows // n_problems, -1)
     weights = rows.weights()
     by_entry = weights is not None and weights.ndim == 2
-    if weights is not None and by_entry:
-        weights = weights_of_features(weights, only_columns(required), rows.groups)
-        weights = weights.reshape(features.shape)
-    elif weights is not None:
-        weights = weights.reshape(n_problems, n_rows)
+    if weights is not None:
+        if by_entry:
+            weights = weights_of_features(weights, only_columns(required), rows.groups)
+        weights = weights.reshape(features.shape if by_entry else features.shape[:2])
     sums = weighted_sums(features, weights, None)
     if not np.isfinite(sums.sums.sum()):
         # NaN or infinities without a model are refused, by row and column.
@@ -216,53 +176,45 @@ def _numerator_means(
             if by_entry
             else f"Problem {problem} has no observed row of class 1."
         )
-    total = sums.mass if rows.self_normalised else np.full_like(sums.mass, n_rows)
-    mean, centre = sums.sums / total, sums.sums / sums.mass
-    share = np.ones(n_problems) if by_entry else (sums.mass / total)[:, 0]
-    return WeightedMean.centred(mean, share, centre, objective), centre
+    return sums
 
 
-def _whole_rows(rows: ClassRows, features: FloatArray) -> Sample:
-    """A class's complete rows, weighted, as a copy laid out column by column."""
-    weights, shape = rows.complete_weights(), features.shape[:2]
-    if weights is not None:
-        weights = weights.reshape(shape)
-        observed = weights.any(axis=1)
-        if not observed.all():
-            raise ValueError(
-                f"Problem {int(observed.argmin())} has no complete row of class "
-                f"{rows.label}."
-            )
-    columns = np.array(features.swapaxes(1, 2), order="C").swapaxes(1, 2)
-    return batch_sample(
-        columns, weights, None if rows.self_normalised else float(shape[1])
-    )
+def _sample(rows: ClassRows, n_problems: int) -> Sample:
+    """Complete rows, weighted, as copies laid out column by column.
+
+    Others take the features of a complete one, so that they can't disturb the extremes
+    of the scores; with a weight of zero they count for nothing.
+    """
+    n_rows = rows.n_rows // n_problems
+    features = rows.source.features.reshape(n_problems, n_rows, -1)
+    features = np.array(features.swapaxes(1, 2), order="C").swapaxes(1, 2)
+    weights = rows.complete_weights()
+    if weights is None:
+        return Sample(features, np.full(n_problems, float(n_rows)))
+    weights = weights.reshape(n_problems, n_rows)
+    observed = weights > 0.0
+    if not observed.any(axis=1).all():
+        raise ValueError(
+            f"Problem {int(observed.any(axis=1).argmin())} has no complete row of "
+            f"class {rows.label}."
+        )
+    if not observed.all():
+        stand_in = features[np.arange(n_problems), observed.argmax(axis=1)]
+        problem, row = np.nonzero(~observed)
+        features[problem, row] = stand_in[problem]
+    total = weights.sum(axis=1) if rows.self_normalised else float(n_rows)
+    return Sample(features, np.broadcast_to(total, n_problems), weights)
 
 
-def _shared_features(
-    estimator: JointRatio, tables: Sequence[FloatArray]
-) -> tuple[Basis, list[FloatArray]]:
-    """Basis features of both classes; what the basis learns, it learns from all."""
-    flat = [table.reshape(-1, table.shape[2]) for table in tables]
-    basis = as_basis(estimator.basis)
-    if type(basis) is LinearBasis:
-        return estimator._linear_basis(flat[0].shape[1]), list(tables)
-    labels = np.repeat([1, 0], [len(rows) for rows in flat])
-    fitted = clone(basis).fit(np.concatenate(flat), labels)
-    features = [
-        np.asarray(fitted.transform(rows)).reshape(*table.shape[:2], -1)
-        for rows, table in zip(flat, tables, strict=True)
-    ]
-    return fitted, features
+def _centred(sample: Sample, centre: FloatArray) -> Sample:
+    sample.features[...] -= centre[:, None, :]
+    return replace(sample, centred=True)
 
 
 def _check_ridge_alone(estimator: JointRatio) -> None:
     """Refuse what can't be had where problems are solved as one."""
-    l1_or_units = np.any(np.asarray(estimator.l1) != 0.0) or (
-        estimator.penalty_weights != "uniform"
-    )
-    given = estimator.get_params(deep=False)
-    if l1_or_units or estimator.fallback != "raise" or "l2" not in given:
+    plain = estimator.penalty_weights == "uniform" and estimator.fallback == "raise"
+    if np.any(np.asarray(estimator.l1)) or not plain or not hasattr(estimator, "l2"):
         raise ValueError(
             "fit_batch takes a ridge penalty alone, such as KLIEP(l2=0.01); got "
             f"{estimator!r}."
@@ -275,18 +227,12 @@ def _check_ridge_alone(estimator: JointRatio) -> None:
 
 
 def _check_shapes(X1: FloatArray, X0: FloatArray) -> None:
+    shapes = f"got {X1.shape} and {X0.shape}."
     if X1.ndim != 3 or X0.ndim != 3:
         raise ValueError(
-            "X1 and X0 must have shape (n_problems, n_rows, n_columns); got "
-            f"{X1.shape} and {X0.shape}."
+            f"X1 and X0 must have shape (n_problems, n_rows, n_columns); {shapes}"
         )
     if not X1.size or not X0.size:
-        raise ValueError(
-            "X1 and X0 must have problems, rows and columns; got shapes "
-            f"{X1.shape} and {X0.shape}."
-        )
+        raise ValueError(f"X1 and X0 must have problems, rows and columns; {shapes}")
     if X1.shape[0] != X0.shape[0] or X1.shape[2] != X0.shape[2]:
-        raise ValueError(
-            "X1 and X0 must have the same problems and columns; got shapes "
-            f"{X1.shape} and {X0.shape}."
-        )
+        raise ValueError(f"X1 and X0 must have the same problems and columns; {shapes}")

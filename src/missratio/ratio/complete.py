@@ -30,9 +30,9 @@ from missratio.ratio.base import (
     callers_level,
     check_choice,
 )
-from missratio.ratio.fit import CompleteRows
 from missratio.rows import (
     ClassRows,
+    WeightSums,
     effective_size,
     refuse_source,
     warn_if_contradicted,
@@ -48,17 +48,17 @@ class WeightedTable:
     weights: FloatArray
 
     @classmethod
-    def of(cls, complete: CompleteRows) -> WeightedTable:
+    def of(cls, complete: tuple[ClassRows, WeightSums]) -> WeightedTable:
         """Bring a class's complete rows together."""
-        if not complete.sums.count[0]:
+        rows, sums = complete
+        if not sums.count[0]:
             raise ValueError(
-                f"Class {complete.rows.label!r} has no row in which everything is "
-                f"observed (of {complete.sums.n_rows}), and this ratio needs complete "
-                "rows. Use NaiveBayesRatio, fewer columns, or more rows."
+                f"Class {rows.label!r} has no row in which everything is observed (of "
+                f"{sums.n_rows}), and this ratio needs complete rows. Use "
+                "NaiveBayesRatio, fewer columns, or more rows."
             )
-        found = complete.rows
-        table = found.source.every(1).block().rows.astype(np.float64)
-        weights = found.weighing.weights
+        table = rows.source.every(1).block().rows.astype(np.float64)
+        weights = rows.weighing.weights
         weights = np.ones(len(table)) if weights is None else weights
         return cls(table, weights / weights.sum())
 
@@ -94,17 +94,17 @@ class CompleteRowsRatio(BaseRatio):
         refuse_source(self, X, "Bring some of them into memory, or fit KLIEP.")
 
     def _learn(self, two: Two[ClassRows]) -> None:
-        complete = two.map(CompleteRows.of)
+        complete = two.map(lambda rows: rows.complete())
         tables = complete.map(WeightedTable.of)
-        pairs = list(zip(two, complete, strict=True))
+        pairs = [(rows, sums) for rows, (_, sums) in zip(two, complete, strict=True)]
         self.effective_sample_size_ = {
-            rows.label: effective_size(rows, each.sums) for rows, each in pairs
+            rows.label: effective_size(rows, sums) for rows, sums in pairs
         }
         with one_blas_thread(sum(rows.source.size for rows in two)):
             self._learn_tables(tables)
         level = callers_level() + 1
-        for rows, each in pairs:
-            warn_of_concentration(rows, each.sums, None, lambda: (), level)
+        for rows, sums in pairs:
+            warn_of_concentration(rows, sums, None, lambda: (), level)
             warn_if_contradicted(rows, True, level)
 
     def _log_ratio(self, X: Any) -> FloatArray:
@@ -116,7 +116,8 @@ class CompleteRowsRatio(BaseRatio):
         return log_ratio
 
     def _score_rows(self, two: Two[ClassRows]) -> float:
-        return self._score_tables(two.map(CompleteRows.of).map(WeightedTable.of))
+        complete = two.map(lambda rows: rows.complete())
+        return self._score_tables(complete.map(WeightedTable.of))
 
 
 CalibrationMethod = Literal["sigmoid", "isotonic", "temperature"]

@@ -38,7 +38,7 @@ from missratio.ratio.kliep import KLIEP
 from missratio.ratio.problem import PenaltyUnits, RatioProblem, Strength
 from missratio.ratio.solve import solve
 from missratio.rows import ClassRows, Normalization
-from missratio.solver import Status
+from missratio.solver import Solution, Status
 
 # A fold's fits are compared, not kept: what this leaves is far below what folds differ
 # by.
@@ -220,25 +220,36 @@ class KLIEPCV(CallbackSupportMixin, JointRatio):
             ) from error
         required = ratio.basis_.required_columns_
         units = penalty_units(self.penalty_weights, fitted.numerator, required, problem)
-        tol = max(self.tol, PATH_TOL)
-        scores, last = [], None
-        for pair in grid:
-            penalised = problem.penalised(units, _for_all(pair, problem))
-            solution = solve(
-                penalised,
-                solver=self.solver,
-                tol=tol,
-                max_iter=self.max_iter,
-                start=last,
-            )
+        scores = []
+        for penalised, solution in _along(
+            grid, problem, units, self, max(self.tol, PATH_TOL)
+        ):
             if (solution.status == Status.NO_OPTIMUM).any():
                 scores.append(-np.inf)
                 continue
-            last = solution.theta
-            coef, intercepts = problem.gather(last), penalised.intercept(solution)
+            coef = problem.gather(solution.theta)
+            intercepts = penalised.intercept(solution)
             with np.errstate(over="ignore"):
                 scores.append(len(intercepts) - judge.value(coef, intercepts))
         return scores
+
+
+def _along(
+    grid: FloatArray,
+    problem: RatioProblem,
+    units: PenaltyUnits,
+    settings: JointRatio,
+    tol: float,
+) -> Iterator[tuple[RatioProblem, Solution]]:
+    """Solve a problem for each pair of strengths, begun where the last one ended."""
+    options: dict[str, Any] = {"solver": settings.solver, "max_iter": settings.max_iter}
+    last = None
+    for pair in grid:
+        penalised = problem.penalised(units, _for_all(pair, problem))
+        solution = solve(penalised, tol=tol, start=last, **options)
+        if not (solution.status == Status.NO_OPTIMUM).any():
+            last = solution.theta
+        yield penalised, solution
 
 
 def strength_grid(
@@ -403,16 +414,8 @@ def l1_path(
         # 1. The strengths are multiples of the largest pull on a coefficient.
         grid = strength_grid(n_strengths, ridge, problem, units)
         # 2. Each fit begins at the one before.
-        coef, last = [], None
-        for pair in grid:
-            last = solve(
-                problem.penalised(units, _for_all(pair, problem)),
-                solver=plain.solver,
-                tol=plain.tol,
-                max_iter=plain.max_iter,
-                start=last,
-            ).theta
-            coef.append(problem.gather(last))
+        path = _along(grid, problem, units, plain, plain.tol)
+        coef = np.array([problem.gather(solution.theta) for _, solution in path])
     # 3. Cross-validation of the strengths, all else as the estimator has it.
     parameters = plain.get_params(deep=False)
     del parameters["l1"], parameters["l2"]
@@ -425,4 +428,4 @@ def l1_path(
     ).fit(*rows)
     scores = search.cv_results_["mean_test_score"]
     names = tuple(str(name) for name in fitted.basis_.get_feature_names_out())
-    return L1Path(grid[:, 0], np.array(coef), scores, int(scores.argmax()), names)
+    return L1Path(grid[:, 0], coef, scores, int(scores.argmax()), names)

@@ -82,7 +82,7 @@ def _factors(ratio: LinearRatio, two: Two[ClassRows]) -> Iterator[Factor]:
         if ratio._apart:
             columns = required[features[0]]
         yield Factor(
-            problem.problems(slice(i, i + 1)).narrowed(width),
+            problem.problems(slice(i, i + 1), width),
             ratio.coef_[features],
             float(ratio._part_intercepts[i]),
             features,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, Self, get_args
 
 import narwhals.stable.v2 as nw
@@ -20,7 +20,6 @@ from missratio._base.reading import column_names, read_table
 from missratio._base.threads import one_blas_thread
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.basis import Basis, LinearBasis, as_basis
-from missratio.engine import AnySample, sample_of
 from missratio.exceptions import (
     DataError,
     Message,
@@ -46,6 +45,7 @@ from missratio.ratio.problem import (
     Strength,
     WeightedMean,
     constant_features,
+    pose,
 )
 from missratio.ratio.solve import solve
 from missratio.rows import (
@@ -188,163 +188,6 @@ def mean_covariance(
     return rows.fold(work, lambda parts: np.sum(parts, axis=0))
 
 
-@dataclass(frozen=True, slots=True)
-class CompleteRows:
-    """A class's complete rows.
-
-    Parameters
-    ----------
-    rows : ClassRows
-        With all that they weigh as one weight.
-    sums : WeightSums
-        Of the inverse-probability weights.
-    total : ndarray of shape (1,)
-        What weighted sums are divided by.
-    """
-
-    rows: ClassRows
-    sums: WeightSums
-    total: FloatArray
-
-    @classmethod
-    def of(cls, rows: ClassRows) -> CompleteRows:
-        """Find them, in one pass over the class's rows."""
-        complete, sums = rows.complete()
-        return cls(complete, sums, rows.divisor(sums.mass))
-
-    def few(self, n_columns: int) -> str | None:
-        """Say so where too few are left of a class that loses single values.
-
-        Too few are as many as there are columns, counted after Kish: fewer can't tell
-        the columns apart.
-        """
-        size, weights = float(self.rows.n_rows), self.rows.weighing.weights
-        if self.rows.only_complete:
-            size = float(self.sums.kish[0])
-        elif size and weights is not None:
-            size = float(effective_sample_size(weights))
-        if size > n_columns:
-            return None
-        return (
-            f"Class {self.rows.label!r} has {int(self.sums.count[0])} row(s) in which "
-            f"everything is observed, of {self.sums.n_rows}, worth {size:.1f} of equal "
-            f"weight; a joint fit of {n_columns} column(s) needs more than {n_columns}."
-        )
-
-    def sample(self, centre: FloatArray) -> AnySample:
-        """As a sample of one problem."""
-        if not self.sums.count[0]:
-            raise ValueError(
-                f"Class {self.rows.label!r} has no row in which everything is observed "
-                f"(of {self.sums.n_rows}), and its joint fit needs complete rows. Use "
-                "NaiveBayesRatio, fewer columns, or more rows."
-            )
-        return sample_of(self.rows, self.total, centre)
-
-
-def weighted_means(
-    rows: ClassRows, sums: WeightSums
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """A class's means of features, their centre, and the mean of the weights.
-
-    The means are ΣWf/ΣW or ΣWf/n, as the class is divided; the centre is ΣWf/ΣW.
-    """
-    # Rounded as the features are, so that both classes are centred alike.
-    dtype = rows.source.features.dtype
-    if rows.adjusted is not None:
-        # Terms of all rows: a fold may do without any in which one is observed.
-        mean = np.average(rows.adjusted, axis=0, weights=rows.source.sample_weight)
-        centre = mean.astype(dtype).astype(np.float64)
-        return mean, centre, np.ones(len(mean))
-    totals = sums.sums
-    if sums.origin is not None:
-        totals = totals + sums.mass * sums.origin.astype(np.float64)
-    divisor = rows.divisor(sums.mass)
-    centre = (totals / sums.mass).astype(dtype).astype(np.float64)
-    return totals / divisor, centre, sums.mass / divisor
-
-
-def joint_problem(
-    objective: Objective,
-    two: Two[ClassRows],
-    basis: Basis,
-    complete: CompleteRows | None = None,
-) -> RatioProblem:
-    """One problem in all features, without penalties, on complete denominator rows."""
-    sums = two.numerator.feature_sums(only_columns(basis.required_columns_))
-    mean, centre, mass = weighted_means(two.numerator, sums)
-    complete = CompleteRows.of(two.denominator) if complete is None else complete
-    centre = centre[None]
-    sample: AnySample | WeightedMean
-    if objective.linear_numerator:
-        whole = mass if len(mass) == 1 else np.ones(1)
-        sample = WeightedMean.centred(mean[None], whole, centre, objective)
-    else:
-        numerator = CompleteRows.of(two.numerator)
-        sample, sums = numerator.sample(centre), numerator.sums
-    return RatioProblem(
-        objective,
-        sample,
-        complete.sample(centre),
-        centre,
-        features=np.arange(centre.shape[1])[None],
-        weight_sums=Two(sums, complete.sums),
-    )
-
-
-def separate_problem(
-    objective: Objective, two: Two[ClassRows], basis: Basis
-) -> RatioProblem:
-    """One problem for each column: naive Bayes, without penalties.
-
-    Each uses all rows in which its column is observed.
-    """
-    required = basis.required_columns_
-    several = np.flatnonzero(required.sum(axis=1) != 1)
-    if len(several):
-        names = [str(name) for name in basis.get_feature_names_out()[several[:10]]]
-        raise ValueError(
-            "fallback='naive-bayes' needs basis features of one column each, and "
-            f"{names} are not. Use a basis without products, or fallback='raise'."
-        )
-    owner: IntArray = required.argmax(axis=1)
-    sums = two.map(lambda rows: rows.feature_sums(owner))
-    mean, centres, mass = weighted_means(two.numerator, sums.numerator)
-    # 1. Which features each column has; −1 fills up where some have fewer.
-    columns, widths = np.unique(owner, return_counts=True)
-    features = np.full((len(columns), int(widths.max())), -1)
-    features[np.arange(features.shape[1]) < widths[:, None]] = np.argsort(
-        owner, kind="stable"
-    )
-    first = features[:, :1]
-    filled = np.where(features < 0, first, features)
-    centre = centres[filled]
-
-    # 2. What is known of both classes' columns.
-    def sample(rows: ClassRows, weight_sums: WeightSums) -> AnySample:
-        total = np.broadcast_to(rows.divisor(weight_sums.mass), owner.shape)
-        stand_in = rows.some_observed(owner)[filled]
-        return sample_of(
-            rows,
-            total[first[:, 0]],
-            centre,
-            features=filled,
-            columns=columns,
-            stand_in=stand_in,
-        )
-
-    numerator: AnySample | WeightedMean
-    if objective.linear_numerator:
-        share = np.broadcast_to(mass, owner.shape)[first[:, 0]]
-        numerator = WeightedMean.centred(mean[filled], share, centre, objective)
-    else:
-        numerator = sample(two.numerator, sums.numerator)
-    denominator = sample(two.denominator, sums.denominator)
-    return RatioProblem(
-        objective, numerator, denominator, centre, features=features, weight_sums=sums
-    )
-
-
 # Squares of larger features, and of smaller ones than its inverse, leave the range.
 LARGEST = 1e150
 CHOICES = {
@@ -426,7 +269,7 @@ def check_features(
     """
     few = problem.denominator.peek().astype(np.float64, copy=False)
     free = (problem.features >= 0) & (penalty[problem.features] == 0.0)
-    n_rows, n_features = problem.n_rows, int(free.sum(axis=1).max())
+    n_rows, n_features = problem.denominator.n_rows, int(free.sum(axis=1).max())
     if n_features and n_rows <= n_features:
         joint = problem.n_problems == 1
         raise DataError(
@@ -475,16 +318,10 @@ def check_features(
         )
 
 
-@dataclass(frozen=True)
-class _Evaluate:
+def _evaluate(basis: Basis, names: tuple[str, ...], rows: FloatArray) -> FloatArray:
     """Basis features of a block of rows."""
-
-    basis: Basis
-    names: tuple[str, ...]
-
-    def __call__(self, rows: FloatArray) -> FloatArray:
-        with config_context(assume_finite=True, transform_output="default"):
-            return np.asarray(self.basis.transform(_named(rows, self.names)))
+    with config_context(assume_finite=True, transform_output="default"):
+        return np.asarray(basis.transform(_named(rows, names)))
 
 
 def _named(rows: FloatArray, names: tuple[str, ...]) -> Any:
@@ -573,7 +410,7 @@ def _streamed_classes(ratio: LinearRatio, labelled: LabelledSource) -> Two[Class
         few = _named(np.concatenate(drawn), names)
         with config_context(assume_finite=True):
             ratio.basis_ = clone(basis).fit(few, y)
-        evaluate = _Evaluate(ratio.basis_, names)
+        evaluate = partial(_evaluate, ratio.basis_, names)
         sources = {
             label: source.with_features(evaluate) for label, source in sources.items()
         }
@@ -582,23 +419,6 @@ def _streamed_classes(ratio: LinearRatio, labelled: LabelledSource) -> Two[Class
         for label, source in sources.items()
     )
     return Two(numerator, denominator)
-
-
-def predict_tensor(ratio: Any, X: Any) -> Any:
-    """The log ratios of a tensor's rows, on its device.
-
-    Parameters
-    ----------
-    ratio : JointRatio
-    X : tensor of shape (n_rows, n_columns)
-    """
-    check_is_fitted(ratio)
-    check_rows(X, ratio.n_features_in_, allow_nan=ratio._missingness() is not None)
-    features = X
-    if type(ratio.basis_) is not LinearBasis:
-        features = like(X, ratio._features(as_numpy(X), as_numpy(X)))
-    score = features @ like(X, as_numpy(ratio.coef_)) + float(ratio.intercept_)
-    return score if ratio._is_log_linear() else score.clamp(min=0.0).log()
 
 
 # KLIEP's tilted denominator should be worth this many rows a coefficient, or this share
@@ -670,31 +490,45 @@ class LinearRatio(BaseRatio):
         self, objective: Objective, two: Two[ClassRows]
     ) -> RatioProblem:
         """The problem without penalties; one a column where rows are too few."""
-        self.fallback_used_ = False
-        if self._apart:
-            return separate_problem(objective, two, self.basis_)
-        complete = CompleteRows.of(two.denominator)
-        few = None
-        if two.denominator.weighing.by_entry:
-            few = complete.few(self.basis_.required_columns_.shape[1])
-        if few is not None and self._settings().fallback == "raise":
-            raise ValueError(
-                f"{few} Set fallback='naive-bayes' in KLIEP to take its columns as "
-                "independent, or use NaiveBayesRatio, fewer columns or more rows."
-            )
-        self.fallback_used_ = few is not None
+        self.fallback_used_, complete = False, None
+        if not self._apart:
+            complete = two.denominator.complete()
+            self.fallback_used_ = self._too_few(*complete, two.denominator)
         return self._problem(objective, two, complete)
+
+    def _too_few(self, complete: ClassRows, sums: WeightSums, rows: ClassRows) -> bool:
+        """Whether columns are to be taken apart, as few complete rows are left.
+
+        Too few are as many as there are columns, counted after Kish: fewer can't tell
+        the columns apart.
+        """
+        n_columns = self.basis_.required_columns_.shape[1]
+        size, weights = float(complete.n_rows), complete.weighing.weights
+        if complete.only_complete:
+            size = float(sums.kish[0])
+        elif size and weights is not None:
+            size = float(effective_sample_size(weights))
+        if not rows.weighing.by_entry or size > n_columns:
+            return False
+        if self._settings().fallback == "raise":
+            raise ValueError(
+                f"Class {rows.label!r} has {int(sums.count[0])} row(s) in which "
+                f"everything is observed, of {sums.n_rows}, worth {size:.1f} of equal "
+                f"weight; a joint fit of {n_columns} column(s) needs more than "
+                f"{n_columns}. Set fallback='naive-bayes' in KLIEP to take its columns "
+                "as independent, or use NaiveBayesRatio, fewer columns or more rows."
+            )
+        return True
 
     def _problem(
         self,
         objective: Objective,
         two: Two[ClassRows],
-        complete: CompleteRows | None = None,
+        complete: tuple[ClassRows, WeightSums] | None = None,
     ) -> RatioProblem:
         """The problem without penalties, as the fit was made."""
-        if self._apart or self.fallback_used_:
-            return separate_problem(objective, two, self.basis_)
-        return joint_problem(objective, two, self.basis_, complete)
+        apart = self._apart or self.fallback_used_
+        return pose(objective, two, self.basis_, apart=apart, complete=complete)
 
     def _store(
         self, problem: RatioProblem, solution: Solution, two: Two[ClassRows]
@@ -736,9 +570,17 @@ class LinearRatio(BaseRatio):
         return True
 
     def _log_ratio(self, X: Any) -> FloatArray:
-        if not self._apart and (tensor := on_device(X)) is not None:
-            on_its_device: FloatArray = predict_tensor(self, tensor)
-            return on_its_device
+        if not self._apart and (rows := on_device(X)) is not None:
+            nan = self._missingness() is not None
+            check_rows(rows, self.n_features_in_, allow_nan=nan)
+            found: Any = rows
+            if type(self.basis_) is not LinearBasis:
+                found = like(rows, self._features(as_numpy(rows), as_numpy(rows)))
+            found = found @ like(rows, as_numpy(self.coef_)) + float(self.intercept_)
+            log_ratio: FloatArray = found
+            if not self._is_log_linear():
+                log_ratio = found.clamp(min=0.0).log()
+            return log_ratio
         X = on_host(X)
         features = self._features(X, self._read_scored(X))
         score: FloatArray = features @ as_numpy(self.coef_) + float(self.intercept_)

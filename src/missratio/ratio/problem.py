@@ -1,4 +1,4 @@
-"""A density-ratio fit as a function of its parameters; whether it has an optimum."""
+"""The problem that rows pose, a function of parameters; whether it has an optimum."""
 
 from __future__ import annotations
 
@@ -9,15 +9,12 @@ from typing import Any
 import numpy as np
 
 from missratio._base.typing import BoolArray, FloatArray, IntArray
-from missratio.engine import BLOCK_ELEMENTS, AnySample, RowSample
+from missratio.basis import Basis
+from missratio.engine import BLOCK_ELEMENTS, AnySample, sample_of
 from missratio.moments import Link, Parameters, Sums, dot
-from missratio.objective import (
-    Expectations,
-    KLIEPObjective,
-    Objective,
-)
+from missratio.objective import Expectations, KLIEPObjective, Objective
 from missratio.ratio.base import Two
-from missratio.rows import WeightSums
+from missratio.rows import ClassRows, WeightSums, only_columns
 from missratio.solver import Evaluation, Solution, Status, newton_direction
 
 # Scores that spread by more than this may be on their way to infinity.
@@ -48,22 +45,6 @@ class WeightedMean:
 
     mean: FloatArray
     mass: FloatArray
-
-    @classmethod
-    def centred(
-        cls,
-        mean: FloatArray,
-        mass: FloatArray,
-        centre: FloatArray,
-        objective: Objective,
-    ) -> WeightedMean:
-        """From the mean of features that are not centred.
-
-        Without an intercept the printed objective, θᵀΣWf/n − log …, is kept exactly
-        even where the weights don't average to one: both sides gain θᵀc.
-        """
-        share = mass[:, None] if objective.fits_intercept else 1.0
-        return cls(mean - share * centre, mass)
 
     @property
     def total(self) -> FloatArray:
@@ -143,26 +124,6 @@ class RatioProblem:
     def n_problems(self) -> int:
         """How many problems the batch has."""
         return len(self.centre)
-
-    @property
-    def n_rows(self) -> int:
-        """How many denominator rows there are."""
-        return int(self.denominator.n_rows)
-
-    @property
-    def precision(self) -> float:
-        """Relative rounding error of the values."""
-        return float(self.denominator.precision)
-
-    @property
-    def rereads(self) -> bool:
-        """Whether rows are read anew at each pass, from files or on a cluster."""
-        return bool(self.denominator.rereads)
-
-    @property
-    def cheap_rows(self) -> int:
-        """How many rows a pass may have and cost no more than one of a few rows."""
-        return int(self.denominator.cheap_rows)
 
     @property
     def bounded(self) -> bool:
@@ -322,7 +283,9 @@ class RatioProblem:
         units; and as a step on the way moves them by about one, it takes many.
         """
         unsolved = solution.status != CONVERGED
-        long_way = solution.n_iter.max() >= LONG_WAY or self.n_rows >= MANY_ROWS
+        long_way = (
+            solution.n_iter.max() >= LONG_WAY or self.denominator.n_rows >= MANY_ROWS
+        )
         if not (unsolved.any() or long_way):
             return solution
         if self.bounded or not self.objective.diverges_when_separated:
@@ -402,43 +365,29 @@ class RatioProblem:
         denominator = self.denominator.held(stride, self.centre)
         return replace(self, numerator=numerator, denominator=denominator)
 
-    def problems(self, which: Any) -> RatioProblem:
-        """Some problems of the batch."""
-        return replace(
-            self,
-            numerator=self.numerator.problems(which),
-            denominator=self.denominator.problems(which),
-            centre=self.centre[which],
-            l2=None if self.l2 is None else self.l2[which],
-            l1=None if self.l1 is None else self.l1[which],
-            features=self.features[which],
-        )
-
-    def narrowed(self, width: int) -> RatioProblem:
-        """The problems without the features that fill up, all of one width."""
-        if width == self.centre.shape[1]:
-            return self
-        samples: list[Any] = []
-        sample: Any
-        for sample in (self.numerator, self.denominator):
-            if isinstance(sample, WeightedMean):
-                samples.append(replace(sample, mean=sample.mean[:, :width]))
-                continue
-            narrow = replace(sample, features=sample.features[..., :width])
-            if isinstance(narrow, RowSample) and narrow.stand_in is not None:
-                narrow = replace(narrow, stand_in=narrow.stand_in[:, :width])
-            samples.append(narrow)
-        l2 = self.l2
+    def problems(self, which: Any, width: int | None = None) -> RatioProblem:
+        """Some problems of the batch, with their first features, or with all."""
+        l1, l2, first = self.l1, self.l2, slice(width)
         if l2 is not None:
-            l2 = l2[:, :width] if l2.ndim == 2 else l2[:, :width, :width]
+            l2 = l2[which][:, first] if l2.ndim == 2 else l2[which][:, first, first]
+        samples: list[Any] = []
+        for sample in (self.numerator, self.denominator):
+            some: Any = sample.problems(which)
+            if width is not None and isinstance(some, WeightedMean):
+                some = replace(some, mean=some.mean[:, :width])
+            elif width is not None and some.features is not None:
+                some = replace(some, features=some.features[..., :width])
+                if getattr(some, "stand_in", None) is not None:
+                    some = replace(some, stand_in=some.stand_in[:, :width])
+            samples.append(some)
         return replace(
             self,
             numerator=samples[0],
             denominator=samples[1],
-            centre=self.centre[:, :width],
+            centre=self.centre[which][:, first],
             l2=l2,
-            l1=None if self.l1 is None else self.l1[:, :width],
-            features=self.features[:, :width],
+            l1=None if l1 is None else l1[which][:, first],
+            features=self.features[which][:, first],
         )
 
     # A ratio's basis features, and the problems that they are shared out to.
@@ -505,3 +454,112 @@ def constant_features(sample: AnySample) -> BoolArray:
         merge=lambda parts: np.all(parts, axis=0),
     )
     return np.asarray(found)
+
+
+def weighted_means(
+    rows: ClassRows, sums: WeightSums, n_tables: int = 1
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """A class's means of features, their centre, and the mean of the weights.
+
+    The means are ΣWf/ΣW (Hájek) or ΣWf/n, as the class is divided, and the centre is
+    ΣWf/ΣW. Rows may be those of several tables of one length.
+    """
+    # Rounded as the features are, so that both classes are centred alike.
+    dtype = rows.source.features.dtype
+    if rows.adjusted is not None:
+        # Terms of all rows: a fold may do without any in which one is observed.
+        mean = np.average(rows.adjusted, axis=0, weights=rows.source.sample_weight)
+        centre = mean.astype(dtype).astype(np.float64)
+        return mean, centre, np.ones(len(mean))
+    totals = sums.sums
+    if sums.origin is not None:
+        totals = totals + sums.mass * sums.origin.astype(np.float64)
+    divisor = rows.divisor(sums.mass)
+    if not rows.self_normalised:
+        divisor = divisor / n_tables
+    centre = (totals / sums.mass).astype(dtype).astype(np.float64)
+    return totals / divisor, centre, sums.mass / divisor
+
+
+def matched(
+    objective: Objective, mean: FloatArray, mass: FloatArray, centre: FloatArray
+) -> WeightedMean:
+    """A numerator that enters through its mean of features that are not centred.
+
+    Without an intercept the printed objective, θᵀΣWf/n − log …, is kept exactly even
+    where the weights don't average to one: both sides gain θᵀc.
+    """
+    share = mass[:, None] if objective.fits_intercept else 1.0
+    return WeightedMean(mean - share * centre, mass)
+
+
+def pose(
+    objective: Objective,
+    two: Two[ClassRows],
+    basis: Basis,
+    *,
+    apart: bool,
+    complete: tuple[ClassRows, WeightSums] | None = None,
+) -> RatioProblem:
+    """The problem that two classes' rows pose, without penalties.
+
+    It is one in all features, on the denominator's complete rows; or, where they are
+    apart, one for each column (naive Bayes), on all rows in which it is observed.
+    """
+    # 1. Which features each problem has; −1 fills up where some have fewer.
+    required = basis.required_columns_
+    columns = only_columns(required)
+    features = np.arange(len(required))[None]
+    if apart:
+        if columns.ndim == 2:
+            several = np.flatnonzero(required.sum(axis=1) != 1)[:10]
+            names = [str(name) for name in basis.get_feature_names_out()[several]]
+            raise ValueError(
+                "fallback='naive-bayes' needs basis features of one column each, and "
+                f"{names} are not. Use a basis without products, or fallback='raise'."
+            )
+        owners, widths = np.unique(columns, return_counts=True)
+        features = np.full((len(owners), int(widths.max())), -1)
+        real = np.arange(features.shape[1]) < widths[:, None]
+        features[real] = np.argsort(columns, kind="stable")
+    filled = np.where(features < 0, features[:, :1], features)
+    # 2. The numerator's means, which features are centred at.
+    sums = two.numerator.feature_sums(columns)
+    mean, centres, mass = weighted_means(two.numerator, sums)
+    centre = centres[filled]
+
+    # 3. Both classes' rows.
+    def sample(
+        rows: ClassRows, known: tuple[ClassRows, WeightSums] | None = None
+    ) -> tuple[AnySample, WeightSums]:
+        if apart:
+            found = rows.feature_sums(columns)
+            total = np.broadcast_to(rows.divisor(found.mass), columns.shape)
+            by: dict[str, Any] = {"features": filled, "columns": owners}
+            by["stand_in"] = rows.some_observed(required.argmax(axis=1))[filled]
+            return sample_of(rows, total[features[:, 0]], centre, **by), found
+        whole, found = rows.complete() if known is None else known
+        if not found.count[0]:
+            raise ValueError(
+                f"Class {rows.label!r} has no row in which everything is observed (of "
+                f"{found.n_rows}), and its joint fit needs complete rows. Use "
+                "NaiveBayesRatio, fewer columns, or more rows."
+            )
+        return sample_of(whole, rows.divisor(found.mass), centre), found
+
+    numerator: AnySample | WeightedMean
+    if objective.linear_numerator:
+        share = np.ones(1) if len(mass) > 1 and not apart else mass
+        share = np.broadcast_to(share, columns.shape[:1])[features[:, 0]]
+        numerator = matched(objective, mean[filled], share, centre)
+    else:
+        numerator, sums = sample(two.numerator)
+    denominator, others = sample(two.denominator, complete)
+    return RatioProblem(
+        objective,
+        numerator,
+        denominator,
+        centre,
+        features=features,
+        weight_sums=Two(sums, others),
+    )

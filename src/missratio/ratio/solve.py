@@ -76,7 +76,7 @@ def solve(
 
         def part(which: slice | IntArray) -> Solution:
             narrow = int(widths[which][0])
-            some = problem.problems(which).narrowed(narrow)
+            some = problem.problems(which, narrow)
             begin = None
             if start is not None:
                 begin = np.delete(start[which], np.s_[narrow:width], axis=1)
@@ -101,18 +101,20 @@ def _second_order(
     options: dict[str, Any] = {
         "tol": tol,
         "max_iter": max_iter,
-        "precision": problem.precision,
+        "precision": problem.denominator.precision,
     }
     begin, first = problem.start() if start is None else start, None
     if problem.n_problems > 1:
         return problem.confirmed(newton(problem, begin, **options))
     rough = None if start is not None else _pilot(problem, tol, max_iter)
     # Reading rows anew costs more than a Hessian.
-    fresh = problem.rereads or (
+    fresh = problem.denominator.rereads or (
         rough is None and problem.n_parameters < KEPT_PARAMETERS
     )
     if rough is not None:
-        least = DRAWN_ROWS_A_PARAMETER * problem.n_parameters / problem.n_rows
+        least = (
+            DRAWN_ROWS_A_PARAMETER * problem.n_parameters / problem.denominator.n_rows
+        )
         share = max(DRAWN_SHARE, least)
         drawn = None if fresh or share > 0.5 else share
         first = problem(rough.theta, second_order=True, drawn=drawn)
@@ -146,7 +148,7 @@ def _first_order(
     on: it takes a weak one with nearly as many parameters as rows.
     """
     begin = problem.start() if start is None else start
-    stride = max(1, problem.n_rows // SCALE_ROWS)
+    stride = max(1, problem.denominator.n_rows // SCALE_ROWS)
     rows = np.asarray(problem.denominator.held(stride, problem.centre).features[0])
     spread = rows.std(axis=0, dtype=np.float64)
     visible = spread > 1e-8 * np.abs(rows).max(axis=0)
@@ -172,16 +174,20 @@ def _pilot(problem: RatioProblem, tol: float, max_iter: int) -> Solution | None:
     None where rows aren't many, or where it has none.
     """
     n_parameters = problem.n_parameters
-    least = max(PILOT_ROWS, PILOT_ROWS_A_PARAMETER * n_parameters, problem.cheap_rows)
-    stride = problem.n_rows // least
+    least = max(
+        PILOT_ROWS,
+        PILOT_ROWS_A_PARAMETER * n_parameters,
+        problem.denominator.cheap_rows,
+    )
+    stride = problem.denominator.n_rows // least
     worth = 2 if n_parameters >= KEPT_PARAMETERS else PILOT_STRIDE
     if problem.n_problems > 1 or stride < worth:
         return None
     # More rows than this for each parameter would cost more than they save.
     most = PILOT_ROWS * n_parameters
-    stride = min(stride, max(PILOT_STRIDE, problem.n_rows // most))
+    stride = min(stride, max(PILOT_STRIDE, problem.denominator.n_rows // most))
     pilot = problem.thinned(stride)
-    coarse = max(tol, 0.3 * math.sqrt(n_parameters / pilot.n_rows))
+    coarse = max(tol, 0.3 * math.sqrt(n_parameters / pilot.denominator.n_rows))
     steps = min(max_iter, PILOT_STEPS)
     rough = _second_order(pilot, None, tol=coarse, max_iter=steps)
     return rough if rough.status[0] == Status.CONVERGED else None

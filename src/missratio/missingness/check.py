@@ -463,10 +463,15 @@ def _product_evidence(weights: FloatArray) -> WeightEvidence:
     return WeightEvidence.of(np.where((weights > 0).all(axis=1), product, 0.0))
 
 
-def describe(checks: Sequence[MissingnessCheck], label: Any) -> str:
-    """The claim, the facts and what to do, for a message."""
-    facts = "; ".join(check.sentence for check in checks[:_SHOWN])
+def describe(checks: Sequence[Any], label: Any, refuted: bool = False) -> str:
+    """The claim, the facts and what to do, of a φ that was stated or learned."""
     more = len(checks) - _SHOWN
+    if not isinstance(checks[0], MissingnessCheck):
+        facts = " ".join(test.finding for test in checks[:_SHOWN])
+        facts += f" And {more} more." if more > 0 else ""
+        claim = "contradict" if refuted else "cast doubt on"
+        return f"The data {claim} the φ that was learned for class {label!r}: {facts}"
+    facts = "; ".join(check.sentence for check in checks[:_SHOWN])
     facts += f"; and {more} more" if more > 0 else ""
     if all(check.joint for check in checks):
         remedy = (
@@ -491,21 +496,9 @@ def describe(checks: Sequence[MissingnessCheck], label: Any) -> str:
     return f"The table {claim} φ of class {label!r}: {facts}. {remedy}"
 
 
-def _describe_tests(tests: Sequence[Any], label: Any, refuted: bool) -> str:
-    """The claim and the facts, of a φ that was learned."""
-    facts = " ".join(test.finding for test in tests[:_SHOWN])
-    more = len(tests) - _SHOWN
-    facts += f" And {more} more." if more > 0 else ""
-    claim = "contradict" if refuted else "cast doubt on"
-    return f"The data {claim} the φ that was learned for class {label!r}: {facts}"
-
-
 def _with_remedies(checks: Sequence[Any], label: Any, refuted: bool) -> Message:
     """What speaks against φ, and how to come by a guarantee."""
-    if isinstance(checks[0], MissingnessCheck):
-        text = describe(checks, label)
-    else:
-        text = _describe_tests(checks, label, refuted)
+    text = describe(checks, label, refuted)
     text += " No guarantee can rest on this φ." * refuted
     factor = max(check.odds_factor for check in checks)
     remedies = [Remedy.LOOKED_UP, Remedy.AS_OBSERVED, Remedy.OTHER_FORM]

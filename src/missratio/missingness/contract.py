@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import reprlib
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, ClassVar, TypeVar
 
@@ -59,12 +59,6 @@ class Missingness(ABC):
 
     # The parameters that have one entry per feature, or hold for every feature.
     _parameters: ClassVar[tuple[str, ...]] = ()
-
-    def _keep(self, **parameters: FloatArray) -> None:
-        """Set checked parameters, of the same width, of a frozen model."""
-        common_width(**parameters)
-        for name, value in parameters.items():
-            object.__setattr__(self, name, value)
 
     @property
     def n_features(self) -> int | None:
@@ -150,7 +144,9 @@ class Missingness(ABC):
         """
         if delta is not None:
             check_delta(delta)
-        probability = self._probability(X, may_be_one=True)
+        probability = self._by_block(
+            X, lambda model, *block: model._block_probability(*block, may_be_one=True)
+        )
         return probability, probability
 
     def log_odds(self, X: Any, xp: Any = np) -> Any:
@@ -188,7 +184,7 @@ class Missingness(ABC):
             Where X has the wrong width or an infinite entry, and where φ has the wrong
             shape, is outside [0, 1) or exceeds `maximum`.
         """
-        return self._probability(X, may_be_one=False)
+        return self._by_block(X, lambda model, *block: model._block_probability(*block))
 
     def weights(self, X: Any) -> FloatArray:
         """Return 1{observed}/(1 − φ) at the rows or entries of X.
@@ -204,19 +200,15 @@ class Missingness(ABC):
         ndarray of shape (n,) for a rowwise model, (n, d) for a per-feature model
             0 where missing.
         """
-        table, model = as_numeric_array(X), self.bound(column_names(X))
-        if model is not self:
-            return model.weights(X)
-        self.check_width(table.shape[1])
-        weights = np.empty(table.shape[:1] if self.rowwise else table.shape)
-        for rows, block in float_blocks(table, X):
-            weights[rows] = self.block_weights(block, rows.start, X)
-        return weights
+        return self._by_block(X, lambda model, *block: model.block_weights(*block))
 
     def block_weights(
         self, block: FloatArray, first_row: int = 0, source: Any = None
     ) -> FloatArray:
         """As `weights`, for float64 rows that are known to have the right width.
+
+        A model that knows its weights better than by the difference 1 − φ, which loses
+        digits where φ is close to 1, says so here.
 
         Parameters
         ----------
@@ -226,30 +218,11 @@ class Missingness(ABC):
         source : array-like or dataframe, optional
             What the rows were read from, for the names of columns in messages.
         """
-        if not self.rowwise:
-            return self._weights(block, first_row, source)
-        missing = np.isnan(block)
-        complete = ~missing.any(axis=1)
-        if not (complete | missing.all(axis=1)).all():
+        if self.rowwise:
             check_no_partial_row(block, first_row)
-        if complete.all():
-            return self._weights(block, first_row, source)
-        weights = np.zeros(len(block))
-        if complete.any():
-            weights[complete] = self._weights(block[complete], first_row, source)
-        return weights
-
-    def _weights(self, X: FloatArray, first_row: int, source: Any) -> FloatArray:
-        """1/(1 − φ), and 0 where an entry is NaN; a rowwise model has complete rows.
-
-        A model that knows its weights better than by this difference, which loses
-        digits where φ is close to 1, says so here.
-        """
-        known = np.ones(len(X), dtype=bool) if self.rowwise else ~np.isnan(X)
-        probability = np.array(self._evaluate_in_shape(X, known.shape))
-        self._check_range(probability, known, False, first_row, source)
+        probability = self._block_probability(block, first_row, source)
         weights = np.zeros_like(probability)
-        np.divide(1.0, 1.0 - probability, out=weights, where=known)
+        np.divide(1.0, 1.0 - probability, out=weights, where=~np.isnan(probability))
         return weights
 
     def check_width(self, n_columns: int) -> None:
@@ -260,25 +233,30 @@ class Missingness(ABC):
                 f"{n_columns}. Give the columns that the model was made for."
             )
 
-    def _probability(self, X: Any, *, may_be_one: bool) -> FloatArray:
+    def _by_block(self, X: Any, work: Callable[..., FloatArray]) -> FloatArray:
+        """Work on the rows of X, block by block, by the model for its columns."""
         table, model = as_numeric_array(X), self.bound(column_names(X))
-        if model is not self:
-            return model._probability(X, may_be_one=may_be_one)
-        self.check_width(table.shape[1])
-        shape = table.shape[:1] if self.rowwise else table.shape
-        probability = np.full(shape, np.nan)
+        model.check_width(table.shape[1])
+        out = np.empty(table.shape[:1] if model.rowwise else table.shape)
         for rows, block in float_blocks(table, X):
-            out = probability[rows]
-            if self.rowwise:
-                observed = ~rows_with_nan(block)
-                if observed.any():
-                    whole = block if observed.all() else block[observed]
-                    out[observed] = self._evaluate_in_shape(whole, whole.shape[:1])
-            else:
-                observed = ~np.isnan(block)
-                known = self._evaluate_in_shape(block, block.shape)
-                np.copyto(out, known, where=observed)
-            self._check_range(out, observed, may_be_one, rows.start, X)
+            out[rows] = work(model, block, rows.start, X)
+        return out
+
+    def _block_probability(
+        self, block: FloatArray, first_row: int, source: Any, may_be_one: bool = False
+    ) -> FloatArray:
+        """φ at the rows of a block, checked; NaN where missing."""
+        if self.rowwise:
+            observed = ~rows_with_nan(block)
+            probability = np.full(len(block), np.nan)
+            if observed.any():
+                whole = block if observed.all() else block[observed]
+                probability[observed] = self._evaluate_in_shape(whole, whole.shape[:1])
+        else:
+            observed = ~np.isnan(block)
+            probability = self._evaluate_in_shape(block, block.shape)
+            probability = np.where(observed, probability, np.nan)
+        self._check_range(probability, observed, may_be_one, first_row, source)
         return probability
 
     def _evaluate_in_shape(self, X: FloatArray, shape: tuple[int, ...]) -> FloatArray:
@@ -423,6 +401,13 @@ def as_array(value: ArrayLike, X: Any, xp: Any) -> Any:
     if xp is np:
         return np.asarray(value)
     return xp.asarray(np.array(value), dtype=X.dtype, device=X.device)
+
+
+def keep(model: Missingness, **parameters: FloatArray) -> None:
+    """Set checked parameters, of the same width, of a frozen model."""
+    common_width(**parameters)
+    for name, value in parameters.items():
+        object.__setattr__(model, name, value)
 
 
 def common_width(**parameters: FloatArray) -> int | None:

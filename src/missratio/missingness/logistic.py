@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
+from missratio._base.blocks import rows_with_nan
 from missratio._base.hints import did_you_mean, listed
 from missratio._base.reading import as_numeric_array, float_blocks, row_blocks
 from missratio._base.storable import storable
@@ -17,7 +18,9 @@ from missratio._base.typing import FloatArray
 from missratio.missingness.contract import (
     Missingness,
     as_array,
+    check_no_partial_row,
     common_width,
+    keep,
     read_only_parameter,
 )
 
@@ -81,7 +84,7 @@ class LogisticMissingness(Missingness):
                 f"intercept must be finite, or -inf for no missing values: got "
                 f"{intercept.tolist()}."
             )
-        self._keep(intercept=intercept, coef=coef.reshape(-1) if one else coef)
+        keep(self, intercept=intercept, coef=coef.reshape(-1) if one else coef)
 
     @classmethod
     def from_proportion(
@@ -187,16 +190,20 @@ class LogisticMissingness(Missingness):
         probability: FloatArray = expit(log_odds, out=log_odds)
         return probability
 
-    def _weights(self, X: FloatArray, first_row: int, source: Any) -> FloatArray:
+    def block_weights(
+        self, block: FloatArray, first_row: int = 0, source: Any = None
+    ) -> FloatArray:
         """1/(1 − φ) = 1 + exp(log-odds): the difference is off by 4.5 % at 36."""
-        weights: FloatArray = self.log_odds(X)
-        if not np.fmax.reduce(weights, axis=None) < _ROUNDS_TO_ONE:
-            return super()._weights(X, first_row, source)
+        if self.rowwise:
+            check_no_partial_row(block, first_row)
+        weights: FloatArray = self.log_odds(block)
+        highest = np.fmax.reduce(weights, axis=None, initial=-np.inf)
+        if not highest < _ROUNDS_TO_ONE:
+            return super().block_weights(block, first_row, source)
         # NaN would slow down exp, and choosing by a mask costs as much as exp does.
         np.exp(np.fmax(weights, _WEIGHS_ONE, out=weights), out=weights)
         weights += 1.0
-        if not self.rowwise:
-            weights *= ~np.isnan(X)
+        weights *= ~(rows_with_nan(block) if self.rowwise else np.isnan(block))
         return weights
 
 
@@ -225,37 +232,7 @@ def _linear_predictor(
 
 
 def _solve_intercepts(predictor: FloatArray, target: FloatArray) -> FloatArray:
-    """Solve mean expit(intercept + predictor) = target for every column at once."""
-    observed = ~np.isneginf(predictor)
-    count = observed.sum(axis=0)
-    low = predictor.min(axis=0, where=observed, initial=np.inf)
-    high = predictor.max(axis=0)
-    # Of a column of two values, as indicators are, their counts say everything.
-    at_low = (predictor == low).sum(axis=0)
-    two = at_low + (predictor == high).sum(axis=0) >= count
-    intercept, mean = np.empty(target.shape), np.empty(target.shape)
-    if two.any():
-        counts = np.stack([at_low, count - at_low])[:, two]
-        values = np.stack([low, high])[:, two]
-        intercept[two], mean[two] = _balanced(values, counts, target[two])
-    if not two.all():
-        rest = predictor[:, ~two] if two.any() else predictor
-        intercept[~two], mean[~two] = _balanced(rest, count[~two], target[~two])
-    missed = ~(np.abs(mean - target) <= _ACCEPTED)
-    if missed.any():
-        column = int(np.argmax(missed))
-        raise ValueError(
-            f"No intercept gives the proportion {target[column]} to {_ACCEPTED}: got "
-            f"{mean[column]} for feature {column}, where coef·x is too large for "
-            "floating point. Rescale coef to the scale of X."
-        )
-    return intercept
-
-
-def _balanced(
-    predictor: FloatArray, count: NDArray[np.intp], target: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """The intercepts, and the means that they give, for values counted once or more.
+    """Solve mean expit(intercept + predictor) = target for every column at once.
 
     Newton on the log-odds of the mean, which is nearly linear in the intercept, kept
     within a bracket: where a step leaves it or doesn't halve the last one, the bracket
@@ -265,6 +242,7 @@ def _balanced(
     #    and all at the smallest.
     wanted = logit(target)
     observed = ~np.isneginf(predictor)
+    count = observed.sum(axis=0)
     low = wanted - predictor.max(axis=0) - 1.0
     high = wanted - predictor.min(axis=0, where=observed, initial=np.inf) + 1.0
     intercept: FloatArray = wanted - predictor.mean(axis=0, where=observed)
@@ -285,15 +263,22 @@ def _balanced(
         if (solved | (proposal == intercept)).all():
             break
         intercept = np.where(solved, intercept, proposal)
-    return intercept, mean
+    missed = ~(np.abs(mean - target) <= _ACCEPTED)
+    if missed.any():
+        column = int(np.argmax(missed))
+        raise ValueError(
+            f"No intercept gives the proportion {target[column]} to {_ACCEPTED}: got "
+            f"{mean[column]} for feature {column}, where coef·x is too large for "
+            "floating point. Rescale coef to the scale of X."
+        )
+    return intercept
 
 
 def _mean_and_slope(
     predictor: FloatArray, intercept: FloatArray, count: NDArray[np.intp]
 ) -> tuple[FloatArray, FloatArray]:
     """Return the mean of φ over observed rows and its derivative in the intercept."""
-    total = np.zeros(predictor.shape[1])
-    spread = np.zeros(predictor.shape[1])
+    total, spread = np.zeros((2, predictor.shape[1]))
     for rows in row_blocks((predictor.shape[0], predictor.shape[1])):
         # expit by NumPy's exp, which takes half of the time.
         probability = -(predictor[rows] + intercept)
@@ -301,13 +286,9 @@ def _mean_and_slope(
             np.exp(probability, out=probability)
         probability += 1.0
         np.reciprocal(probability, out=probability)
-        kept = 1.0 - probability
-        if count.ndim == 2:
-            probability *= count[rows]
         total += probability.sum(axis=0)
-        spread += np.einsum("ij,ij->j", probability, kept)
-    number = count.sum(axis=0) if count.ndim == 2 else count
-    return total / number, spread / number
+        spread += np.einsum("ij,ij->j", probability, 1.0 - probability)
+    return total / count, spread / count
 
 
 @storable()
@@ -346,17 +327,7 @@ class NamedMissingness(Missingness):
         object.__setattr__(self, "columns", checked)
 
     def bound(self, names: Sequence[str] | None) -> LogisticMissingness:
-        """The model for a table that has these columns.
-
-        Parameters
-        ----------
-        names : sequence of str, or None
-            None where the table doesn't name its columns.
-
-        Returns
-        -------
-        LogisticMissingness
-        """
+        """The logistic model for a table that has these columns."""
         if names is None:
             raise ValueError(
                 f"The missingness model is for the columns {listed(self.columns)}, and "

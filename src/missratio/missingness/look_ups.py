@@ -28,6 +28,7 @@ from numpy.typing import ArrayLike
 
 from missratio._base.blocks import any_by_row
 from missratio._base.typing import BoolArray, FloatArray, IntArray
+from missratio.missingness.contract import once
 
 # Shares of the same draw may differ by this much.
 ROUNDING = 1e-9
@@ -47,10 +48,6 @@ class RowInclusion:
     strata: IntArray | None
     # Whether a row is complete now. One that was drawn and isn't was not found.
     found: BoolArray
-    # Which entries were missing before any was looked up, where that is known.
-    lost: BoolArray | None = None
-    # Whether the strata were made by predicted scores, the low ones second.
-    predicted: bool = False
     # The shares of other rows of the class: of incomplete ones, and of those of these
     # that were drawn.
     expected: tuple[float, float] | None = None
@@ -96,7 +93,7 @@ class RowInclusion:
                 own = np.unique(lost[rows], axis=0, return_inverse=True)[1]
             strata[rows] = strata.max(initial=0) + 1 + own
         _check(by_row, complete)
-        return cls(by_row, strata, complete, lost)
+        return cls(by_row, strata, complete)
 
     @property
     def weights(self) -> FloatArray:
@@ -119,9 +116,8 @@ class RowInclusion:
     def take(self, rows: IntArray) -> RowInclusion:
         """That of some rows."""
         strata = None if self.strata is None else self.strata[rows]
-        lost = None if self.lost is None else self.lost[rows]
         given, found = self.probability[rows], self.found[rows]
-        return replace(self, probability=given, strata=strata, found=found, lost=lost)
+        return replace(self, probability=given, strata=strata, found=found)
 
     def besides(self, rows: IntArray, others: IntArray) -> RowInclusion:
         """That of some rows, which are expected to be drawn like some others."""
@@ -168,8 +164,8 @@ def row_probability(inclusion: FloatArray) -> FloatArray:
     least = inclusion.min(axis=1, initial=1.0)
     if drawn_whole(inclusion):
         return np.asarray(least)
-    once = np.unique(drawn_together(inclusion), return_index=True)[1]
-    return np.where(least == 0.0, 0.0, inclusion[:, once].prod(axis=1))
+    alone = inclusion[:, once(drawn_together(inclusion))]
+    return np.where(least == 0.0, 0.0, alone.prod(axis=1))
 
 
 def _check(probability: FloatArray, complete: BoolArray) -> None:

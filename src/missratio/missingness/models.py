@@ -17,6 +17,7 @@ from missratio._base.typing import FloatArray, IntArray
 from missratio.missingness.contract import (
     Missingness,
     as_array,
+    keep,
     read_only_parameter,
 )
 
@@ -60,7 +61,8 @@ class StepMissingness(Missingness):
     def __post_init__(self) -> None:
         one = self.rowwise
         direction = read_only_parameter(self.direction, "direction", finite=True)
-        self._keep(
+        keep(
+            self,
             direction=direction.reshape(-1) if one else direction,
             threshold=read_only_parameter(
                 self.threshold, "threshold", single=one, finite=True

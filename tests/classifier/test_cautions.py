@@ -15,7 +15,7 @@ from missratio.classifier import (
     NoPowerWarning,
     RepeatedRowsWarning,
 )
-from missratio.classifier.cautions import warn_of_repeated_rows
+from missratio.classifier.reading import warn_of_repeated_rows
 
 STEP = mr.StepMissingness([1.0, 0.0], 0.0, 0.8)
 

@@ -331,7 +331,7 @@ def test_probabilities_that_are_none_are_refused(bad):
     doubtful = Doubtful()
     doubtful.fit(X, y)
     doubtful.C = bad
-    from missratio.classifier.scores import probabilities
+    from missratio.classifier.estimators import probabilities
 
     with pytest.raises(ValueError, match="must give probabilities, from 0 to 1"):
         probabilities(doubtful, X, 3)

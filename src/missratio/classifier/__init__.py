@@ -1,6 +1,5 @@
 """Classifiers with a certificate, and the planning of their calibration."""
 
-from missratio.classifier.cautions import NoPowerWarning, RepeatedRowsWarning
 from missratio.classifier.certificate import (
     Certificate,
     GroupedCertificate,
@@ -10,20 +9,31 @@ from missratio.classifier.certificate import (
     rows_of,
 )
 from missratio.classifier.decision import OrderedDecision, UnorderedDecision
-from missratio.classifier.grouped import GroupedNeymanPearsonClassifier
-from missratio.classifier.multiclass import MulticlassNeymanPearsonClassifier, TradeOff
-from missratio.classifier.neyman_pearson import NeymanPearsonClassifier
-from missratio.classifier.planner import (
-    expected_power,
-    required_calibration_rows,
-    sorted_scores,
-)
-from missratio.classifier.promise import Calibration
-from missratio.classifier.reading import UnknownGroupWarning, check_same_rows
-from missratio.classifier.scores import (
+from missratio.classifier.estimators import (
     ClassScores,
     UnstableScoresWarning,
     complete_mask,
+    missingness_parameters,
+)
+from missratio.classifier.multiclass import MulticlassNeymanPearsonClassifier, TradeOff
+from missratio.classifier.neyman_pearson import (
+    GroupedNeymanPearsonClassifier,
+    NeymanPearsonClassifier,
+)
+from missratio.classifier.planning import (
+    SensitivityCurve,
+    Variation,
+    expected_power,
+    required_calibration_rows,
+    sensitivity_curve,
+    sorted_scores,
+)
+from missratio.classifier.promise import Calibration, WeakTargetWarning
+from missratio.classifier.reading import (
+    NoPowerWarning,
+    RepeatedRowsWarning,
+    UnknownGroupWarning,
+    check_same_rows,
 )
 from missratio.classifier.search import (
     CandidatePower,
@@ -32,15 +42,6 @@ from missratio.classifier.search import (
     PowerSearch,
     measured_power,
 )
-from missratio.classifier.sensitivity import (
-    QueryBudget,
-    SensitivityCurve,
-    Variation,
-    query_budget,
-    sensitivity_curve,
-)
-from missratio.classifier.target import WeakTargetWarning
-from missratio.classifier.training import missingness_parameters
 from missratio.exceptions import NoCertificateError
 
 __all__ = [
@@ -60,7 +61,6 @@ __all__ = [
     "OrderedDecision",
     "PowerComparison",
     "PowerSearch",
-    "QueryBudget",
     "RepeatedRowsWarning",
     "SensitivityCurve",
     "TradeOff",
@@ -75,7 +75,6 @@ __all__ = [
     "measured_power",
     "missingness_parameters",
     "named",
-    "query_budget",
     "required_calibration_rows",
     "rows_of",
     "sensitivity_curve",

@@ -23,13 +23,17 @@ from missratio._base.callbacks import CallbackSupportMixin, handed_down
 from missratio._base.hints import check_number
 from missratio._base.seeds import generator
 from missratio._base.typing import FloatArray, IntArray
-from missratio.classifier.cautions import warn_of_repeated_rows
 from missratio.classifier.certificate import Certificate
 from missratio.classifier.certify import Score, certify, refuse_too_few_rows
+from missratio.classifier.estimators import (
+    ClassScores,
+    ClassTable,
+    complete_mask,
+    complete_weights,
+    find_models,
+)
 from missratio.classifier.promise import Calibration, Promise, Weighted
-from missratio.classifier.reading import read_labelled, read_rows
-from missratio.classifier.scores import ClassScores, complete_mask
-from missratio.classifier.training import ClassTable, complete_weights, find_models
+from missratio.classifier.reading import read_labelled, read_rows, warn_of_repeated_rows
 from missratio.missingness import Missingness, RowInclusion
 from missratio.ratio import check_choice
 from missratio.threshold import Rule
@@ -123,6 +127,8 @@ class CertifiedClassifier(
     deployment: str
     odds_factor: float
     random_state: Any
+    # What to do where nothing can be certified.
+    on_infeasible: str = "raise"
     classes_: Any
     calibration_index_: IntArray
 
@@ -170,23 +176,20 @@ class CertifiedClassifier(
         promises = self._promises(table, **options)
         fitted, chosen, held = self._split(table, rng)
         self.calibration_index_ = held
-        evidence = []
+        evidence, raises = [], self.on_infeasible == "raise"
         for promise, about in promises:
             rows = table.rows_of(table.labels.index(promise.label), held)
             rows = rows if about is None else rows[about[rows]]
             known = np.union1d(fitted, chosen)
             evidence.append(PromisedRows.among(table, promise, rows, known))
-        self._refuse_too_few_rows(table, evidence)
+        for each in evidence:
+            # What can be known to be impossible is said now.
+            if each.design is None and not each.promise.caps and raises:
+                n_rows, n_columns = len(each.held), table.X.shape[1]
+                refuse_too_few_rows(each.promise, each.model, n_rows, n_columns)
         scores = table.fit(handed_down(self, self.estimator), fitted)
         self._certify(table, scores, evidence, fitted, chosen, rng, **options)
         return self
-
-    def _refuse_too_few_rows(
-        self, table: ClassTable, evidence: list[PromisedRows]
-    ) -> None:
-        """Say now what can be known to be impossible."""
-        for each in evidence:
-            each.refuse_too_few_rows(table.X.shape[1])
 
     def _table(
         self,

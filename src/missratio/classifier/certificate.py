@@ -11,7 +11,7 @@ import narwhals.stable.v2 as nw
 
 from missratio._base.storable import storable
 from missratio._base.summary import Summary, figure
-from missratio.classifier.target import TargetRatio
+from missratio.classifier.promise import TargetRatio
 from missratio.learning import LearnedMissingness
 from missratio.missingness import BlockMissingness, Missingness, MissingnessCheck
 

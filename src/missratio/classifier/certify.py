@@ -34,7 +34,7 @@ import numpy as np
 from missratio._base.reading import as_numeric_array
 from missratio._base.typing import FloatArray
 from missratio.classifier.certificate import Certificate, assumptions, tested
-from missratio.classifier.planner import infeasible
+from missratio.classifier.estimators import measure_rounding
 from missratio.classifier.promise import (
     Calibration,
     Promise,
@@ -42,7 +42,6 @@ from missratio.classifier.promise import (
     Weighted,
     demanded,
 )
-from missratio.classifier.scores import measure_rounding
 from missratio.exceptions import Message, NoCertificateError, Remedy
 from missratio.learning import LearnedMissingness
 from missratio.missingness import (
@@ -51,7 +50,7 @@ from missratio.missingness import (
     missingness_check,
     refuse_contradiction,
 )
-from missratio.threshold import Rule, make_rule
+from missratio.threshold import Rule, fewest, fewest_look_ups, make_rule
 
 Score = Callable[[Any], FloatArray]
 
@@ -132,7 +131,7 @@ def certify(
                 "target_factor": _target_factor(promise, rows, calibration, threshold),
             }
     if not facts and promise.on_infeasible == "raise":
-        raise infeasible(calibration, promise.label, promise.alpha, name)
+        raise infeasible(promise, calibration, name)
     # 4. The certificate; without a threshold all rows get the controlled class.
     lookups, target = sample.lookups, promise.target
     certificate = Certificate(
@@ -225,6 +224,11 @@ def largest_factor(holds: Callable[[float], bool], start: float = 1.0) -> float:
     return low
 
 
+# Rows that may be tried out by repeating a sample, and how often it may be.
+MOST_REPEATED, MOST_TIMES = 200_000, 64
+MORE_ROWS = "bring more rows of that class"
+
+
 def refuse_too_few_rows(
     promise: Promise, model: Missingness | None, n_rows: int, n_columns: int
 ) -> None:
@@ -232,33 +236,93 @@ def refuse_too_few_rows(
     bound: float | None = 1.0
     if model is not None:
         bound = model.weight_bound(n_columns, promise.odds_factor)
-    if bound is None:
-        return
-    rule = make_rule(promise.rule, complete=model is None)
-    needed = rule.least_rows(promise.alpha, promise.delta, bound)
-    if needed is None or needed <= n_rows:
-        return
-    raise NoCertificateError(
-        Message(
+    rule, needed = make_rule(promise.rule, complete=model is None), None
+    if bound is not None:
+        needed = rule.least_rows(promise.alpha, promise.delta, bound)
+    if needed is not None and needed > n_rows:
+        raise _no_certificate(
             "alpha={alpha:g} for class {label!r} can't be certified at its part "
             "{delta:.3g} of delta: {rows} rows would calibrate, and rule {rule!r} "
             "needs {needed} or more.",
-            label=promise.label,
-            remedies=(
-                Remedy.RAISE_LEVELS,
-                "bring more rows of that class",
-                Remedy.CALIBRATE_MORE,
-                "bound fewer classes",
-            ),
-            facts={
-                "alpha": promise.alpha,
-                "delta": promise.delta,
-                "rows": n_rows,
-                "rule": rule.name,
-                "needed": needed,
-            },
+            promise,
+            (Remedy.RAISE_LEVELS, MORE_ROWS, Remedy.CALIBRATE_MORE, *promise.remedies),
+            delta=promise.delta,
+            rows=n_rows,
+            rule=rule.name,
+            needed=needed,
         )
+
+
+def infeasible(
+    promise: Promise, calibration: Calibration, rule: str
+) -> NoCertificateError:
+    """Why no threshold can be certified, and what to do."""
+    sample, delta = calibration.sample, calibration.delta
+    lookups = sample.lookups
+    no_threshold = "No threshold certifies alpha={alpha:g} at delta={delta:g}: "
+    if lookups is not None:
+        drawn = int(lookups.drawn.sum())
+        needed, wants = fewest_look_ups(sample, promise.alpha, delta), MORE_ROWS
+        if needed is not None and needed > drawn:
+            wants = f"look up {needed} of them or more, several times that for power"
+        return _no_certificate(
+            no_threshold + "of {rows} calibration rows of class {label!r}, "
+            "{incomplete} are incomplete and {drawn} of these were looked up ({lost} "
+            "not found).",
+            promise,
+            (wants, Remedy.RAISE_LEVELS, *promise.remedies),
+            delta=delta,
+            rows=sample.n_rows,
+            incomplete=int(lookups.incomplete.sum()),
+            drawn=drawn,
+            lost=lookups.not_found,
+        )
+    needed, about = None, ""
+    if sample.bound is not None:
+        needed = calibration.rule.least_rows(promise.alpha, delta, sample.bound)
+    if needed is None or needed <= sample.n_rows:
+        needed, about = _rows_like(calibration, promise.alpha), "about "
+    wants = f"rule {rule!r} needs {about}{needed} or more"
+    if needed is None:
+        wants = f"rule {rule!r} would need very many more rows like these"
+    return _no_certificate(
+        no_threshold + "got {rows} calibration rows of class {label!r} ({observed} "
+        "observed), and {wants}.",
+        promise,
+        (Remedy.RAISE_LEVELS, MORE_ROWS, Remedy.OTHER_RULE, *promise.remedies),
+        delta=delta,
+        rows=sample.n_rows,
+        observed=sample.n_observed,
+        wants=wants,
     )
+
+
+def _no_certificate(
+    claim: str, promise: Promise, remedies: tuple[str, ...], **facts: Any
+) -> NoCertificateError:
+    """What can't be promised; about a group where the promise is."""
+    if promise.group is not None:
+        claim = "Group {group!r}: " + claim
+    facts = {**facts, "alpha": promise.alpha, "group": promise.group}
+    return NoCertificateError(
+        Message(claim, label=promise.label, remedies=remedies, facts=facts)
+    )
+
+
+def _rows_like(calibration: Calibration, alpha: float) -> int | None:
+    """How many rows like a sample's own would certify a threshold; None if too many.
+
+    The sample is repeated whole, as if so many more rows of the same kind had come.
+    """
+    sample, rng = calibration.sample, np.random.default_rng(0)
+
+    def passes(further: int) -> bool:
+        more = calibration.forecast(sample.repeated(1 + further, rng))
+        return bool(sample.n_scored and more.threshold(alpha) < np.inf)
+
+    most = min(MOST_TIMES, MOST_REPEATED // max(sample.n_rows, 1))
+    further = fewest(passes, most)
+    return None if further is None else (1 + further) * sample.n_rows
 
 
 # Columns that lose values beyond which the band stands for the region.
@@ -425,8 +489,7 @@ def choose_trust(
     if training is None:
         return trust, promise.rule
     how, searched = promise.target_rule(), is_searched(trust)
-    several = other is not None or (how in JUDGED and not searched)
-    rules = [how]
+    several, rules = other is not None or (how in JUDGED and not searched), [how]
     if several and how == "auto" and searched:
         # One rule for all φ: each φ alone would choose as if it were the true one.
         rules = ["counting", "tuned-betting"]
@@ -471,21 +534,13 @@ def choose_cap(
     other: Weighted,
     n_rows: int,
 ) -> Trust | None:
-    """The cap that promises most power, where it has to be known beforehand.
-
-    As `choose_trust`; None where no cap does better, or no row weighs more than others.
-    """
+    """As `choose_trust`, where a cap has to be known beforehand; None without one."""
     if model is None:
         return None
+    known = training.weighed(promise.trust(model))
     promise = replace(promise, caps=True)
-    training = training.weighed(promise.trust(model))
-    if training.weights is None or not training.weights.any():
-        return None
-    trust = promise.trust(model)
-    choices = _capped(promise, trust, promise.rule, training, several=True)
-    promised = _promised_powers(promise, choices, training, other, n_rows)
-    best = choices[int(np.argmax(promised))][0]
-    return None if best.cap is None else best
+    trust, _ = choose_trust(promise, promise.trust(model), known, other, n_rows)
+    return None if trust.cap is None else trust
 
 
 def expected_error(
@@ -532,7 +587,6 @@ def _capped(
         caps = caps[caps < known] if uses != "given" else caps[:0]
     capped = [(replace(trust, cap=cap), rule) for cap in caps.tolist()]
     if capped and not several:
-        # Nobody can say what it costs to give rows up: only where there's no bound.
         return capped[:1] if known is None else [(trust, rule)]
     if capped and known is None:
         # Without a bound all rests on bets, which certify far less often.

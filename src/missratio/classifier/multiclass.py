@@ -17,7 +17,7 @@ from missratio._base.storable import storable
 from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier.base import CertifiedClassifier, PromisedRows, few
 from missratio.classifier.certificate import MulticlassCertificate, percent
-from missratio.classifier.certify import choose_cap, expected_error
+from missratio.classifier.certify import choose_cap, expected_error, infeasible
 from missratio.classifier.decision import (
     Choice,
     ChoosingRows,
@@ -28,11 +28,9 @@ from missratio.classifier.decision import (
     choose,
     mistaken,
 )
-from missratio.classifier.planner import infeasible
+from missratio.classifier.estimators import ClassScores, ClassTable, scorable
 from missratio.classifier.promise import Calibration, Promise, Trust, Weighted
 from missratio.classifier.reading import read_rows
-from missratio.classifier.scores import ClassScores, scorable
-from missratio.classifier.training import ClassTable
 from missratio.exceptions import Message, NoCertificateError, Remedy
 from missratio.missingness import Missingness
 from missratio.rows import refuse_source
@@ -368,6 +366,7 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
                 self.odds_factor,
                 on_infeasible="reject_all",
                 fallback=bounds.fallback,
+                remedies=("bound fewer classes",),
             )
             for label in (table.labels[position] for position in bounds.positions)
         ]
@@ -603,6 +602,4 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         crowded = [trade for trade in self.trade_offs_ if label in trade.labels]
         if crowded and (sample.values == np.inf).any():
             return crowded[0].taken_for_another(label, calibration)
-        error = infeasible(calibration, label, promise.alpha, rule)
-        remedies = tuple(r for r in error.remedies if r != Remedy.REJECT_ALL)
-        return NoCertificateError(replace(error.message, remedies=remedies))
+        return infeasible(promise, calibration, rule)

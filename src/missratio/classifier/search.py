@@ -25,8 +25,7 @@ from missratio.classifier.decision import (
     UnorderedDecision,
     choose,
 )
-from missratio.classifier.scores import complete_mask, scorable
-from missratio.classifier.training import ClassTable
+from missratio.classifier.estimators import ClassTable, complete_mask, scorable
 from missratio.missingness import Missingness, RowInclusion
 from missratio.weights import complete_row_weights, effective_sample_size
 

@@ -14,30 +14,177 @@ values by s standard deviations, which is what mice and rbmi add to imputed valu
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
+from numbers import Integral
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils import check_scalar
 
 from missratio._base.blocks import rows_with_nan, take_rows
-from missratio._base.typing import BoolArray, FloatArray
+from missratio._base.typing import FloatArray
 from missratio.classifier.neyman_pearson import NeymanPearsonClassifier
 from missratio.classifier.promise import Calibration, Trust, Weighted
 from missratio.classifier.reading import calibrated_rows, check_same_rows, read_labelled
-from missratio.classifier.scores import ClassScores
-from missratio.learning import LearnedMissingness
+from missratio.exceptions import NoCertificateError
 from missratio.missingness import (
     Block,
     BlockMissingness,
     FunctionMissingness,
     Missingness,
 )
-from missratio.threshold import AutoRule, CalibrationSample
+from missratio.threshold import (
+    AutoRule,
+    CalibrationSample,
+    Rule,
+    check_levels,
+    make_rule,
+)
 from missratio.weights import complete_row_weights
+
+# Rows that a plan may ask for.
+MOST_ROWS = 10**9
+
+
+def required_calibration_rows(
+    alpha: float, delta: float, phi_max: float = 0.0, rule: str | Rule = "auto"
+) -> int:
+    """The smallest number of rows with which a rule can certify any threshold at all.
+
+    With this number the threshold is the largest score seen. For more power you need
+    several times as many rows: see `expected_power`.
+
+    Parameters
+    ----------
+    alpha, delta : float
+    phi_max : float
+        ‖φ‖∞, the largest missing probability of the controlled class; 0 where it is
+        complete. Rules that use more of φ are planned for φ = phi_max throughout.
+    rule : str or Rule, default="auto"
+
+    Returns
+    -------
+    int
+        For "thinning", which keeps a random number of rows, the number with which it
+        can certify a threshold with probability 0.9.
+
+    Examples
+    --------
+    >>> from missratio.classifier import required_calibration_rows
+    >>> required_calibration_rows(0.05, 0.05)
+    59
+    >>> required_calibration_rows(0.1, 0.05, phi_max=0.8, rule="paper")
+    23966
+    """
+    check_levels(alpha, delta)
+    if not 0.0 <= phi_max < 1.0:
+        raise ValueError(f"phi_max must lie in [0, 1), got {phi_max}.")
+    chosen = make_rule(rule)
+    needed = chosen.least_rows(alpha, delta, 1.0 / (1.0 - phi_max))
+    if needed is None or needed > MOST_ROWS:
+        raise NoCertificateError(
+            f"No number of rows up to {MOST_ROWS:.0e} is enough for rule "
+            f"{chosen.name!r} at alpha={alpha}, delta={delta}, phi_max={phi_max}. "
+            "Raise alpha or delta, or choose another rule."
+        )
+    return needed
+
+
+def sorted_scores(other_scores: ArrayLike) -> FloatArray:
+    """Scores of the other class, sorted, to measure power with."""
+    scores = np.sort(np.asarray(other_scores, dtype=np.float64))
+    if len(scores) == 0 or np.isnan(scores[-1]):
+        raise ValueError(
+            "other_scores must hold the other class's scores, one or more and none of "
+            "them NaN: give a row that has no score −∞."
+        )
+    return scores
+
+
+def _pilot_scores(scores: ArrayLike) -> FloatArray:
+    controlled = np.asarray(scores, dtype=np.float64)
+    if controlled.ndim != 1 or not len(controlled):
+        raise ValueError(
+            "controlled_scores must hold one score or more, in one dimension: got "
+            f"shape {controlled.shape}."
+        )
+    return controlled
+
+
+def _drawn_sample(
+    scores: FloatArray, n_rows: int, phi_max: float, rng: np.random.Generator
+) -> CalibrationSample:
+    """So many of the scores, each lost with probability phi_max."""
+    bound = 1.0 / (1.0 - phi_max)
+    weights = np.where(rng.uniform(size=n_rows) < phi_max, 0.0, bound)
+    chosen = rng.choice(scores, n_rows)
+    return CalibrationSample.build(chosen, weights, bound, random_state=rng)
+
+
+def expected_power(
+    controlled_scores: ArrayLike,
+    other_scores: ArrayLike,
+    n_rows: int,
+    *,
+    alpha: float,
+    delta: float,
+    phi_max: float = 0.0,
+    rule: str | Rule = "auto",
+    n_draws: int = 200,
+    random_state: int | None = 0,
+) -> float:
+    """The power to expect from n_rows calibration rows, by the scores of a pilot.
+
+    Draws calibration samples from the pilot's scores, loses each row with probability
+    phi_max, and averages the share of `other_scores` above the thresholds certified.
+
+    Parameters
+    ----------
+    controlled_scores, other_scores : array-like of shape (n,)
+        Scores of a pilot's rows of either class.
+    n_rows : int
+        Calibration rows planned for, missing ones included.
+    alpha, delta : float
+    phi_max : float
+        Missing probability.
+    rule : str or Rule, default="auto"
+    n_draws : int
+    random_state : int, optional
+
+    Returns
+    -------
+    float
+        Draws without a certificate count as power 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from missratio.classifier import expected_power
+    >>> rng = np.random.default_rng(0)
+    >>> controlled, other = rng.normal(0, 1, 5000), rng.normal(1.5, 1, 5000)
+    >>> power = expected_power(controlled, other, 300, alpha=0.1, delta=0.05)
+    >>> round(power, 1)
+    0.5
+    """
+    check_levels(alpha, delta)
+    if not 0.0 <= phi_max < 1.0:
+        raise ValueError(f"phi_max must lie in [0, 1), got {phi_max}.")
+    check_scalar(n_rows, "n_rows", Integral, min_val=0)
+    check_scalar(n_draws, "n_draws", Integral, min_val=1)
+    controlled, other = _pilot_scores(controlled_scores), sorted_scores(other_scores)
+    rng = np.random.default_rng(random_state)
+    draw = partial(_drawn_sample, controlled, n_rows, phi_max, rng)
+    powers = np.zeros(n_draws)
+    for i in range(n_draws):
+        chosen = make_rule(rule, training=draw(), complete=phi_max == 0.0)
+        threshold = chosen.select(draw(), alpha, delta).threshold
+        if threshold is not None:
+            powers[i] = (other > threshold).mean()
+    return float(powers.mean())
+
 
 FACTORS = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 4.0)
 SLOPES = (-1.0, -0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75, 1.0)
@@ -360,101 +507,3 @@ def _tilted_block(
         return phi
 
     return replace(block, model=FunctionMissingness(function, rowwise=True))
-
-
-@dataclass(frozen=True)
-class QueryBudget:
-    """What to expect of looking up more values.
-
-    Parameters
-    ----------
-    queries : ndarray of shape (n_budgets,)
-        Values of each feature, or whole rows, of the controlled class.
-    band_width : ndarray of shape (n_budgets,)
-        Mean width of the band of φ over the observed values.
-    power : ndarray of shape (n_budgets,)
-        Of the classifier, its φ no better known than that.
-    certified : ndarray of bool of shape (n_budgets,)
-    known : float
-        The power if φ were what was estimated, for certain.
-    """
-
-    queries: FloatArray
-    band_width: FloatArray
-    power: FloatArray
-    certified: BoolArray
-    known: float
-
-    def to_frame(self, backend: Any = "pandas") -> Any:
-        """The table, a row for each budget.
-
-        Parameters
-        ----------
-        backend : {"pandas", "polars", "pyarrow"}
-
-        Returns
-        -------
-        dataframe
-        """
-        names = ("queries", "band_width", "power", "certified")
-        columns = {name: getattr(self, name).tolist() for name in names}
-        return nw.from_dict(columns, backend=backend).to_native()
-
-
-def query_budget(
-    classifier: NeymanPearsonClassifier, X: Any, y: ArrayLike, budgets: Sequence[float]
-) -> QueryBudget:
-    """The power that other numbers of look-ups would have given, from a pilot.
-
-    It treats the controlled class's φ̂ as if other numbers of its missing values had
-    been looked up, with values like those that were, and calibrates again. The powers
-    are estimates for planning; they certify nothing.
-
-    Parameters
-    ----------
-    classifier : NeymanPearsonClassifier
-        Fitted on X and y, with a learned φ for the controlled class.
-    X : array-like or dataframe of shape (n_rows, n_columns)
-    y : array-like of shape (n_rows,)
-    budgets : sequence of float
-        Values of each feature, or whole rows, that are looked up in all.
-
-    Returns
-    -------
-    QueryBudget
-    """
-    check_is_fitted(classifier, "calibration_index_")
-    controlled = classifier._controlled()
-    models = classifier._resolve_missingness() or {}
-    model = models.get(controlled)
-    if not isinstance(model, LearnedMissingness):
-        raise ValueError(
-            "query_budget needs a classifier whose φ of the controlled class was "
-            f"learned: that of class {controlled!r} is {model!r}. Learn it from a few "
-            "queries (learn_missingness), and fit with it."
-        )
-    again = copy(classifier).set_params(on_infeasible="reject_all")
-    table = again._table(X, y, None, {})
-    other = table.take(table.rows_of(1))
-    weights = complete_row_weights(other, models.get(classifier._other()))
-    scores = ClassScores((classifier.estimator_,), (1,), 0, 2)
-
-    def power(phi: Missingness) -> tuple[float, bool]:
-        weighed = replace(table, models={**models, controlled: phi})
-        again._recalibrate(weighed, scores)
-        above = again.score_samples(other) > again.threshold_
-        share = float(np.average(above, weights=weights))
-        return share, bool(again.certificate_.certified)
-
-    delta = classifier.missingness_delta or classifier.delta / 2.0
-    learned = [model.at_budget(budget) for budget in budgets]
-    observed = table.take(table.rows_of(0))
-    bands = [phi.probability_band(observed, delta) for phi in learned]
-    powers = [power(phi) for phi in learned]
-    return QueryBudget(
-        np.asarray(budgets, dtype=np.float64),
-        np.array([float(np.nanmean(high - low)) for low, high in bands]),
-        np.array([share for share, _ in powers]),
-        np.array([certified for _, certified in powers]),
-        power(model.as_known())[0],
-    )

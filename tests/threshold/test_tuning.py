@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from missratio.threshold import (
     BinomialRule,
     CalibrationSample,
+    CountingRule,
+    ThinningRule,
     TunedBettingRule,
     make_rule,
 )
@@ -25,10 +27,6 @@ from missratio.threshold.betting import (
     log_capital,
     mixture,
     tune_bet,
-)
-from missratio.threshold.rules import (
-    expected_counting_root,
-    expected_thinning_root,
 )
 
 ALPHA, DELTA, ROWS = 0.1, 0.05, 2000
@@ -203,8 +201,8 @@ def test_auto_takes_the_largest_of_what_its_rules_expect(edges, n_rows, bound):
     training = constant(bound, edges=edges)
     bound *= 1.2  # which the largest that a weight may be doesn't exceed
     doubt = Doubt.of(training, ALPHA, bound)
-    thinning = expected_thinning_root(n_rows, bound, ALPHA, DELTA)
-    counting = expected_counting_root(n_rows, bound, ALPHA, DELTA)
+    thinning = ThinningRule().expected_root(n_rows, bound, ALPHA, DELTA)
+    counting = CountingRule().expected_root(n_rows, bound, ALPHA, DELTA)
     betting = TunedBettingRule(training).expected_root(n_rows, bound, ALPHA, DELTA)
     expected = {
         "thinning": thinning * math.sqrt(doubt.low / doubt.high_tail),
@@ -223,8 +221,8 @@ def test_without_training_rows_auto_takes_what_the_law_of_the_draw_expects(
     n_rows, bound
 ):
     expected = {
-        "thinning": expected_thinning_root(n_rows, bound, ALPHA, DELTA),
-        "counting": expected_counting_root(n_rows, bound, ALPHA, DELTA),
+        "thinning": ThinningRule().expected_root(n_rows, bound, ALPHA, DELTA),
+        "counting": CountingRule().expected_root(n_rows, bound, ALPHA, DELTA),
     }
     rule, root = make_rule("auto").choose(n_rows, bound, ALPHA, DELTA)
     assert root == max(expected.values()) == expected[rule.name]

@@ -22,8 +22,6 @@ from missratio.threshold.rules import (
     Rule,
     Selection,
     ThinningRule,
-    expected_counting_root,
-    expected_thinning_root,
 )
 from missratio.threshold.sample import CalibrationSample
 
@@ -68,8 +66,8 @@ class AutoRule(Rule):
             The mean of √μ, μ the error that it should certify.
         """
         if self.complete:
-            rule = BinomialRule()
-            return rule, rule.expected_root(n_rows, 1.0, alpha, delta)
+            binomial = BinomialRule()
+            return binomial, binomial.expected_root(n_rows, 1.0, alpha, delta)
         candidates: list[tuple[Rule, float]] = []
         doubt = Doubt(0.0, 1.0, 1.0, 1.0)
         if self.training is not None and self.training.n_observed:
@@ -78,12 +76,11 @@ class AutoRule(Rule):
             root = betting.expected_root(n_rows, bound, alpha, delta)
             candidates.append((betting, root))
         if bound is not None:
-            thinning = expected_thinning_root(n_rows, bound, alpha, delta)
-            counting = expected_counting_root(n_rows, bound, alpha, delta)
-            candidates += [
-                (ThinningRule(), thinning * math.sqrt(doubt.low / doubt.high_tail)),
-                (CountingRule(), counting / math.sqrt(doubt.high_tail)),
-            ]
+            drawing: list[tuple[Rule, float]]
+            drawing = [(ThinningRule(), doubt.low), (CountingRule(), 1.0)]
+            for rule, kept in drawing:
+                root = rule.expected_root(n_rows, bound, alpha, delta) or 0.0
+                candidates.append((rule, root * math.sqrt(kept / doubt.high_tail)))
         return max(
             candidates,
             key=lambda candidate: candidate[1],

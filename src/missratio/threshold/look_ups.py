@@ -32,27 +32,15 @@ and 1.5·m* have their part in the envelope. All a(k) use up the same level, cho
 that E g(N) = δ but for rounding. Where nothing was expected to be incomplete, or all to
 be looked up, and so it comes out, this is the binomial rule.
 
-With two strata of incomplete rows, drawn with different probabilities, Σ k_s·M_s/m_s
-takes the place of k, and the largest probability over all ways to divide b that of the
-hypergeometric one. The weights are free. Where rows of the second stratum are there
-because the columns that they do have predict low scores, one of them above C counts
-twice. Nearly none is, and the worst division is then the one that puts all b into the
-first stratum, which is smaller than all incomplete rows together and better known.
-
-Beyond two strata, bets take over (`largest_tail`): they need E[1/q·drawn] = 1 alone,
-and drawing without replacement only makes their capital smaller, because the indicators
-of a simple random sample are negatively associated.
-
-Look-ups as a calibration sample, and the rule that goes with them.
-
-What it tests, and why that is enough, is said in `_look_up_test`.
+With several strata of incomplete rows, drawn with different probabilities, bets take
+over (`largest_tail`): they need E[1/q·drawn] = 1 alone, and drawing without replacement
+only makes their capital smaller, because the indicators of a simple random sample are
+negatively associated.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -83,50 +71,49 @@ def highest_count(n_rows: int, alpha: float, delta: float) -> int:
     return int(binom.isf(FLOOR * delta, n_rows, alpha)) + 1
 
 
-class Law(ABC):
-    """What looked-up rows say about B, the number of incomplete rows above."""
+class OneStratum:
+    """What looked-up rows say of B, the incomplete rows above: k ~ Hyp(size, B, drawn).
 
-    @abstractmethod
-    def statistic(self, counts: tuple[int, ...]) -> float:
-        """The statistic of the looked-up rows above, by stratum."""
-
-    @abstractmethod
-    def tail(self, statistic: float) -> FloatArray:
-        """P(statistic ≤ this | B = b) at most, for b = 0, 1, …; it falls in b."""
-
-    @abstractmethod
-    def first(self, counts: tuple[int, ...]) -> int:
-        """The least that B can be."""
-
-
-class OneStratum(Law):
-    """One simple random sample: k ~ Hyp(size, B, drawn)."""
+    Parameters
+    ----------
+    size, drawn : int
+    highest : int
+        The largest number of rows above that matters.
+    """
 
     def __init__(self, size: int, drawn: int, highest: int) -> None:
         self.size, self.drawn = size, drawn
         self.top = min(size, highest + 1)
 
-    def levels(self, most_rows: float) -> list[float]:
-        """Counts, the closer the fewer they are: by their roots."""
+    def levels(self, most_rows: float) -> list[int]:
+        """Counts k for the grid, the closer the fewer they are: by their roots."""
         most = min(self.drawn, np.ceil(most_rows * self.drawn / max(self.size, 1)))
         roots = np.linspace(0.0, np.sqrt(most), GRID)
-        return [float(k) for k in np.unique(np.round(roots**2))]
+        return [int(k) for k in np.unique(np.round(roots**2))]
 
-    def statistic(self, counts: tuple[int, ...]) -> float:
-        """The count itself."""
-        return float(counts[0]) if counts else 0.0
+    def tail(self, k: int) -> FloatArray:
+        """P(count ≤ k | B = b) for b = 0, …, top; it falls in b.
 
-    def rows(self, statistic: float) -> float:
-        """Each stands for size/drawn rows."""
-        return statistic * self.size / max(self.drawn, 1)
+        One more row above makes the count pass k where it was k and that row is among
+        the drawn ones: P falls by P(Hyp = k)·(drawn − k)/(size − b).
+        """
+        size, drawn = self.size, self.drawn
+        tail = np.ones(self.top + 1)
+        b: IntArray = np.arange(k, self.top)
+        b = b[size - b > drawn - k]
+        log_mass = (
+            _log_binomial(b, k)
+            + _log_binomial(size - b, drawn - k)
+            - _log_binomial(np.array(size), drawn)
+        )
+        fall = np.exp(log_mass) * (drawn - k) / (size - b)
+        tail[k + 1 : k + 1 + len(b)] = np.maximum(1.0 - np.cumsum(fall), 0.0)
+        tail[k + 1 + len(b) :] = 0.0
+        return tail
 
-    def tail(self, statistic: float) -> FloatArray:
-        """The distribution function, as a function of B."""
-        return hypergeometric_tail(int(statistic), self.size, self.drawn, self.top)
 
-    def first(self, counts: tuple[int, ...]) -> int:
-        """The counts that were seen."""
-        return counts[0] if counts else 0
+def _log_binomial(n: IntArray, k: int) -> FloatArray:
+    return np.asarray(gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0))
 
 
 def planned_draws(
@@ -134,12 +121,8 @@ def planned_draws(
 ) -> list[OneStratum]:
     """The draws that a conditional level is made for.
 
-    Parameters
-    ----------
-    n_rows, highest : int
-    expected : tuple of float, or None
-        The share of rows that are incomplete, and of these that are looked up, as other
-        rows have them.
+    `expected` are the share of rows that are incomplete, and of these that are looked
+    up, as other rows have them.
     """
     if expected is None:
         size, shares = n_rows // 2, [*USUAL_SHARES]
@@ -150,76 +133,6 @@ def planned_draws(
     return [OneStratum(size, drawn, highest) for drawn in sorted(counts)]
 
 
-class TwoStrata(Law):
-    """Two of them: Σ k_s·M_s/m_s, at the worst way to divide B among the strata.
-
-    Parameters
-    ----------
-    first, second : tuple of int
-        Size of a stratum, and how many were drawn.
-    highest : int
-    surprise : float
-        By how much more a row of the second stratum counts than it stands for.
-    """
-
-    def __init__(
-        self,
-        first: tuple[int, int],
-        second: tuple[int, int],
-        highest: int,
-        surprise: float = 1.0,
-    ) -> None:
-        # A stratum of which nothing was looked up may lie above as a whole.
-        self.pairs = (first, second)
-        self.tops = [min(size, highest + 1) for size, _ in self.pairs]
-        self.worth = [max(size, 1) / max(drawn, 1) for size, drawn in self.pairs]
-        self.worth[1] *= surprise
-        self.most = [
-            min(drawn, top)
-            for (_, drawn), top in zip(self.pairs, self.tops, strict=True)
-        ]
-
-    @property
-    def cost(self) -> float:
-        """Multiplications for one value of the statistic."""
-        return float(np.prod([top + 1.0 for top in self.tops])) * (self.most[0] + 1.0)
-
-    @cached_property
-    def _tables(self) -> list[FloatArray]:
-        """P(k_s ≤ k | b), of shape (k, b), by stratum."""
-        return [
-            np.stack(
-                [hypergeometric_tail(k, size, drawn, top) for k in range(most + 1)]
-            )
-            for (size, drawn), top, most in zip(
-                self.pairs, self.tops, self.most, strict=True
-            )
-        ]
-
-    def statistic(self, counts: tuple[int, ...]) -> float:
-        """Incomplete rows above, as estimated."""
-        return sum(k * w for k, w in zip(counts, self.worth, strict=True))
-
-    def tail(self, statistic: float) -> FloatArray:
-        """A convolution, then the largest over the ways to divide each b."""
-        first, second = self._tables
-        mass = np.diff(first, axis=0, prepend=0.0)
-        k = np.arange(len(first))
-        left = statistic - k * self.worth[0]
-        reached = np.floor(left / self.worth[1] + 1e-9).astype(np.intp)
-        reached = np.minimum(reached, len(second) - 1)
-        chosen = np.where(reached[:, None] >= 0, second[np.maximum(reached, 0)], 0.0)
-        joint = mass.T @ chosen
-        tail = np.zeros(sum(self.tops) + 1)
-        for b, row in enumerate(joint):
-            np.maximum(tail[b : b + len(row)], row, out=tail[b : b + len(row)])
-        return np.minimum(tail, 1.0)
-
-    def first(self, counts: tuple[int, ...]) -> int:
-        """The counts that were seen."""
-        return sum(counts)
-
-
 class ExactTest:
     """Whether counts above a threshold rule out an error of α or more.
 
@@ -227,8 +140,8 @@ class ExactTest:
     ----------
     n_rows : int
         Complete and incomplete ones.
-    law : Law
-        The law of the counts, given how many rows were drawn.
+    law : OneStratum
+        The law of the count, given how many rows were drawn.
     planned : list of OneStratum
         The draws that the conditional level is made for.
     alpha, delta : float
@@ -237,7 +150,7 @@ class ExactTest:
     def __init__(
         self,
         n_rows: int,
-        law: Law,
+        law: OneStratum,
         planned: list[OneStratum],
         alpha: float,
         delta: float,
@@ -251,18 +164,20 @@ class ExactTest:
         for each in planned:
             levels = each.levels(n_rows * alpha)
             self._shapes += [each.tail(level) for level in levels]
-            expected = np.array([each.rows(k) for k in levels]) / (n_rows * alpha)
+            # Each stands for size/drawn rows.
+            above = np.array(levels, dtype=np.float64) * each.size / max(each.drawn, 1)
+            expected = above / (n_rows * alpha)
             # The fewer incomplete rows are above, the more power there is anyway.
             parts = np.minimum(0.5 + 0.6 * expected, 1.0)
             all_parts.append(parts / parts.max())
         self._parts = np.concatenate(all_parts)
         self.level = self._conditional_level()
 
-    def passes(self, complete: int, drawn: tuple[int, ...]) -> bool:
+    def passes(self, complete: int, drawn: int) -> bool:
         """Whether so few rows above are unlikely under every error of α or more."""
-        tail = self.law.tail(self.law.statistic(drawn))
+        tail = self.law.tail(drawn)
         # Rows that were seen above are above for certain: there the tail is one.
-        first = min(self.law.first(drawn), len(tail) - 1)
+        first = min(drawn, len(tail) - 1)
         b = np.arange(first, len(tail))
         allowed = self.level[np.minimum(complete + b, len(self.level) - 1)]
         # Any b beyond the table has a smaller tail than its last entry, where the level
@@ -329,45 +244,11 @@ def _moved(shape: FloatArray, shift: int, size: int) -> FloatArray:
     return moved
 
 
-def hypergeometric_tail(k: int, size: int, drawn: int, top: int) -> FloatArray:
-    """P(Hyp(size, b, drawn) ≤ k) for b = 0, …, top.
-
-    One more row above makes the count pass k where it was k and that row is among the
-    drawn ones: P falls by P(Hyp = k)·(drawn − k)/(size − b).
-    """
-    tail = np.ones(top + 1)
-    b: IntArray = np.arange(k, top)
-    possible = size - b > drawn - k
-    b = b[possible]
-    log_mass = (
-        _log_binomial(b, k)
-        + _log_binomial(size - b, drawn - k)
-        - _log_binomial(np.array(size), drawn)
-    )
-    fall = np.exp(log_mass) * (drawn - k) / (size - b)
-    tail[k + 1 : k + 1 + len(b)] = np.maximum(1.0 - np.cumsum(fall), 0.0)
-    tail[k + 1 + len(b) :] = 0.0
-    return tail
-
-
-def _log_binomial(n: IntArray, k: int) -> FloatArray:
-    return np.asarray(gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0))
-
-
-# What one of the rows that were predicted to score low counts for, if it doesn't: more
-# than its share, so that the worst way to divide rows above puts them elsewhere. By
-# simulation, the power grows with it up to here.
-SURPRISE = 2.0
-# Beyond so many operations two strata are bet on instead.
-LARGEST_PRODUCT = 10**8
-
-
 def looked_up_sample(
     scores: ArrayLike,
     inclusion: ArrayLike,
     strata: ArrayLike | None = None,
     *,
-    predicted: bool = False,
     expected: tuple[float, float] | None = None,
 ) -> CalibrationSample:
     """Calibration rows of which incomplete ones were looked up by lot.
@@ -384,9 +265,6 @@ def looked_up_sample(
         Of the incomplete rows; what is given for complete ones is not looked at. Rows
         must have been drawn with equal probability within each. None takes all rows
         for one stratum, which they are if all probabilities are the same.
-    predicted : bool, default=False
-        Whether the strata are two, the second of rows that were predicted to score low
-        by what was known of them before the draw.
     expected : tuple of float, optional
         The share of rows that are incomplete, and of these that are looked up, in other
         rows, such as those of training. The rule has the most power where these rows
@@ -397,32 +275,6 @@ def looked_up_sample(
     CalibrationSample
         With the weight M/m for each of m rows that were drawn from a stratum of M.
     """
-    values, probability = _checked_rows(scores, inclusion)
-    stratum = _checked_strata(probability, strata)
-    n_strata = int(stratum.max(initial=0))
-    incomplete = np.bincount(stratum, minlength=n_strata + 1)[1:]
-    observed = probability > 0.0
-    lost = int(np.isnan(values[observed]).sum())
-    if expected is not None and not all(0.0 <= share <= 1.0 for share in expected):
-        raise ValueError(f"expected must hold two shares in [0, 1]: got {expected}.")
-    lookups = LookUps(stratum[observed], incomplete, lost, predicted, expected)
-    worth = np.ones(n_strata + 1)
-    np.divide(incomplete, lookups.drawn, out=worth[1:], where=lookups.drawn > 0)
-    seen = values[observed]
-    return CalibrationSample(
-        np.where(np.isnan(seen), np.inf, seen),
-        worth[lookups.stratum],
-        len(values),
-        float(worth.max()),
-        ordered=False,
-        lookups=lookups,
-    )
-
-
-def _checked_rows(
-    scores: ArrayLike, inclusion: ArrayLike
-) -> tuple[FloatArray, FloatArray]:
-    """A score and a probability for each row; complete rows have scores."""
     values = np.asarray(scores, dtype=np.float64)
     probability = np.asarray(inclusion, dtype=np.float64)
     if values.ndim != 1 or probability.shape != values.shape:
@@ -441,7 +293,25 @@ def _checked_rows(
             "A complete calibration row has a score of NaN. Score complete rows, or "
             "give rows that can't be scored a score of −∞."
         )
-    return values, probability
+    stratum = _checked_strata(probability, strata)
+    n_strata = int(stratum.max(initial=0))
+    incomplete = np.bincount(stratum, minlength=n_strata + 1)[1:]
+    observed = probability > 0.0
+    lost = int(np.isnan(values[observed]).sum())
+    if expected is not None and not all(0.0 <= share <= 1.0 for share in expected):
+        raise ValueError(f"expected must hold two shares in [0, 1]: got {expected}.")
+    lookups = LookUps(stratum[observed], incomplete, lost, expected)
+    worth = np.ones(n_strata + 1)
+    np.divide(incomplete, lookups.drawn, out=worth[1:], where=lookups.drawn > 0)
+    seen = values[observed]
+    return CalibrationSample(
+        np.where(np.isnan(seen), np.inf, seen),
+        worth[lookups.stratum],
+        len(values),
+        float(worth.max()),
+        ordered=False,
+        lookups=lookups,
+    )
 
 
 def _checked_strata(probability: FloatArray, strata: ArrayLike | None) -> IntArray:
@@ -475,7 +345,7 @@ def _checked_strata(probability: FloatArray, strata: ArrayLike | None) -> IntArr
 class LookUpRule(Rule):
     """The smallest threshold that looked-up rows certify; φ has no part in it.
 
-    Exact for up to two strata of incomplete rows, by bets for more.
+    Exact for incomplete rows of one stratum, by bets for several.
     """
 
     name = "look-ups"
@@ -493,22 +363,47 @@ class LookUpRule(Rule):
             )
         if sample.n_scored == 0:
             return Selection(None, self.name, alpha, sample.n_rows)
-        test = make_test(sample, alpha, delta)
-        if test is None:
+        lookups = sample.lookups
+        if np.count_nonzero(lookups.incomplete) > 1:
             bettable = _with_unseen(sample)
             bets = mixture(0.0, alpha, bettable.bound)
             n_tail = largest_tail(bettable, bets, alpha, delta)
             return self._finite(self._from_tail(bettable, n_tail, alpha))
-        counts = _Counts(sample)
-        n_tail = bisect_tail(
-            lambda tail: test.passes(*counts.above(tail)), sample.n_scored - 1
-        )
+        sizes = int(lookups.incomplete.sum()), int(lookups.drawn.sum())
+        test = exact_test(sample.n_rows, *sizes, lookups.expected, alpha, delta)
+        # How many complete and looked-up rows score above a threshold.
+        of_draw = lookups.stratum > 0
+        groups = [np.sort(sample.values[chosen]) for chosen in (~of_draw, of_draw)]
+
+        def passes(n_tail: int) -> bool:
+            threshold = sample.scores[n_tail]
+            complete, drawn = (
+                len(scores) - int(np.searchsorted(scores, threshold, side="right"))
+                for scores in groups
+            )
+            return test.passes(complete, drawn)
+
+        n_tail = bisect_tail(passes, sample.n_scored - 1)
         return self._finite(self._from_tail(sample, n_tail, alpha))
 
     def _finite(self, chosen: Selection) -> Selection:
         """None for a threshold that only rows which were not found exceed."""
         certified = chosen.threshold is not None and chosen.threshold < np.inf
         return chosen if certified else replace(chosen, threshold=None)
+
+
+def exact_test(
+    n_rows: int,
+    size: int,
+    drawn: int,
+    expected: tuple[float, float] | None,
+    alpha: float,
+    delta: float,
+) -> ExactTest:
+    """The test for a draw of so many of `size` incomplete rows."""
+    highest = highest_count(n_rows, alpha, delta)
+    planned = planned_draws(n_rows, highest, expected)
+    return ExactTest(n_rows, OneStratum(size, drawn, highest), planned, alpha, delta)
 
 
 def fewest_look_ups(
@@ -524,13 +419,11 @@ def fewest_look_ups(
     if len(sample.lookups.incomplete) != 1:
         return None
     size, lost = int(sample.lookups.incomplete[0]), sample.lookups.not_found
-    highest = highest_count(sample.n_rows, alpha, delta)
 
     def passes(drawn: int) -> bool:
-        law = OneStratum(size, drawn, highest)
         shares = size / sample.n_rows, drawn / max(size, 1)
-        planned = planned_draws(sample.n_rows, highest, shares)
-        return ExactTest(sample.n_rows, law, planned, alpha, delta).passes(0, (lost,))
+        test = exact_test(sample.n_rows, size, drawn, shares, alpha, delta)
+        return test.passes(0, lost)
 
     if not passes(size):
         return None
@@ -549,53 +442,3 @@ def _with_unseen(sample: CalibrationSample) -> CalibrationSample:
     values = np.append(sample.values, np.full(unseen, np.inf))
     masses = np.append(sample.masses, np.ones(unseen))
     return CalibrationSample(values, masses, sample.n_rows, sample.bound, ordered=False)
-
-
-class _Counts:
-    """How many rows of each stratum score above a threshold."""
-
-    def __init__(self, sample: CalibrationSample) -> None:
-        assert sample.lookups is not None
-        self.sample = sample
-        stratum = sample.lookups.stratum
-        self.scores = [
-            np.sort(sample.values[stratum == place])
-            for place in range(len(sample.lookups.incomplete) + 1)
-        ]
-
-    def above(self, n_tail: int) -> tuple[int, tuple[int, ...]]:
-        """Above the smallest threshold with at most n_tail rows above it."""
-        threshold = self.sample.scores[n_tail]
-        complete, *drawn = (
-            len(scores) - int(np.searchsorted(scores, threshold, side="right"))
-            for scores in self.scores
-        )
-        return complete, tuple(drawn)
-
-
-def make_test(
-    sample: CalibrationSample, alpha: float, delta: float
-) -> ExactTest | None:
-    """The exact test for a draw; None where there are too many strata for it."""
-    assert sample.lookups is not None
-    highest = highest_count(sample.n_rows, alpha, delta)
-    pairs = [
-        (int(size), int(drawn))
-        for size, drawn in zip(
-            sample.lookups.incomplete, sample.lookups.drawn, strict=True
-        )
-        if size
-    ]
-    law: Law
-    if len(pairs) < 2:
-        law = OneStratum(*(pairs[0] if pairs else (0, 0)), highest)
-    elif len(pairs) == 2:
-        surprise = SURPRISE if sample.lookups.predicted else 1.0
-        two = TwoStrata(pairs[0], pairs[1], highest, surprise)
-        if two.cost > LARGEST_PRODUCT:
-            return None
-        law = two
-    else:
-        return None
-    planned = planned_draws(sample.n_rows, highest, sample.lookups.expected)
-    return ExactTest(sample.n_rows, law, planned, alpha, delta)

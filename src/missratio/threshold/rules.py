@@ -468,7 +468,7 @@ class ThinningRule(Rule):
         """The root by the law of what is kept, which n and the bound determine."""
         if bound is None:
             return None
-        return expected_thinning_root(n_rows, bound, alpha, delta)
+        return _thinning_root(n_rows, bound, alpha, delta)
 
     def least_rows(self, alpha: float, delta: float, bound: float) -> int | None:
         """So many that enough are kept with probability 0.9."""
@@ -508,10 +508,10 @@ class CountingRule(Rule):
     def expected_root(
         self, n_rows: int, bound: float | None, alpha: float, delta: float
     ) -> float | None:
-        """The root by the law of what is kept, which n and the bound determine."""
+        """The root by the law of what is kept: μ/B is Beta(k + 1, n − k)."""
         if bound is None:
             return None
-        return expected_counting_root(n_rows, bound, alpha, delta)
+        return _counting_root(n_rows, bound, alpha, delta)
 
     def least_rows(self, alpha: float, delta: float, bound: float) -> int | None:
         """So many that (1 − α/B)ⁿ ≤ δ."""
@@ -519,9 +519,7 @@ class CountingRule(Rule):
 
 
 @lru_cache(maxsize=1024)
-def expected_thinning_root(
-    n_rows: int, bound: float, alpha: float, delta: float
-) -> float:
+def _thinning_root(n_rows: int, bound: float, alpha: float, delta: float) -> float:
     """The mean of √μ, μ the type I error at the threshold that thinning certifies.
 
     Of N rows kept the (k + 1)-th highest score is taken, above which there is a share
@@ -540,9 +538,7 @@ def _kept_rows(n_rows: int, bound: float) -> tuple[IntArray, IntArray]:
 
 
 @lru_cache(maxsize=1024)
-def expected_counting_root(
-    n_rows: int, bound: float, alpha: float, delta: float
-) -> float:
+def _counting_root(n_rows: int, bound: float, alpha: float, delta: float) -> float:
     """The mean of √μ, μ the type I error at the threshold that counting certifies.
 
     μ/B is Beta(k + 1, n − k), k the number of kept rows allowed above the threshold.

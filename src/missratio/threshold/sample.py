@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -12,8 +11,6 @@ from numpy.typing import ArrayLike
 
 from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray, IntArray
-
-PILOT_VALUES = 500
 
 
 @storable()
@@ -30,9 +27,6 @@ class LookUps:
         Incomplete rows, whether looked up or not, of strata 1, 2, …
     not_found : int
         How many of the rows drawn were not found.
-    predicted : bool
-        Whether there are two strata because rows of the second were predicted to score
-        low, so that one of them that doesn't is a surprise.
     expected : tuple of float, or None
         The share of rows that are incomplete, and of these that are looked up, in other
         rows than these.
@@ -41,7 +35,6 @@ class LookUps:
     stratum: IntArray
     incomplete: IntArray
     not_found: int = 0
-    predicted: bool = False
     expected: tuple[float, float] | None = None
 
     def check(self, n_observed: int, n_rows: int) -> None:
@@ -351,7 +344,8 @@ class CalibrationSample:
         place = min(n_tail, max(self.n_scored, 1) - 1)
         if self.ordered or "_sorted" in self.__dict__:
             return float(self.scores[place])
-        return _largest(self.values, place)
+        at = self.n_observed - 1 - place
+        return float(np.partition(self.values, at)[at])
 
     def estimated_error(self, threshold: float) -> float:
         """The weighted share of rows that score above a threshold (Hájek)."""
@@ -363,25 +357,6 @@ class CalibrationSample:
 
 def _running(values: FloatArray) -> FloatArray:
     return np.concatenate([[0.0], np.cumsum(values)])
-
-
-def _largest(values: FloatArray, place: int) -> float:
-    """The largest value but `place`, without sorting.
-
-    A few hundred values tell roughly where it lies (Floyd and Rivest), so that only
-    those above have to be looked at; if the guess was too high, all of them.
-    """
-    if len(values) > 4 * PILOT_VALUES:
-        pilot = values[:: len(values) // PILOT_VALUES]
-        share = place / len(values)
-        margin = 3.0 * math.sqrt(max(share * (1.0 - share), 0.01) / len(pilot))
-        rank = int((share + margin) * len(pilot))
-        if rank < len(pilot) // 2:
-            cut = np.partition(pilot, len(pilot) - 1 - rank)[len(pilot) - 1 - rank]
-            high = values[values >= cut]
-            values = high if len(high) > place else values
-    at = len(values) - 1 - place
-    return float(np.partition(values, at)[at])
 
 
 def _checked_weights(

@@ -1,7 +1,5 @@
 """Thresholds from looked-up rows: exact, and without a word about φ."""
 
-import math
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -17,11 +15,8 @@ from missratio.threshold import (
 from missratio.threshold.look_ups import (
     ExactTest,
     OneStratum,
-    TwoStrata,
+    exact_test,
     highest_count,
-    hypergeometric_tail,
-    make_test,
-    planned_draws,
 )
 
 
@@ -29,13 +24,6 @@ def one_stratum(n_rows, size, drawn, alpha, delta):
     """Made for just the draw that came up."""
     law = OneStratum(size, drawn, highest_count(n_rows, alpha, delta))
     return ExactTest(n_rows, law, [law], alpha, delta)
-
-
-def two_strata(n_rows, first, second, alpha, delta):
-    highest = highest_count(n_rows, alpha, delta)
-    law = TwoStrata(first, second, highest)
-    planned = [OneStratum(first[0] + second[0], first[1] + second[1], highest)]
-    return ExactTest(n_rows, law, planned, alpha, delta)
 
 
 def threshold(scores, inclusion, alpha=0.1, delta=0.05, strata=None, expected="own"):
@@ -53,71 +41,10 @@ def test_the_tail_is_the_hypergeometric_one(seed):
     size = int(rng.integers(1, 80))
     drawn, k = int(rng.integers(0, size + 1)), int(rng.integers(0, 12))
     expected = hypergeom.cdf(k, size, np.arange(size + 1), drawn)
-    tail = hypergeometric_tail(k, size, drawn, size)
+    tail = OneStratum(size, drawn, size).tail(k)
     assert_allclose(tail, expected, atol=1e-12)
     # Where more than k rows above must be among the drawn ones, it is no rounded zero.
     assert (tail[size - drawn + k + 1 :] == 0.0).all()
-
-
-@pytest.mark.parametrize("k", range(4))
-def test_a_stratum_that_nothing_was_drawn_from_may_lie_above_as_a_whole(k):
-    """So nothing is known of as many rows as it has, and the rest is the other's."""
-    (size, drawn), unseen = (30, 10), 7
-    two = TwoStrata((size, drawn), (unseen, 0), 50)
-    tail = two.tail(two.statistic((k, 0)))
-    assert_allclose(tail[:unseen], 1.0)
-    expected = hypergeom.cdf(k, size, np.arange(size + 1), drawn)
-    assert_allclose(tail[unseen:], expected, atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    "law", [OneStratum(40, 10, 50), TwoStrata((40, 10), (60, 20), 50)]
-)
-def test_counts_in_proportion_estimate_the_rows_above(law):
-    two = isinstance(law, TwoStrata)
-    counts, rows = ((5, 10), 20 + 30) if two else ((5,), 20)
-    found = law.statistic(counts) if two else law.rows(law.statistic(counts))
-    assert found == pytest.approx(rows)
-    assert law.first(counts) == sum(counts)
-
-
-def test_a_row_that_is_a_surprise_counts_for_more():
-    law = TwoStrata((40, 10), (60, 20), 50, 2.0)
-    assert law.statistic((5, 10)) == pytest.approx(20 + 2 * 30)
-
-
-@pytest.mark.parametrize(("size", "drawn"), [(40, 10), (4000, 1500), (3, 3), (0, 0)])
-@pytest.mark.parametrize("most", [1.5, 30.0, 700.0])
-def test_the_grid_goes_from_none_to_what_is_expected_and_is_finest_there(
-    size, drawn, most
-):
-    one = np.array(OneStratum(size, drawn, 800).levels(most))
-    last = min(drawn, math.ceil(most * drawn / size)) if size else 0
-    assert (one[0], one[-1]) == (0.0, last)
-    assert (one == np.rint(one)).all()
-    # Rounding shifts a count by half a row at most.
-    assert (np.diff(one, 2) >= -1.0).all()
-
-
-@pytest.mark.parametrize("surprise", [1.0, 2.0])
-@pytest.mark.parametrize(
-    ("first", "second"), [((7, 3), (5, 2)), ((4, 4), (6, 0)), ((6, 0), (5, 5))]
-)
-def test_the_tail_of_two_strata_is_that_of_the_worst_division(first, second, surprise):
-    law = TwoStrata(first, second, 50, surprise)
-    counts = [(k, j) for k in range(first[1] + 1) for j in range(second[1] + 1)]
-    for level in {law.statistic(count) for count in counts} | {0.9, 1e3}:
-        below = [pair for pair in counts if law.statistic(pair) <= level + 1e-9]
-        expected = np.zeros(first[0] + second[0] + 1)
-        for b in range(first[0] + 1):
-            for c in range(second[0] + 1):
-                found = sum(
-                    hypergeom.pmf(k, first[0], b, first[1])
-                    * hypergeom.pmf(j, second[0], c, second[1])
-                    for k, j in below
-                )
-                expected[b + c] = max(expected[b + c], found)
-        assert_allclose(law.tail(level), expected, atol=1e-9)
 
 
 def test_tables_go_as_far_as_counts_matter():
@@ -125,22 +52,10 @@ def test_tables_go_as_far_as_counts_matter():
     n_rows, alpha, delta = 200, 0.1, 0.05
     highest = highest_count(n_rows, alpha, delta)
     assert binom.sf(highest - 1, n_rows, alpha) <= 1e-5 * delta
-    laws = (
-        OneStratum(150, 30, highest),
-        TwoStrata((90, 30), (80, 20), highest),
-        TwoStrata((1, 1), (150, 20), highest),
-    )
-    for law in laws:
-        test = ExactTest(n_rows, law, [laws[0]], alpha, delta)
-        assert len(test.level) == highest + 2
-        assert test.level[-1] == pytest.approx(1e-5 * delta)
-        assert len(law.tail(0.0)) >= len(test.level)
-
-
-def test_the_cost_of_two_strata_is_that_of_the_product_of_their_tables():
-    law = TwoStrata((90, 30), (80, 20), 40)
-    (above, first), (_, second) = (table.shape for table in law._tables)
-    assert law.cost == above * first * second
+    test = one_stratum(n_rows, 150, 30, alpha, delta)
+    assert len(test.level) == highest + 2
+    assert test.level[-1] == pytest.approx(1e-5 * delta)
+    assert len(test.law.tail(0)) >= len(test.level)
 
 
 def largest_probability_of_passing(test, n_rows, size, drawn, alpha):
@@ -154,9 +69,7 @@ def largest_probability_of_passing(test, n_rows, size, drawn, alpha):
             k = np.arange(drawn + 1)
             mass = hypergeom.pmf(k, size, incomplete, drawn)
             complete = n_above - incomplete
-            passes = [
-                mass[i] > 0 and test.passes(complete, (int(i),)) for i in k.tolist()
-            ]
+            passes = [mass[i] > 0 and test.passes(complete, int(i)) for i in k.tolist()]
             worst = max(worst, float(mass[passes].sum()))
         total += float(binom.pmf(n_above, n_rows, alpha)) * worst
     return total
@@ -176,26 +89,6 @@ def test_no_adversary_makes_it_pass_more_often_than_delta(seed):
 def test_most_of_delta_is_used():
     test = one_stratum(60, 20, 10, 0.2, 0.1)
     assert largest_probability_of_passing(test, 60, 20, 10, 0.2) > 0.08
-
-
-def test_two_strata_against_their_adversary():
-    n_rows, first, second, alpha, delta = 50, (8, 4), (9, 3), 0.3, 0.1
-    test = two_strata(n_rows, first, second, alpha, delta)
-    total = 0.0
-    for n_above in range(n_rows + 1):
-        worst = 0.0
-        for b1 in range(min(n_above, 8) + 1):
-            for b2 in range(min(n_above - b1, 9) + 1):
-                complete = n_above - b1 - b2
-                found = sum(
-                    hypergeom.pmf(k1, 8, b1, 4) * hypergeom.pmf(k2, 9, b2, 3)
-                    for k1 in range(min(b1, 4) + 1)
-                    for k2 in range(min(b2, 3) + 1)
-                    if test.passes(complete, (k1, k2))
-                )
-                worst = max(worst, float(found))
-        total += float(binom.pmf(n_above, n_rows, alpha)) * worst
-    assert 0.0 < total <= delta
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -226,7 +119,7 @@ def test_more_rows_above_never_help(seed):
     n_rows, size = int(rng.integers(60, 300)), int(rng.integers(10, 50))
     test = one_stratum(n_rows, size, int(rng.integers(1, size)), 0.15, 0.1)
     table = np.array(
-        [[test.passes(a, (k,)) for k in range(test.law.drawn + 1)] for a in range(60)]
+        [[test.passes(a, k) for k in range(test.law.drawn + 1)] for a in range(60)]
     )
     assert (np.diff(table.astype(int), axis=0) <= 0).all()
     assert (np.diff(table.astype(int), axis=1) <= 0).all()
@@ -300,10 +193,11 @@ def test_rows_tied_at_the_threshold_are_not_above_it():
     assert threshold(scores, inclusion, alpha=0.2) == 1.0
 
 
-def test_more_strata_are_bet_on():
+@pytest.mark.parametrize("n_strata", [2, 3])
+def test_several_strata_are_bet_on(n_strata):
     rng = np.random.default_rng(2)
     scores, inclusion = rng.normal(size=3000), np.ones(3000)
-    strata = rng.integers(0, 3, 3000)
+    strata = rng.integers(0, n_strata, 3000)
     inclusion[:900] = np.where(rng.uniform(size=900) < 0.5, 0.5, 0.0)
     bets = threshold(scores, inclusion, strata=strata)
     exact = threshold(scores, inclusion)
@@ -326,22 +220,19 @@ def test_weights_are_those_of_the_draw():
 
 
 @pytest.mark.parametrize(
-    ("scores", "inclusion", "match"),
+    ("scores", "inclusion", "options", "match"),
     [
-        ([1.0, 2.0], [1.0], "one number for each row"),
-        ([1.0, 2.0], [1.0, 1.5], "probabilities"),
-        ([np.nan, 2.0], [1.0, 1.0], "complete calibration row"),
-        ([0.0, 1.0, 2.0], [0.2, 0.5, 1.0], "different probabilities"),
+        ([1.0, 2.0], [1.0], {}, "one number for each row"),
+        ([1.0, 2.0], [1.0, 1.5], {}, "probabilities"),
+        ([np.nan, 2.0], [1.0, 1.0], {}, "complete calibration row"),
+        ([0.0, 1.0, 2.0], [0.2, 0.5, 1.0], {}, "different probabilities"),
+        ([1.0, 2.0], [1.0, 0.0], {"strata": [1]}, "one label for each row"),
+        ([0.0], [1.0], {"expected": (0.1, 1.2)}, "two shares in"),
     ],
 )
-def test_what_is_refused(scores, inclusion, match):
+def test_what_is_refused(scores, inclusion, options, match):
     with pytest.raises(ValueError, match=match):
-        looked_up_sample(scores, inclusion)
-
-
-def test_strata_are_one_for_each_row():
-    with pytest.raises(ValueError, match="one label for each row"):
-        looked_up_sample([1.0, 2.0], [1.0, 0.0], [1])
+        looked_up_sample(scores, inclusion, **options)
 
 
 def test_a_sample_without_a_draw_is_refused():
@@ -376,18 +267,6 @@ def test_where_few_rows_are_incomplete_none_must_be_looked_up():
     assert fewest_look_ups(sample, 0.1, 0.05) == 0
 
 
-@pytest.mark.parametrize("predicted", [False, True])
-def test_rows_predicted_to_score_low_count_for_more_and_others_for_what_they_are(
-    predicted,
-):
-    inclusion = np.repeat([1.0, 0.5, 0.0, 0.25, 0.0], [100, 10, 10, 5, 15])
-    strata = np.repeat([0, 1, 1, 2, 2], [100, 10, 10, 5, 15])
-    sample = looked_up_sample(np.zeros(140), inclusion, strata, predicted=predicted)
-    law = make_test(sample, 0.2, 0.1).law
-    assert law.pairs == ((20, 10), (20, 5))
-    assert law.worth == pytest.approx([2.0, 8.0 if predicted else 4.0])
-
-
 def test_too_few_rows_are_too_few_even_if_all_are_looked_up():
     inclusion = np.where(np.arange(20) < 5, 0.5, 1.0)
     sample = looked_up_sample(np.arange(20.0), inclusion)
@@ -399,34 +278,6 @@ def test_of_several_strata_no_number_is_told():
     strata = np.repeat([0, 1, 2], 100)
     sample = looked_up_sample(np.arange(300.0), inclusion, strata)
     assert fewest_look_ups(sample, 0.1, 0.05) is None
-
-
-def test_two_strata_are_bet_on_where_the_exact_test_would_take_too_long(monkeypatch):
-    rng = np.random.default_rng(4)
-    scores, strata = rng.normal(size=2000), rng.integers(0, 2, 2000)
-    inclusion = np.ones(2000)
-    inclusion[:600] = np.where(rng.uniform(size=600) < 0.5, 0.5, 0.0)
-    exact = threshold(scores, inclusion, strata=strata)
-    monkeypatch.setattr("missratio.threshold.look_ups.LARGEST_PRODUCT", 10)
-    bets = threshold(scores, inclusion, strata=strata)
-    assert exact < bets < np.quantile(scores, 0.99)
-
-
-def test_strata_predicted_to_score_low_leave_more_power():
-    """Where the prediction holds: nothing of the second stratum scores high."""
-    rng = np.random.default_rng(5)
-    scores, strata = rng.normal(size=1500), np.repeat([0, 1, 2], 500)
-    scores[strata == 2] -= 6.0
-    inclusion = np.ones(1500)
-    drawn = rng.uniform(size=1500) < 0.3
-    inclusion[strata > 0] = np.where(drawn, 0.3, 0.0)[strata > 0]
-    plain, predicted = (
-        LookUpRule().select(
-            looked_up_sample(scores, inclusion, strata, predicted=told), 0.2, 0.05
-        ).threshold
-        for told in (False, True)
-    )  # fmt: skip
-    assert predicted <= plain
 
 
 def test_a_stratum_that_nobody_looked_up_is_above_as_a_whole():
@@ -448,7 +299,7 @@ def most_complete(n_rows, size, drawn, alpha, delta):
     test = one_stratum(n_rows, size, drawn, alpha, delta)
     most = np.full(drawn + 1, -1)
     for k in range(drawn + 1):
-        while most[k] < n_rows and test.passes(int(most[k]) + 1, (k,)):
+        while most[k] < n_rows and test.passes(int(most[k]) + 1, k):
             most[k] += 1
         if most[k] < 0:
             break
@@ -509,7 +360,7 @@ def worst_policy(level_for, n_rows, alpha, delta, lost):
 
 def _most_complete(level, law, k):
     """The largest number of complete rows above at which k looked-up ones pass."""
-    tail = law.tail(float(k))
+    tail = law.tail(k)
     b = np.arange(min(k, len(tail) - 1), len(tail))
     last = len(level) - 1 - np.searchsorted(level[::-1], tail[b], side="left")
     return int(np.where(level[-1] >= tail[b], 10**6, last - b).min())
@@ -521,9 +372,7 @@ def test_that_more_are_looked_up_the_more_are_missing_costs_no_level(lost):
     n_rows, alpha, delta = 50, 0.2, 0.05
     share = alpha * lost[0] + (1 - alpha) * lost[1]
     for expected in ((share, 0.5), (share, 1.0), None):
-        inclusion = np.repeat([1.0, 0.5], n_rows // 2)
-        sample = looked_up_sample(np.zeros(n_rows), inclusion, expected=expected)
-        level = make_test(sample, alpha, delta).level
+        level = exact_test(n_rows, 25, 12, expected, alpha, delta).level
         found = worst_policy(lambda *_, g=level: g, n_rows, alpha, delta, lost)
         assert found <= delta
 
@@ -541,15 +390,11 @@ def test_a_level_made_for_the_draw_that_came_up_would_be_exceeded():
 
 @pytest.mark.parametrize("expected", [None, (0.3, 0.4)])
 def test_what_came_up_has_no_part_in_the_level(expected):
-    levels = []
-    for size, drawn in ((0, 0), (30, 5), (90, 90)):
-        inclusion = np.ones(300)
-        inclusion[:size] = 0.0
-        inclusion[:drawn] = 0.999
-        sample = looked_up_sample(np.zeros(300), inclusion, expected=expected)
-        levels.append(make_test(sample, 0.1, 0.05).level)
-    assert np.array_equal(levels[0], levels[1])
-    assert np.array_equal(levels[0], levels[2])
+    first, *others = (
+        exact_test(300, size, drawn, expected, 0.1, 0.05).level
+        for size, drawn in ((0, 0), (30, 5), (90, 90))
+    )
+    assert all(np.array_equal(first, level) for level in others)
 
 
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
@@ -558,23 +403,7 @@ def test_little_power_is_lost_where_rows_come_out_as_expected(share):
     n_rows, size = 400, 120
     drawn = round(share * size)
     alone = one_stratum(n_rows, size, drawn, 0.1, 0.05)
-    highest = highest_count(n_rows, 0.1, 0.05)
-    planned = planned_draws(n_rows, highest, (size / n_rows, share))
-    wide = ExactTest(n_rows, alone.law, planned, 0.1, 0.05)
+    wide = exact_test(n_rows, size, drawn, (size / n_rows, share), 0.1, 0.05)
     for k in range(0, round(0.05 * drawn) + 1):
         best = _most_complete(alone.level, alone.law, k)
         assert _most_complete(wide.level, wide.law, k) >= best - 2
-
-
-def test_shares_that_are_expected_are_shares():
-    with pytest.raises(ValueError, match="two shares in"):
-        looked_up_sample([0.0], [1.0], expected=(0.1, 1.2))
-
-
-@pytest.mark.parametrize("pairs", [((30, 10), (0, 0)), ((0, 0), (30, 10))])
-def test_a_stratum_without_rows_changes_nothing(pairs):
-    two, one = TwoStrata(*pairs, 50), OneStratum(30, 10, 50)
-    for k in range(4):
-        counts = tuple(k if size else 0 for size, _ in pairs)
-        tail = two.tail(two.statistic(counts))
-        assert_allclose(tail, one.tail(k)[: len(tail)], atol=1e-12)

@@ -83,7 +83,8 @@ def draw(report, picture):
 
     from missratio.app.report import sections
 
-    figure = sections.levels(report.data).parts[0].chart
+    (levels,) = sections.levels(report.data)
+    figure = levels.parts[0].chart
     # The page's colours, of which the first are those by day.
     colours = dict(reversed(re.findall(r"--(\w+):\s*(#\w+)", report.html())))
     text = re.sub(

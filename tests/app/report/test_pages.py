@@ -44,11 +44,8 @@ def tags(page, name):
     return [attributes for tag, attributes in page.elements if tag == name]
 
 
-def test_the_page_is_small(html):
+def test_nothing_is_loaded_from_elsewhere(page, html):
     assert len(html.encode()) < 1_500_000
-
-
-def test_nothing_is_loaded_from_elsewhere(page):
     for tag, attributes in page.elements:
         for name in ("src", "href", "data", "action", "poster", "srcset"):
             assert attributes.get(name, "#").startswith("#"), (tag, attributes)
@@ -81,20 +78,17 @@ def test_landmarks_and_headings(page):
     assert all("aria-labelledby" in a for a in tags(page, "section"))
 
 
-def test_every_figure_has_words_and_a_height(page):
+def test_every_figure_has_words_and_a_height_and_can_be_saved(page):
     charts = [a for a in tags(page, "div") if a.get("class") == "chart"]
     assert len(charts) >= 7
     for chart in charts:
         assert chart["role"] == "img"
         assert len(chart["aria-label"]) > 20
         assert re.search(r"height: \d+px", chart["style"])
-
-
-def test_every_figure_can_be_saved_as_svg_or_png(page):
-    charts = [a["id"] for a in tags(page, "div") if a.get("class") == "chart"]
     saved = [(a["data-figure"], a["data-save"]) for a in tags(page, "button")
              if "data-save" in a]  # fmt: skip
-    assert sorted(saved) == sorted((c, kind) for c in charts for kind in ("svg", "png"))
+    ids = [chart["id"] for chart in charts]
+    assert sorted(saved) == sorted((c, kind) for c in ids for kind in ("svg", "png"))
 
 
 def test_words_are_explained_where_they_stand(page):
@@ -112,11 +106,6 @@ def test_names_are_no_markup(page, html):
     said = "".join(page.text)
     assert "<script>window.hurt = 1</script>" in said
     assert "'<i>well</i>' rows" in said
-
-
-def test_data_within_the_page_is_the_reports(html, report):
-    found = re.search(r'id="data-report">(.*?)</script>', html, re.DOTALL)
-    assert json.loads(found.group(1)) == report.data
 
 
 def test_json_within_a_script_ends_no_script():
@@ -168,7 +157,7 @@ def test_the_text_has_every_section_of_the_page(report):
     assert titles[1:] == [
         "Before you rely on it",
         "What to do next",
-        "The two errors",
+        "Errors and power",
         "Choose another α",
         "What if φ is wrong?",
         "What is missing",
@@ -210,14 +199,12 @@ def test_any_text_says_itself(name):
     assert page == f"<p>{escaped}</p>\n"
 
 
-def test_json_and_back(report):
-    again = mr.app.report.Report.from_json(report.json())
-    assert again.data == report.data
-    assert again.markdown() == report.markdown()
-
-
 def test_data_is_enough_for_every_page(report, html):
-    assert mr.app.report.Report(json.loads(report.json())).html() == html
+    found = re.search(r'id="data-report">(.*?)</script>', html, re.DOTALL)
+    assert json.loads(found.group(1)) == report.data
+    again = mr.app.report.Report.from_json(report.json())
+    assert again.html() == html
+    assert again.markdown() == report.markdown()
 
 
 @pytest.mark.parametrize("data", [{}, {"format": 0}, [], None])
@@ -226,11 +213,8 @@ def test_other_data_is_refused(data):
         mr.app.report.Report(data)
 
 
-def test_a_report_shows_its_headline(report):
-    assert repr(report).startswith("Report(\"At most 10% of complete '<i>well</i>'")
-
-
 def test_in_a_notebook_the_page_is_in_a_frame_of_its_own(report, html):
+    assert repr(report).startswith("Report(\"At most 10% of complete '<i>well</i>'")
     frame = report._repr_html_()
     assert frame.startswith("<iframe srcdoc=")
     assert "<script" not in frame
@@ -238,7 +222,8 @@ def test_in_a_notebook_the_page_is_in_a_frame_of_its_own(report, html):
     assert len(frame) > len(html)
 
 
-def test_open_writes_the_page_and_shows_it(report, html, monkeypatch):
+@pytest.mark.usefixtures("html")
+def test_open_writes_the_page_and_shows_it(report, monkeypatch):
     opened = []
     monkeypatch.setattr("webbrowser.open", opened.append)
     monkeypatch.setitem(sys.modules, "IPython", None)

@@ -10,6 +10,7 @@ from missratio.app.modelfile.models import (
     Decisions,
     TableModel,
     TrainingData,
+    certificates_of,
     kind_of,
 )
 
@@ -21,6 +22,7 @@ __all__ = [
     "ModelFileError",
     "TableModel",
     "TrainingData",
+    "certificates_of",
     "kind_of",
     "load_model",
     "load_table_model",

@@ -29,6 +29,7 @@ from missratio.app.modelfile.models import (
     SEVERAL_CLASSES,
     TWO_CLASSES,
     TableModel,
+    certificates_of,
     kind_of,
 )
 from missratio.classifier import Calibration, Certificate
@@ -328,7 +329,7 @@ def _check_table(model: TableModel) -> None:
         )
         and all(
             each.rows <= training.rows[each.controlled_class]
-            for each, _ in certificates(classifier)
+            for each in certificates_of(classifier)
         ),
         "comparison of methods": compared is None
         or (
@@ -345,16 +346,6 @@ def _check_table(model: TableModel) -> None:
 
 
 # The promises ------------------------------------------------------------------------
-
-
-def certificates(classifier: Any) -> list[tuple[Certificate, Calibration]]:
-    """Each certificate of a classifier, and what its threshold was chosen from."""
-    found = classifier.certificate_
-    if isinstance(found, Certificate):
-        return [(found, classifier.calibration_)]
-    known = classifier.calibrations_
-    every = known.values() if isinstance(known, dict) else known
-    return list(zip(found.certificates, every, strict=True))
 
 
 def recertified(
@@ -400,12 +391,14 @@ def _check_promises(classifier: Any) -> None:
         "its classes",
     )
     models = (classifier.missingness or {}).values()
-    known = all(each is None or isinstance(each, Missingness) for each in models)
-    require(known, "its missingness is of another type")
+    sound = all(each is None or isinstance(each, Missingness) for each in models)
+    require(sound, "its missingness is of another type")
     asked = (_several_classes if several else _two_classes)(classifier, labels)
-    every = certificates(classifier)
-    require(len(asked) == len(every) > 0, "its certificate is for other promises")
-    for claims, (certificate, calibration) in zip(asked, every, strict=True):
+    known = getattr(classifier, "calibrations_", None) or [classifier.calibration_]
+    known = list(known.values()) if isinstance(known, dict) else known
+    every = certificates_of(classifier)
+    require(len(asked) == len(every) == len(known) > 0, "its promises are others")
+    for claims, certificate, calibration in zip(asked, every, known, strict=True):
         check_levels(certificate.alpha, certificate.delta)
         require(
             replace(certificate, **claims, deployment=classifier.deployment)

@@ -14,6 +14,7 @@ from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio._files.numbers import canonical
 from missratio.app.tables import Encoder, as_arrow, column_names, flat
 from missratio.classifier import (
+    Certificate,
     GroupedNeymanPearsonClassifier,
     MulticlassNeymanPearsonClassifier,
     NeymanPearsonClassifier,
@@ -33,6 +34,12 @@ KINDS: dict[str, type] = {
 def kind_of(classifier: Any) -> str | None:
     """Which kind of promise a classifier makes; None for one that makes none."""
     return next((k for k, cls in KINDS.items() if isinstance(classifier, cls)), None)
+
+
+def certificates_of(classifier: Any) -> tuple[Certificate, ...]:
+    """The certificate of each promise of a fitted classifier."""
+    found = classifier.certificate_
+    return (found,) if isinstance(found, Certificate) else found.certificates
 
 
 @storable()
@@ -199,9 +206,7 @@ class TableModel:
                 for each in self.certificate.promises
                 if each.kind == "error" and each.certified
             ]
-        every = [self.certificate]
-        if self.kind == SEVERAL_CLASSES:
-            every = list(self.certificate.certificates)
+        every = certificates_of(self.classifier)
         # Each has an equal part of δ.
         part = self.certificate.delta / len(every)
         return [TablePromise(c.controlled_class, None, c.alpha, part) for c in every]

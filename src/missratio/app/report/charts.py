@@ -1,4 +1,4 @@
-"""Charts of the page, as Vega-Lite: a plane of layers, values by name, and cells.
+"""Charts of the page, as Vega-Lite: a plane of layers, and values by name.
 
 Colours are the page's own, by their CSS names, so that charts follow it into the dark
 and onto paper. Names from the data only ever are values, never part of an expression.
@@ -14,17 +14,21 @@ Data = dict[str, Any]
 Rows = list[Data]
 Key = Sequence[tuple[str, str]]
 
-CONTROLLED, OTHER, INK = "var(--controlled)", "var(--other)", "var(--ink)"
-MUTED, BARS, PAGE, WARN = "var(--muted)", "var(--bars)", "var(--page)", "var(--warn)"
 # The page's, by name: labels are measured before they are set.
 FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif'
 AXIS = {
-    "labelColor": MUTED, "titleColor": MUTED, "gridColor": "var(--line)",
-    "domainColor": "var(--line)", "tickColor": "var(--line)", "labelFontSize": 12,
-    "titleFontSize": 12, "titleFontWeight": "normal", "titlePadding": 8,
-    "labelPadding": 4, "labelFlush": False,
+    "labelColor": "var(--muted)", "titleColor": "var(--muted)",
+    "gridColor": "var(--line)", "domainColor": "var(--line)",
+    "tickColor": "var(--line)", "labelFontSize": 12, "titleFontSize": 12,
+    "titleFontWeight": "normal", "titlePadding": 8, "labelPadding": 4,
+    "labelFlush": False,
 }  # fmt: skip
 QUIET = {"ticks": False, "domain": False, "labelLimit": 150}
+
+
+def css(colour: str) -> str:
+    """One of the page's colours, by its name."""
+    return f"var(--{colour})"
 
 
 @dataclass(frozen=True)
@@ -37,8 +41,6 @@ class Chart:
         Vega-Lite.
     height : int
         In pixels, axes included.
-    alternative : str
-        What it shows, for those who can't see it.
     caption : str
     key : sequence of (str, str)
         Colours by their CSS names, and what they mean.
@@ -46,7 +48,6 @@ class Chart:
 
     spec: Data
     height: int
-    alternative: str
     caption: str = ""
     key: Key = ()
 
@@ -93,11 +94,13 @@ def layer(mark: str, rows: Rows, colour: str, where: str = "", **style: Any) -> 
     if mark == "line":
         encoding["order"] = {"field": "i", "type": "quantitative"}
         rows = [{"i": i, **row} for i, row in enumerate(rows)]
+    for name in {"fill", "stroke"} & style.keys():
+        style[name] = css(style[name])
     if mark == "point":
         style = {"filled": True, "opacity": 1, "size": 45, **style}
     drawn: Data = {
         "data": {"values": rows},
-        "mark": {"type": mark, "color": colour, **style},
+        "mark": {"type": mark, "color": css(colour), **style},
         "encoding": encoding,
     }
     return {**drawn, "transform": [{"filter": where}]} if where else drawn
@@ -111,8 +114,8 @@ def _tip(field: str, place: Data, title: str | None = None) -> Data:
 
 
 def plane(
-    layers: Sequence[Data], x: Data, y: Data, height: int, alternative: str,
-    caption: str = "", key: Key = (), chosen: int | None = None,
+    layers: Sequence[Data], x: Data, y: Data, height: int, caption: str = "",
+    key: Key = (), chosen: int | None = None,
 ) -> Chart:  # fmt: skip
     """Layers over one plane; `chosen` is the level that the page's slider moves."""
     for each in layers:
@@ -127,13 +130,12 @@ def plane(
     spec: Data = {"layer": list(layers)}
     if chosen is not None:
         spec["params"] = [{"name": "chosen", "value": chosen}]
-    return Chart(_finished(spec), height, alternative, caption, key)
+    return Chart(_finished(spec), height, caption, key)
 
 
 def by_name(
-    rows: Rows, x: Data, alternative: str, colours: Mapping[str, str], *,
-    bars: bool = False, ticks: Rows | None = None, zero: bool = False,
-    caption: str = "", key: Key = (),
+    rows: Rows, x: Data, colours: Mapping[str, str], *, bars: bool = False,
+    ticks: Rows | None = None, zero: bool = False, caption: str = "", key: Key = (),
 ) -> Chart:  # fmt: skip
     """A line for each `name`: points with spans from x to x2, or bars side by side.
 
@@ -145,7 +147,7 @@ def by_name(
               "scale": {"domain": names}, "axis": QUIET},
         "x": {"field": "value", **x},
     }  # fmt: skip
-    scale = {"domain": list(colours), "range": list(colours.values())}
+    scale = {"domain": list(colours), "range": [css(each) for each in colours.values()]}
     coloured = {"field": "series", "type": "nominal", "legend": None, "scale": scale}
     tips = [{"field": k, "type": "nominal"} for k in ("name", "series")]
     told = {**place, "color": coloured, "tooltip": [*tips, _tip("value", x)]}
@@ -166,49 +168,18 @@ def by_name(
         for mark, encoding in marks
     ]
     if zero:
-        layers.insert(0, layer("rule", [{"x": 0.0}], MUTED))
+        layers.insert(0, layer("rule", [{"x": 0.0}], "muted"))
         layers[0]["encoding"]["x"] |= x
     if ticks:
         mark = {
             "type": "tick",
-            "color": INK,
+            "color": css("ink"),
             "thickness": 2,
             "size": 14 if bars else 22,
         }
         layers.append({"data": {"values": ticks}, "mark": mark, "encoding": place})
     height = 60 + max(15 * len(colours) if bars else 28, 24) * len(names)
-    return Chart(_finished({"layer": layers}), height, alternative, caption, key)
-
-
-def cells(
-    rows: Rows, titles: tuple[str | None, str | None], colour: str, height: int,
-    alternative: str, *, turned: int = 0, wide: int | None = None, text: bool = False,
-    caption: str = "", key: Key = (),
-) -> Chart:  # fmt: skip
-    """Cells in columns x and lines y, the darker the larger their `value` up to 1."""
-    common = {"type": "nominal", "sort": None}
-    top = {"orient": "top", "labelAngle": turned, **QUIET}
-    x: Data = {"field": "x", "title": titles[0], **common, "axis": top}
-    y: Data = {"field": "y", "title": titles[1], **common, "axis": QUIET}
-    if wide is not None:
-        # No wider, so that a single column is not a wall.
-        x["scale"] = {"rangeMax": {"expr": f"min(width, {wide})"}}
-    value = {"field": "value", "type": "quantitative"}
-    shade = {**value, "legend": None, "scale": {"domain": [0, 1], "range": [0.06, 1]}}
-    tips = [{"field": name, "type": "nominal"} for name in rows[0] if name != "value"]
-    layers: list[Data] = [
-        {"mark": {"type": "rect", "color": colour, "stroke": PAGE, "strokeWidth": 2},
-         "encoding": {"x": x, "y": y, "opacity": shade, "tooltip": tips}},
-    ]  # fmt: skip
-    if text:
-        dark = {"condition": {"test": "datum.value > 0.5", "value": PAGE}, "value": INK}
-        layers.append(
-            {"mark": {"type": "text", "fontSize": 14},
-             "encoding": {"x": x, "y": y, "text": {**value, "format": ".1%"},
-                          "color": dark}}
-        )  # fmt: skip
-    spec = {"data": {"values": rows}, "layer": layers}
-    return Chart(_finished(spec), height, alternative, caption, key)
+    return Chart(_finished({"layer": layers}), height, caption, key)
 
 
 def _finished(spec: Data) -> Data:

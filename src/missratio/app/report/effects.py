@@ -8,7 +8,6 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 
@@ -43,15 +42,15 @@ def coefficients(
     because the fit had no data on them; None where the estimator has none. Standard
     deviations are measured on `few` of the rows.
     """
-    estimator = rows.classifier.estimator_
-    last = last_step(estimator)
-    values = np.asarray(getattr(last, "coef_", np.zeros(0)), dtype=np.float64)
+    values = np.asarray(
+        getattr(last_step(rows.classifier.estimator_), "coef_", np.zeros(0)),
+        dtype=np.float64,
+    )
     if values.ndim == 2 and len(values) == 1:
         values = values[0]
     if values.ndim != 1 or not len(values):
         return None
-    names = _coefficient_names(estimator, last, columns, len(values))
-    spread = _spread(few, len(values))
+    names, spread = _features(few, columns, len(values))
     reach, undetermined, doubt = _reach(rows, confidence)
     spread[undetermined] = 0.0
     known = np.flatnonzero(spread > 0.0)
@@ -72,45 +71,33 @@ def coefficients(
     }
 
 
-def _coefficient_names(
-    estimator: Any, last: Any, columns: list[str], width: int
-) -> list[str]:
-    """What the features are called, or their numbers."""
-    names = columns
+def _features(
+    rows: LabelledRows, columns: list[str], width: int
+) -> tuple[list[str], FloatArray]:
+    """What features are called, and their standard deviations; 0 for a constant."""
+    estimator, X, names = rows.classifier.estimator_, rows.X, columns
+    last = last_step(estimator)
     if isinstance(estimator, Pipeline) and len(estimator) > 1:
+        X = estimator[:-1].transform(X)
         try:
             names = [*map(str, estimator[:-1].get_feature_names_out(columns))]
         except (AttributeError, ValueError, NotFittedError):
             names = []
-    if isinstance(last, LinearRatio) and names:
-        names = feature_names(last, names)
-    return names if len(names) == width else [f"x{j}" for j in range(width)]
-
-
-def _spread(rows: LabelledRows, width: int) -> FloatArray:
-    """The standard deviation of each feature; 0 where all rows have one value."""
-    estimator, X = rows.classifier.estimator_, rows.X
-    last = last_step(estimator)
-    if isinstance(estimator, Pipeline) and len(estimator) > 1:
-        X = estimator[:-1].transform(X)
     if isinstance(last, LinearRatio):
+        names = feature_names(last, names) if names else names
         try:
             X = basis_features(last, X)
         except ValueError:
             # A ratio that knows of no missing values takes complete rows alone.
             X = basis_features(last, take_rows(X, np.flatnonzero(rows.complete)))
-    if issparse(X):
-        X = X.astype(np.float64)
-        mean = np.asarray(X.mean(axis=0)).ravel()
-        square = np.asarray(X.multiply(X).mean(axis=0)).ravel()
-        return np.asarray(np.sqrt(np.maximum(square - mean**2, 0.0)))
     features = np.asarray(X, dtype=np.float64).reshape(-1, width)
     known = ~np.isnan(features)
     count = np.maximum(known.sum(axis=0), 1)
     mean = np.where(known, features, 0.0).sum(axis=0) / count
     off = np.where(known, features - mean, 0.0)
     spread = np.sqrt((off**2).sum(axis=0) / count)
-    return np.where(spread > ROUNDING * np.abs(mean), spread, 0.0)
+    spread = np.where(spread > ROUNDING * np.abs(mean), spread, 0.0)
+    return names if len(names) == width else [f"x{j}" for j in range(width)], spread
 
 
 def _reach(
@@ -148,9 +135,9 @@ def importance(fresh: LabelledRows | None, names: Names, alpha: float) -> Data |
     Every feature of the column is shuffled together, among the rows of both classes,
     and the threshold is moved so that the (weighted) share α of the controlled class
     lies above it as before. Columns, most important first, with the mean loss and its
-    range over shuffles; None without rows that are new to the fit, or if X is sparse.
+    range over shuffles; None without rows that are new to the fit.
     """
-    if fresh is None or issparse(fresh.X):
+    if fresh is None:
         return None
     rng = np.random.default_rng(0)
     weights = np.empty(len(fresh.y))
@@ -220,10 +207,4 @@ def sensitivity(rows: LabelledRows, most: int) -> Data | None:
         # Rows of a dataframe are scored as an array, and the estimator says so.
         warnings.simplefilter("ignore", UserWarning)
         found = sensitivity_curve(classifier, rows.X, rows.y)
-    return {
-        "alpha": found.alpha,
-        "tipping_factor": found.tipping_factor,
-        "odds": asdict(found.odds),
-        "controlled": asdict(found.controlled),
-        "other": None if found.other is None else asdict(found.other),
-    }
+    return {**asdict(found), "tipping_factor": found.tipping_factor}

@@ -7,12 +7,13 @@ Graubard's where they are weighted.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from missratio._base.typing import BoolArray, FloatArray
+from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.app.report.rows import LabelledRows
 from missratio.evaluation import Interval, exact_interval
 from missratio.weights import (
@@ -36,7 +37,7 @@ LEVELS = np.concatenate(
         np.arange(0.3, 0.51, 0.05),
     ]
 ).round(4)
-SCORE_BINS, WEIGHT_BINS = (10, 48), 24
+SCORE_BINS = (10, 48)
 HEAVIEST_SHARE = 0.05
 SOURCES = {
     "test": "test rows, which took no part in fitting",
@@ -105,23 +106,34 @@ def thresholds(classifier: Any, alphas: FloatArray) -> Data:
             "estimated_error": errors, "rule": rules, "own": own}  # fmt: skip
 
 
-class Detected(NamedTuple):
-    """Rows of the other class that are recognised, and rows that are new to a fit."""
+def refits(
+    rows: LabelledRows,
+    folds: int,
+    labels: Sequence[Any],
+    rng: np.random.Generator,
+    **parameters: Any,
+) -> Iterator[tuple[Any, IntArray, IntArray]]:
+    """Fits without one fold of some classes in turn: their rows, and those left out.
 
-    recognised: BoolArray
-    """Of shape (n_levels, n_other)."""
-    weights: FloatArray | None
-    fresh: LabelledRows | None
-    """Rows of both classes that their classifier hasn't been fitted on."""
+    A fit that can't be made or certified is passed over.
+    """
+    fold = np.full(len(rows.y), -1)
+    for label in labels:
+        index = rows.index(label)
+        fold[index] = rng.permutation(len(index)) % max(folds, 1)
+    for k in range(folds if folds > 1 else 0):
+        index, left_out = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+        refitted = rows.take(index).refitted(**parameters) if len(left_out) else None
+        if refitted is not None:
+            yield refitted, index, left_out
 
 
 def curve(
     rows: LabelledRows,
+    few: LabelledRows,
     test: LabelledRows | None,
-    *,
     folds: int,
     confidence: float,
-    most: int,
     rng: np.random.Generator,
 ) -> tuple[Data, LabelledRows | None]:
     """The NP-ROC: what is certified at each level, and the power there.
@@ -129,25 +141,22 @@ def curve(
     Beside it rows of both classes that are new to their classifier, where there are
     some.
     """
-    classifier = rows.classifier
+    classifier, measured = rows.classifier, rows
     alphas = np.unique([*LEVELS, classifier.alpha])
     data = thresholds(classifier, alphas)
+    source = "cross-validation" if folds > 1 else "training"
     if test is not None and len(test.index(test.other)):
         source, measured = "test", test
     elif not hasattr(classifier, "calibration_index_"):
-        source, measured = "held-out", rows
-    else:
-        source, measured = "cross-validation" if folds > 1 else "training", rows
+        source = "held-out"
+    fresh = None if source == "training" else measured
     if source == "cross-validation":
-        found = _left_out(rows.sampled(most, rng), alphas, folds, rng)
+        recognised, weights, fresh = _left_out(few, alphas, folds, rng)
     else:
         scores = classifier.score_samples(measured.rows(rows.other))
-        found = Detected(
-            scores[None] > data["threshold"][:, None],
-            measured.weights(rows.other),
-            None if source == "training" else measured,
-        )
-    shares = [share_of(e, found.weights, confidence) for e in found.recognised]
+        recognised = scores[None] > data["threshold"][:, None]
+        weights = measured.weights(rows.other)
+    shares = [share_of(each, weights, confidence) for each in recognised]
     for share, threshold in zip(shares, data["threshold"], strict=True):
         if threshold == np.inf:
             share |= {"estimate": 0.0, "low": 0.0, "high": 0.0}
@@ -161,43 +170,37 @@ def curve(
         "confidence": confidence,
         "source": source,
     }
-    return described, found.fresh
+    return described, fresh
 
 
 def _left_out(
     rows: LabelledRows, alphas: FloatArray, folds: int, rng: np.random.Generator
-) -> Detected:
-    """Rows of the other class, each scored by a fit that hasn't seen it."""
-    other = rows.index(rows.other)
-    fold = np.full(len(rows.y), -1)
-    fold[other] = rng.permutation(len(other)) % folds
+) -> tuple[BoolArray, FloatArray | None, LabelledRows | None]:
+    """Which rows of the other class fits recognise that haven't seen them, by level.
+
+    With their weights, and rows of both classes that the first of these fits is new to.
+    """
     recognised = np.zeros((len(alphas), len(rows.y)), dtype=bool)
-    measured = np.zeros(len(rows.y), dtype=bool)
-    fresh = None
-    for k in range(min(folds, len(other))):
-        index = np.flatnonzero(fold != k)
-        refitted = rows.take(index).refitted(
-            calibration_size=rows.calibration_share, on_infeasible="reject_all"
-        )
-        if refitted is None:
-            continue
-        chosen = thresholds(refitted, alphas)["threshold"]
-        left_out = np.flatnonzero(fold == k)
-        measured[left_out] = True
+    measured, fresh = np.zeros(len(rows.y), dtype=bool), None
+    share = {"calibration_size": rows.calibration_share, "on_infeasible": "reject_all"}
+    for refitted, index, left_out in refits(rows, folds, [rows.other], rng, **share):
         scores = refitted.score_samples(rows.take(left_out).X)
-        recognised[:, left_out] = scores[None] > chosen[:, None]
+        limits = thresholds(refitted, alphas)["threshold"]
+        recognised[:, left_out] = scores[None] > limits[:, None]
+        measured[left_out] = True
         if fresh is None:
             unseen = np.append(index[refitted.calibration_index_], left_out)
             fresh = replace(rows.take(unseen), classifier=refitted)
+    other = rows.index(rows.other)
     weights, kept = rows.weights(rows.other), measured[other]
-    return Detected(
+    return (
         recognised[:, other[kept]], None if weights is None else weights[kept], fresh
-    )
+    )  # fmt: skip
 
 
 def type_i(rows: LabelledRows, test: LabelledRows | None, confidence: float) -> Data:
     """The error on the controlled class: of test rows, or as certified."""
-    certificate = rows.certificate
+    certificate = rows.classifier.certificate_
     if test is not None and len(test.index(test.controlled)):
         scores = rows.classifier.score_samples(test.rows(test.controlled))
         above: BoolArray = scores > certificate.threshold
@@ -290,20 +293,12 @@ def confusion(
         return Confusion(test, test.predicted(classifier), "test")
     predicted = np.empty(len(rows.y), dtype=classifier.classes_.dtype)
     measured = np.zeros(len(rows.y), dtype=bool)
-    if folds > 1:
-        fold = np.empty(len(rows.y), dtype=int)
-        for label in rows.labels:
-            index = rows.index(label)
-            fold[index] = rng.permutation(len(index)) % folds
-        # A group that can't be certified leaves the others theirs.
-        more = {} if rows.groups is None else {"on_infeasible": "reject_all"}
-        for k in range(folds):
-            refitted = rows.take(np.flatnonzero(fold != k)).refitted(**more)
-            left_out = np.flatnonzero(fold == k)
-            if refitted is not None and len(left_out):
-                left_out = left_out[_comparable(rows.take(left_out), refitted)]
-                predicted[left_out] = rows.take(left_out).predicted(refitted)
-                measured[left_out] = True
+    # A group that can't be certified leaves the others theirs.
+    more = {} if rows.groups is None else {"on_infeasible": "reject_all"}
+    for refitted, _, left_out in refits(rows, folds, rows.labels, rng, **more):
+        kept = left_out[_comparable(rows.take(left_out), refitted)]
+        predicted[kept] = rows.take(kept).predicted(refitted)
+        measured[kept] = True
     kept = np.flatnonzero(measured)
     if all((rows.y[kept] == label).any() for label in rows.labels):
         return Confusion(rows.take(kept), predicted[kept], "cross-validation")
@@ -318,15 +313,11 @@ def _comparable(rows: LabelledRows, refitted: Any) -> BoolArray:
     """Rows that a refit tells of: it may lack a threshold for a small group."""
     if rows.groups is None:
         return np.ones(len(rows.y), dtype=bool)
-    before, after = rows.classifier.thresholds_, refitted.thresholds_
-    return np.array(
-        [
-            np.isinf(before.get(group, before.get(None, np.inf)))
-            or np.isfinite(after.get(group, after.get(None, np.inf)))
-            for group in rows.groups.tolist()
-        ],
-        dtype=bool,
+    before, after = (
+        np.array([k.get(g, k.get(None, np.inf)) for g in rows.groups.tolist()])
+        for k in (rows.classifier.thresholds_, refitted.thresholds_)
     )
+    return np.asarray(np.isinf(before) | np.isfinite(after))
 
 
 def unscored(few: LabelledRows) -> list[Data]:
@@ -361,11 +352,6 @@ def weights_by_class(rows: LabelledRows) -> list[Data]:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", WeightConcentrationWarning)
             warn_if_concentrated(weights, f"Class {label}")
-        histogram = None
-        if len(positive) and positive.min() < positive.max():
-            edges = np.geomspace(positive.min(), positive.max(), WEIGHT_BINS + 1)
-            counts, _ = np.histogram(np.clip(positive, edges[0], edges[-1]), edges)
-            histogram = {"edges": edges, "rows": counts}
         found.append(
             {
                 "label": label,
@@ -375,7 +361,7 @@ def weights_by_class(rows: LabelledRows) -> list[Data]:
                 "largest": positive.max(initial=0.0),
                 "heaviest_share": heaviest / max(positive.sum(), np.finfo(float).tiny),
                 "concentrated": str(caught[0].message) if caught else None,
-                "histogram": histogram,
+                "weighted": bool(len(positive) and np.ptp(positive) > 0.0),
             }
         )
     return found

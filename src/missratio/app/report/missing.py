@@ -8,20 +8,14 @@ import numpy as np
 
 from missratio._base.blocks import any_by_row
 from missratio._base.typing import FloatArray, IntArray
-from missratio.app.report.rows import (
-    Column,
-    LabelledRows,
-    Names,
-    certificates_of,
-    columns_of,
-)
+from missratio.app.modelfile import certificates_of
+from missratio.app.report.rows import Column, LabelledRows, Names, columns_of
 from missratio.learning import LearnedMissingness
 from missratio.missingness import BlockMissingness, Missingness, missingness_patterns
-from missratio.weights import effective_sample_size
 
 Data = dict[str, Any]
 
-MOST_LISTED, MOST_PATTERNS, MOST_DRAWN, MOST_MARKS = 60, 20, 12, 200
+MOST_LISTED, MOST_PATTERNS, MOST_DRAWN = 60, 20, 12
 # Little's test takes time and memory with the square of the columns.
 MOST_TESTED = 60
 BINS = 24
@@ -58,12 +52,8 @@ def missing_values(rows: LabelledRows, few: LabelledRows, names: Names) -> Data:
     return {
         "classes": [_class_model(rows, label) for label in rows.labels],
         "features": [
-            {
-                "name": names.columns[j],
-                "missing": counts[:, j],
-                "share": shares[:, j],
-                "looked_up": looked_up[:, j],
-            }
+            {"name": names.columns[j], "missing": counts[:, j], "share": shares[:, j],
+             "looked_up": looked_up[:, j]}
             for j in order[:MOST_LISTED]
         ],
         "n_features": width,
@@ -71,7 +61,7 @@ def missing_values(rows: LabelledRows, few: LabelledRows, names: Names) -> Data:
         "any": bool(counts.any()),
         "profiles": profiles,
         "patterns": _patterns(rows.as_found, few.as_found, names),
-    }
+    }  # fmt: skip
 
 
 def _looked_up(rows: LabelledRows, label: Any, names: Names) -> IntArray:
@@ -81,9 +71,20 @@ def _looked_up(rows: LabelledRows, label: Any, names: Names) -> IntArray:
         mine = rows.take(rows.index(label))
         found = names.missing(mine.as_found.X) & ~names.missing(mine.X)
         return np.asarray(found.sum(axis=0))
-    if model is None or not model.learned:
-        return np.zeros(len(members), dtype=int)
-    return np.array([len(_revealed(model, places[0])) for places in members])
+    return np.array([_revealed(model, places[0]) for places in members])
+
+
+def _revealed(model: Missingness | None, j: int) -> int:
+    """How many values of a feature φ was learned from; none for a known φ."""
+    if isinstance(model, BlockMissingness):
+        for block in model.blocks:
+            if j in block.inputs:
+                return _revealed(block.model, block.inputs.index(j))
+        return _revealed(model.base, j)
+    if not isinstance(model, LearnedMissingness):
+        return 0
+    evidence = model.evidence[0 if model.rowwise else j]
+    return 0 if evidence is None else int(evidence.n_revealed)
 
 
 def _class_model(rows: LabelledRows, label: Any) -> Data:
@@ -93,9 +94,6 @@ def _class_model(rows: LabelledRows, label: Any) -> Data:
     if model is None and rows.drawn is not None:
         drawn = ~complete & (rows.drawn.probability[index] > 0.0)
     kind = "none" if model is None else "learned" if model.learned else "known"
-    checks: tuple[Any, ...] = ()
-    if isinstance(model, LearnedMissingness | BlockMissingness):
-        checks = model.checks
     return {
         "label": label,
         "rows": len(index),
@@ -106,7 +104,10 @@ def _class_model(rows: LabelledRows, label: Any) -> Data:
         "whole_rows": None if model is None else model.rowwise,
         "model": None if model is None else repr(model),
         "band_confidence": 1.0 - _band_delta(rows, label),
-        "checks": [{"sentence": c.sentence, "failed": c.failed} for c in checks],
+        "checks": [
+            {"sentence": check.sentence, "failed": check.failed}
+            for check in getattr(model, "checks", ())
+        ],
     }
 
 
@@ -120,31 +121,27 @@ def _patterns(rows: LabelledRows, few: LabelledRows, names: Names) -> Data | Non
     if not lossy.any():
         return None
     found, code = np.unique(missing[lossy], axis=0, return_inverse=True)
-    counts = np.stack(
-        [
-            np.bincount(code[rows.y[lossy] == label], minlength=len(found))
-            for label in rows.labels
-        ]
-    )
-    found = np.concatenate([np.zeros((1, found.shape[1]), dtype=bool), found])
     whole = [[np.count_nonzero(~lossy[rows.index(k)])] for k in rows.labels]
-    counts = np.concatenate([whole, counts], axis=1)
+    counted = [
+        np.bincount(code[rows.y[lossy] == label], minlength=len(found))
+        for label in rows.labels
+    ]
+    # Nothing is a pattern, too.
+    found = np.concatenate([np.zeros((1, found.shape[1]), dtype=bool), found])
+    counts = np.concatenate([whole, counted], axis=1)
     order = np.argsort(-counts.sum(axis=0), kind="stable")
     totals = [max(1, len(rows.index(label))) for label in rows.labels]
     return {
         "columns": [names.columns[j] for j in np.flatnonzero(missing.any(axis=0))],
         "listed": [
-            {
-                "missing": [names.columns[j] for j in np.flatnonzero(found[place])],
-                "rows": counts[:, place],
-                "share": counts[:, place] / totals,
-            }
+            {"missing": [names.columns[j] for j in np.flatnonzero(found[place])],
+             "rows": counts[:, place], "share": counts[:, place] / totals}
             for place in order[:MOST_PATTERNS].tolist()
         ],
         "n_patterns": len(order),
         "left_out": max(0, len(order) - MOST_PATTERNS),
         "test": [_tested(few, label) for label in rows.labels],
-    }
+    }  # fmt: skip
 
 
 def _tested(rows: LabelledRows, label: Any) -> str | None:
@@ -160,11 +157,9 @@ def _tested(rows: LabelledRows, label: Any) -> str | None:
 
 def _band_delta(rows: LabelledRows, label: Any) -> float:
     """At which level φ's band is shown: the certificate's, where that rests on it."""
-    for certificate in certificates_of(rows.classifier):
-        part = certificate.missingness_delta
-        if label == certificate.controlled_class and part > 0.0:
-            return part
-    return BAND_DELTA
+    every = certificates_of(rows.classifier)
+    parts = [c.missingness_delta for c in every if c.controlled_class == label]
+    return next((part for part in parts if part > 0.0), BAND_DELTA)
 
 
 def _profiles(
@@ -172,64 +167,49 @@ def _profiles(
 ) -> list[Data]:
     """φ, its band, and the values of the features that miss most, of one class.
 
-    Without a model of φ, the values of features that were looked up.
+    φ of single values is a function of the feature alone, on a grid; of whole rows its
+    mean among rows alike in the feature, before any was lost.
     """
-    model = rows.model(label)
-    if model is None or not lossy:
-        profiles = _looked_up_profiles(rows, label, lossy, names)
-    else:
-        table = rows.as_found.rows(label)
-        columns = list(columns_of(table, names))
-        drawn = [j for j in lossy if _is_spread(columns[j])][:MOST_DRAWN]
-        along = _along_rows if model.rowwise else _along_features
-        delta = _band_delta(rows, label)
-        profiles = along(model, table, columns, drawn, delta) if drawn else []
-        for profile, j in zip(profiles, drawn, strict=True):
-            values, revealed = columns[j].values, _revealed(model, j)
-            assert values is not None
-            known, beyond = values[~columns[j].missing], None
-            if len(revealed):
-                # There φ rests on the logistic form alone.
-                outside = (known < revealed.min()) | (known > revealed.max())
-                beyond = float(outside.mean())
-            profile |= {"name": names[j], "extrapolated": beyond,
-                        "marks": _some(revealed)}  # fmt: skip
-    return [{**profile, "label": label} for profile in profiles]
-
-
-def _looked_up_profiles(
-    rows: LabelledRows, label: Any, lossy: list[int], names: list[str]
-) -> list[Data]:
-    """Values observed, and values looked up, where these are data and φ is none."""
-    if rows.before is None or rows.drawn is None:
+    model, table = rows.model(label), rows.as_found.rows(label)
+    columns = list(columns_of(table, names))
+    drawn = [j for j in lossy if _is_spread(columns[j])][:MOST_DRAWN]
+    if model is None or not drawn:
         return []
-    before = list(columns_of(rows.as_found.rows(label), names))
-    after = list(columns_of(rows.rows(label), names))
-    weights = rows.drawn.take(rows.index(label)).weights
-    profiles: list[Data] = []
-    for j in lossy:
-        values, lost = after[j].values, before[j].missing
-        found = lost & ~after[j].missing
-        if values is None or not _is_spread(before[j]) or not found.any():
-            continue
-        edges = _edges(values[~after[j].missing])
-        whole = weights > 0.0
+    seen, at = model.missing_probability(table), table
+    if not model.rowwise:
+        at = np.zeros((BINS + 1, len(columns)))
+        for j, column in enumerate(columns):
+            if column.values is not None and not column.missing.all():
+                known = column.values[~column.missing]
+                at[:, j] = _edges(known) if j in drawn else np.median(known)
+    delta = _band_delta(rows, label)
+    bands = [model.missing_probability(at), *model.probability_band(at, delta)]
+    profiles = []
+    for j in drawn:
+        values = columns[j].values
+        assert values is not None
+        there = ~np.isnan(seen) if model.rowwise else ~columns[j].missing
+        weights = 1.0 / (1.0 - (seen if model.rowwise else seen[:, j])[there])
+        known = values[there]
+        edges = _edges(known)
+        grid, band = edges, [each if model.rowwise else each[:, j] for each in bands]
+        if model.rowwise:
+            place = np.searchsorted(edges, known, side="right") - 1
+            place = np.clip(place, 0, BINS - 1)
+            mass = np.bincount(place, weights, BINS)
+            some = mass > 0.0
+            grid = ((edges[1:] + edges[:-1]) / 2.0)[some]
+            band = [
+                np.bincount(place, weights * each[there], BINS)[some] / mass[some]
+                for each in band
+            ]
         profiles.append(
-            {"name": names[j], "edges": edges,
-             "observed": _histogram(values[~lost], np.ones(len(values[~lost])), edges),
-             "reweighted": _histogram(values[whole], weights[whole], edges),
-             "at": [], "phi": [], "low": [], "high": [], "kish": None,
-             "extrapolated": None, "marks": _some(values[found])}
+            {"edges": edges, "observed": _histogram(known, None, edges),
+             "reweighted": _histogram(known, weights, edges), "at": grid,
+             "phi": band[0], "low": band[1], "high": band[2], "name": names[j],
+             "label": label}
         )  # fmt: skip
-    return profiles[:MOST_DRAWN]
-
-
-def _some(values: FloatArray) -> FloatArray:
-    """Values evenly picked from those looked up, few enough to be drawn."""
-    if not len(values):
-        return values
-    places = np.linspace(0, len(values) - 1, min(MOST_MARKS, len(values)))
-    return np.asarray(np.sort(values)[places.round().astype(int)])
+    return profiles
 
 
 def _is_spread(column: Column) -> bool:
@@ -247,101 +227,9 @@ def _edges(values: FloatArray) -> FloatArray:
 
 
 def _histogram(
-    values: FloatArray, weights: FloatArray, edges: FloatArray
+    values: FloatArray, weights: FloatArray | None, edges: FloatArray
 ) -> FloatArray:
     """Weighted shares of values in each bin; some may lie beyond all bins."""
-    inside = (values >= edges[0]) & (values <= edges[-1])
-    place = np.searchsorted(edges, values[inside], side="right")
-    place = np.minimum(place, BINS) - 1
-    total = max(float(weights.sum()), np.finfo(float).tiny)
-    return np.bincount(place, weights[inside], BINS) / total
-
-
-def _profile(
-    values: FloatArray,
-    weights: FloatArray,
-    edges: FloatArray,
-    at: FloatArray,
-    band: list[FloatArray],
-) -> Data:
-    """φ and its band at some values, and the histograms of all of them."""
-    return {
-        "edges": edges,
-        "observed": _histogram(values, np.ones(len(values)), edges),
-        "reweighted": _histogram(values, weights, edges),
-        "at": at,
-        **dict(zip(("phi", "low", "high"), band, strict=True)),
-        "kish": effective_sample_size(weights),
-    }
-
-
-def _along_features(
-    model: Missingness,
-    table: Any,
-    columns: list[Column],
-    drawn: list[int],
-    delta: float,
-) -> list[Data]:
-    """A per-feature φ: a function of the feature alone, on a grid."""
-    grid = np.zeros((BINS + 1, len(columns)))
-    for j, column in enumerate(columns):
-        if column.values is not None and not column.missing.all():
-            known = column.values[~column.missing]
-            grid[:, j] = _edges(known) if j in drawn else np.median(known)
-    bands = [model.missing_probability(grid), *model.probability_band(grid, delta)]
-    seen = model.missing_probability(table)
-    profiles = []
-    for j in drawn:
-        values, there = columns[j].values, ~columns[j].missing
-        assert values is not None
-        weights = 1.0 / (1.0 - seen[there, j])
-        band = [each[:, j] for each in bands]
-        profiles.append(_profile(values[there], weights, grid[:, j], grid[:, j], band))
-    return profiles
-
-
-def _along_rows(
-    model: Missingness,
-    table: Any,
-    columns: list[Column],
-    drawn: list[int],
-    delta: float,
-) -> list[Data]:
-    """A φ of whole rows: its mean among rows alike in one feature."""
-    phi = model.missing_probability(table)
-    observed = ~np.isnan(phi)
-    bands = [phi, *model.probability_band(table, delta)]
-    # Observed rows stand for all of them, so the mean is over rows before any was lost.
-    weights = 1.0 / (1.0 - phi[observed])
-    profiles = []
-    for j in drawn:
-        values = columns[j].values
-        assert values is not None
-        known = values[observed]
-        edges = _edges(known)
-        place = np.clip(np.searchsorted(edges, known, side="right") - 1, 0, BINS - 1)
-        mass = np.bincount(place, weights, BINS)
-        some = mass > 0.0
-        means = [
-            np.bincount(place, weights * v[observed], BINS)[some] / mass[some]
-            for v in bands
-        ]
-        at = ((edges[1:] + edges[:-1]) / 2.0)[some]
-        profiles.append(_profile(known, weights, edges, at, means))
-    return profiles
-
-
-def _revealed(model: Missingness, j: int) -> FloatArray:
-    """Values of a feature that were missing and looked up; none for a known φ."""
-    if isinstance(model, BlockMissingness):
-        for block in model.blocks:
-            if j in block.inputs:
-                return _revealed(block.model, block.inputs.index(j))
-        return _revealed(model.base, j)
-    if not model.learned:
-        return np.zeros(0)
-    evidence = model.evidence[0 if model.rowwise else j]  # type: ignore[attr-defined]
-    if evidence is None or not len(evidence.values):
-        return np.zeros(0)
-    row = j if model.rowwise else 0
-    return np.asarray(evidence.values[row, : evidence.n_revealed])
+    mass = np.ones(len(values)) if weights is None else weights
+    counts, _ = np.histogram(values, edges, weights=mass)
+    return counts / max(float(mass.sum()), np.finfo(float).tiny)

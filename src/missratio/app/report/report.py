@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from missratio.app.modelfile import GROUPS, TWO_CLASSES, kind_of
 from missratio.app.report import measure, words
 from missratio.app.report.effects import (
     coefficients,
@@ -259,7 +260,6 @@ def describe(
     confidence: float = 0.95,
     comparison: PowerComparison | None = None,
     origin: Origin | None = None,
-    sampled: bool = False,
     column: str = "group",
 ) -> Report:
     """What `build_report` gives, for rows of which the calibration sample is at hand.
@@ -275,86 +275,69 @@ def describe(
     confidence : float, default=0.95
     comparison, origin : optional
         The methods that were compared; the command and file that the rows came by.
-    sampled : bool, default=False
-        Whether rows are a sample that took no part in the fit, so that nothing can be
-        calibrated again.
     column : str, default="group"
         What groups are groups of.
     """
-    classifier, kind = rows.classifier, words.kind_of(rows.classifier)
+    classifier, kind = rows.classifier, kind_of(rows.classifier)
+    certificate, seed = classifier.certificate_, classifier.random_state
+    scores = getattr(classifier, "scores_", None)
+    estimator = classifier.estimator_ if scores is None else scores.estimators[0]
     rng = np.random.default_rng(0)
     few = rows.sampled(MOST_ROWS, rng)
     data: dict[str, Any] = {
         "format": FORMAT,
         "kind": kind,
         "title": title or "Certified classifier",
-        "model": _model(rows, column),
-        "origin": _origin(origin or Origin(), classifier.random_state),
-        "certificate": classifier.certificate_.to_dict(),
+        "model": {
+            "version": version("missratio"),
+            "estimator": type(last_step(estimator)).__name__,
+            "features": classifier.n_features_in_,
+            "rows": len(rows.y),
+            "classes": [
+                {"label": label, "rows": len(rows.index(label))}
+                for label in rows.labels
+            ],
+            "bounded": rows.bounded,
+            "fallback": getattr(certificate, "fallback", rows.controlled),
+            "deployment": classifier.deployment,
+            "odds_factor": classifier.odds_factor,
+            "column": column,
+            "shared": getattr(certificate, "shared", None),
+        },
+        "origin": {
+            "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+            "seed": int(seed) if isinstance(seed, (int, np.integer)) else None,
+            **asdict(origin or Origin()),
+        },
+        "certificate": certificate.to_dict(),
         "words": words.certificate_words(rows),
-        "type_i": None, "curve": None, "scores": None, "sensitivity": None,
-        "coefficients": None, "importance": None, "next": [],
-        "measured": None, "confusion": None, "promises": [], "errors": [],
-        "trade_offs": [], "groups": [],
-    }  # fmt: skip
-    if kind == words.TWO_CLASSES:
-        data["curve"], fresh = measure.curve(
-            rows, test, folds=folds, confidence=confidence, most=MOST_ROWS, rng=rng
-        )
-        linear = coefficients(rows, few, confidence, list(names.features))
-        data |= {
-            "type_i": measure.type_i(rows, test, confidence),
-            "scores": measure.score_histograms(few),
-            "sensitivity": None if sampled else sensitivity(rows, MOST_ROWS),
-            "coefficients": linear,
-            "importance": None
-            if linear
-            else importance(fresh, names, classifier.alpha),
-        }
-    else:
-        found = measure.confusion(few, test, folds, rng)
-        data["measured"] = found.source
-        parts = _of_groups if kind == words.GROUPS else _of_classes
-        data |= parts(rows, found, confidence)
-    data |= {
         "unscored": measure.unscored(few),
         "missingness": missing_values(rows, few, names),
         "weights": measure.weights_by_class(rows),
         "comparison": None if comparison is None else asdict(comparison),
+        **dict.fromkeys(["type_i", "curve", "scores", "sensitivity", "coefficients"]),
+        **dict.fromkeys(["importance", "measured", "confusion"]),
+        **dict.fromkeys(["next", "promises", "errors", "trade_offs", "groups"], ()),
     }
-    data["cautions"] = words.titled(words.cautions(rows, data))
-    if kind == words.TWO_CLASSES:
+    if kind == TWO_CLASSES:
+        data["curve"], fresh = measure.curve(rows, few, test, folds, confidence, rng)
+        linear = coefficients(rows, few, confidence, list(names.features))
+        data |= {
+            "type_i": measure.type_i(rows, test, confidence),
+            "scores": measure.score_histograms(few),
+            "sensitivity": sensitivity(rows, MOST_ROWS),
+            "coefficients": linear,
+        }
+        if linear is None:
+            data["importance"] = importance(fresh, names, classifier.alpha)
         data["next"] = words.titled(words.next_steps(data))
+    else:
+        found = measure.confusion(few, test, folds, rng)
+        data["measured"] = found.source
+        parts = _of_groups if kind == GROUPS else _of_classes
+        data |= parts(rows, found, confidence)
+    data["cautions"] = words.titled(words.cautions(rows, data))
     return Report(plain(data))
-
-
-def _origin(origin: Origin, seed: Any) -> dict[str, Any]:
-    return {
-        "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "seed": int(seed) if isinstance(seed, (int, np.integer)) else None,
-        **asdict(origin),
-    }
-
-
-def _model(rows: LabelledRows, column: str) -> dict[str, Any]:
-    classifier, certificate = rows.classifier, rows.classifier.certificate_
-    scores = getattr(classifier, "scores_", None)
-    estimator = classifier.estimator_ if scores is None else scores.estimators[0]
-    return {
-        "version": version("missratio"),
-        "estimator": type(last_step(estimator)).__name__,
-        "features": classifier.n_features_in_,
-        "rows": len(rows.y),
-        "classes": [
-            {"label": label, "rows": len(rows.index(label))} for label in rows.labels
-        ],
-        "bounded": rows.bounded,
-        "fallback": getattr(certificate, "fallback", rows.controlled),
-        "deployment": classifier.deployment,
-        "odds_factor": classifier.odds_factor,
-        "column": column,
-        "shared": getattr(certificate, "shared", None),
-    }
 
 
 def _of_classes(
@@ -365,44 +348,33 @@ def _of_classes(
     promised = {each.controlled_class: each for each in certificate.certificates}
     errors = []
     for label in rows.labels:
-        promise = promised.get(label)
-        others = [each for each in rows.labels if each != label]
-        wrong = others if promise is None else list(promise.other_class)
-        bound = None if promise is None else promise.alpha
+        bound, wrong = None, [each for each in rows.labels if each != label]
+        if label in promised:
+            bound, wrong = promised[label].alpha, list(promised[label].other_class)
         error = found.share(label, wrong, confidence)
         right = found.share(label, [label], confidence)
-        text = words.class_sentence(certificate, label, bound, error, right)
+        text = words.class_sentence(certificate.order, label, bound, error, right)
         errors.append({"label": label, "bound": bound, "error": error, "found": right,
                        "sentence": text})  # fmt: skip
     return {
-        "promises": [
-            words.promise_data(certificate, each) for each in certificate.certificates
-        ],
+        "promises": [words.promise_data(classifier, c) for c in promised.values()],
         "errors": errors,
         "confusion": {"labels": rows.labels, "shares": found.shares()},
         "trade_offs": [
-            {
-                "labels": trade.labels,
-                "levels": trade.levels,
-                "errors": trade.errors,
-                "certifiable": trade.certifiable,
-                "has_room": trade.has_room,
-                "factor": trade.least_factor,
-                "sentence": words.room_words(trade),
-            }
+            {**asdict(trade), "has_room": trade.has_room, "factor": trade.least_factor,
+             "sentence": words.room_words(trade)}
             for trade in classifier.trade_offs_[:MOST_PAIRS]
         ],
-    }
+    }  # fmt: skip
 
 
 def _of_groups(
     rows: LabelledRows, found: measure.Confusion, confidence: float
 ) -> dict[str, Any]:
     """What each group is promised, and what becomes of it."""
-    certificate = rows.classifier.certificate_
-    entries = []
+    certificate, entries = rows.classifier.certificate_, []
     for promise, each in zip(
-        certificate.promises, certificate.certificates, strict=False
+        certificate.promises, certificate.certificates, strict=True
     ):
         mine = found.of_group(promise.group)
         entry = {
@@ -430,15 +402,10 @@ def plain(value: Any) -> Any:
     """
     if isinstance(value, dict):
         return {str(key): plain(entry) for key, entry in value.items()}
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, list | tuple):
         return [plain(entry) for entry in value]
-    if isinstance(value, (bool, np.bool_)):
-        return bool(value)
-    if isinstance(value, (int, np.integer)):
-        return int(value)
-    if isinstance(value, (float, np.floating)):
-        number = float(value)
-        return float(f"{number:.{DIGITS}g}") if math.isfinite(number) else None
-    return None if value is None else str(value)
+    if isinstance(value, float):
+        return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
+    return value if value is None or isinstance(value, bool | int) else str(value)

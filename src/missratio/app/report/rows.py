@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import issparse
 from sklearn.base import clone
 
 from missratio._base.blocks import take_rows
 from missratio._base.typing import BoolArray, FloatArray, IntArray
-from missratio.classifier import Certificate, complete_mask
+from missratio.app.modelfile import certificates_of
+from missratio.classifier import complete_mask
 from missratio.missingness import Missingness, RowInclusion
 from missratio.weights import complete_row_weight_edges
 
@@ -64,7 +64,7 @@ class LabelledRows:
         groups: Any = None,
     ) -> LabelledRows:
         """Check rows against what the classifier was fitted with."""
-        if not hasattr(X, "columns") and not issparse(X):
+        if not hasattr(X, "columns"):
             X = np.asarray(X)
         labels = np.asarray(y)
         known = np.isin(labels, classifier.classes_)
@@ -81,12 +81,6 @@ class LabelledRows:
             groups = np.asarray(groups, dtype=object)
         rows = cls(classifier, X, labels, share, inclusion, before, groups)
         return replace(rows, lossy=frozenset(labels[~rows.complete].tolist()))
-
-    @property
-    def certificate(self) -> Certificate:
-        """What a classifier of two classes guarantees."""
-        certificate: Certificate = self.classifier.certificate_
-        return certificate
 
     @cached_property
     def bounded(self) -> tuple[Any, ...]:
@@ -175,8 +169,6 @@ class LabelledRows:
     @cached_property
     def complete(self) -> BoolArray:
         """Which rows have no missing value."""
-        if issparse(self.X):
-            return np.ones(self.X.shape[0], dtype=bool)
         return complete_mask(self.X)
 
     def model(self, label: Any) -> Missingness | None:
@@ -211,12 +203,6 @@ class LabelledRows:
         if model is None:
             return self.complete[self.index(label)].astype(np.float64)
         return complete_row_weight_edges(self.rows(label), model, delta=None)[0]
-
-
-def certificates_of(classifier: Any) -> tuple[Certificate, ...]:
-    """The certificate of each promise of a fitted classifier."""
-    found = classifier.certificate_
-    return (found,) if isinstance(found, Certificate) else found.certificates
 
 
 class Column(NamedTuple):
@@ -271,7 +257,7 @@ class Names:
         return list(places.values())
 
     def missing(self, X: Any) -> BoolArray:
-        """Which rows lack which original columns, (n, n_columns); none if sparse."""
+        """Which rows lack which original columns, (n, n_columns)."""
         found: list[BoolArray] = []
         place = {name: k for k, name in enumerate(self.columns)}
         for j, column in enumerate(columns_of(X, list(self.features))):
@@ -283,15 +269,11 @@ class Names:
                 found.append(lost)
             else:
                 found[k] = found[k] | lost
-        if not found:
-            return np.zeros((X.shape[0], 0), dtype=bool)
         return np.column_stack(found)
 
 
 def columns_of(X: Any, names: list[str]) -> Iterator[Column]:
-    """Each column of a dataframe, or of an array with names; none of a sparse table."""
-    if issparse(X):
-        return
+    """Each column of a dataframe, or of an array with names."""
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         for name in frame.columns:

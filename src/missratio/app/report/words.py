@@ -8,24 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from missratio.app.report.effects import last_step
-from missratio.app.report.rows import LabelledRows, certificates_of
-from missratio.classifier import (
-    Certificate,
-    GroupedCertificate,
-    MulticlassCertificate,
-    named,
-    rows_of,
+from missratio.app.modelfile import (
+    GROUPS,
+    SEVERAL_CLASSES,
+    TWO_CLASSES,
+    certificates_of,
+    kind_of,
 )
+from missratio.app.report.effects import last_step
+from missratio.app.report.rows import LabelledRows
+from missratio.classifier import Certificate, named, rows_of
 
 Data = dict[str, Any]
 
-TWO_CLASSES, SEVERAL_CLASSES, GROUPS = "two classes", "several classes", "groups"
-# Γ below which a small error in φ undoes the guarantee, and up to which there is none
-# to speak of.
-FRAGILE, NO_SLACK = 1.1, 1.05
+# Γ up to which there is no slack to speak of.
+NO_SLACK = 1.05
 FEW_TAIL_ROWS = 10
-MUCH_UNSCORED, MUCH_EXTRAPOLATED = 0.1, 0.05
+MUCH_UNSCORED = 0.1
 # Levels that could hardly be less leave little room.
 LITTLE_ROOM = 0.8
 # A group whose power is below this part of the best group's is named.
@@ -86,14 +85,6 @@ def listed(texts: Iterable[Any]) -> str:
     return f"{', '.join(rest)} and {last}" if rest else last
 
 
-def kind_of(classifier: Any) -> str:
-    """Which kind of promise a fitted classifier keeps."""
-    certificate = classifier.certificate_
-    if isinstance(certificate, Certificate):
-        return TWO_CLASSES
-    return GROUPS if isinstance(certificate, GroupedCertificate) else SEVERAL_CLASSES
-
-
 # The certificate -------------------------------------------------------------------
 
 
@@ -106,55 +97,39 @@ def certificate_words(rows: LabelledRows) -> Data:
         `headline`, `guarantee`, `meaning`, `assumptions`, `breaks`, `robustness` and
         `checks`.
     """
-    certificate, kind = rows.classifier.certificate_, kind_of(rows.classifier)
+    certificate, two = rows.classifier.certificate_, len(rows.labels) == 2
     every = certificates_of(rows.classifier)
+    first, many = every[0], len(every) > 1
     sure, chance = percent(1.0 - certificate.delta), percent(certificate.delta)
-    what = _complete(every[0])
-    promises = "all promises"
-    if kind == SEVERAL_CLASSES:
-        promised = " and ".join(
-            f"at most {percent(c.alpha)} of {what}{rows_of(c.controlled_class)}"
-            for c in every
-        )
-        several = len(every) > 1
-        headline = f"{promised} are {_wrong(certificate)}, with {sure} confidence"
-        headline += ", all together" * several
-        broken = "one or more of these bounds is" if several else "this bound is"
-        guarantee = (
-            f"This is about all future {what}rows from the same source. The chance "
-            f"that {broken} broken is at most {chance}."
-        )
-    elif kind == GROUPS:
-        kept = [each for each in certificate.promises if each.certified]
-        headline = "No threshold could be certified for any group"
-        if kept:
-            together = " for all of this together" * (len(kept) > 1)
-            headline = f"{_promised(certificate, kept)}, with {sure} confidence"
-            headline += together
-        guarantee = (
-            f"This is about all future {what}rows of these groups from the same "
-            "source. The chance that one or more of these promises is broken is at "
-            f"most {chance}."
-        )
-    else:
-        promises = "the promise"
-        headline, guarantee = _one_promise(certificate, rows.other)
+    what, promised = _complete(first), _promised(rows.classifier, every)
+    headline = f"{promised}, with {sure} confidence{', all together' * many}"
+    guarantee = (
+        f"This is about all future {what}rows from the same source. The chance that "
+        f"{'one or more of these bounds is' if many else 'this bound is'} broken is at "
+        f"most {chance}."
+    )
     meaning = (
         "That chance is over the draw of the calibration rows: if the whole analysis "
         f"were repeated on new data many times, at least {sure} of the classifiers "
-        f"would keep {promises}. It holds for any method, and however well or badly "
-        "the method fits."
+        f"would keep {'all promises' if many else 'the promise'}. It holds for any "
+        "method, and however well or badly the method fits."
     )
-    if kind == TWO_CLASSES and not certificate.certified:
-        alpha = percent(certificate.alpha)
-        meaning = (
-            f"With {number(certificate.rows)} calibration rows, "
-            f"{number(certificate.observed)} of them usable, no threshold can be "
-            f"shown to keep the error below {alpha} with {sure} confidence. More "
-            f"{rows_of(certificate.controlled_class)}, or a larger α or δ, would "
-            "allow one."
+    if not promised:
+        headline = f"No threshold could be certified at {percent(first.alpha)}"
+        guarantee = (
+            f"Every row is classified as {named(first.controlled_class)}. So none of "
+            f"the {rows_of(first.controlled_class)} is classified as "
+            f"{named(rows.other)} by mistake, and no {rows_of(rows.other)} are "
+            "recognised."
         )
-    breaking = (text for each in every for text in breaks(each, kind == TWO_CLASSES))
+        meaning = (
+            f"With {number(first.rows)} calibration rows, {number(first.observed)} of "
+            "them usable, no threshold can be shown to keep the error below "
+            f"{percent(first.alpha)} with {sure} confidence. More "
+            f"{rows_of(first.controlled_class)}, or a larger α or δ, would allow one."
+        )
+    one = two and not many
+    breaking = (text for each in every for text in breaks(each, one))
     checks = (sentence(text) for each in every for text in each.checks)
     return {
         "headline": sentence(headline),
@@ -162,7 +137,7 @@ def certificate_words(rows: LabelledRows) -> Data:
         "meaning": meaning,
         "assumptions": [sentence(text) for text in certificate.assumptions],
         "breaks": list(dict.fromkeys(breaking)),
-        "robustness": robustness(every[0]) if kind == TWO_CLASSES else None,
+        "robustness": robustness(first) if one else None,
         "checks": list(dict.fromkeys(checks)),
     }
 
@@ -171,55 +146,40 @@ def _complete(certificate: Certificate) -> str:
     return "complete " if certificate.deployment == "complete" else ""
 
 
-def _one_promise(certificate: Certificate, other: Any) -> tuple[str, str]:
-    """The headline and the guarantee about one class of two."""
-    rows, name = rows_of(certificate.controlled_class), named(other)
-    alpha, what = percent(certificate.alpha), _complete(certificate)
-    if not certificate.certified:
-        return (
-            f"No threshold could be certified at {alpha}",
-            f"Every row is classified as {named(certificate.controlled_class)}. So "
-            f"none of the {rows} is classified as {name} by mistake, and no "
-            f"{rows_of(other)} are recognised.",
-        )
-    return (
-        f"At most {alpha} of {what}{rows} are classified as {name}, with "
-        f"{percent(1.0 - certificate.delta)} confidence",
-        f"This is about all future rows: of every {what}row from the same source "
-        f"that is {named(certificate.controlled_class)} in truth, no more than "
-        f"{alpha} will be classified as {name}. The chance that this statement is "
-        f"wrong is at most {percent(certificate.delta)}.",
-    )
-
-
-def _wrong(certificate: MulticlassCertificate, each: Certificate | None = None) -> str:
-    """What the bounded error of several classes is."""
-    if certificate.order is None:
-        return "classified as another class"
-    if each is None:
-        return "classified as less severe"
+def _wrong(classifier: Any, each: Certificate | None = None) -> str:
+    """What the bounded error is, of one class where several are ordered."""
+    found = classifier.certificate_
+    if kind_of(classifier) != SEVERAL_CLASSES:
+        return f"classified as {named(certificates_of(classifier)[0].other_class)}"
+    if found.order is None or each is None:
+        return f"classified as {'less severe' if found.order else 'another class'}"
     return "classified as " + " or ".join(named(label) for label in each.other_class)
 
 
-def _promised(certificate: GroupedCertificate, kept: list[Any]) -> str:
-    """Promises to groups in one sentence; groups of one level are named together."""
-    first = certificate.certificates[0]
-    rows = f"{_complete(first)}{rows_of(first.controlled_class)}"
-    levels: dict[float, list[Any]] = {}
-    for promise in kept:
-        levels.setdefault(promise.level, []).append(promise.group)
+def _promised(classifier: Any, every: tuple[Certificate, ...]) -> str:
+    """Every bound in one sentence; groups of one level are named together."""
+    kept = [(None, each) for each in every if each.certified]
+    grouped = kind_of(classifier) == GROUPS
+    if grouped:
+        promises = classifier.certificate_.promises
+        pairs = zip(promises, every, strict=True)
+        kept = [(promise.group, each) for promise, each in pairs if promise.certified]
+    bounds: dict[tuple[float, str], list[Any]] = {}
+    for group, each in kept:
+        rows = f"{_complete(each)}{rows_of(each.controlled_class)}"
+        bounds.setdefault((each.alpha, rows), []).append(group)
     parts = []
-    for level, groups in levels.items():
+    for (alpha, rows), groups in bounds.items():
         names = [repr(group) for group in groups if group is not None]
+        every_row = "all " * grouped
         if None in groups:
-            parts.append(f"at most {percent(level)} of all {rows}")
+            parts.append(f"at most {percent(alpha)} of {every_row}{rows}")
         if names:
             place = "each of the groups" if len(names) > 1 else "group"
             parts.append(
-                f"at most {percent(level)} of {rows} in {place} {listed(names)}"
+                f"at most {percent(alpha)} of {rows} in {place} {listed(names)}"
             )
-    called = named(first.other_class)
-    return f"{' and '.join(parts)} are classified as {called}"
+    return f"{' and '.join(parts)} are {_wrong(classifier)}" if parts else ""
 
 
 def breaks(certificate: Certificate, slider: bool) -> list[str]:
@@ -299,27 +259,26 @@ def robustness(certificate: Certificate) -> str | None:
 # Promises to several classes or groups, and what was measured ---------------------
 
 
-def promise_data(certificate: MulticlassCertificate, each: Certificate) -> Data:
+def promise_data(classifier: Any, each: Certificate) -> Data:
     """One of several classes' promises in words."""
     label, alpha = each.controlled_class, percent(each.alpha)
     return {
         "label": label,
         "title": f"{sentence(named(label))[:-1]}: at most {alpha}",
         "sentence": f"At most {alpha} of {_complete(each)}{rows_of(label)} are "
-        f"{_wrong(certificate, each)}.",
+        f"{_wrong(classifier, each)}.",
         "certificate": each.to_dict(),
         "robustness": robustness(each),
     }
 
 
 def class_sentence(
-    certificate: MulticlassCertificate, label: Any, bound: float | None, error: Data,
-    found: Data,
-) -> str:  # fmt: skip
+    order: Any, label: Any, bound: float | None, error: Data, found: Data
+) -> str:
     """What becomes of a class: its bound, if it has one, and what was measured."""
     text = f"Finds {measured(found)} of {label!r}"
     if bound is not None:
-        kind = "called less severe" if certificate.order else "called another class"
+        kind = "called less severe" if order else "called another class"
         text += f", while at most {percent(bound)} are {kind}"
         text += f" (measured: {measured(error)})"
     return f"{text}."
@@ -373,15 +332,6 @@ def cautions(rows: LabelledRows, data: Data) -> Iterator[tuple[str, str]]:
     for entry in data["weights"]:
         if entry["concentrated"]:
             yield "Concentrated weights", entry["concentrated"]
-    profiles = data["missingness"]["profiles"]
-    worst = max(profiles, key=lambda p: p["extrapolated"] or 0.0, default=None)
-    if worst is not None and (worst["extrapolated"] or 0.0) >= MUCH_EXTRAPOLATED:
-        text = (
-            f"{percent(worst['extrapolated'])} of the observed values of "
-            f"{worst['name']}, class {worst['label']}, lie beyond every value that was "
-            "looked up. There, only the assumed logistic form says what φ is."
-        )
-        yield "φ is extrapolated", text
     for trade in data["trade_offs"]:
         if trade["factor"] > LITTLE_ROOM:
             text = (
@@ -431,8 +381,9 @@ def cautions(rows: LabelledRows, data: Data) -> Iterator[tuple[str, str]]:
 
 
 def _on_two_classes(rows: LabelledRows, curve: Data) -> Iterator[tuple[str, str]]:
-    certificate, calibration = rows.certificate, rows.classifier.calibration_
-    tail = int((calibration.sample.values > certificate.threshold).sum())
+    classifier = rows.classifier
+    certificate, sample = classifier.certificate_, classifier.calibration_.sample
+    tail = int((sample.values > certificate.threshold).sum())
     if not certificate.certified:
         text = "Every row is classified as the controlled class: the power is 0."
         yield "Nothing is certified", text
@@ -443,35 +394,13 @@ def _on_two_classes(rows: LabelledRows, curve: Data) -> Iterator[tuple[str, str]
             f"{certificate.controlled_class} would give more power."
         )
         yield "Few calibration rows", text
-    gamma = certificate.sensitivity
-    if certificate.certified and gamma is not None and gamma < FRAGILE:
-        text = (
-            f"Γ = {gamma:.3f}: the guarantee fails if the odds of being missing are "
-            f"wrong by more than {percent(gamma - 1.0, 2)}. An odds_factor above 1 "
-            "asks for more room, at the cost of power."
-        )
-        yield "Little room for error in φ", text
-    if not getattr(last_step(rows.classifier.estimator_), "converged_", True):
+    if not getattr(last_step(classifier.estimator_), "converged_", True):
         text = (
             "The fit didn't reach an optimum, or there is none: coefficients and "
             "scores are those of its last step. The certificate holds anyway. A "
             "penalty (l2) or fewer features would give a finite optimum."
         )
         yield "No finite optimum", text
-    trust = calibration.trust
-    if trust.cap is not None:
-        shares = []
-        for label in rows.labels:
-            heaviest = trust.edges(rows.rows(label))[1]
-            seen = heaviest[heaviest > 0.0]
-            beyond = float(np.mean(seen > trust.cap)) if len(seen) else math.nan
-            shares.append(f"{percent(beyond)} of class {label}")
-        text = (
-            "Rows that go missing with probability above "
-            f"{percent(1.0 - 1.0 / trust.cap)} are always classified as "
-            f"{rows.controlled}. Of the complete rows here these are {listed(shares)}."
-        )
-        yield "Rows out of reach", text
     if curve["power"][curve["own"]] is None:
         text = (
             "No row of the other class was left to measure it on: too few of them are "
@@ -488,51 +417,28 @@ def _on_two_classes(rows: LabelledRows, curve: Data) -> Iterator[tuple[str, str]
 
 def next_steps(data: Data) -> Iterator[tuple[str, str]]:
     """What would raise the power of one class of two; estimates to plan by."""
-    curve, certificate = data["curve"], data["certificate"]
-    alpha, own = certificate["alpha"], curve["power"][curve["own"]]
-    if own is not None:
-        known = [power or 0.0 for power in curve["power"]]
-        order = np.argsort(curve["estimated_error"], kind="stable")
-        errors = np.asarray(curve["estimated_error"])[order]
-        most = float(np.interp(alpha, errors, np.asarray(known)[order]))
-        rows = "calibration rows"
-        if certificate["looked_up"]:
-            rows = "looked-up rows"
-        elif certificate["missingness_delta"]:
-            rows = "look-ups and calibration rows"
-        if most - own >= WORTH and data["model"]["odds_factor"] == 1.0:
-            text = (
-                "The threshold's error is about "
-                f"{share(certificate['estimated_error'])}, below α = {percent(alpha)}, "
-                "because the rows at hand leave doubt. With many more, it would come "
-                f"close to α, and the power from {share(own)} close to {share(most)}."
-            )
-            yield f"More {rows}", text
-        place = int(np.searchsorted(curve["alpha"], 2.0 * alpha))
-        if place < len(known) and known[place] - own >= WORTH:
-            text = (
-                f"At α = {percent(curve['alpha'][place])} the power would be about "
-                f"{share(known[place])} instead of {share(own)}. For a guarantee at "
-                "the new α, fit again with calibration rows that had no part in this "
-                "choice."
-            )
-            yield "A looser bound", text
-    if data["comparison"] is None:
+    curve, alpha = data["curve"], data["certificate"]["alpha"]
+    own = curve["power"][curve["own"]]
+    if own is None:
+        return
+    known = np.array([power or 0.0 for power in curve["power"]])
+    order = np.argsort(curve["estimated_error"], kind="stable")
+    errors = np.asarray(curve["estimated_error"])[order]
+    most = float(np.interp(alpha, errors, known[order]))
+    if most - own >= WORTH and data["model"]["odds_factor"] == 1.0:
         text = (
-            "Methods were not compared. missratio fit without --method compares them "
-            "by their power, on training rows alone."
+            "The threshold's error is about "
+            f"{share(data['certificate']['estimated_error'])}, below "
+            f"α = {percent(alpha)}, because the rows at hand leave doubt. With many "
+            "more calibration rows, or look-ups where there are some, it would come "
+            f"close to α, and the power from {share(own)} close to {share(most)}."
         )
-        yield "Another method", text
-    lost = data["unscored"][1]
-    if lost["share"] >= WORTH:
-        how = (
-            "A method that takes blanks as they are (--method trees) scores them"
-            if data["model"]["deployment"] == "as-observed"
-            else "Finding out the values of a row before it is classified gives it a "
-            "score"
-        )
+        yield "More rows", text
+    place = int(np.searchsorted(curve["alpha"], 2.0 * alpha))
+    if place < len(known) and known[place] - own >= WORTH:
         text = (
-            f"{share(lost['share'])} of class {lost['label']} in the table get no "
-            f"score and so can't be recognised. {how}."
+            f"At α = {percent(curve['alpha'][place])} the power would be about "
+            f"{share(known[place])} instead of {share(own)}. For a guarantee at the "
+            "new α, fit again with calibration rows that had no part in this choice."
         )
-        yield "Rows without a score", text
+        yield "A looser bound", text

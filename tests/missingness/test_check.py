@@ -346,3 +346,41 @@ def test_a_level_is_a_probability(level):
         mr.missingness_check(
             np.ones((5, 1)), mr.LogisticMissingness(0.0, [1.0]), level=level
         )
+
+
+def test_a_phi_of_the_right_share_and_the_wrong_shape_is_contradicted():
+    rng = np.random.default_rng(0)
+    common = rng.normal(size=(4000, 1))
+    Z = np.sqrt(0.5) * (common + rng.normal(size=(4000, 4)))
+    right = mr.LogisticMissingness([-1.2, -3.0, -3.0, -3.0], [1.0, 0.0, 0.0, 0.0])
+    X = mr.corrupt(Z, right, rng)
+    share = np.isnan(X).mean(axis=0)
+    flat = mr.LogisticMissingness(np.log(share / (1.0 - share)), np.zeros(4))
+    assert all(
+        check.verdict == "consistent"
+        for check in (
+            *mr.missingness_check(X, flat),
+            *mr.missingness_check(X, right, complete=True),
+        )
+    )
+    checks = mr.missingness_check(X, flat, complete=True)
+    found = [check for check in checks if check.verdict != "consistent"]
+    assert {check.what for check in found} == {"column 0"}
+    assert all("where other columns predict" in check.sentence for check in found)
+
+
+@pytest.mark.validity
+def test_shapes_are_contradicted_at_their_level():
+    accused, n_tables = 0, 400
+    for seed in range(n_tables):
+        rng = np.random.default_rng([3, seed])
+        width = int(rng.integers(2, 8))
+        mixing = rng.normal(size=(width, width))
+        Z = rng.standard_t(3, size=(int(rng.integers(200, 900)), width)) @ mixing
+        slopes = rng.normal(0, 1, width) / np.abs(Z).max(axis=0)
+        phi = mr.LogisticMissingness(rng.normal(-1, 1, width), 9.0 * slopes)
+        checks = mr.missingness_check(
+            mr.corrupt(Z, phi, rng), phi, complete=True, level=0.05
+        )
+        accused += any(check.verdict == "contradiction" for check in checks)
+    assert accused <= 0.05 * n_tables

@@ -19,6 +19,12 @@ weight, with room for a range such as the observed log-odds have, and finds a sh
 φ is wrong, or some values go missing so surely that none like them was observed. Either
 way the weights don't stand for the whole table. Rules that need no bound on W give no
 certificate then, so that a shortfall endangers estimates only.
+
+E[W | z] = 1 holds among any rows that are chosen without looking at whether the column
+is missing, such as those in which other columns predict a high value of it. A φ of the
+right share and the wrong shape has too little weight among these and too much among
+the others. Blocks of rows are predicted by what earlier blocks taught, which keeps the
+e-value what it is.
 """
 
 from __future__ import annotations
@@ -27,14 +33,14 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any, Literal
 
 import numpy as np
 
 from missratio._base.reading import as_numeric_array, column_name, column_names
 from missratio._base.threads import one_blas_thread, share
-from missratio._base.typing import FloatArray
+from missratio._base.typing import FloatArray, IntArray
 from missratio.exceptions import Explained, Message, Remedy
 from missratio.missingness.contract import Missingness, once
 
@@ -56,6 +62,9 @@ _PENALTIES = -_LOG_STAKES - _BETS
 _SMALLEST_ODDS, _LARGEST_ODDS = 1e-16, 1e30
 _FEWEST = 10
 _BLOCK = 4096
+# Rows and columns within which values are predicted from other columns, and the ridge.
+_FEWEST_PREDICTED, _MOST_PREDICTED, _WIDEST = 200, 20_000, 200
+_RIDGE = 0.05
 
 
 @dataclass(frozen=True)
@@ -207,6 +216,8 @@ class MissingnessCheck:
         maximum is not known.
     joint : bool
         Whether it is about entries that go missing together.
+    among : str
+        Which rows it is about, where not all.
     """
 
     what: str
@@ -219,6 +230,7 @@ class MissingnessCheck:
     level: float
     exact: bool
     joint: bool = False
+    among: str = ""
 
     @property
     def p_value(self) -> float:
@@ -253,7 +265,10 @@ class MissingnessCheck:
                 f"table has {found}"
             )
         whose = "the rows" if self.what == "rows" else self.what
-        return f"φ expects {expected} of {whose} missing, the table has {found}"
+        return (
+            f"φ expects {expected} of {whose}{self.among} missing, the table has "
+            f"{found}"
+        )
 
 
 class MissingnessContradictionError(Explained, ValueError):
@@ -307,7 +322,8 @@ def missingness_check(
         If it was learned, only what no φ in its band explains speaks against it.
     level : float, default=0.001
     complete : bool, default=False
-        Whether to test as well that entries go missing independently given the row.
+        Whether to test as well that entries go missing independently given the row,
+        and that shares are right among rows alike in other columns.
     odds_factor : float, default=1.0
         By what factor the odds φ/(1 − φ) may be wrong either way.
     names : sequence of str, optional
@@ -335,8 +351,11 @@ def missingness_check(
     missingness = missingness.bound(column_names(X) if names is None else names)
     if not 0.0 < level < 1.0:
         raise ValueError(f"level must lie strictly between 0 and 1, got {level}.")
+    halves = None
+    if complete and not missingness.rowwise and missingness.groups is None:
+        halves = _halves(as_numeric_array(X))
     edges = _edges(X, missingness, level, odds_factor)
-    return _checks(X, missingness, edges, level, complete, odds_factor, names)
+    return _checks(X, missingness, edges, level, complete, odds_factor, names, halves)
 
 
 def contradictions(
@@ -364,6 +383,7 @@ def _checks(
     complete: bool,
     odds_factor: float,
     names: Sequence[str] | None,
+    halves: IntArray | None = None,
 ) -> tuple[MissingnessCheck, ...]:
     """Test weights, or their edges, for all that a model's columns are."""
     n_columns = as_numeric_array(X).shape[1]
@@ -377,7 +397,34 @@ def _checks(
         kept = once(missingness.groups)
         edges = [each[:, kept] for each in edges]
         shown, bounds = [shown[j] for j in kept], bounds[kept]
-    return check_weights(edges, shown, bounds, level, complete=complete)
+    return check_weights(edges, shown, bounds, level, complete=complete, halves=halves)
+
+
+def _halves(X: FloatArray) -> IntArray | None:
+    """1 where other columns predict a high value, −1 where a low one, 0 if untold.
+
+    The first eighth of the rows predicts the second, these the second quarter, and half
+    of them the rest.
+    """
+    n_rows, width = X.shape
+    if n_rows < _FEWEST_PREDICTED or not 1 < width <= _WIDEST:
+        return None
+    order = np.random.default_rng(0).permutation(n_rows)[:_MOST_PREDICTED]
+    table, sides = X[order].astype(np.float64), np.zeros((n_rows, width), dtype=np.intp)
+    for end in (len(order) // 4, len(order) // 2, len(order)):
+        start = len(order) // 8 if end == len(order) // 4 else end // 2
+        known = np.ma.masked_invalid(table[:start])
+        mean, spread = known.mean(axis=0).filled(0.0), known.std(axis=0).filled(0.0)
+        scaled = (table[:end] - mean) / np.where(spread > 0.0, spread, np.inf)
+        scaled = np.clip(np.nan_to_num(scaled), -4.0, 4.0)
+        products = scaled[:start].T @ scaled[:start] / start
+        precision = np.linalg.inv(products + _RIDGE * np.eye(width))
+        diagonal = np.diag(precision).copy()
+        np.fill_diagonal(precision, 0.0)
+        predicted = scaled[start:] @ precision / -diagonal
+        high = predicted > np.median(predicted, axis=0)
+        sides[order[start:end]] = np.where(high, 1, -1)
+    return sides
 
 
 def _edges(
@@ -403,19 +450,27 @@ def check_weights(
     level: float = LEVEL,
     *,
     complete: bool = False,
+    halves: IntArray | None = None,
 ) -> tuple[MissingnessCheck, ...]:
     """Test that weights have mean one.
 
     `edges` are the weights, (n,) or (n, d); or the least and the largest ones that φ
     may give. `bounds` are on the weights of each column, inf where none is known;
-    `level` is over all checks together; `complete` tests products over columns as well.
+    `level` is over all checks together; `complete` tests products over columns as well,
+    and `halves` says by which rows each column is tested once more.
     """
     columns = [each.reshape(len(each), -1) for each in edges]
     by_column = zip(*map(WeightEvidence.of_columns, columns), strict=True)
     tested: list[tuple[tuple[int, ...], Sequence[WeightEvidence]]] = [
         ((j,), sums) for j, sums in enumerate(by_column)
     ]
+    among = [""] * len(tested)
     lossy = [j for (j,), sums in tested if sums[-1].total != sums[-1].n_rows]
+    if halves is not None:
+        for j, (side, word) in product(lossy, ((1, "high"), (-1, "low"))):
+            kept = halves[:, j] == side
+            tested.append(((j,), [WeightEvidence.of(e[kept, j]) for e in columns]))
+            among.append(f" (where other columns predict a {word} value)")
     if complete and len(lossy) > 1:
         pairs = list(combinations(lossy, 2))
         # Some of the rows are enough where there are many pairs.
@@ -425,6 +480,7 @@ def check_weights(
             tested.append(
                 (group, [_product_evidence(e[some, list(group)]) for e in columns])
             )
+            among.append("")
     # Each is tested on two sides.
     each_level = level / (2 * len(tested))
     bounds = [math.prod(float(bounds[j]) for j in group) for group, _ in tested]
@@ -452,6 +508,7 @@ def check_weights(
                 each_level,
                 exact,
                 len(group) > 1,
+                among[k],
             )
         )
     return tuple(checks)
@@ -459,8 +516,8 @@ def check_weights(
 
 def _product_evidence(weights: FloatArray) -> WeightEvidence:
     with np.errstate(over="ignore", invalid="ignore"):
-        product = weights.prod(axis=1)
-    return WeightEvidence.of(np.where((weights > 0).all(axis=1), product, 0.0))
+        products = weights.prod(axis=1)
+    return WeightEvidence.of(np.where((weights > 0).all(axis=1), products, 0.0))
 
 
 def describe(checks: Sequence[Any], label: Any, refuted: bool = False) -> str:
@@ -477,6 +534,11 @@ def describe(checks: Sequence[Any], label: Any, refuted: bool = False) -> str:
         remedy = (
             "Entries must go missing independently given the row: take a rowwise model "
             "where they go together."
+        )
+    elif checks[0].among:
+        remedy = (
+            "φ may have the right share and the wrong shape, or depend on other "
+            "columns: correct it, or let it be learned."
         )
     elif not checks[0].exact:
         remedy = (
@@ -554,7 +616,14 @@ def _clearest(
 ) -> list[MissingnessCheck]:
     """Those that speak against φ: columns before products, contradictions first."""
     found = [check for check in checks if check.p_value <= check.level * level / LEVEL]
-    found.sort(key=lambda check: (check.joint, not check.exact, -check.log_e_value))
+    found.sort(
+        key=lambda check: (
+            check.joint,
+            check.among != "",
+            not check.exact,
+            -check.log_e_value,
+        )
+    )
     return found
 
 

@@ -55,27 +55,18 @@ def publisher(monkeypatch):
     server.server_close()
 
 
-def test_a_file_in_the_folder_is_taken_from_there(tmp_path, publisher):
-    (tmp_path / "CTG.xls").write_bytes(CONTENT)
-    assert datasets.fetch("ctg", data_home=tmp_path) == tmp_path / "CTG.xls"
-
-
+@pytest.mark.parametrize("address", ["/a", "/b"])
 @pytest.mark.parametrize(
     "page", [CONTENT, zipped(other_xls=b"", CTG_xls=CONTENT)], ids=["plain", "zipped"]
 )
-def test_an_absent_file_is_downloaded_once(tmp_path, publisher, page):
-    publisher["/a"] = page
+def test_an_absent_file_is_downloaded_once(tmp_path, publisher, page, address):
+    publisher[address] = page
     folder = tmp_path / "new" / "folder"
     path = datasets.fetch("ctg", data_home=folder)
     assert path.read_bytes() == CONTENT
     assert [file.name for file in folder.iterdir()] == ["CTG.xls"]
     publisher.clear()
     assert datasets.fetch("ctg", data_home=folder) == path
-
-
-def test_the_second_address_serves_where_the_first_fails(tmp_path, publisher):
-    publisher["/b"] = CONTENT
-    assert datasets.fetch("ctg", data_home=tmp_path).read_bytes() == CONTENT
 
 
 @pytest.mark.parametrize(

@@ -15,31 +15,22 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def test_faults_and_kills_lose_nothing():
-    words = ["--commands", "predict", "--every", "2", "--times", "6"]
+@pytest.mark.parametrize(
+    ("command", "n_searches"), [("predict", 4), ("watch-again", 2)]
+)
+def test_faults_and_kills_lose_nothing(command, n_searches):
+    words = ["--commands", command, "--every", "2", "--times", "6"]
     run = subprocess.run(
         [sys.executable, SCRIPT, "faults", "kills", *words],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert run.returncode == 0, run.stdout + run.stderr
-    found = [json.loads(line) for line in run.stdout.splitlines()]
-    assert len(found) == 4
-    for each in found:
+    searches = [json.loads(line) for line in run.stdout.splitlines()]
+    assert len(searches) == n_searches
+    for each in searches:
         assert each["problems"] == 0
         # Where most operations could fail unnoticed, others would be counted.
         assert each["failed or killed"] >= each["tried"] // 3 > 0
-
-
-def test_a_state_that_is_watched_on_is_the_old_or_the_new_one():
-    words = ["--commands", "watch-again", "--every", "2", "--times", "6"]
-    run = subprocess.run(
-        [sys.executable, SCRIPT, "faults", "kills", *words],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert run.returncode == 0, run.stdout + run.stderr
-    found = [json.loads(line) for line in run.stdout.splitlines()]
-    assert [each["problems"] for each in found] == [0, 0]
-    assert all(each["failed or killed"] >= each["tried"] // 3 > 0 for each in found)
 
 
 BROKEN = """

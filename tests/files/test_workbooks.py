@@ -16,21 +16,18 @@ xlsxwriter = optional("xlsxwriter")
 
 @pytest.fixture
 def book(tmp_path):
-    def write(*lines, name="t.xlsx"):
-        path = tmp_path / name
+    def write(*lines):
+        path = tmp_path / "t.xlsx"
         with xlsxwriter.Workbook(path) as made:
             sheet = made.add_worksheet("data")
+            looks = {date: "yyyy-mm-dd", time: "hh:mm:ss"}
             formats = {
-                date: made.add_format({"num_format": "yyyy-mm-dd"}),
-                time: made.add_format({"num_format": "hh:mm:ss"}),
+                kind: made.add_format({"num_format": look})
+                for kind, look in looks.items()
             }
             for i, line in enumerate(lines):
                 for j, cell in enumerate(line):
-                    form = formats.get(type(cell))
-                    if form is None:
-                        sheet.write(i, j, cell)
-                    else:
-                        sheet.write_datetime(i, j, cell, form)
+                    sheet.write(i, j, cell, formats.get(type(cell)))
         return path
 
     return write
@@ -74,44 +71,27 @@ def test_a_workbook_packed_in_another_way_is_refused(book):
         assert open_table(path).names
 
 
-def test_gzip_is_for_csv_alone(book):
-    path = book(["a", "y"], [1, 0])
-    packed = path.with_name("t.xlsx.gz")
-    path.rename(packed)
+def test_gzip_is_for_csv_alone_and_a_folder_that_is_not_there_is_named(tmp_path):
+    (tmp_path / "t.xlsx.gz").write_bytes(b"PK")
     with pytest.raises(TableError, match=r"t\.xlsx\.gz"):
-        open_table(packed)
-
-
-def test_a_folder_that_is_not_there_is_named(tmp_path):
+        open_table(tmp_path / "t.xlsx.gz")
     with pytest.raises(FileNotFoundError, match=r"There is no folder .*nowhere either"):
         open_table(tmp_path / "nowhere" / "t.csv")
 
 
-@pytest.fixture
-def failing(tmp_path):
-    """A workbook of xlsxwriter's whose writing ends in an error."""
+@pytest.mark.parametrize(
+    "error", [OSError(errno.ENOSPC, "No space left on device"), KeyError("sheet")]
+)
+def test_errors_of_the_system_and_others_keep_their_names(tmp_path, error):
     made = xlsxwriter.Workbook(tmp_path / "failing.xlsx")
 
-    def fail_by(error):
-        def store():
-            raise error
+    def store():
+        raise error
 
-        made._store_workbook = store
-        return made
-
-    yield fail_by
+    made._store_workbook = store
+    with pytest.raises(type(error)) as caught:
+        close_workbook(made)
+    assert caught.value is error
     # Or it would be tried again when it is forgotten.
     made._store_workbook = lambda: None
     made.close()
-
-
-def test_a_full_disk_is_an_error_of_the_system(failing):
-    full = OSError(errno.ENOSPC, "No space left on device")
-    with pytest.raises(OSError, match="No space left") as caught:
-        close_workbook(failing(full))
-    assert caught.value is full
-
-
-def test_other_errors_keep_their_names(failing):
-    with pytest.raises(KeyError, match="sheet"):
-        close_workbook(failing(KeyError("sheet")))

@@ -109,13 +109,15 @@ def _interval(share: float, size: float, n_rows: int, confidence: float) -> Inte
 
 def _check_labels(truth: Any, predicted: Any, controlled_class: Any) -> None:
     """Refuse missing labels, and two or more of which none is the controlled one."""
-    # NaN alone differs from itself.
-    missing = np.array([label is None or label != label for label in truth.tolist()])
-    if missing.any():
-        raise ValueError(
-            f"y_true has no label for {missing.sum()} row(s), of which row "
-            f"{missing.argmax()} is the first. Leave them out."
-        )
+    if truth.dtype.kind in "fO":
+        # NaN alone differs from itself; None is compared with each label.
+        nothing: Any = None
+        missing = (truth != truth) | (truth == nothing)
+        if missing.any():
+            raise ValueError(
+                f"y_true has no label for {missing.sum()} row(s), of which row "
+                f"{missing.argmax()} is the first. Leave them out."
+            )
     if (truth == controlled_class).any() or (predicted == controlled_class).any():
         return
     labels = sorted({*truth.tolist(), *predicted.tolist()}, key=repr)

@@ -1,7 +1,5 @@
 """A batch of fits is what a loop of fits would give."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
@@ -20,93 +18,73 @@ from missratio.ratio import fit_batch
 
 ROWS = StepMissingness([1.0, 1.0], 0.0, 0.6)
 ENTRIES = LogisticMissingness([-0.5, 0.0], [1.0, -1.0])
+PRINTED = "horvitz-thompson"
 
 
-def draw(n_problems=6, n1=80, n0=100, d=2, seed=0):
-    rng = np.random.default_rng(seed)
+def draw(n_problems=6, n1=80, n0=100, d=2):
+    rng = np.random.default_rng(0)
     upper = rng.normal(0.3, 1, (n_problems, n1, d)) + 5.0
     return upper - 5.0, rng.normal(size=(n_problems, n0, d))
 
 
-def lose(tables, model, seed):
+def lose(tables, model, seed=0):
+    """Tables that lose rows or entries, or stay as they are."""
+    if model is None:
+        return tables
     return np.array([corrupt(table, model, seed + i) for i, table in enumerate(tables)])
 
 
-def assert_equals_a_loop(estimator, X1, X0):
+BASIS = PolynomialBasis(degree=2, interactions="all")
+PRODUCT = PolynomialBasis(degree=1, interactions=[(0, 1)])
+# How it is fitted, and what the numerator's and the denominator's tables lose.
+CASES = [
+    (KLIEP(), None, None),
+    (KLIEP(l2=0.1), None, None),
+    (KLIEP(l2=[0.0, 0.5]), None, None),
+    (KLIEP(normalize=PRINTED), None, None),
+    (KLIEP(basis=BASIS, l2=0.01), None, None),
+    (FDivergenceRatio("js"), None, None),
+    (FDivergenceRatio("kl"), None, None),
+    *[
+        (kind(normalize=normalize), *models)
+        for kind in (KLIEP, FDivergenceRatio)
+        for normalize in ("hajek", PRINTED)
+        for models in ((ROWS, None), (None, ROWS), (ROWS, ROWS))
+    ],
+    (KLIEP(missingness="ignore"), ROWS, ROWS),
+    (KLIEP(missingness="ignore"), ENTRIES, ENTRIES),
+    (KLIEP(), None, ENTRIES),
+    *[
+        (estimator, ENTRIES, None)
+        for estimator in (
+            KLIEP(),
+            KLIEP(normalize=PRINTED),
+            FDivergenceRatio("kl"),
+            FDivergenceRatio("kl", normalize=PRINTED),
+            KLIEP(basis=PRODUCT),
+            FDivergenceRatio("js"),
+        )
+    ],
+]
+
+
+@pytest.mark.parametrize(("estimator", "model1", "model0"), CASES, ids=str)
+def test_a_batch_is_a_loop(estimator, model1, model0):
+    X1, X0 = draw(n1=300, n0=300) if estimator.basis is PRODUCT else draw()
+    X1, X0 = lose(X1, model1), lose(X0, model0, 50)
+    if estimator.missingness is None:
+        models = {1: model1, 0: model0}
+        estimator = type(estimator)(
+            **{**estimator.get_params(False), "missingness": models}
+        )
     fits = fit_batch(estimator, X1, X0)
     assert fits.converged.all()
     assert fits.has_optimum.all()
+    assert not hasattr(estimator, "coef_")
     for i in range(len(X1)):
         one = density_ratio(X1[i], X0[i], estimator)
         np.testing.assert_allclose(fits.coef[i], one.coef_, atol=1e-7)
         assert fits.log_normalizer[i] == pytest.approx(one.log_normalizer_, abs=1e-7)
-
-
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        KLIEP(),
-        KLIEP(l2=0.1),
-        KLIEP(l2=[0.0, 0.5]),
-        KLIEP(normalize="horvitz-thompson"),
-        KLIEP(basis=PolynomialBasis(degree=2, interactions="all"), l2=0.01),
-        FDivergenceRatio("js"),
-        FDivergenceRatio("kl"),
-    ],
-    ids=str,
-)
-def test_complete_data(estimator):
-    assert_equals_a_loop(estimator, *draw())
-
-
-@pytest.mark.parametrize("normalize", ["hajek", "horvitz-thompson"])
-@pytest.mark.parametrize("estimator", [KLIEP(), FDivergenceRatio("js")], ids=str)
-@pytest.mark.parametrize("sides", [(1,), (0,), (0, 1)])
-def test_whole_rows_missing_with_known_probability(estimator, normalize, sides):
-    tables = dict(zip((1, 0), draw(), strict=True))
-    for label in sides:
-        tables[label] = lose(tables[label], ROWS, 100 * label)
-    models = dict.fromkeys(sides, ROWS)
-    estimator = type(estimator)(missingness=models, normalize=normalize)
-    assert_equals_a_loop(estimator, tables[1], tables[0])
-
-
-def test_whole_rows_missing_and_ignored():
-    X1, X0 = draw()
-    ignoring = KLIEP(missingness="ignore")
-    assert_equals_a_loop(ignoring, lose(X1, ROWS, 0), lose(X0, ROWS, 50))
-
-
-def test_entries_missing_in_the_denominator():
-    X1, X0 = draw()
-    assert_equals_a_loop(KLIEP(missingness={0: ENTRIES}), X1, lose(X0, ENTRIES, 0))
-
-
-@pytest.mark.parametrize("normalize", ["hajek", "horvitz-thompson"])
-@pytest.mark.parametrize("kind", [KLIEP, partial(FDivergenceRatio, "kl")])
-def test_entries_missing_where_means_are_all_that_counts(kind, normalize):
-    X1, X0 = draw()
-    estimator = kind(missingness={1: ENTRIES}, normalize=normalize)
-    assert_equals_a_loop(estimator, lose(X1, ENTRIES, 0), X0)
-
-
-def test_entries_missing_and_ignored():
-    X1, X0 = draw()
-    ignoring = KLIEP(missingness="ignore")
-    assert_equals_a_loop(ignoring, lose(X1, ENTRIES, 0), lose(X0, ENTRIES, 50))
-
-
-def test_an_interaction_of_entries_that_are_missing():
-    X1, X0 = draw(n1=300, n0=300)
-    basis = PolynomialBasis(degree=1, interactions=[(0, 1)])
-    estimator = KLIEP(basis=basis, missingness={1: ENTRIES})
-    assert_equals_a_loop(estimator, lose(X1, ENTRIES, 0), X0)
-
-
-def test_entries_missing_where_complete_rows_count():
-    X1, X0 = draw()
-    estimator = FDivergenceRatio("js", missingness={1: ENTRIES})
-    assert_equals_a_loop(estimator, lose(X1, ENTRIES, 0), X0)
 
 
 def test_problems_do_not_disturb_each_other():
@@ -118,7 +96,7 @@ def test_problems_do_not_disturb_each_other():
 
 def test_the_tables_are_left_as_they_were():
     X1, X0 = draw()
-    X1 = lose(X1, ROWS, 0)
+    X1 = lose(X1, ROWS)
     before = X1.copy(), X0.copy()
     X1.flags.writeable = X0.flags.writeable = False
     fit_batch(KLIEP(missingness={1: ROWS}), X1, X0)
@@ -133,12 +111,6 @@ def test_features_far_from_zero_are_no_trouble():
     np.testing.assert_allclose(far.coef, near.coef, atol=1e-6)
 
 
-def test_the_estimator_is_not_fitted():
-    estimator = KLIEP()
-    fit_batch(estimator, *draw())
-    assert not hasattr(estimator, "coef_")
-
-
 def test_equal_features_are_no_trouble():
     for seed in range(100):
         rng = np.random.default_rng(seed)
@@ -147,78 +119,71 @@ def test_equal_features_are_no_trouble():
         assert fit_batch(FDivergenceRatio("kl"), X1, X0).converged.all()
 
 
-# Bad input.
-
-
-def test_shapes_must_agree():
-    X1, X0 = draw()
-    with pytest.raises(ValueError, match=r"shape \(n_problems, n_rows, n_columns\)"):
-        fit_batch(KLIEP(), X1[0], X0[0])
-    with pytest.raises(ValueError, match="same problems and columns"):
-        fit_batch(KLIEP(), X1[:3], X0)
-    with pytest.raises(ValueError, match="same problems and columns"):
-        fit_batch(KLIEP(), X1[:, :, :1], X0)
-
-
-@pytest.mark.parametrize("missingness", [None, "ignore", {1: ROWS}], ids=str)
-def test_infinities_are_refused(missingness):
-    X1, X0 = draw()
-    X1[2, 3, 1] = np.inf
-    with pytest.raises(ValueError, match="inf"):
-        fit_batch(KLIEP(missingness=missingness), X1, X0)
-
-
-@pytest.mark.parametrize("missingness", [None, {0: ROWS}], ids=str)
-def test_nan_without_a_model_is_refused(missingness):
-    X1, X0 = draw()
-    X1[2, 3] = np.nan
-    with pytest.raises(ValueError, match='missingness="ignore"'):
-        fit_batch(KLIEP(missingness=missingness), X1, X0)
-
-
-def test_a_problem_without_an_observed_row_is_named():
-    X1, X0 = draw()
-    X1[4] = np.nan
-    with pytest.raises(ValueError, match=r"Problem 4 has no \w+ row of class 1"):
-        fit_batch(KLIEP(missingness={1: ROWS}), X1, X0)
-
-
-def test_models_belong_to_the_classes_one_and_zero():
-    with pytest.raises(ValueError, match=r"class 2, but the classes are \[0, 1\]"):
-        fit_batch(KLIEP(missingness={2: ROWS}), *draw())
-
-
-def test_ratios_that_are_not_log_linear_are_refused():
-    with pytest.raises(ValueError, match="Use link='log'"):
-        fit_batch(FDivergenceRatio("pearson", link="identity"), *draw())
-
-
-@pytest.mark.parametrize(
-    "estimator", [NaiveBayesRatio(), LogisticRegression(), "kliep"], ids=str
-)
-def test_the_estimator_must_be_a_joint_one(estimator):
-    with pytest.raises(TypeError, match="KLIEP, FDivergenceRatio or ObjectiveRatio"):
-        fit_batch(estimator, *draw())
-
-
-@pytest.mark.parametrize(
-    "parameters", [{"normalize": "haje"}, {"solver": "sgd"}], ids=str
-)
-def test_bad_parameters_are_refused(parameters):
-    with pytest.raises(ValueError, match="must be one of"):
-        fit_batch(KLIEP(**parameters), *draw())
-
-
-@pytest.mark.parametrize(
-    ("n_problems", "n1", "n0"), [(0, 10, 10), (3, 0, 10), (3, 10, 0)]
-)
-def test_an_empty_batch_is_refused(n_problems, n1, n0):
-    with pytest.raises(ValueError, match=r"problem|row"):
-        fit_batch(KLIEP(), np.zeros((n_problems, n1, 2)), np.zeros((n_problems, n0, 2)))
-
-
 def test_fewer_rows_than_features_have_no_optimum():
     X1, X0 = draw(d=4)
     fits = fit_batch(KLIEP(), X1, X0[:, :3])
     assert not fits.has_optimum.any()
     assert not fits.converged.any()
+
+
+def changed(place, value):
+    def change(X1, X0):
+        X1[place] = value
+        return X1, X0
+
+    return change
+
+
+def empty(n_problems, n1, n0):
+    return lambda X1, X0: (X1[:n_problems, :n1], X0[:n_problems, :n0])
+
+
+def same(X1, X0):
+    return X1, X0
+
+
+ANOTHER = (TypeError, "KLIEP, FDivergenceRatio or ObjectiveRatio")
+NO_MODEL = (ValueError, 'missingness="ignore"')
+SHAPES = (ValueError, "same problems and columns")
+CELL, ROW = (2, 3, 1), (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "change", "error"),
+    [
+        (KLIEP(), lambda X1, X0: (X1[0], X0[0]), (ValueError, "shape .n_problems, n")),
+        (KLIEP(), lambda X1, X0: (X1[:3], X0), SHAPES),
+        (KLIEP(), lambda X1, X0: (X1[:, :, :1], X0), SHAPES),
+        (KLIEP(), empty(0, 10, 10), (ValueError, "problem|row")),
+        (KLIEP(), empty(3, 0, 10), (ValueError, "problem|row")),
+        (KLIEP(), empty(3, 10, 0), (ValueError, "problem|row")),
+        (KLIEP(), changed(CELL, np.inf), (ValueError, "inf")),
+        (KLIEP(missingness="ignore"), changed(CELL, np.inf), (ValueError, "inf")),
+        (KLIEP(missingness={1: ROWS}), changed(CELL, np.inf), (ValueError, "inf")),
+        (KLIEP(), changed(ROW, np.nan), NO_MODEL),
+        (KLIEP(missingness={0: ROWS}), changed(ROW, np.nan), NO_MODEL),
+        (
+            KLIEP(missingness={1: ROWS}),
+            changed(4, np.nan),
+            (ValueError, r"Problem 4 has no \w+ row of class 1"),
+        ),
+        (
+            KLIEP(missingness={2: ROWS}),
+            same,
+            (ValueError, r"class 2, but the classes are \[0, 1\]"),
+        ),
+        (
+            FDivergenceRatio("pearson", link="identity"),
+            same,
+            (ValueError, "Use link='log'"),
+        ),
+        (KLIEP(normalize="haje"), same, (ValueError, "must be one of")),
+        (KLIEP(solver="sgd"), same, (ValueError, "must be one of")),
+        (NaiveBayesRatio(), same, ANOTHER),
+        (LogisticRegression(), same, ANOTHER),
+        ("kliep", same, ANOTHER),
+    ],
+)
+def test_what_makes_no_sense_is_refused(estimator, change, error):
+    with pytest.raises(error[0], match=error[1]):
+        fit_batch(estimator, *change(*draw()))

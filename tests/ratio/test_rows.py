@@ -20,7 +20,7 @@ pl = optional("polars")
 
 ROWS = StepMissingness([1.0, 1.0], 0.0, 0.6)
 ENTRIES = LogisticMissingness([-0.5, 0.0], [1.0, -1.0])
-KINDS = [KLIEP, FDivergenceRatio, NaiveBayesRatio]
+every_kind = pytest.mark.parametrize("kind", [KLIEP, FDivergenceRatio, NaiveBayesRatio])
 
 
 @pytest.fixture
@@ -28,18 +28,54 @@ def table(two_normals):
     return two_normals()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("label", [0, 1])
-def test_nan_in_a_class_without_a_model_names_the_class_and_the_column(
-    kind, label, table
-):
-    X, y = table
-    X[np.flatnonzero(y == label)[3], 1] = np.nan
-    other = {1 - label: ENTRIES}
-    message = rf'Class {label} has NaN in column\(s\) 1 .*missingness="ignore"'
-    for missingness in (None, other):
-        with pytest.raises(ValueError, match=message):
-            kind(missingness=missingness).fit(X, y)
+def changed(X, y, rows, columns, value):
+    """The table with another value in some columns of some rows of a class."""
+    label, places = rows
+    X[np.ix_(np.flatnonzero(y == label)[places], columns)] = value
+    return X, y
+
+
+def constant(value, rowwise):
+    """A model that gives this probability to all rows, or to all entries."""
+
+    def probability(rows):
+        return np.full(len(rows) if rowwise else rows.shape, value)
+
+    return {1: FunctionMissingness(probability, rowwise=rowwise)}
+
+
+ALL = slice(None)
+NO_MODEL = r'Class {} has NaN in column\(s\) 1 .*missingness="ignore"'
+OUTSIDE = r"Class 1: .*must lie in \[0, 1\)"
+NEVER = "Class 1 has no observed row among its 200"
+INFINITE = r"infinity at row \d+, column 1\. Replace"
+CHANGES = [
+    *[
+        ((label, [3]), [1], np.nan, models, NO_MODEL.format(label))
+        for label in (0, 1)
+        for models in (None, {1 - label: ENTRIES})
+    ],
+    *[
+        ((label, [7]), [1], value, models, INFINITE)
+        for label, value in ((0, np.inf), (0, -np.inf), (1, np.inf))
+        for models in (None, "ignore", {1: ENTRIES})
+    ],
+    ((1, [4]), [0], np.nan, {1: ROWS}, r"Class 1: .*row 4"),
+    ((1, ALL), [0, 1], np.nan, "ignore", NEVER),
+    ((1, ALL), [0, 1], np.nan, {1: ROWS}, NEVER),
+    *[
+        ((1, []), [0], 0.0, constant(value, rowwise), OUTSIDE)
+        for value in (1.0, 1.5, -0.1, np.nan)
+        for rowwise in (True, False)
+    ],
+]
+
+
+@every_kind
+@pytest.mark.parametrize(("rows", "columns", "value", "models", "message"), CHANGES)
+def test_a_bad_value_is_named(kind, rows, columns, value, models, message, table):
+    with pytest.raises(ValueError, match=message):
+        kind(missingness=models).fit(*changed(*table, rows, columns, value))
 
 
 def test_nan_in_many_columns_is_cut_short(two_normals):
@@ -47,16 +83,6 @@ def test_nan_in_many_columns_is_cut_short(two_normals):
     X[y == 1] = np.nan
     with pytest.raises(ValueError, match="0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 5 more"):
         KLIEP().fit(X, y)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("missingness", [None, "ignore", {1: ENTRIES}], ids=str)
-@pytest.mark.parametrize("value", [np.inf, -np.inf])
-def test_an_infinity_is_named_whatever_the_missingness(kind, missingness, value, table):
-    X, y = table
-    X[7, 1] = value
-    with pytest.raises(ValueError, match=r"infinity at row 7, column 1\. Replace"):
-        kind(missingness=missingness).fit(X, y)
 
 
 @pytest.mark.parametrize("label", [0, 1])
@@ -76,59 +102,83 @@ def test_values_whose_sum_overflows_are_not_infinite():
     assert not check_no_infinity(np.array([[1e308, 1e308, np.nan]]))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("value", [1.0, 1.5, -0.1, np.nan])
-@pytest.mark.parametrize("rowwise", [True, False])
-def test_a_probability_outside_its_range_is_refused(kind, value, rowwise, table):
+LABELS = [
+    (np.zeros(400, dtype=int), "one class only"),
+    (np.repeat("yes", 400), "one class only"),
+    (np.arange(400) % 3, "Only binary classification is supported.*3 classes"),
+    (np.linspace(0, 1, 400), "Unknown label type"),
+    (np.full(400, np.nan), "y has none for row 0"),
+]
+WEIGHTS = [
+    (np.ones(3), r"expected \(400,\)"),
+    (np.ones((400, 2)), r"expected \(400,\)"),
+    (np.full(400, np.nan), "finite and not negative"),
+    (np.full(400, -1.0), "finite and not negative"),
+    (np.zeros(400), "zero"),
+    (np.full(400, 1e101), "Only their proportions matter"),
+    (np.full(400, 1e-101), "Only their proportions matter"),
+]
+MODELS = [
+    ({2: ROWS}, ValueError, r"class 2, but the classes are \[0, 1\]"),
+    ({"1": ROWS}, ValueError, r"class '1', but the classes are \[0, 1\]"),
+    ({1: 0.5}, TypeError, "must be a Missingness model"),
+    ({1: "ignore"}, TypeError, "must be a Missingness model"),
+    (ROWS, TypeError, "a mapping from class to model"),
+    ("ignored", TypeError, 'None, "ignore" or a mapping'),
+    (0.5, TypeError, 'None, "ignore" or a mapping'),
+    (
+        {1: StepMissingness([1.0, 1.0, 1.0], 0.0, 0.6)},
+        ValueError,
+        r"Class 1: .*is for 3 feature\(s\): X has 2",
+    ),
+]
+
+
+@every_kind
+def test_bad_labels_weights_and_models_are_refused(kind, table):
     X, y = table
+    for labels, message in LABELS:
+        with pytest.raises(ValueError, match=message):
+            kind().fit(X, labels)
+    for weight, message in WEIGHTS:
+        with pytest.raises(ValueError, match=message):
+            kind().fit(X, y, sample_weight=weight)
+    for missingness, error, message in MODELS:
+        with pytest.raises(error, match=message):
+            kind(missingness=missingness).fit(X, y)
 
-    def constant(rows):
-        return np.full(len(rows) if rowwise else rows.shape, value)
 
-    phi = FunctionMissingness(constant, rowwise=rowwise)
-    with pytest.raises(ValueError, match=r"Class 1: .*must lie in \[0, 1\)"):
-        kind(missingness={1: phi}).fit(X, y)
+PARAMETERS = [
+    ({"normalize": "mean"}, ValueError, r"\['hajek', 'horvitz-thompson', 'reg"),
+    ({"solver": "sgd"}, ValueError, r"\['auto', 'newton', 'lbfgs'\]"),
+    ({"fallback": "median"}, ValueError, r"fallback must be one of \['raise', 'nai"),
+    ({"max_iter": 0}, ValueError, "max_iter at least 1"),
+    ({"l2": -0.1}, ValueError, "l2 must be finite and not negative"),
+    ({"l2": np.nan}, ValueError, "l2 must be finite and not negative"),
+    ({"l2": None}, ValueError, "l2 must be finite and not negative"),
+    ({"l2": "strong"}, ValueError, "must be a number"),
+    ({"l2": [0.1, 0.1, 0.1]}, ValueError, r"one for each of the \d basis features"),
+    ({"l2": [[0.1, 0.1]]}, ValueError, r"one for each of the \d basis features"),
+    ({"basis": "linaer"}, TypeError, "Did you mean 'linear'"),
+    ({"basis": 3}, TypeError, "has no fit and transform"),
+]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_whole_row_model_refuses_a_row_missing_in_part(kind, table):
+@pytest.mark.parametrize(("parameters", "error", "message"), PARAMETERS, ids=str)
+def test_bad_parameters_list_the_choices(parameters, error, message, table):
+    for estimator in (KLIEP(**parameters), NaiveBayesRatio(KLIEP(**parameters))):
+        with pytest.raises(error, match=message):
+            estimator.fit(*table)
+
+
+def test_a_class_may_have_the_model_none(table):
     X, y = table
-    X[np.flatnonzero(y == 1)[4], 0] = np.nan
-    with pytest.raises(ValueError, match=r"Class 1: .*row 4"):
-        kind(missingness={1: ROWS}).fit(X, y)
+    np.testing.assert_array_equal(
+        KLIEP(missingness={1: None}).fit(X, y).coef_, KLIEP().fit(X, y).coef_
+    )
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_model_for_other_columns_is_refused(kind, two_normals):
-    X, y = two_normals(d=3)
-    with pytest.raises(ValueError, match=r"Class 1: .*is for 2 feature\(s\): X has 3"):
-        kind(missingness={1: ROWS}).fit(X, y)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    ("labels", "message"),
-    [
-        (np.zeros(400, dtype=int), "one class only"),
-        (np.repeat("yes", 400), "one class only"),
-        (np.arange(400) % 3, "Only binary classification is supported.*3 classes"),
-        (np.linspace(0, 1, 400), "Unknown label type"),
-        (np.full(400, np.nan), "y has none for row 0"),
-    ],
-    ids=["one number", "one word", "three", "continuous", "nan"],
-)
-def test_labels_must_be_two_classes(kind, labels, message, table):
-    with pytest.raises(ValueError, match=message):
-        kind().fit(table[0], labels)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("missingness", ["ignore", {1: ROWS}], ids=str)
-def test_a_class_with_no_observed_row_is_refused(kind, missingness, table):
-    X, y = table
-    X[y == 1] = np.nan
-    with pytest.raises(ValueError, match="Class 1 has no observed row among its 200"):
-        kind(missingness=missingness).fit(X, y)
+# What the rows that are left can't determine.
 
 
 def test_a_feature_that_is_never_observed_is_refused(table):
@@ -148,7 +198,7 @@ def test_a_denominator_without_a_complete_row_points_to_naive_bayes(table):
 
 
 @pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
-@pytest.mark.parametrize("kind", KINDS)
+@every_kind
 def test_constant_features_are_named_by_their_column(kind, library, two_normals):
     X, y = two_normals(d=3)
     X[y == 0, 1] = 2.5
@@ -172,104 +222,34 @@ def test_fewer_rows_than_features_need_a_penalty(two_normals):
     with pytest.raises(ValueError, match=r"Class 0 has 5 observed rows.*Set l2 > 0"):
         KLIEP().fit(X, y)
     assert KLIEP(l2=0.1).fit(X, y).converged_
-
-
-def test_rows_without_weight_are_no_rows(two_normals):
+    # Rows without weight are no rows.
     X, y = two_normals(50, 6)
     weight = np.where((y == 1) | (np.cumsum(y == 0) <= 4), 1.0, 0.0)
     with pytest.raises(ValueError, match="Class 0 has 4 observed rows"):
         KLIEP().fit(X, y, weight)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    ("missingness", "error", "message"),
-    [
-        ({2: ROWS}, ValueError, r"class 2, but the classes are \[0, 1\]"),
-        ({"1": ROWS}, ValueError, r"class '1', but the classes are \[0, 1\]"),
-        ({1: 0.5}, TypeError, "must be a Missingness model"),
-        ({1: "ignore"}, TypeError, "must be a Missingness model"),
-        (ROWS, TypeError, "a mapping from class to model"),
-        ("ignored", TypeError, 'None, "ignore" or a mapping'),
-        (0.5, TypeError, 'None, "ignore" or a mapping'),
-    ],
-    ids=str,
-)
-def test_missingness_must_map_classes_to_models(
-    kind, missingness, error, message, table
-):
-    with pytest.raises(error, match=message):
-        kind(missingness=missingness).fit(*table)
+# Predicting and scoring.
 
 
-def test_a_class_may_have_the_model_none(table):
+@every_kind
+def test_what_can_not_be_scored_is_refused(kind, table):
     X, y = table
-    np.testing.assert_array_equal(
-        KLIEP(missingness={1: None}).fit(X, y).coef_, KLIEP().fit(X, y).coef_
-    )
-
-
-@pytest.mark.parametrize(
-    ("parameters", "error", "message"),
-    [
-        ({"normalize": "mean"}, ValueError, r"\['hajek', 'horvitz-thompson', 'reg"),
-        ({"solver": "sgd"}, ValueError, r"\['auto', 'newton', 'lbfgs'\]"),
-        ({"l2": -0.1}, ValueError, "l2 must be finite and not negative"),
-        ({"l2": np.nan}, ValueError, "l2 must be finite and not negative"),
-        ({"l2": None}, ValueError, "l2 must be finite and not negative"),
-        ({"l2": "strong"}, ValueError, "must be a number"),
-        ({"l2": [0.1, 0.1, 0.1]}, ValueError, "one for each of the 2 basis features"),
-        ({"l2": [[0.1, 0.1]]}, ValueError, "one for each of the 2 basis features"),
-        ({"basis": "linaer"}, TypeError, "Did you mean 'linear'"),
-        ({"basis": 3}, TypeError, "has no fit and transform"),
-    ],
-    ids=str,
-)
-@pytest.mark.parametrize("inside", [False, True])
-def test_bad_parameters_list_the_choices(parameters, error, message, inside, table):
-    estimator = KLIEP(**parameters)
-    if inside:
-        message = message.replace("the 2 basis", "the 1 basis")
-        estimator = NaiveBayesRatio(estimator)
-    with pytest.raises(error, match=message):
-        estimator.fit(*table)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    ("weight", "message"),
-    [
-        (np.ones(3), r"expected \(400,\)"),
-        (np.ones((400, 2)), r"expected \(400,\)"),
-        (np.full(400, np.nan), "finite and not negative"),
-        (np.full(400, -1.0), "finite and not negative"),
-        (np.zeros(400), "zero"),
-    ],
-    ids=["short", "wide", "nan", "negative", "zero"],
-)
-def test_bad_sample_weights_are_refused(kind, weight, message, table):
-    with pytest.raises(ValueError, match=message):
-        kind().fit(*table, sample_weight=weight)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_rows_of_another_width_are_refused(kind, table):
-    ratio = kind().fit(*table)
-    for method in ("predict", "predict_ratio", "predict_log_ratio"):
+    ratio = kind().fit(X, y)
+    for method in (ratio.predict, ratio.predict_ratio, ratio.predict_log_ratio):
         with pytest.raises(ValueError, match=r"3 features, but .* is expecting 2"):
-            getattr(ratio, method)(np.zeros((4, 3)))
+            method(np.zeros((4, 3)))
+    for value, message in ((np.inf, "infinity"), (np.nan, "NaN")):
+        with pytest.raises(ValueError, match=message):
+            ratio.predict_ratio([[value, 0.0]])
+    with pytest.raises(ValueError, match=r"labels other than \[0, 1\]"):
+        ratio.score(X, y + 1)
+    for label in (0, 1):
+        with pytest.raises(ValueError, match=r"one class only|rows of (2|both) class"):
+            ratio.score(X[y == label], y[y == label])
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_predicting_refuses_infinities_and_nan_without_a_model(kind, table):
-    ratio = kind().fit(*table)
-    with pytest.raises(ValueError, match="infinity"):
-        ratio.predict_ratio([[np.inf, 0.0]])
-    with pytest.raises(ValueError, match="NaN"):
-        ratio.predict_ratio([[np.nan, 0.0]])
-
-
-@pytest.mark.parametrize("kind", KINDS)
+@every_kind
 def test_with_a_model_a_row_with_nan_has_no_ratio_and_is_class_0(kind, table):
     X, y = table
     X[y == 1] = corrupt(X[y == 1], ENTRIES, 0)
@@ -277,23 +257,6 @@ def test_with_a_model_a_row_with_nan_has_no_ratio_and_is_class_0(kind, table):
     rows = [[np.nan, 5.0], [5.0, 5.0]]
     assert np.isnan(ratio.predict_ratio(rows)).tolist() == [True, False]
     assert ratio.predict(rows).tolist() == [0, 1]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_scoring_refuses_labels_that_were_not_learned(kind, table):
-    X, y = table
-    ratio = kind().fit(X, y)
-    with pytest.raises(ValueError, match=r"labels other than \[0, 1\]"):
-        ratio.score(X, y + 1)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("label", [0, 1])
-def test_scoring_refuses_rows_of_one_class(kind, label, table):
-    X, y = table
-    ratio = kind().fit(X, y)
-    with pytest.raises(ValueError, match=r"one class only|rows of (2|both) classes"):
-        ratio.score(X[y == label], y[y == label])
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])

@@ -35,7 +35,12 @@ from missratio.ratio.base import (
     report_status,
 )
 from missratio.ratio.complete import CompleteRowsRatio, WeightedTable
-from missratio.solver import Status, least_on_simplex, mixture_proportions
+from missratio.solver import (
+    SimplexSolution,
+    Status,
+    least_on_simplex,
+    mixture_proportions,
+)
 
 # Rows of a sample enough for quantiles of distances that are steady to a few per cent,
 # and the quantiles between which widths are tried.
@@ -171,12 +176,10 @@ class BumpRows:
         scaled = self.bumps * np.sqrt(self.weights)[:, None]
         return scaled.T @ scaled
 
-    def without(self, fold: int) -> BumpRows:
-        """The rows of all other folds, their weights with sum one again."""
-        assert self.folds is not None
-        kept = self.folds != fold
-        weights = self.weights[kept]
-        return BumpRows(self.bumps[kept], weights / max(weights.sum(), TINY))
+    def fold(self, number: int) -> BumpRows:
+        """The rows of a fold, their weights as they are."""
+        held = self.folds == number
+        return BumpRows(self.bumps[held], self.weights[held])
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,13 +196,9 @@ class Coefficients:
         return np.maximum(self.intercept + bumps @ self.theta, 0.0)
 
 
-class Losses(NamedTuple):
-    """Losses on rows left out, less that of a ratio of one, for each strength."""
-
-    values: FloatArray
-    standard_errors: FloatArray
-    # Where the fit of this width may begin, for a method that says so.
-    near: FloatArray | None = None
+# Losses on rows left out, less that of a ratio of one, for each strength, and their
+# standard errors.
+Losses = tuple[FloatArray, FloatArray]
 
 
 class KernelMethod(ABC):
@@ -213,9 +212,7 @@ class KernelMethod(ABC):
         """Losses on rows left out."""
 
     @abstractmethod
-    def fit(
-        self, bumps: Two[BumpRows], l2: float, near: FloatArray | None = None
-    ) -> Coefficients:
+    def fit(self, bumps: Two[BumpRows], l2: float) -> Coefficients:
         """Minimise over all rows, under a finite strength."""
 
     @abstractmethod
@@ -242,7 +239,7 @@ class KernelMethod(ABC):
             mean = rows.weights @ above
             losses += mean
             squares += rows.weights**2 @ (above - mean) ** 2
-        return Losses(losses, np.sqrt(squares))
+        return losses, np.sqrt(squares)
 
 
 @dataclass(frozen=True)
@@ -278,11 +275,8 @@ class LeastSquares(KernelMethod):
             left_out.append(np.maximum(ratio, 0.0, out=ratio))
         return self._compared(Two(*left_out), bumps)
 
-    def fit(
-        self, bumps: Two[BumpRows], l2: float, near: FloatArray | None = None
-    ) -> Coefficients:
+    def fit(self, bumps: Two[BumpRows], l2: float) -> Coefficients:
         """In closed form."""
-        del near
         mean, covariance, difference = self._moments(bumps)
         curved = covariance + l2 * np.eye(len(mean))
         theta = np.asarray(np.linalg.solve(curved, difference), np.float64)
@@ -345,36 +339,32 @@ class LogLikelihood(KernelMethod):
         with it; a denominator row moves Ê₀[k], and with it all heights.
         """
         flat = np.isinf(l2)
-        found = self.fit(bumps, 0.0, tol=PATH_TOL)
+        components, mean = self._components(bumps)
+        found = self._solve(components, bumps.numerator.weights, PATH_TOL)
         if found.status != Status.CONVERGED:
-            return Losses(np.where(flat, 0.0, np.inf), np.zeros(len(l2)))
-        components, mean = self._components(bumps)
-        near = np.append(found.theta, found.intercept) * mean
-        left_out = self._left_out(bumps, components, mean, near)
+            return np.where(flat, 0.0, np.inf), np.zeros(len(l2))
+        left_out = self._left_out(bumps, components, mean, found.point)
         ratio = left_out.map(lambda each: np.where(flat, 1.0, each[:, None]))
-        return self._compared(ratio, bumps)._replace(near=near)
+        return self._compared(ratio, bumps)
 
-    def fit(
-        self,
-        bumps: Two[BumpRows],
-        l2: float,
-        near: FloatArray | None = None,
-        tol: float = FIT_TOL,
-    ) -> Coefficients:
-        """Newton's steps on the simplex, begun where some rows say."""
+    def fit(self, bumps: Two[BumpRows], l2: float) -> Coefficients:
+        """Newton's steps on the simplex."""
         components, mean = self._components(bumps)
-        weights = bumps.numerator.weights
-        if near is None:
-            few = slice(None, None, 1 + len(components) // PILOT_ROWS)
-            some = np.asfortranarray(components[few])
-            share = weights[few] / weights[few].sum()
-            near = mixture_proportions(some, share, tol=PILOT_TOL).point
-        # Every row is to have some likelihood.
-        start = 0.99 * near
-        start[-1] += 0.01
-        found = mixture_proportions(components, weights, start=start, tol=tol)
+        found = self._solve(components, bumps.numerator.weights, FIT_TOL)
         theta = found.point / mean
         return Coefficients(float(theta[-1]), theta[:-1], found.status, found.n_iter)
+
+    def _solve(
+        self, components: FloatArray, weights: FloatArray, tol: float
+    ) -> SimplexSolution:
+        """The proportions, begun where some rows say."""
+        few = slice(None, None, 1 + len(components) // PILOT_ROWS)
+        share = weights[few] / weights[few].sum()
+        some = np.asfortranarray(components[few])
+        # Every row is to have some likelihood.
+        start = 0.99 * mixture_proportions(some, share, tol=PILOT_TOL).point
+        start[-1] += 0.01
+        return mixture_proportions(components, weights, start=start, tol=tol)
 
     def terms(self, ratio: Two[FloatArray]) -> Two[FloatArray]:
         """The terms of Ê₀[r] − Ê₁[log r] − 1."""
@@ -449,28 +439,33 @@ class MeanMatching(KernelMethod):
     max_ratio: float = np.inf
 
     def losses(self, bumps: Two[BumpRows], l2: FloatArray) -> Losses:
-        """Losses on each fold, of fits to the others."""
+        """Losses on each fold, of fits to the others: sums less those of the fold."""
         ratio = bumps.map(lambda rows: np.ones((len(rows.weights), len(l2))))
-        assert bumps.numerator.folds is not None
-        for fold in range(1 + int(bumps.numerator.folds.max())):
-            others = Two(*(rows.without(fold) for rows in bumps))
-            problem = self._problem(others)
+        means = bumps.map(lambda rows: rows.mean)
+        gram, folds = bumps.denominator.gram(), bumps.numerator.folds
+        assert folds is not None
+        for fold in range(1 + int(folds.max())):
+            held = Two(*(rows.fold(fold) for rows in bumps))
+            left = [max(1.0 - part.weights.sum(), TINY) for part in held]
+            problem = self._problem(
+                (means.numerator - held.numerator.mean) / left[0],
+                (means.denominator - held.denominator.mean) / left[1],
+                (gram - held.denominator.gram()) / left[1],
+            )
             for i, strength in enumerate(l2):
                 if np.isinf(strength):
                     continue
                 found = self._solve(*problem, float(strength))
-                for each, rows in zip(ratio, bumps, strict=True):
-                    held = rows.folds == fold
-                    values = found.ratio(rows.bumps[held])
-                    each[held, i] = np.minimum(values, self.max_ratio)
+                for each, rows, part in zip(ratio, bumps, held, strict=True):
+                    values = np.minimum(found.ratio(part.bumps), self.max_ratio)
+                    each[rows.folds == fold, i] = values
         return self._compared(ratio, bumps)
 
-    def fit(
-        self, bumps: Two[BumpRows], l2: float, near: FloatArray | None = None
-    ) -> Coefficients:
+    def fit(self, bumps: Two[BumpRows], l2: float) -> Coefficients:
         """By least squares without negative coefficients."""
-        del near
-        return self._solve(*self._problem(bumps), l2)
+        numerator, denominator = bumps
+        gram = denominator.gram()
+        return self._solve(*self._problem(numerator.mean, denominator.mean, gram), l2)
 
     def terms(self, ratio: Two[FloatArray]) -> Two[FloatArray]:
         """The terms of ½Ê₀[r²] − Ê₁[r] + ½."""
@@ -491,16 +486,17 @@ class MeanMatching(KernelMethod):
         """On the span of the centres the squared norm of a function is vᵀK⁻¹v."""
         return np.asarray(solve_triangular(self._factor, vectors, lower=True))
 
-    def _problem(self, bumps: Two[BumpRows]) -> tuple[FloatArray, FloatArray]:
-        """A quadratic form, and Ê₀[k], the constant bump last.
+    def _problem(
+        self, numerator: FloatArray, denominator: FloatArray, gram: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """A quadratic form, and Ê₀[k] with the constant bump last.
 
-        Since Ê₀[r] is one, Ê₁[k] is Ê₀[r] Ê₁[k], and what is minimised has no linear
-        part.
+        From Ê₁[k], Ê₀[k] and Ê₀[k kᵀ]. Since Ê₀[r] is one, Ê₁[k] is Ê₀[r] Ê₁[k], and
+        what is minimised has no linear part.
         """
-        numerator, denominator = bumps
-        mean = np.append(denominator.mean, 1.0)
-        product = np.column_stack([denominator.gram(), mean[:-1]])
-        apart = self._whiten(product - np.outer(numerator.mean, mean))
+        mean = np.append(denominator, 1.0)
+        product = np.column_stack([gram, denominator])
+        apart = self._whiten(product - np.outer(numerator, mean))
         return apart.T @ apart, mean
 
     def _solve(self, form: FloatArray, mean: FloatArray, l2: float) -> Coefficients:
@@ -684,12 +680,8 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
         def candidates_at(sigma: float) -> list[_Candidate]:
             method, rows = at(sigma)
             l2 = np.append(np.inf, self._strengths(method, rows))
-            found = method.losses(rows, l2)
-            values = zip(l2.tolist(), found.values, found.standard_errors, strict=True)
-            return [
-                _Candidate(sigma, strength, float(loss), float(error), found.near)
-                for strength, loss, error in values
-            ]
+            values = zip(l2, *method.losses(rows, l2), strict=True)
+            return [_Candidate(sigma, *map(float, each)) for each in values]
 
         falling = widths[::-1].tolist()
         at_widths = told(self, "width", falling, candidates_at, len(widths))
@@ -698,7 +690,7 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
         method, rows = at(best.sigma)
         found = Coefficients(1.0, np.zeros(len(bumps.centers)))
         if np.isfinite(best.l2):
-            found = method.fit(rows, best.l2, best.near)
+            found = method.fit(rows, best.l2)
         report_status(found.status, np.nan, found.n_iter, type(self).__name__)
         self.sigma_, self.l2_ = best.sigma, best.l2
         self._origin, self._unit = bumps.origin, bumps.unit
@@ -709,11 +701,12 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
         self.largest_ = max(float(found.ratio(each.bumps).max()) for each in rows)
         if self.method == "kmm":
             self.largest_ = min(self.largest_, float(self.max_ratio))
+        sigmas, strengths, losses, errors = np.array(candidates).T
         self.cv_results_ = {
-            "param_sigma": np.array([each.sigma for each in candidates]),
-            "param_l2": np.array([each.l2 for each in candidates]),
-            "mean_test_score": -np.array([each.loss for each in candidates]),
-            "standard_error": np.array([each.error for each in candidates]),
+            "param_sigma": sigmas,
+            "param_l2": strengths,
+            "mean_test_score": -losses,
+            "standard_error": errors,
         }
 
     def _check_parameters(self) -> None:
@@ -781,7 +774,6 @@ class _Candidate(NamedTuple):
     l2: float
     loss: float
     error: float
-    near: FloatArray | None
 
 
 def _best(candidates: list[_Candidate], flat_within: float) -> _Candidate:

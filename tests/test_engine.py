@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
-from missratio import engine
+from missratio import KLIEP, density_ratio, engine
 from missratio._base.threads import _limit, one_blas_thread, share
 from missratio.engine import RowSample, Sample
-from missratio.moments import Parameters, accumulate
+from missratio.moments import Parameters
 from missratio.objective import Term
 from missratio.rows import PLAIN, ClassRows, MemorySource, Weighing
 
@@ -22,112 +22,86 @@ def blas_threads():
     ]
 
 
-def sample_of(n_rows=40_000, n_features=8, weighted=True, rows=None, seed=0):
-    """A sample held as arrays, or (where rows are chosen) read from a class's rows."""
-    rng = np.random.default_rng(seed)
-    features = rng.normal(size=(n_rows, n_features))
-    count = len(np.arange(n_rows)[rows]) if rows is not None else n_rows
-    weights = rng.exponential(size=count) if weighted else None
-    total = np.array([float(count)])
-    if rows is None:
-        held = None if weights is None else weights[None]
-        return Sample(features[None], total, held)
-    weighing = PLAIN if weights is None else Weighing(weights=weights)
-    source = MemorySource(features, features, rows)
+def drawn(n_rows=40_000, n_features=8, weighted=True, rows=slice(None), in_place=False):
+    """A sample held as arrays, or the same read from chosen rows of a table."""
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(n_rows, n_features))
+    chosen = np.arange(n_rows)[rows]
+    weights = rng.exponential(size=len(chosen)) if weighted else None
+    total = np.array([float(len(chosen))])
+    if not in_place:
+        return Sample(
+            table[None, rows], total, weights if not weighted else weights[None]
+        )
+    index = chosen if not isinstance(rows, slice) else slice(*rows.indices(n_rows))
+    weighing = Weighing(weights=weights) if weighted else PLAIN
+    source = MemorySource(table, table, index)
     return RowSample(ClassRows(0, source, weighing, "hajek"), total)
 
 
-def held(sample):
-    """The arrays of a sample that is read from rows."""
-    if isinstance(sample, Sample):
-        return sample
-    parts = []
-    sample.fold(
-        lambda *block: parts.append(block), 10**9, merge=lambda parts: parts[-1]
-    )
-    return Sample(parts[0][0], sample.total, parts[0][1])
+def sums(sample, elements=engine.BLOCK_ELEMENTS):
+    at = Parameters(np.full((1, sample.peek().shape[2]), 0.3), None, np.array([0.1]))
+    [found] = sample.sums(Term.exponential, at, second_order=True, elements=elements)
+    return found
 
 
-def sums_of(sample, elements=engine.BLOCK_ELEMENTS, second_order=True):
-    n_features = sample.peek().shape[2]
-    at = Parameters(np.full((1, n_features), 0.3), None, np.array([0.1]))
-    [sums] = sample.fold(
-        lambda features, weights: accumulate(
-            Term.exponential, features, weights, at, second_order=second_order
-        ),
-        elements,
-    )
-    return sums
-
-
-def assert_close(one, other, rtol=1e-11):
-    np.testing.assert_allclose(one.log_scale, other.log_scale, rtol=1e-14)
-    np.testing.assert_allclose(one.value, other.value, rtol=rtol)
-    for mine, theirs in ((one.slope, other.slope), (one.curvature, other.curvature)):
-        atol = rtol * np.abs(theirs).max()
-        np.testing.assert_allclose(mine, theirs, rtol=rtol, atol=atol)
+def assert_close(one, other):
+    for name in ("log_scale", "value", "slope", "curvature"):
+        mine, theirs = getattr(one, name), getattr(other, name)
+        atol = 1e-11 * np.abs(theirs).max()
+        np.testing.assert_allclose(mine, theirs, rtol=1e-11, atol=atol)
 
 
 @pytest.mark.parametrize("weighted", [True, False])
-def test_the_result_does_not_depend_on_the_number_of_threads(weighted):
-    sample = sample_of(weighted=weighted)
+def test_sums_do_not_depend_on_the_number_of_threads(weighted):
     results = []
     for threads in (1, 2):
         with threadpool_limits(threads, user_api="blas"):
-            results.append(sums_of(sample, elements=10_000))
-    one, two = results
-    assert one.value == two.value
-    np.testing.assert_array_equal(one.slope, two.slope)
-    np.testing.assert_array_equal(one.curvature, two.curvature)
+            results.append(sums(drawn(weighted=weighted), elements=10_000))
+    for name in ("value", "slope", "curvature"):
+        np.testing.assert_array_equal(*(getattr(each, name) for each in results))
 
 
-@pytest.mark.parametrize("elements", [8, 1000, 77_777, 10**9])
-def test_the_result_hardly_depends_on_the_size_of_blocks(elements):
-    sample = sample_of(n_rows=3000)
-    assert_close(sums_of(sample, elements), sums_of(sample, 5000))
+@pytest.mark.parametrize("elements", [5, 1000, 77_777, 10**9])
+def test_sums_hardly_depend_on_the_size_of_blocks(elements):
+    """Even where a row is longer than a block."""
+    sample = drawn(n_rows=3000 if elements > 5 else 7)
+    assert_close(sums(sample, elements), sums(sample, 5000))
 
 
-def test_a_row_longer_than_a_block_is_still_accumulated():
-    sample = sample_of(n_rows=7, n_features=12)
-    assert_close(sums_of(sample, 5), sums_of(sample))
+SHUFFLED = np.random.default_rng(1).permutation(3000)[:1000]
 
 
 @pytest.mark.parametrize("weighted", [True, False])
-def test_chosen_rows_are_those_rows(weighted):
-    chosen = np.random.default_rng(1).permutation(3000)[:1000]
-    indexed = sample_of(n_rows=3000, rows=chosen, weighted=weighted)
-    assert (indexed.n_rows, indexed.size) == (1000, 8000)
-    assert_close(sums_of(indexed, 500), sums_of(held(indexed), 500), rtol=1e-12)
-
-
-@pytest.mark.parametrize("rows", [None, np.arange(0, 3000, 2), slice(0, 3000, 2)])
-def test_a_thinned_sample_is_every_so_many_th_row_and_stands_for_all(rows):
-    sample = sample_of(n_rows=3000, rows=rows)
-    thinned, everything = sample.held(7, CENTRE), held(sample)
-    centred = (everything.features - CENTRE).astype(np.float32)
-    np.testing.assert_array_equal(thinned.features, centred[:, ::7])
-    weights = everything.weights[:, ::7].astype(np.float32)
-    np.testing.assert_array_equal(thinned.weights, weights)
-    assert thinned.centred
-    assert thinned.total / sample.total == pytest.approx(thinned.n_rows / sample.n_rows)
+@pytest.mark.parametrize("rows", [SHUFFLED, np.arange(0, 3000, 2), slice(0, 3000, 2)])
+def test_rows_in_place_are_those_that_are_held(rows, weighted):
+    held = drawn(n_rows=3000, weighted=weighted, rows=rows)
+    in_place = drawn(n_rows=3000, weighted=weighted, rows=rows, in_place=True)
+    assert (in_place.n_rows, in_place.size) == (held.n_rows, held.size)
+    assert_close(sums(in_place, 500), sums(held, 500))
+    for sample in (held, in_place):
+        thinned = sample.held(7, CENTRE)
+        assert thinned.centred
+        expected = (held.features[:, ::7] - CENTRE).astype(np.float32)
+        np.testing.assert_array_equal(thinned.features, expected)
+        if weighted:
+            expected = held.weights[:, ::7].astype(np.float32)
+            np.testing.assert_array_equal(thinned.weights, expected)
+        share_of_rows = thinned.n_rows / sample.n_rows
+        assert thinned.total / sample.total == pytest.approx(share_of_rows)
+        thinned.features[:] = 0.0
+    assert held.features.all()
 
 
 @pytest.mark.parametrize("unit", [1e-25, 1e25])
 def test_features_whose_squares_need_double_precision_keep_it(unit):
-    sample = sample_of(n_rows=100)
+    sample = drawn(n_rows=100)
     sample.features[..., 3] *= unit
     assert sample.held(10, unit * CENTRE).features.dtype == np.float64
 
 
-def test_a_thinned_sample_is_a_copy():
-    sample = sample_of(n_rows=100)
-    thinned = sample.held(10, CENTRE)
-    thinned.features[:] = 0.0
-    assert (sample.features != 0.0).all()
-
-
 def test_blocks_of_consecutive_rows_are_views():
-    source = sample_of(n_rows=100, rows=slice(0, 100, 1)).rows.source
+    source = drawn(n_rows=100, rows=slice(0, 100, 1), in_place=True).rows.source
     block = source.block(10, 20)
     assert np.shares_memory(block.rows, source.table)
     assert block.features is block.rows
@@ -135,61 +109,37 @@ def test_blocks_of_consecutive_rows_are_views():
 
 def test_some_problems_of_a_batch_are_those_problems():
     rng = np.random.default_rng(0)
-    sample = Sample(
-        rng.normal(size=(5, 10, 2)), np.arange(5.0), rng.random((5, 10)), centred=True
-    )
-    some = sample.problems(slice(1, 3))
-    np.testing.assert_array_equal(some.features, sample.features[1:3])
-    np.testing.assert_array_equal(some.weights, sample.weights[1:3])
-    assert some.total.tolist() == [1.0, 2.0]
-    assert some.centred
+    features, weights = rng.normal(size=(5, 10, 2)), rng.random((5, 10))
+    some = Sample(features, np.arange(5.0), weights, centred=True).problems(slice(1, 3))
+    np.testing.assert_array_equal(some.features, features[1:3])
+    np.testing.assert_array_equal(some.weights, weights[1:3])
+    assert (some.total.tolist(), some.centred) == ([1.0, 2.0], True)
 
 
-@pytest.mark.parametrize("before", [1, 2])
-def test_blas_has_its_threads_back_afterwards(before):
-    with threadpool_limits(before, user_api="blas"):
+@pytest.mark.parametrize(("size", "limit"), [(10**7, 1), (10**7, 2), (100, 2)])
+def test_blas_is_held_to_one_thread_by_the_outermost_and_has_its_own_back(size, limit):
+    with threadpool_limits(limit, user_api="blas"):
         was = blas_threads()
-        with one_blas_thread(10**7) as threads:
-            assert set(blas_threads()) <= {1}
-            assert threads == max(was)
+        with one_blas_thread(size) as outer:
+            # Small work leaves BLAS alone.
+            assert outer == (max(was) if size > 100 else 1)
+            with one_blas_thread(size) as inner:
+                assert inner == outer
+            assert blas_threads() == ([1] * len(was) if size > 100 else was)
+            with one_blas_thread(10_000) as middling:
+                assert middling == 1
         assert blas_threads() == was
 
 
 def test_blas_has_its_threads_back_after_an_exception():
+    def fail(features, weights):
+        raise FloatingPointError("a block failed")
+
     with threadpool_limits(2, user_api="blas"):
         was = blas_threads()
-
-        def fail(features, weights):
-            raise FloatingPointError("a block failed")
-
         with pytest.raises(FloatingPointError, match="a block failed"):
-            sample_of().fold(fail, 10_000)
+            drawn().fold(fail, 10_000)
         assert blas_threads() == was
-        with one_blas_thread(10**7) as threads:
-            assert threads == max(was)
-
-
-def test_the_outermost_hold_on_blas_holds():
-    with threadpool_limits(2, user_api="blas"):
-        was = blas_threads()
-        with one_blas_thread(10**7) as outer:
-            with one_blas_thread(10**7) as inner:
-                assert inner == outer
-            assert set(blas_threads()) <= {1}
-        assert blas_threads() == was
-
-
-def test_small_work_leaves_blas_alone():
-    with threadpool_limits(2, user_api="blas"):
-        was = blas_threads()
-        with one_blas_thread(100) as threads:
-            assert threads == 1
-            assert blas_threads() == was
-
-
-def test_middling_work_is_not_shared_among_threads():
-    with threadpool_limits(2, user_api="blas"), one_blas_thread(10_000) as threads:
-        assert threads == 1
 
 
 @pytest.mark.parametrize("within", [True, False], ids=["within a limit", "alone"])
@@ -222,46 +172,39 @@ def test_overlapping_holds_in_two_threads_give_blas_its_threads_back(within, las
         assert blas_threads() == was
 
     # OpenBLAS starts with one thread where the environment says so: ask for two.
-    with threadpool_limits(2, user_api="blas"):
-        if within:
+    if within:
+        with threadpool_limits(2, user_api="blas"):
             overlap()
-    if not within:
-        limits = [lib for lib in ThreadpoolController().lib_controllers
-                  if lib.user_api == "blas"]  # fmt: skip
-        before = [lib.num_threads for lib in limits]
-        for lib in limits:
-            _limit(lib, 2)
-        overlap()
-        for lib, threads in zip(limits, before, strict=True):
-            _limit(lib, threads)
+        return
+    controllers = ThreadpoolController().lib_controllers
+    blas = [each for each in controllers if each.user_api == "blas"]
+    before = [each.num_threads for each in blas]
+    for each in blas:
+        _limit(each, 2)
+    overlap()
+    for each, threads in zip(blas, before, strict=True):
+        _limit(each, threads)
 
 
-@pytest.mark.parametrize("threads", [1, 3])
-def test_shared_work_comes_back_in_order(threads):
-    assert share(lambda i: i * i, range(20), threads) == [i * i for i in range(20)]
+def test_shared_work_comes_back_in_order_and_may_share_its_own():
+    def work(i):
+        return sum(share(lambda j: i * j, range(10), 2))
+
+    for threads in (1, 2, 3):
+        assert share(work, range(30), threads) == [45 * i for i in range(30)]
 
 
 def test_shared_work_ends_with_the_error_of_the_first_item_that_fails():
     def work(i):
         if i % 5 == 3:
             raise ValueError(f"item {i}")
-        return i
 
     for _ in range(50):
         with pytest.raises(ValueError, match="item 3"):
             share(work, range(20), 2)
 
 
-def test_shared_work_may_share_its_own_work():
-    def work(i):
-        return sum(share(lambda j: i * j, range(10), 2))
-
-    assert share(work, range(30), 2) == [45 * i for i in range(30)]
-
-
 def test_all_results_of_a_fit_are_the_same_with_one_thread_and_two():
-    from missratio import KLIEP, density_ratio
-
     rng = np.random.default_rng(0)
     X1, X0 = rng.normal(0.2, 1, (60_000, 6)), rng.normal(size=(60_000, 6))
     fits = []

@@ -96,21 +96,11 @@ def test_merging_any_split_in_any_order_equals_accumulating_all_rows(
     parts = [part(term_of, block, piece, second_order) for piece in pieces]
     together = part(term_of, block, np.arange(n_rows), second_order)
     assert_same_sums(merge_all(parts), together)
-
-
-@settings(max_examples=50)
-@given(block=blocks, data=st.data())
-def test_merging_is_associative_and_commutative(block, data):
-    n_rows = block[0].shape[1]
-    first = data.draw(st.integers(1, n_rows - 2))
-    second = data.draw(st.integers(first + 1, n_rows - 1))
-    a, b, c = (
-        part(Term.exponential, block, rows, True)
-        for rows in np.split(np.arange(n_rows), [first, second])
-    )
-    left = merge_all([merge_all([a, b]), c])
-    assert_same_sums(merge_all([a, merge_all([b, c])]), left)
-    assert_same_sums(merge_all([merge_all([c, b]), a]), left)
+    # In groups as well, and backwards.
+    first, *rest = parts[::-1]
+    for each in rest:
+        first = merge_all([first, each])
+    assert_same_sums(first, together)
 
 
 @settings(max_examples=50)
@@ -132,12 +122,10 @@ def test_exponentials_of_any_finite_score_never_overflow(size):
     # Overflow would be a RuntimeWarning, and warnings are errors.
     features, weights, at = draw_block(0, 2, 20, 3, size, True, True, False)
     [sums] = accumulate(Term.exponential, features, weights, at, second_order=True)
-    merged = sums.merge(sums)
-    for each in (sums, merged):
-        assert np.isfinite(each.value).all()
+    for each in (sums, sums.merge(sums)):
         assert (each.value > 0.0).all()
-        assert np.isfinite(each.slope).all()
-        assert np.isfinite(each.curvature).all()
+        for found in (each.value, each.slope, each.curvature):
+            assert np.isfinite(found).all()
 
 
 @pytest.mark.parametrize("intercept", [True, False])
@@ -190,24 +178,20 @@ def test_single_precision_agrees_with_double_to_its_own_rounding(intercept, abou
     [fine] = accumulate(Term.exponential, features, weights, at, second_order=True)
     rescaled = np.exp(coarse.log_scale - fine.log_scale)
     assert coarse.curvature.dtype == coarse.value.dtype == np.float64
-    np.testing.assert_allclose(coarse.value * rescaled, fine.value, rtol=1e-5)
-    np.testing.assert_allclose(
-        coarse.slope * rescaled[:, None], fine.slope, rtol=1e-5, atol=1e-4
-    )
-    np.testing.assert_allclose(
-        coarse.curvature * rescaled[:, None, None], fine.curvature, rtol=1e-4, atol=1e-4
-    )
+    for name, rtol, atol in (
+        ("value", 1e-5, 0), ("slope", 1e-5, 1e-4), ("curvature", 1e-4, 1e-4)
+    ):  # fmt: skip
+        found, expected = getattr(coarse, name), getattr(fine, name)
+        np.testing.assert_allclose((found.T * rescaled).T, expected, rtol, atol)
 
 
 def test_rows_far_below_the_largest_score_vanish_without_a_trace():
     at = Parameters(np.array([[1.0]]), None, None)
-    low = accumulate(
-        Term.exponential, np.array([[[-1e3]]]), None, at, second_order=False
-    )
-    high = accumulate(
-        Term.exponential, np.array([[[1e3]]]), None, at, second_order=False
-    )
-    [merged] = merge_all([low, high])
+    parts = [
+        accumulate(Term.exponential, np.array([[[x]]]), None, at, second_order=False)
+        for x in (-1e3, 1e3)
+    ]
+    [merged] = merge_all(parts)
     assert merged.log_scale == 1e3
     assert merged.value == 1.0
     assert (merged.lowest, merged.highest) == (-1e3, 1e3)

@@ -1,11 +1,13 @@
 """Tensors give the numbers of NumPy's arrays."""
 
 import os
+import pickle
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+from skops import io as skops_io
 
 import missratio as mr
 from missratio.missingness import Block, BlockMissingness
@@ -60,12 +62,20 @@ FUNCTION = {1: mr.FunctionMissingness(lambda X: 0.3 + 0.2 * (X[:, 0] > 2.0))}
 @pytest.mark.parametrize(("dtype", "within"), [("float64", 2e-8), ("float32", 3e-6)])
 @pytest.mark.parametrize(
     "ratio",
-    [mr.KLIEP(), mr.KLIEP(l2=0.01), mr.KLIEP(l1=0.02), mr.FDivergenceRatio("js")],
+    [
+        mr.KLIEP(),
+        mr.KLIEP(l2=0.01),
+        mr.KLIEP(l1=0.02),
+        mr.KLIEP(solver="lbfgs", l2=0.1),
+        mr.FDivergenceRatio("js"),
+    ],
     ids=repr,
 )
 def test_a_device_gives_the_numbers_of_numpy(ratio, dtype, within, sort):
     X, y = labelled(sort=sort)
     expected = ratio.fit(X, y).coef_.copy(), ratio.intercept_
+    # First-order steps end as far from the optimum as tol lets them.
+    within = 1e-5 if getattr(ratio, "solver", None) == "lbfgs" else within
     ratio.fit(torch.as_tensor(X.astype(dtype)), torch.as_tensor(y))
     np.testing.assert_allclose(ratio.coef_, expected[0], atol=within)
     np.testing.assert_allclose(ratio.intercept_, expected[1], atol=10 * within)
@@ -117,15 +127,6 @@ def test_rows_without_weight_have_no_part_in_the_curvature(weights):
 
 
 @pytest.mark.usefixtures("as_device")
-def test_first_order_steps_on_a_device():
-    X, y = labelled(sort=True, n_rows=3000)
-    ratio = mr.KLIEP(solver="lbfgs", l2=0.1)
-    expected = ratio.fit(X, y).coef_.copy()
-    ratio.fit(torch.as_tensor(X), torch.as_tensor(y))
-    np.testing.assert_allclose(ratio.coef_, expected, atol=1e-5)
-
-
-@pytest.mark.usefixtures("as_device")
 def test_columns_apart_and_other_bases_are_worked_out_on_the_host():
     X, y = labelled(sort=False, n_rows=3000)
     for ratio in (mr.NaiveBayesRatio(), mr.KLIEP(basis=mr.PolynomialBasis())):
@@ -134,32 +135,29 @@ def test_columns_apart_and_other_bases_are_worked_out_on_the_host():
         np.testing.assert_allclose(ratio.coef_, expected, atol=1e-8)
 
 
-@pytest.mark.usefixtures("as_device")
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-@pytest.mark.parametrize("row", [5, -5])
-def test_values_that_are_not_finite_are_refused(value, row):
-    X, y = labelled(sort=True, n_rows=2000)
-    X[row, 2] = value
-    with pytest.raises(ValueError, match="NaN or infinity"):
-        mr.KLIEP().fit(torch.as_tensor(X), torch.as_tensor(y))
+def _with(value, row):
+    def change(X, y):
+        X[row, 2] = value
+        return X, y
+
+    return change
 
 
 @pytest.mark.usefixtures("as_device")
-def test_other_bad_input():
-    X, y = (torch.as_tensor(each) for each in labelled(sort=True, n_rows=100))
-    with pytest.raises(ValueError, match="labels"):
-        mr.KLIEP().fit(X, torch.zeros(100))
-    with pytest.raises(ValueError, match="labels"):
-        mr.KLIEP().fit(X, torch.arange(100))
-    with pytest.raises(ValueError, match="a label for each"):
-        mr.KLIEP().fit(X, y[:50])
-    with pytest.raises(ValueError, match="float32 or float64"):
-        mr.KLIEP().fit(X.half(), y)
-    fitted = mr.KLIEP().fit(X, y)
-    with pytest.raises(ValueError, match="columns"):
-        fitted.predict_ratio(X[:, :2])
-    with pytest.raises(ValueError, match="NaN or infinity"):
-        fitted.predict_ratio(X * torch.inf)
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        *((_with(v, r), "NaN or infinity") for v in (np.nan, np.inf) for r in (5, -5)),
+        (lambda X, y: (X, 0 * y), "labels"),
+        (lambda X, y: (X, torch.arange(len(y))), "labels"),
+        (lambda X, y: (X, y[:50]), "a label for each"),
+        (lambda X, y: (X.half(), y), "float32 or float64"),
+    ],
+)
+def test_rows_and_labels_that_cannot_be_fitted_are_refused(change, message):
+    X, y = (torch.as_tensor(each) for each in labelled(sort=True, n_rows=2000))
+    with pytest.raises(ValueError, match=message):
+        mr.KLIEP().fit(*change(X, y))
 
 
 @pytest.mark.usefixtures("as_device")
@@ -170,6 +168,10 @@ def test_predictions_follow_x():
     assert isinstance(found, torch.Tensor)
     np.testing.assert_allclose(found.numpy(), ratio.predict_ratio(X))
     np.testing.assert_array_equal(ratio.predict(torch.as_tensor(X)), ratio.predict(X))
+    with pytest.raises(ValueError, match="columns"):
+        ratio.predict_ratio(torch.as_tensor(X[:, :2]))
+    with pytest.raises(ValueError, match="NaN or infinity"):
+        ratio.predict_ratio(torch.as_tensor(X) * torch.inf)
 
 
 def test_tensors_of_the_cpu_are_read_as_arrays():
@@ -220,6 +222,27 @@ def test_tensors_under_array_api_dispatch():
     subprocess.run([sys.executable, "-c", DISPATCHED], check=True, env=environment)
 
 
+def test_cupy_arrays_are_brought_to_the_host_where_an_estimator_needs_that():
+    """CuPy refuses to become a NumPy array in passing: `get` must be asked."""
+
+    class Array:
+        __array_namespace__ = None
+
+        def __init__(self, values):
+            self.values = values
+
+        def get(self):
+            return self.values
+
+        def __array__(self, *_, **__):
+            raise TypeError("Implicit conversion to a NumPy array is not allowed")
+
+    Array.__module__ = "cupy"
+    values = np.arange(3.0)
+    for found in (arrays.as_numpy(Array(values)), arrays.on_host(Array(values))):
+        np.testing.assert_array_equal(found, values)
+
+
 def test_cupy_arrays_are_fitted_where_they_lie():
     cupy = pytest.importorskip("cupy")
     X, y = labelled(sort=False, n_rows=2000)
@@ -230,10 +253,6 @@ def test_cupy_arrays_are_fitted_where_they_lie():
 
 @pytest.mark.usefixtures("as_device")
 def test_coefficients_are_saved_on_the_host():
-    import pickle
-
-    from skops import io as skops_io
-
     X, y = labelled(sort=True, n_rows=2000)
     fitted = mr.KLIEP().fit(torch.as_tensor(X), torch.as_tensor(y))
     # As array-API dispatch leaves them.
@@ -301,9 +320,6 @@ print("as it should")
 
 
 def test_the_fused_kernel_in_triton_s_interpreter():
-    import subprocess
-    import sys
-
     pytest.importorskip("triton")
     environment = {**os.environ, "TRITON_INTERPRET": "1"}
     done = subprocess.run(

@@ -30,10 +30,9 @@ from missratio.app.export.scores import (
     TreeScore,
     read_estimator,
 )
-from missratio.app.modelfile import GROUPS, SEVERAL_CLASSES, TableModel, kind_of
-from missratio.classifier import (
-    NeymanPearsonClassifier,
-)
+from missratio.app.modelfile import TWO_CLASSES, TableModel, kind_of
+from missratio.classifier import NeymanPearsonClassifier
+from missratio.missingness import LogisticMissingness
 
 EPS = float(np.finfo(np.float64).eps)
 # What the few operations around a sum round by, in units of EPS.
@@ -146,7 +145,7 @@ def score_rows(
     found = _trees(graph, rows, score)
     if np.isfinite(threshold):
         threshold += trees_margin(score, threshold)
-    return found, graph.add("Greater", found, graph.constant(np.array([threshold])))
+    return found, graph.add("Greater", found, graph.constant([threshold]))
 
 
 def _linear(
@@ -154,21 +153,21 @@ def _linear(
 ) -> tuple[str, str]:
     """A sum that may overflow has the score −∞, however large its other terms are."""
     product = graph.add("MatMul", rows, graph.constant(score.coef[:, None]))
-    total = graph.add("Add", product, graph.constant(np.array([score.intercept])))
+    total = graph.add("Add", product, graph.constant([score.intercept]))
     absolute = graph.constant(np.abs(score.coef)[:, None])
     size = graph.add("MatMul", graph.add("Abs", rows), absolute)
     # False for NaN too.
-    is_sound = graph.add("Less", size, graph.constant(np.array([LARGEST_SIZE])))
-    lowest = graph.constant(np.array([-np.inf]))
+    is_sound = graph.add("Less", size, graph.constant([LARGEST_SIZE]))
+    lowest = graph.constant([-np.inf])
     found = graph.add("Where", is_sound, total, lowest)
     # By how much the product may come out lower elsewhere.
     n_columns = len(score.coef)
-    share = graph.constant(np.array([(n_columns + AROUND) * EPS]))
-    least = graph.constant(np.array([2.0 * n_columns * math.ulp(0.0)]))
+    share = graph.constant([(n_columns + AROUND) * EPS])
+    least = graph.constant([2.0 * n_columns * math.ulp(0.0)])
     margin = graph.add("Add", graph.add("Mul", size, share), least)
     surely = graph.add("Sub", product, margin)
     limit = least_product(score.intercept, threshold)
-    above = graph.add("GreaterOrEqual", surely, graph.constant(np.array([limit])))
+    above = graph.add("GreaterOrEqual", surely, graph.constant([limit]))
     return found, graph.add("And", above, is_sound)
 
 
@@ -184,8 +183,8 @@ def _trees(graph: Graph, rows: str, score: TreeScore) -> str:
         return graph.add("TreeEnsemble", rows, domain="ai.onnx.ml", **attributes)
 
     if not score.is_probability:
-        return graph.add("Add", total("value"), graph.constant(np.array([score.start])))
-    count = graph.constant(np.array([float(len(score.trees))]))
+        return graph.add("Add", total("value"), graph.constant([score.start]))
+    count = graph.constant([float(len(score.trees))])
     logs = [
         graph.add("Log", graph.add("Div", total(what), count))
         for what in ("value", "rest")
@@ -247,7 +246,7 @@ def _ensemble(trees: tuple[Tree, ...], what: str) -> dict[str, Any]:
 
 
 def decide(
-    graph: Graph, score: str, above: str, unscored: str | None, labels: Any
+    graph: Graph, score: str, above: str, unscored: list[str], labels: Any
 ) -> None:
     """Labels of rows, and their scores as predictions have them.
 
@@ -256,19 +255,18 @@ def decide(
     graph : Graph
     score, above : str
         Columns: the scores, and which of them are above the threshold.
-    unscored : str or None
-        Which rows get the controlled class whatever their score.
+    unscored : list of str
+        Which rows get the controlled class whatever their score, for any reason.
     labels : ndarray of shape (2,)
         The controlled class, and the other.
     """
     from onnx import TensorProto
 
-    never = graph.add("IsNaN", score)
-    if unscored is not None:
-        never = graph.add("Or", never, unscored)
-    lowest = graph.constant(np.array([-np.inf]))
-    kept = graph.add("Where", never, lowest, score)
-    flat = graph.constant(np.array([-1], dtype=np.int64))
+    never = unscored[0]
+    for each in unscored[1:]:
+        never = graph.add("Or", never, each)
+    kept = graph.add("Where", never, graph.constant([-np.inf]), score)
+    flat = graph.constant([-1])
     graph.add("Reshape", kept, flat, output="score")
     chosen = graph.add("And", above, graph.add("Not", never))
     place = graph.add("Cast", chosen, to=TensorProto.INT64)
@@ -281,14 +279,54 @@ def any_missing(graph: Graph, rows: str, first: int) -> str:
     from onnx import TensorProto
 
     if first:
-        start = graph.constant(np.array([first], dtype=np.int64))
-        end = graph.constant(np.array([np.iinfo(np.int64).max]))
-        axis = graph.constant(np.array([1], dtype=np.int64))
-        rows = graph.add("Slice", rows, start, end, axis)
+        start, end = graph.constant([first]), graph.constant([np.iinfo(np.int64).max])
+        rows = graph.add("Slice", rows, start, end, graph.constant([1]))
     missing = graph.add("Cast", graph.add("IsNaN", rows), to=TensorProto.INT32)
-    axes = graph.constant(np.array([1], dtype=np.int64))
-    most = graph.add("ReduceMax", missing, axes, keepdims=1)
+    most = graph.add("ReduceMax", missing, graph.constant([1]), keepdims=1)
     return graph.add("Cast", most, to=TensorProto.BOOL)
+
+
+def beyond_cap(graph: Graph, rows: str, trust: Any) -> str:
+    """Which rows may weigh more than the certificate's cap, as a column.
+
+    By a stated logistic φ with odds wrong by up to Γ a row weighs Π(1 + Γ·exp(a + b·x))
+    at most. `predict` goes by 1 − φ, which rounds by ε of 1, so by the cap times ε of
+    itself.
+    """
+    model, beside = trust.model, (trust.delta, trust.target, trust.point)
+    if type(model) is not LogisticMissingness or beside != (None, None, None):
+        raise CantExportError(
+            "The certificate's cap can't be exported to ONNX: rows that go missing "
+            "too often get the controlled class, and that takes a stated "
+            "LogisticMissingness. Calibrate with a rule that needs no cap, such as "
+            "rule='flipped-betting'."
+        )
+    coef = np.atleast_1d(np.asarray(model.coef, dtype=np.float64))
+    start = np.broadcast_to(np.asarray(model.intercept, dtype=np.float64), coef.shape)
+    if model.rowwise:
+        start, coef, multiply = start[:1], coef[:, None], "MatMul"
+    else:
+        lossy = np.flatnonzero(np.isfinite(start))
+        rows = graph.add("Gather", rows, graph.constant(lossy), axis=1)
+        start, coef, multiply = start[lossy], coef[lossy], "Mul"
+    size, term = (
+        graph.add("Add", graph.add(multiply, x, graph.constant(b)), graph.constant(a))
+        for x, b, a in (
+            (graph.add("Abs", rows), np.abs(coef), np.abs(start)),
+            (rows, coef, start),
+        )
+    )
+    odds = graph.add("Mul", graph.add("Exp", term), graph.constant([trust.odds_factor]))
+    factors = graph.add("Add", odds, graph.constant([1.0]))
+    weight = graph.add("ReduceProd", factors, graph.constant([1]), keepdims=1)
+    size = graph.add("ReduceSum", size, graph.constant([1]), keepdims=1)
+    unsure = 4.0 * EPS * (len(coef) + AROUND) * (1.0 + trust.cap)
+    share = graph.add("Mul", size, graph.constant([4.0 * EPS * (len(coef) + AROUND)]))
+    most = graph.add("Add", share, graph.constant([1.0 + unsure]))
+    heaviest = graph.add("Mul", weight, most)
+    # False for NaN.
+    within = graph.add("LessOrEqual", heaviest, graph.constant([float(trust.cap)]))
+    return graph.add("Not", within)
 
 
 def export_onnx(model: Any, path: str | Path, *, force: bool = False) -> Path:
@@ -349,56 +387,46 @@ def _checked_model(model: Any) -> Any:
         raise ImportError(
             "Export needs the package onnx: pip install 'missratio[onnx]'."
         ) from error
-    classifier, encoder = model, None
-    if isinstance(model, TableModel):
-        classifier, encoder = model.classifier, model.encoder
-    if kind_of(classifier) == SEVERAL_CLASSES:
+    classifier = model.classifier if isinstance(model, TableModel) else model
+    if kind_of(classifier) != TWO_CLASSES:
         raise CantExportError(
-            "A model of several classes (MulticlassNeymanPearsonClassifier) can't be "
-            "exported to ONNX: only one of two classes can. Serve it from Python, by "
-            "load_model(path).predict(frame)."
-        )
-    if kind_of(classifier) == GROUPS:
-        raise CantExportError(
-            "A model with promises to groups (GroupedNeymanPearsonClassifier) can't be "
-            "exported to ONNX: only one with a single threshold for all rows can. "
-            "Serve it from Python, by load_model(path).predict(frame)."
-        )
-    if not isinstance(classifier, NeymanPearsonClassifier):
-        raise CantExportError(
-            f"{type(model).__name__} can't be exported to ONNX: a fitted "
-            "NeymanPearsonClassifier can, or a model that missratio fit wrote."
+            f"A model by {type(classifier).__name__} can't be exported to ONNX: a "
+            "fitted NeymanPearsonClassifier can, which has two classes and one "
+            "threshold, or a model of that kind that missratio fit wrote. Serve others "
+            "from Python, by load_model(path).predict(frame)."
         )
     check_is_fitted(classifier, "threshold_")
-    graph = _build(classifier, None if encoder is None else encoder.n_numeric)
-    made = _model(classifier, graph, model)
-    onnx.checker.check_model(made, full_check=True)
-    return made
-
-
-def _build(classifier: NeymanPearsonClassifier, n_numeric: int | None) -> Graph:
-    if classifier.calibration_.trust.cap is not None:
-        raise CantExportError(
-            "The certificate's cap can't be exported to ONNX: rows that go missing "
-            "too often get the controlled class, and that takes the model of "
-            "missingness. Calibrate with a rule that needs no cap, such as "
-            "rule='flipped-betting'."
-        )
     if classifier._sign < 0.0:
         raise CantExportError(
             "An estimator whose second class is the controlled one can't be exported "
             "to ONNX. Use fit, which fits the estimator itself, instead of calibrate."
         )
-    graph = Graph()
+    n_numeric = classifier.n_features_in_
+    columns = getattr(
+        classifier, "feature_names_in_", [f"x{j}" for j in range(n_numeric)]
+    )
+    if isinstance(model, TableModel):
+        columns, n_numeric = model.encoder.encoded_names, model.encoder.n_numeric
+    graph = _build(classifier, n_numeric)
+    made = _model(classifier, graph, [str(name) for name in columns])
+    onnx.checker.check_model(made, full_check=True)
+    return made
+
+
+def _build(classifier: NeymanPearsonClassifier, n_numeric: int) -> Graph:
+    """The graph; columns from `n_numeric` on hold categories."""
+    graph, trust = Graph(), classifier.calibration_.trust
     scalings, read = read_estimator(classifier.estimator_)
     threshold = float(classifier.threshold_)
     score, above = score_rows(graph, "X", scalings, read, threshold)
-    unscored = None
+    unscored = [graph.add("IsNaN", score)]
     if classifier.deployment == "complete":
-        unscored = any_missing(graph, "X", 0)
-    elif n_numeric is not None and n_numeric < classifier.n_features_in_:
+        unscored.append(any_missing(graph, "X", 0))
+    elif n_numeric < classifier.n_features_in_:
         # A category that was never seen can't be scored.
-        unscored = any_missing(graph, "X", n_numeric)
+        unscored.append(any_missing(graph, "X", n_numeric))
+    if trust.cap is not None:
+        unscored.append(beyond_cap(graph, "X", trust))
     certificate = classifier.certificate_
     labels = np.array([certificate.controlled_class, certificate.other_class])
     if labels.dtype.kind == "U":
@@ -407,16 +435,17 @@ def _build(classifier: NeymanPearsonClassifier, n_numeric: int | None) -> Graph:
     return graph
 
 
-def _model(classifier: NeymanPearsonClassifier, graph: Graph, model: Any) -> Any:
+def _model(
+    classifier: NeymanPearsonClassifier, graph: Graph, columns: list[str]
+) -> Any:
     from onnx import TensorProto, helper
 
-    width = classifier.n_features_in_
-    kind = {"U": TensorProto.STRING, "O": TensorProto.STRING}.get(
-        classifier.classes_.dtype.kind
-    )
-    if kind is None:
+    kind = TensorProto.STRING
+    if classifier.classes_.dtype.kind not in "UO":
         kind = helper.np_dtype_to_tensor_dtype(classifier.classes_.dtype)
-    rows = helper.make_tensor_value_info("X", TensorProto.DOUBLE, ["rows", width])
+    rows = helper.make_tensor_value_info(
+        "X", TensorProto.DOUBLE, ["rows", classifier.n_features_in_]
+    )
     outputs = [
         helper.make_tensor_value_info("label", kind, ["rows"]),
         helper.make_tensor_value_info("score", TensorProto.DOUBLE, ["rows"]),
@@ -431,14 +460,9 @@ def _model(classifier: NeymanPearsonClassifier, graph: Graph, model: Any) -> Any
         ],
         ir_version=10,
     )
-    columns = getattr(classifier, "feature_names_in_", None)
-    if isinstance(model, TableModel):
-        columns = model.encoder.encoded_names
-    if columns is None:
-        columns = [f"x{j}" for j in range(width)]
     certificate = classifier.certificate_
     facts = {
-        "columns": json.dumps([str(name) for name in columns]),
+        "columns": json.dumps(columns),
         "certificate": str(certificate),
         "alpha": repr(float(certificate.alpha)),
         "delta": repr(float(certificate.delta)),

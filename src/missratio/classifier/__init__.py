@@ -8,7 +8,11 @@ from missratio.classifier.certificate import (
     named,
     rows_of,
 )
-from missratio.classifier.decision import OrderedDecision, UnorderedDecision
+from missratio.classifier.decision import (
+    ClassBounds,
+    OrderedDecision,
+    UnorderedDecision,
+)
 from missratio.classifier.estimators import (
     ClassScores,
     UnstableScoresWarning,
@@ -48,6 +52,7 @@ __all__ = [
     "Calibration",
     "CandidatePower",
     "Certificate",
+    "ClassBounds",
     "ClassScores",
     "ClassSearch",
     "GroupedCertificate",

@@ -1,4 +1,4 @@
-"""What a model file may hold: these types, and nothing else."""
+"""The archive of a model file: which types it may hold, how large it is, its header."""
 
 from __future__ import annotations
 
@@ -16,36 +16,56 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 from missratio._base.storable import STORABLE
 
-_SKLEARN = (
-    "sklearn._loss.link.Interval",
-    "sklearn._loss.link.LogitLink",
-    "sklearn._loss.link.MultinomialLogit",
-    "sklearn._loss.loss.HalfBinomialLoss",
-    "sklearn._loss.loss.HalfMultinomialLoss",
-    "sklearn.ensemble._hist_gradient_boosting.binning._BinMapper",
-    "sklearn.ensemble._hist_gradient_boosting.gradient_boosting"
-    ".HistGradientBoostingClassifier",
-    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
-    "sklearn.linear_model._logistic.LogisticRegression",
-    "sklearn.pipeline.Pipeline",
-    "sklearn.preprocessing._data.StandardScaler",
-    "sklearn.preprocessing._label.LabelEncoder",
-)
-_NUMPY = ("bool", "float32", "float64", "int64", "intp", "ndarray", "str_", "uint64")
-
-_LOADERS: dict[str, frozenset[str]] = {
-    "NdArrayNode": frozenset(f"numpy.{name}" for name in _NUMPY),
-    "DictNode": frozenset({"builtins.dict"}),
-    "ListNode": frozenset({"builtins.list"}),
-    "TupleNode": frozenset({"builtins.tuple"}),
-    "JsonNode": frozenset({"builtins.str"}),
-    "TypeNode": frozenset(f"builtins.{name}" for name in ("int", "str", "bool")),
-    "LossNode": frozenset(
-        f"sklearn._loss._loss.CyHalf{name}Loss" for name in ("Binomial", "Multinomial")
-    ),
-    "RandomGeneratorNode": frozenset({"numpy.random._generator.Generator"}),
-}
+# Types beside missratio's own, by skops' ways to make an object.
+_BOOSTING = "sklearn.ensemble._hist_gradient_boosting"
+_LOADERS: dict[str, list[str]] = {
+    "NdArrayNode": [
+        f"numpy.{name}"
+        for name in ("bool", "float32", "float64", "int64", "intp", "ndarray", "str_",
+                     "uint64")
+    ],
+    "DictNode": ["builtins.dict"],
+    "ListNode": ["builtins.list"],
+    "TupleNode": ["builtins.tuple"],
+    "JsonNode": ["builtins.str"],
+    "TypeNode": ["builtins.int", "builtins.str", "builtins.bool"],
+    "LossNode": [
+        "sklearn._loss._loss.CyHalfBinomialLoss",
+        "sklearn._loss._loss.CyHalfMultinomialLoss",
+    ],
+    "RandomGeneratorNode": ["numpy.random._generator.Generator"],
+    "ObjectNode": [
+        "sklearn._loss.link.Interval",
+        "sklearn._loss.link.LogitLink",
+        "sklearn._loss.link.MultinomialLogit",
+        "sklearn._loss.loss.HalfBinomialLoss",
+        "sklearn._loss.loss.HalfMultinomialLoss",
+        f"{_BOOSTING}.binning._BinMapper",
+        f"{_BOOSTING}.gradient_boosting.HistGradientBoostingClassifier",
+        f"{_BOOSTING}.predictor.TreePredictor",
+        "sklearn.linear_model._logistic.LogisticRegression",
+        "sklearn.pipeline.Pipeline",
+        "sklearn.preprocessing._data.StandardScaler",
+        "sklearn.preprocessing._label.LabelEncoder",
+    ],
+}  # fmt: skip
 _STORED_AS = "missratio"
+FORMAT = 2
+HEADER, SCHEMA = "missratio.json", "schema.json"
+PACKAGES = ("missratio", "scikit-learn", "numpy", "skops")
+
+MOST_OBJECTS = 2 * 10**6
+MOST_BYTES = 2**28
+MOST_JSON_BYTES = 2**23
+MOST_MEMBERS = 100_000
+# Of every member, so that it doesn't matter when a model was saved.
+_WRITTEN = (1980, 1, 1, 0, 0, 0)
+# What the entry of a member in the archive's directory begins with.
+_ENTRY = b"PK\x01\x02"
+
+
+class ModelFileError(ValueError):
+    """A model that can't be saved, or a file that can't be loaded, and why."""
 
 
 def _modules() -> dict[str, str]:
@@ -55,67 +75,55 @@ def _modules() -> dict[str, str]:
     return {name: stored.cls.__module__ for name, stored in STORABLE.items()}
 
 
-def allowed() -> dict[str, frozenset[str]]:
+def allowed() -> dict[str, set[str]]:
     """For each of skops' ways to make an object, the types that may be made by it."""
-    own = {f"{module}.{name}" for name, module in _modules().items()}
-    return {**_LOADERS, "ObjectNode": frozenset(own | set(_SKLEARN))}
+    found = {loader: set(names) for loader, names in _LOADERS.items()}
+    found["ObjectNode"] |= {f"{module}.{name}" for name, module in _modules().items()}
+    return found
 
 
 def anchored(schema: bytes, *, load: bool) -> bytes:
     """A schema with the names of missratio's classes, or (load) with their modules."""
-    try:
-        tree = json.loads(schema)
-        modules = _modules()
-        for node in _nodes(tree):
-            name = node.get("__class__")
-            module = modules.get(name) if isinstance(name, str) else None
-            if module is None:
-                continue
-            if not load and node.get("__module__") == module:
-                node["__module__"] = _STORED_AS
-            elif load:
-                # One name for one class: a path of today is none in a file.
-                known = node.get("__module__") == _STORED_AS
-                node["__module__"] = module if known else "?"
-        return json.dumps(tree).encode()
-    except (ValueError, RecursionError) as error:
-        raise ModelFileError(f"Its schema is damaged: {error}.") from error
-
-
-MOST_OBJECTS = 2 * 10**6
-
-
-class ModelFileError(ValueError):
-    """A model that can't be saved, or a file that can't be loaded, and why."""
+    tree, modules = _parsed(SCHEMA, schema), _modules()
+    for node in _nodes(tree):
+        name = node.get("__class__")
+        module = modules.get(name) if isinstance(name, str) else None
+        if module is not None and load:
+            # One name for one class: a path of today is none in a file.
+            known = node.get("__module__") == _STORED_AS
+            node["__module__"] = module if known else "?"
+        elif module is not None and node.get("__module__") == module:
+            node["__module__"] = _STORED_AS
+    return json.dumps(tree).encode()
 
 
 def foreign_types(schema: bytes, trusted: Collection[str] = ()) -> list[str]:
-    """Types in a skops schema that a model file may not hold.
+    """Types in a skops schema that a model file may not hold, but for trusted ones.
 
     skops checks types as well, but trusts all of scikit-learn and some functions; here
     no function may be named at all.
-
-    Parameters
-    ----------
-    schema : bytes
-        The content of ``schema.json``.
-    trusted : collection of str
-        Further types that the user vouches for.
     """
+    tree, known = _parsed(SCHEMA, schema), allowed()
     try:
-        tree = json.loads(schema)
         size = _expanded(tree, {})
-    except (ValueError, RecursionError) as error:
-        raise ModelFileError(f"Its schema is damaged: {error}.") from error
+    except RecursionError as error:
+        raise ModelFileError(f"Its {SCHEMA} is damaged: {error}.") from error
     if size > MOST_OBJECTS:
         raise ModelFileError("Its parts refer to each other more often than in models.")
-    found, known = set(), allowed()
-    for node in _nodes(tree):
-        name = f"{node.get('__module__')}.{node.get('__class__')}"
-        loader = str(node.get("__loader__"))
-        if name not in known.get(loader, frozenset()) and name not in trusted:
-            found.add(name)
-    return sorted(found)
+    found = {
+        f"{node.get('__module__')}.{node.get('__class__')}"
+        for node in _nodes(tree)
+        if f"{node.get('__module__')}.{node.get('__class__')}"
+        not in known.get(str(node.get("__loader__")), ())
+    }
+    return sorted(found.difference(trusted))
+
+
+def _parsed(name: str, content: bytes) -> Any:
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"Its {name} is damaged: {error}.") from error
 
 
 def _expanded(item: Any, known: dict[Any, int]) -> int:
@@ -148,20 +156,6 @@ def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
             waiting.extend(item)
 
 
-FORMAT = 2
-HEADER, SCHEMA = "missratio.json", "schema.json"
-PACKAGES = ("missratio", "scikit-learn", "numpy", "skops")
-
-MOST_BYTES = 2**28
-MOST_JSON_BYTES = 2**23
-MOST_MEMBERS = 100_000
-# Of every member, so that it doesn't matter when a model was saved.
-_WRITTEN = (1980, 1, 1, 0, 0, 0)
-# What the entry of a member in the archive's directory begins with.
-_ENTRY = b"PK\x01\x02"
-_PLAIN = (ZIP_STORED, ZIP_DEFLATED)
-
-
 def versions() -> dict[str, str]:
     """The versions of the packages that a model depends on."""
     return {name: version(name) for name in PACKAGES}
@@ -184,12 +178,8 @@ def pack(objects: bytes, header: Mapping[str, Any]) -> bytes:
     ):
         members = _numbered({name: source.read(name) for name in source.namelist()})
         members[SCHEMA] = anchored(members[SCHEMA], load=False)
-        full = {
-            "format": FORMAT,
-            "versions": versions(),
-            **header,
-            "content_sha256": _digest(members),
-        }
+        full = {"format": FORMAT, "versions": versions(), **header,
+                "content_sha256": _digest(members)}  # fmt: skip
         text = json.dumps(full, indent=2, ensure_ascii=False).encode()
         for name, content in {HEADER: text, **members}.items():
             info = ZipInfo(name, _WRITTEN)
@@ -211,8 +201,7 @@ def _numbered(members: Mapping[str, bytes]) -> dict[str, bytes]:
     names: dict[str, str] = {}
     nodes = [schema]
     for node in nodes:
-        items = node.items() if isinstance(node, dict) else enumerate(node)
-        for key, value in items:
+        for key, value in node.items() if isinstance(node, dict) else enumerate(node):
             if isinstance(value, dict | list):
                 nodes.append(value)
             elif key == "__id__" and isinstance(value, int):
@@ -248,31 +237,34 @@ def unpack(content: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
     # Each entry of a directory takes memory as soon as the archive is opened.
     if content.count(_ENTRY) > MOST_MEMBERS:
         raise ModelFileError("Its archive has too many members.")
+    members = {}
     try:
         with ZipFile(io.BytesIO(content)) as archive:
             _check_sizes(archive)
-            members = {
-                info.filename: _member(archive, info) for info in archive.infolist()
-            }
-    except BadZipFile as error:
+            for info in archive.infolist():
+                with archive.open(info) as stream:
+                    members[info.filename] = stream.read(info.file_size + 1)
+                if len(members[info.filename]) != info.file_size:
+                    raise BadZipFile(f"{info.filename!r} isn't as long as it says")
+    except ModelFileError:
+        raise
+    except (BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError,
+            OSError, ValueError, OverflowError) as error:  # fmt: skip
         reason = f"It is damaged, or isn't a model file: {error}."
         raise ModelFileError(reason) from error
-    except (zlib.error, EOFError, NotImplementedError, RuntimeError, OSError,
-            ValueError, OverflowError) as error:  # fmt: skip
-        if isinstance(error, ModelFileError):
-            raise
-        raise ModelFileError(f"It is damaged: {error}.") from error
     for name in (HEADER, SCHEMA):
         if name not in members:
             raise ModelFileError(f"It has no {name}: missratio didn't write it.")
-    header = _read_header(members.pop(HEADER))
-    check_versions(header)
+    header = _parsed(HEADER, members.pop(HEADER))
+    if not isinstance(header, dict):
+        raise ModelFileError(f"Its {HEADER} is damaged.")
+    _check_versions(header)
     if header.get("content_sha256") != _digest(members):
         raise ModelFileError("It was changed after it was written, or is damaged.")
     return header, members
 
 
-def check_versions(header: Mapping[str, Any]) -> None:
+def _check_versions(header: Mapping[str, Any]) -> None:
     """Refuse a model that other versions wrote."""
     if header.get("format") != FORMAT:
         raise ModelFileError(
@@ -283,32 +275,18 @@ def check_versions(header: Mapping[str, Any]) -> None:
     if not isinstance(written, dict):
         raise ModelFileError("It doesn't say which versions wrote it.")
     for name in ("missratio", "scikit-learn"):
-        if _minor(written.get(name)) != _minor(here[name]):
+        known = str(written.get(name))
+        if known.split(".")[:2] != here[name].split(".")[:2]:
             raise ModelFileError(
-                f"It was written with {name} {written.get(name)}, and here is "
-                f"{here[name]}: what was learned may mean something else. Fit the "
-                f"model again, or install {name}=={written.get(name)}."
+                f"It was written with {name} {known}, and here is {here[name]}: what "
+                "was learned may mean something else. Fit the model again, or install "
+                f"{name}=={known}."
             )
 
 
-def _minor(number: Any) -> list[str]:
-    return str(number).split(".")[:2]
-
-
-def _member(archive: ZipFile, info: ZipInfo) -> bytes:
-    """A member, which must be as long as it says."""
-    with archive.open(info) as stream:
-        content = stream.read(info.file_size + 1)
-    if len(content) != info.file_size:
-        raise ModelFileError(
-            f"Its member {info.filename!r} isn't as long as it says: it is damaged."
-        )
-    return content
-
-
 def _check_sizes(archive: ZipFile) -> None:
-    infos = archive.infolist()
-    if any(info.compress_type not in _PLAIN or info.flag_bits & 1 for info in infos):
+    infos, plain = archive.infolist(), (ZIP_STORED, ZIP_DEFLATED)
+    if any(info.compress_type not in plain or info.flag_bits & 1 for info in infos):
         raise ModelFileError(
             "Its archive is packed in a way that missratio doesn't write."
         )
@@ -321,16 +299,6 @@ def _check_sizes(archive: ZipFile) -> None:
             f"It would unpack to {total} bytes, {json_size} of them text: no model is "
             "so large."
         )
-
-
-def _read_header(content: bytes) -> dict[str, Any]:
-    try:
-        header = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise ModelFileError(f"Its {HEADER} is damaged: {error}.") from error
-    if not isinstance(header, dict):
-        raise ModelFileError(f"Its {HEADER} is damaged.")
-    return header
 
 
 def _digest(members: Mapping[str, bytes]) -> str:

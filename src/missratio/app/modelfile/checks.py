@@ -32,7 +32,7 @@ from missratio.app.modelfile.models import (
     certificates_of,
     kind_of,
 )
-from missratio.classifier import Calibration, Certificate
+from missratio.classifier import Calibration, Certificate, ClassBounds
 from missratio.missingness import Missingness
 from missratio.threshold import CalibrationSample, check_levels
 
@@ -310,23 +310,19 @@ def _check_tree(nodes: Any, width: int) -> None:
 def _check_table(model: TableModel) -> None:
     """The columns, the training table and the comparison must be the classifier's."""
     classifier, encoder, training = model.classifier, model.encoder, model.training
-    levels = [column.levels for column in encoder.columns if column.levels is not None]
-    labels, counts = set(classifier.classes_.tolist()), training.missing.values()
-    kinds = [column.levels is not None for column in encoder.columns]
-    compared, grouped = model.comparison, model.kind == GROUPS
+    levels = [column.levels for column in encoder.columns]
+    kinds = [each is not None for each in levels]
+    labels, compared = set(classifier.classes_.tolist()), model.comparison
+    counts = [(training.rows[k], each) for k, each in training.missing.items()]
     sound = {
         "columns": len(set(encoder.names)) == len(encoder.names)
         and kinds == sorted(kinds)
-        and all(len(set(each)) > 1 for each in levels)
+        and all(each is None or len(set(each)) > 1 for each in levels)
         and encoder.width == classifier.n_features_in_,
         "training data": re.fullmatch("[0-9a-f]{64}", training.sha256)
         and labels == set(training.rows) == set(training.missing)
-        and {name for each in counts for name in each} <= set(encoder.names)
-        and all(
-            0 < n <= training.rows[label]
-            for label, missing in training.missing.items()
-            for n in (training.rows[label], *missing.values())
-        )
+        and all(set(each) <= set(encoder.names) for _, each in counts)
+        and all(0 < n <= rows for rows, each in counts for n in (rows, *each.values()))
         and all(
             each.rows <= training.rows[each.controlled_class]
             for each in certificates_of(classifier)
@@ -336,7 +332,7 @@ def _check_table(model: TableModel) -> None:
             compared.chosen == model.method
             and all(0.0 <= (each.power or 0.0) <= 1.0 for each in compared.candidates)
         ),
-        "column of groups": grouped == (model.group_column is not None)
+        "column of groups": (model.kind == GROUPS) == (model.group_column is not None)
         and model.group_column in (None, *model.dropped),
         "covariance": model.covariance is None
         or model.covariance.shape == (len(classifier.estimator_.coef_) + 1,) * 2,
@@ -423,14 +419,11 @@ def _two_classes(classifier: Any, labels: list[Any]) -> list[dict[str, Any]]:
         return [{**claims, "threshold": classifier.threshold_}]
     shared, levels = classifier.threshold == "shared", classifier.group_alpha or {}
     groups = [None, *classifier.groups_] if shared else classifier.groups_
-    limits = [each.threshold for each in found.certificates]
-    limits = [max(limits)] * len(limits) if shared else limits
     cap = None if classifier.cap_ is None else classifier.cap_.cap
     require(
-        found.delta == classifier.delta
-        and found.shared == shared
-        and [(each.group, each.threshold) for each in found.promises]
-        == list(zip(groups, limits, strict=True))
+        (found.delta, found.shared) == (classifier.delta, shared)
+        and found.groups == tuple(groups)
+        and len(set(groups)) == len(groups)
         and {each.trust.cap for each in classifier.calibrations_} == {cap},
         "its promises are for other groups",
     )
@@ -444,40 +437,32 @@ def _two_classes(classifier: Any, labels: list[Any]) -> list[dict[str, Any]]:
 def _several_classes(classifier: Any, labels: list[Any]) -> list[dict[str, Any]]:
     """What a classifier of several classes says of each of its certificates."""
     found, decision = classifier.certificate_, classifier.decision_
-    order = None if classifier.order is None else tuple(classifier.order)
-    bounded = tuple(each.controlled_class for each in found.certificates)
-    place, delta = {label: k for k, label in enumerate(labels)}, classifier.delta
-    # Unordered classes may share all of δ, their thresholds moved together.
-    together = order is None and found.certificates[0].delta == delta
+    bounds = ClassBounds(classifier.alpha, classifier.delta, classifier.order, labels)
+    bounds.check()
+    start, caps = bounds.undecided(), {}
+    for label, calibration in classifier.calibrations_.items():
+        if calibration.trust.cap is not None:
+            caps[label] = calibration.trust.cap, repr(calibration.trust.model)
+    bounded = tuple(labels[place] for place in start.bounded)
     offsets = getattr(decision, "offsets", np.zeros(len(labels)))
-    caps = {k: c.trust for k, c in classifier.calibrations_.items() if c.trust.cap}
     require(
-        found.delta == delta
-        and found.order == order
-        and (order is None or sorted(place[x] for x in order) == list(place.values()))
-        and getattr(decision, "order", None)
-        == (None if order is None else tuple(place[label] for label in order))
-        and decision.bounded == tuple(place[label] for label in bounded)
-        and decision.fallback == place[found.fallback]
+        type(decision) is type(start)
+        and getattr(decision, "order", None) == getattr(start, "order", None)
+        and (decision.bounded, decision.fallback) == (start.bounded, start.fallback)
         and decision.thresholds.shape == offsets.shape == (len(labels),)
         and np.isfinite(offsets).all()
+        and (found.delta, found.fallback) == (bounds.delta, bounds.fallback)
+        and found.order == (None if bounds.order is None else tuple(bounds.order))
         and tuple(classifier.calibrations_) == bounded
-        and len(classifier.alpha) == len(set(bounded)) == len(bounded)
-        and {k: (t.cap, repr(t.model)) for k, t in caps.items()}
-        == {k: (t.cap, repr(t.model)) for k, t in classifier.caps_.items()},
+        and caps == {k: (t.cap, repr(t.model)) for k, t in classifier.caps_.items()}
+        and found.certificates[0].delta in (bounds.part, bounds.most),
         "its certificate is for other classes",
     )
-    wrong = {
-        label: tuple(order[order.index(label) + 1 :])
-        if order
-        else tuple(other for other in labels if other != label)
-        for label in bounded
-    }
     return [
-        {"alpha": classifier.alpha[label], "other_class": wrong[label],
-         "threshold": float(decision.thresholds[place[label]]), "certified": True,
-         "delta": delta if together else delta / len(bounded)}
-        for label in bounded
+        {"controlled_class": label, "other_class": bounds.wrong(label),
+         "alpha": bounds.alpha[label], "delta": found.certificates[0].delta,
+         "threshold": float(decision.thresholds[place]), "certified": True}
+        for place, label in zip(start.bounded, bounded, strict=True)
     ]  # fmt: skip
 
 

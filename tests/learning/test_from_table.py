@@ -13,7 +13,6 @@ import missratio as mr
 from missratio.learning import MissingnessWarning
 from missratio.learning.checks import Residuals
 from missratio.learning.evidence import fit_evidence
-from missratio.learning.shadow import ShadowEvidence, solve_moments
 from missratio.learning.table import ScoredTable, predict_columns
 from missratio.weights import inverse_probability_weights
 
@@ -32,16 +31,6 @@ def table(n=1500, d=4, rho=0.7, seed=0, slope=1.0):
 
 
 # The estimate
-
-
-def test_the_moments_hold_at_the_estimate():
-    # As many instruments as parameters: but for the prior all of them are zero.
-    X, _, _ = table(n=20_000, rho=0.9)
-    model = mr.learn_missingness(X)
-    for j, shadow in enumerate(model.shadow):
-        theta = np.array([model.intercept[j], model.coef[j]])
-        standard = shadow.coordinates.standardise(theta)
-        assert shadow.criterion(standard[None])[0][0] < 0.05
 
 
 def test_weights_of_the_learned_phi_restore_means():
@@ -110,14 +99,6 @@ def test_a_column_that_is_never_missing_serves_and_has_no_phi():
     assert (off < 4 * model.standard_errors[:2, 1]).all()
 
 
-def test_dataframes_give_the_same():
-    X, _, _ = table(n=500)
-    names = list("abcd")
-    model = mr.learn_missingness(pd.DataFrame(X, columns=names))
-    assert model.feature_names == tuple(names)
-    assert model.coef == pytest.approx(mr.learn_missingness(X).coef)
-
-
 def test_a_prediction_doesnt_see_its_own_row():
     # An instrument that knew z would be a function of what is missing.
     X, _, _ = table(n=300, d=3)
@@ -137,20 +118,6 @@ def _prediction(X):
     usable = np.ones((1, features.shape[1]), dtype=bool)
     usable[0, [0, 3]] = False
     return predict_columns(features, scored, np.array([0]), usable)[:, 0]
-
-
-def test_one_instrument_more_than_needed_is_not_needed():
-    # z itself as an instrument, were all known: the moments are those of a mean.
-    rng = np.random.default_rng(0)
-    z = np.sort(rng.normal(size=4000))
-    lost = rng.uniform(size=4000) < 1.0 / (1.0 + np.exp(0.5 - z))
-    h = np.stack([np.ones(4000), z], axis=1)
-    evidence = ShadowEvidence.collect(
-        z[~lost][None], np.flatnonzero(~lost), np.flatnonzero(lost), h
-    )
-    theta, converged = solve_moments(evidence)
-    assert converged
-    assert evidence.coordinates.restore(theta) == pytest.approx([-0.5, 1.0], abs=0.15)
 
 
 # What it can't do

@@ -32,15 +32,3 @@ def test_without_checks_nothing_is_tested_and_the_fit_is_the_same(contradicted):
     assert (plain.intercept == tested.intercept).all()
     assert (plain.coef == tested.coef).all()
     assert (plain.covariance == tested.covariance).all()
-
-
-def test_whole_rows_may_be_learned_without_checks(contradicted):
-    X, revealed = contradicted
-    lost = np.isnan(X[:, 0])
-    rows = np.where(lost[:, None], np.nan, X)
-    known = ~np.isnan(revealed[:, 0])
-    answers = np.full_like(X, np.nan)
-    answers[known, 0], answers[known, 1] = revealed[known, 0], X[known, 1]
-    plain = mr.learn_missingness(rows, answers, rowwise=True, check=False)
-    assert plain.checks == ()
-    assert plain.covariance.shape == (3, 3)

@@ -140,27 +140,6 @@ def test_the_shortcut_never_cuts_off_a_tail_that_passes(sample, ratio, alpha, de
 
 
 @settings(deadline=None)
-@given(samples(), RATIOS, ALPHAS)
-def test_a_tail_is_hopeful_while_the_average_row_would_gain(sample, ratio, alpha):
-    """α − mean L + (γ/λ)(mean W − 1) is above zero up to it, and not beyond."""
-    n_tails = np.arange(sample.n_scored + 1)
-    mean_loss = sample.tail_masses[n_tails] / sample.n_rows
-    gain = alpha - mean_loss + ratio * (sample.weights.sum() / sample.n_rows - 1.0)
-    hopeful = hopeful_tail(sample, ratio, alpha)
-    # An empty tail is always tried.
-    assert (gain[1 : hopeful + 1] > -1e-9).all()
-    assert (gain[hopeful + 1 :] < 1e-9).all()
-
-
-@settings(deadline=None)
-@given(samples(), RATIOS, ALPHAS)
-def test_equal_bets_are_worth_one_of_them(sample, ratio, alpha):
-    bet = bet_of(ratio, alpha, 5.0, 0.3)
-    one = largest_tail(sample, [bet], alpha, 0.3)
-    assert largest_tail(sample, [bet] * 7, alpha, 0.3) == one
-
-
-@settings(deadline=None)
 @given(samples(), ALPHAS, st.floats(0.01, 0.98))
 def test_the_flipped_bet_is_on_the_weight_below_the_threshold(sample, alpha, boldness):
     bet = bet_of(1.0, alpha, None, boldness)
@@ -232,13 +211,3 @@ def test_a_weight_above_the_bound_that_a_bet_was_made_for_is_refused():
     assert np.isfinite(log_capital(sample, bet, 0.1, 1)).all()
     with pytest.raises(ValueError, match="A weight of 3 would lose more than a bet"):
         log_capital(sample, bet, 0.1, 2)
-
-
-def test_a_bet_that_could_lose_all_is_refused():
-    """From nothing, capital never comes back: 1 + λ(α − W) must stay above zero."""
-    sample = CalibrationSample.build([1.0], [1.5], 1.5)
-    with pytest.raises(ValueError, match="would lose more than a bet"):
-        log_capital(sample, Bet(1.0, 0.0), 0.5, 1)
-    # On lighter rows more can be bet.
-    light = CalibrationSample.build([1.0], [0.1], 0.1)
-    assert np.isfinite(log_capital(light, Bet(3.0, 0.0), 0.1, 1)).all()

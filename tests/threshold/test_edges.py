@@ -9,11 +9,8 @@ from missratio.threshold import CalibrationSample, make_rule
 from missratio.threshold.betting import (
     Bet,
     Doubt,
-    hopeful_tail,
     largest_bet,
-    largest_tail,
     log_capital,
-    mixture,
     tune_bet,
 )
 
@@ -125,22 +122,6 @@ def test_capital_is_at_most_what_any_weights_between_would_make(
     assert (lower <= log_capital(true, bet, alpha, n_tail) + 1e-9).all()
     # And it falls along the tail, as it does for known weights.
     assert (np.diff(lower) <= 1e-12).all()
-
-
-@settings(deadline=None, max_examples=40)
-@given(
-    n=st.integers(1, 400),
-    seed=st.integers(0, 2**32),
-    factor=st.floats(1.0, 3.0),
-    ratio=st.sampled_from([0.0, 0.3, 1.0]),
-)
-def test_no_tail_beyond_the_hopeful_one_makes_capital(n, seed, factor, ratio):
-    sample = sample_of(n, seed, factor)
-    bets = mixture(ratio, 0.1, BOUND)
-    n_tail = hopeful_tail(sample, ratio, 0.1)
-    everywhere = [log_capital(sample, bet, 0.1, sample.n_observed) for bet in bets]
-    assert (np.array(everywhere)[:, n_tail + 1 :] <= 1e-9).all()
-    assert largest_tail(sample, bets, 0.1, 0.05) <= n_tail
 
 
 @settings(deadline=None, max_examples=40)

@@ -24,9 +24,7 @@ from missratio.threshold import (
     Rule,
     binomial_tail,
     make_rule,
-    rules,
 )
-from missratio.threshold import betting as betting_module
 from missratio.threshold.betting import largest_tail, tune_bet
 
 BOUND = 5.0
@@ -259,28 +257,17 @@ def test_no_rule_accepts_more_weight_than_alpha(name):
             assert above / sample.n_rows < 0.2
 
 
-def test_the_papers_rule_is_its_lemma():
+def test_the_papers_rule_is_its_lemma_and_the_printed_algorithm_1_is_stricter():
+    """By one order statistic at most: it sums from the threshold on."""
     n, alpha, delta = 20_000, 0.3, 0.1
     sample = mnar_sample(n, seed=3)
     margin = math.sqrt(16 * math.log(1 / delta) / (n / BOUND))
-    candidates = [
-        c
-        for c in sample.scores
-        if sample.weights[sample.scores > c].sum() / n <= alpha - margin
-    ]
-    chosen = select("paper", sample, alpha, delta)
-    assert chosen.threshold == min(candidates)
-
-
-def test_the_printed_algorithm_1_is_at_most_one_order_statistic_stricter():
-    n, alpha, delta = 20_000, 0.3, 0.1
-    sample = mnar_sample(n, seed=3)
-    margin = math.sqrt(16 * math.log(1 / delta) / (n / BOUND))
-    scores, weights = sample.scores[::-1], sample.weights[::-1]
-    from_here = np.cumsum(weights[::-1])[::-1] / n
-    printed = int(np.flatnonzero(from_here <= alpha - margin)[0])
-    chosen = select("paper", sample, alpha, delta)
-    assert chosen.threshold == scores[printed - 1]
+    assert PaperRule().margin(alpha, delta, n / BOUND) == pytest.approx(margin)
+    scores, sums = sample.scores, np.append(0.0, np.cumsum(sample.weights)) / n
+    chosen = select("paper", sample, alpha, delta).threshold
+    assert chosen == scores[sums[:-1] <= alpha - margin].min()
+    printed = scores[sums[1:] <= alpha - margin].min()
+    assert np.count_nonzero((scores >= chosen) & (scores < printed)) == 1
 
 
 def test_bernsteins_margin_is_the_papers_times_the_root_of_an_eighth_of_alpha():
@@ -290,56 +277,23 @@ def test_bernsteins_margin_is_the_papers_times_the_root_of_an_eighth_of_alpha():
         assert ratio == pytest.approx(math.sqrt(alpha / 8))
 
 
-def test_hoeffding_and_bentkus_by_brute_force():
-    n, alpha, delta = 400, 0.2, 0.1
-    sample = mnar_sample(n, seed=5)
-    means = np.concatenate([[0.0], np.cumsum(sample.weights)]) / (n * BOUND)
-    p = alpha / BOUND
-    passing = []
-    for n_tail, q in enumerate(means):
-        divergence = q * math.log(q / p) if q else 0.0
-        divergence += (1 - q) * math.log((1 - q) / (1 - p))
-        hoeffding = math.exp(-n * divergence) if q < p else 1.0
-        k = math.ceil(n * q)
-        bentkus = math.e * sum(
-            math.comb(n, i) * p**i * (1 - p) ** (n - i) for i in range(k + 1)
-        )
-        if min(hoeffding, bentkus) <= delta:
-            passing.append(n_tail)
-    chosen = select("hoeffding-bentkus", sample, alpha, delta)
-    assert chosen.threshold == sample.threshold(max(passing))
-
-
-@pytest.mark.parametrize("name", ["paper", "bernstein", "hoeffding-bentkus", "betting"])
+@pytest.mark.parametrize("name", [*WEIGHTED[:4], *DRAWING])
 def test_complete_rows_need_no_weights(name):
     scores = np.random.default_rng(0).normal(size=20_000)
     complete = CalibrationSample.build(scores)
-    weighted = CalibrationSample.build(scores, np.ones(len(scores)), 1.0)
-    assert select(name, complete) == select(name, weighted)
+    if name in DRAWING:
+        exact = make_rule("binomial", complete=True).select(complete, 0.2, 0.2)
+        assert select(name, complete).threshold == exact.threshold
+    else:
+        weighted = CalibrationSample.build(scores, np.ones(len(scores)), 1.0)
+        assert select(name, complete) == select(name, weighted)
 
 
-def test_thinning_complete_rows_keeps_them_all():
-    sample = CalibrationSample.build(np.random.default_rng(0).normal(size=500))
-    binomial = make_rule("binomial", training=None, complete=True)
-    thinned = select("thinning", sample)
-    exact = binomial.select(sample, 0.2, 0.2)
-    assert thinned.threshold == exact.threshold
-    assert thinned.n_used == 500
-
-
-def test_the_rows_that_thinning_keeps_are_distributed_as_complete_ones(monkeypatch):
-    kept = []
-    original = rules.order_statistic
-
-    def spy(sample, *arguments):
-        kept.append(sample.scores)
-        return original(sample, *arguments)
-
-    monkeypatch.setattr(rules, "order_statistic", spy)
-    for seed in range(20):
-        select("thinning", redrawn(mnar_sample(5000, seed), seed))
+def test_the_rows_that_thinning_keeps_are_distributed_as_complete_ones():
+    samples = [redrawn(mnar_sample(5000, seed), seed) for seed in range(20)]
+    kept = [sample.scores[sample.kept(BOUND)[1]] for sample in samples]
     assert kstest(np.concatenate(kept), norm.cdf).pvalue > 0.001
-    observed = np.concatenate([mnar_sample(5000, seed).scores for seed in range(20)])
+    observed = np.concatenate([sample.scores for sample in samples])
     assert kstest(observed, norm.cdf).pvalue < 1e-6
     # One in B rows is kept, whatever φ is elsewhere.
     sizes = np.array([len(scores) for scores in kept])
@@ -383,39 +337,11 @@ def test_counting_needs_no_weights_below_the_threshold():
     assert select("counting", capped) == select("counting", sample)
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["paper", "bernstein", "hoeffding-bentkus", "thinning", "counting", "betting"],
-)
-def test_a_rule_that_needs_a_bound_says_so(name):
-    sample = CalibrationSample.build([1.0, 2.0], [1.0, 2.0])
-    with pytest.raises(ValueError, match="largest missing probability") as error:
-        select(name, sample)
-    assert "flipped-betting" in str(error.value)
-
-
 @pytest.mark.parametrize("name", ["flipped-betting", "tuned-betting", "auto"])
 def test_other_rules_need_no_bound(name):
     bounded = mnar_sample(20_000, seed=0)
     scores, weights = rows_of(bounded)
     assert select(name, CalibrationSample.build(scores, weights)).threshold is not None
-
-
-def test_a_bet_is_tuned_on_training_rows_alone(monkeypatch):
-    seen = []
-    original = betting_module.tune_bet
-
-    def spy(*arguments):
-        seen.append(arguments)
-        return original(*arguments)
-
-    monkeypatch.setattr(betting_module, "tune_bet", spy)
-    for name in ("tuned-betting", "auto"):
-        select(name, mnar_sample(700, seed=0))
-    assert seen
-    for training, *others in seen:
-        assert training is TRAINING
-        assert others == [0.2, 0.2, 700, BOUND, None]
 
 
 @settings(max_examples=30)
@@ -433,11 +359,6 @@ def test_what_auto_chooses_depends_on_no_calibration_score(seed, scores):
     assert select("auto", sample).rule == expected
 
 
-def test_auto_takes_the_exact_rule_for_complete_rows():
-    rule = make_rule("auto", training=TRAINING, complete=True)
-    assert rule.choose(100, 1.0, 0.1, 0.1)[0].name == "binomial"
-
-
 def test_auto_without_training_rows_takes_what_needs_none():
     for training in (None, CalibrationSample.build([1.0], [0.0], 2.0)):
         rule = AutoRule(training, complete=False)
@@ -446,6 +367,8 @@ def test_auto_without_training_rows_takes_what_needs_none():
         flipped, root = rule.choose(100, None, 0.1, 0.1)
         # Of which nothing is known, and so nothing expected.
         assert (flipped.name, root) == ("flipped-betting", 0.0)
+    rule = make_rule("auto", training=TRAINING, complete=True)
+    assert rule.choose(100, 1.0, 0.1, 0.1)[0].name == "binomial"
 
 
 def test_auto_takes_thinning_where_high_scores_are_lost():
@@ -467,15 +390,23 @@ def test_every_rule_can_be_had_by_its_name():
         assert rule_named(name).name == name
 
 
-def test_a_misspelt_rule_is_refused_with_the_nearest():
-    with pytest.raises(ValueError, match="Did you mean 'thinning'"):
-        rule_named("thining")
+UNBOUNDED = CalibrationSample.build([1.0, 2.0], [1.0, 2.0])
+LOST = CalibrationSample.build([1.0], [0.0], 2.0)
 
 
-@pytest.mark.parametrize("training", [None, CalibrationSample.build([1.0], [0.0], 2.0)])
-def test_a_bet_can_not_be_tuned_without_training_rows(training):
-    with pytest.raises(ValueError, match="there are none"):
-        rule_named("tuned-betting", training).select(TRAINING, 0.2, 0.2)
+@pytest.mark.parametrize(
+    ("name", "training", "message"),
+    [
+        *((name, TRAINING, "largest missing probability.*flipped-betting")
+          for name in (*DETERMINISTIC[:4], *DRAWING)),
+        ("tuned-betting", None, "there are none"),
+        ("tuned-betting", LOST, "there are none"),
+        ("thining", TRAINING, "Did you mean 'thinning'"),
+    ],
+)  # fmt: skip
+def test_what_a_rule_lacks_is_said(name, training, message):
+    with pytest.raises(ValueError, match=message):
+        rule_named(name, training).select(UNBOUNDED, 0.2, 0.2)
 
 
 class Cautious(Rule):

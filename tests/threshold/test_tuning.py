@@ -4,8 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from missratio.threshold import (
     BinomialRule,
@@ -18,13 +16,9 @@ from missratio.threshold import (
 from missratio.threshold.betting import (
     GRID,
     SAFE,
-    Bet,
     Doubt,
-    _own_error,
     empty_tail_growth,
     largest_bet,
-    largest_tail,
-    log_capital,
     mixture,
     tune_bet,
 )
@@ -77,55 +71,6 @@ def test_the_error_to_expect_is_less_by_the_root_of_the_variance(n_rows):
     _, root = tune_bet(constant(2.0, 40_000), ALPHA, DELTA, n_rows, 2.0, ALPHA)
     expected = ALPHA - math.sqrt(2 * v * math.log(1 / DELTA) / n_rows)
     assert root == pytest.approx(math.sqrt(expected), rel=0.02)
-
-
-@settings(deadline=None, max_examples=60)
-@given(
-    n_rows=st.integers(1, 300), seed=st.integers(0, 2**32), bold=st.floats(0.01, 1.0)
-)
-def test_the_error_of_ones_own_rows_is_within_a_row_of_the_certified_one(
-    n_rows, seed, bold
-):
-    scores = np.random.default_rng(seed).normal(size=n_rows)
-    sample = CalibrationSample.build(scores)
-    bet = Bet(bold * SAFE * largest_bet(0.0, 0.2, 1.0), 0.0)
-    passed = largest_tail(sample, [bet], 0.2, 0.3)
-    error = _own_error(sample, bet, 0.2, math.log(1 / 0.3), 1.0)
-    if passed < 0:
-        assert error == 0.0
-    else:
-        assert passed <= error * n_rows * (1 + 1e-9) + 1e-9
-        assert error * n_rows <= passed + 1
-
-
-@pytest.mark.parametrize("passed", [0, 1, 3])
-def test_within_a_row_the_error_is_where_the_capital_runs_out(passed):
-    """By a straight line between the row that passes and the next."""
-    sample = CalibrationSample.build(np.arange(40.0), np.full(40, 1.5), 1.5)
-    bet = Bet(0.5 * largest_bet(0.0, 0.3, 1.5), 0.0)
-    capital = log_capital(sample, bet, 0.3, 8)
-    needed = (2 * capital[passed] + capital[passed + 1]) / 3
-    error = _own_error(sample, bet, 0.3, needed, 1.0)
-    assert error == pytest.approx(1.5 * (passed + 1 / 3) / 40)
-    assert _own_error(sample, bet, 0.3, 2 * needed, 2.0) == pytest.approx(error)
-
-
-@pytest.mark.parametrize("ratio", [0.0, 0.5, 1.0])
-@pytest.mark.parametrize("n_scored", [4, 300])
-@pytest.mark.parametrize("heavy", [0.2, 0.7])
-def test_the_error_of_ones_own_rows_is_that_of_every_tail_tried(ratio, n_scored, heavy):
-    rng = np.random.default_rng(n_scored)
-    scores = np.where(np.arange(300) < n_scored, rng.normal(size=300), -np.inf)
-    weights = rng.choice([0.0, 1.0, 2.0], size=300, p=[0.2, 0.8 - heavy, heavy])
-    sample = CalibrationSample.build(scores, weights, 2.0)
-    on_tail = 0.5 * largest_bet(ratio, 0.3, 2.0)
-    bet, needed = Bet(on_tail, ratio * on_tail), math.log(1.02)
-    capital = log_capital(sample, bet, 0.3, sample.n_scored)
-    masses = sample.tail_masses[: sample.n_scored + 1]
-    expected = np.interp(-needed, -capital, masses) / 300
-    found = _own_error(sample, bet, 0.3, needed, 1.0)
-    assert found == pytest.approx(expected)
-    assert found > 0.0
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -53,6 +53,29 @@ LEVEL = 0.01
 REMEDY = (
     "Don't weight by this φ: use looked-up values as data, or model φ in another way."
 )
+# What a test says unless it fails, and if it does, where another column has no part.
+SENTENCES: dict[tuple[Kind, Source], tuple[str, str]] = {
+    ("form", "looked up"): (
+        "the values looked up agree with log-odds linear in the value.",
+        "the values looked up contradict log-odds linear in the value.",
+    ),
+    ("form", "table"): (
+        "the other columns agree with log-odds linear in the value.",
+        "the other columns contradict log-odds linear in the value.",
+    ),
+    ("other columns", "looked up"): (
+        "no other column tells looked-up from observed values.",
+        "",
+    ),
+    ("other columns", "table"): (
+        "no other column tells more about what is missing.",
+        "",
+    ),
+    ("agreement", "looked up"): (
+        "looked-up values and the other columns say the same of φ.",
+        "looked-up values and the other columns contradict each other.",
+    ),
+}
 # What a test says that doesn't fail, and makes a guarantee doubtful.
 DOUBTS: dict[Kind, str] = {
     "form": "log-odds linear in the value are doubtful",
@@ -142,12 +165,13 @@ class Outcome(NamedTuple):
     place: int = 0
 
 
-def tested(
-    kind: Kind, name: str, source: Source, test: Outcome, good: str, bad: str
+def as_finding(
+    kind: Kind, name: str, source: Source, test: Outcome, bad: str = ""
 ) -> Finding:
-    """A test as a finding; sentences come without the name that they begin with."""
+    """A test as a finding; `bad` is what it says of another column."""
+    good, contradicted = SENTENCES[kind, source]
     facts = test.statistic, test.p_value, False, f"{name}: {good}", test.odds_factor
-    return Check(kind, name, source, *facts), f"{name}: {bad}"
+    return Check(kind, name, source, *facts), f"{name}: {bad or contradicted}"
 
 
 def concluded(findings: Sequence[Finding]) -> tuple[Check, ...]:
@@ -249,14 +273,8 @@ def agreement(
     statistic = float(worst @ moments)
     p_value = float(chi2.sf(statistic, len(moments)))
     factor = least_factor(odds * (shadow.sums @ worst) / share, statistic)
-    return tested(
-        "agreement",
-        name,
-        "looked up",
-        Outcome(statistic, p_value, factor),
-        "looked-up values and the other columns say the same of φ.",
-        "looked-up values and the other columns contradict each other.",
-    )
+    test = Outcome(statistic, p_value, factor)
+    return as_finding("agreement", name, "looked up", test)
 
 
 def dependence(place: int, direction: float, names: Sequence[str]) -> str:
@@ -286,14 +304,8 @@ def form_by_lookups(evidence: Evidence, theta: FloatArray, name: str) -> Finding
     statistic = float(worst @ sums)
     freedom = max(int(np.linalg.matrix_rank(covariance, hermitian=True)), 1)
     factor = _score_factor(statistic, weight, worst @ rest)
-    return tested(
-        "form",
-        name,
-        "looked up",
-        Outcome(statistic, float(chi2.sf(statistic, freedom)), factor),
-        "the values looked up agree with log-odds linear in the value.",
-        "the values looked up contradict log-odds linear in the value.",
-    )
+    test = Outcome(statistic, float(chi2.sf(statistic, freedom)), factor)
+    return as_finding("form", name, "looked up", test)
 
 
 def others_by_lookups(
@@ -323,14 +335,8 @@ def others_by_lookups(
         p_value = 2.0 * float(student.sf(abs(deviates[place]), freedom)) * kept.sum()
         factor = _score_factor(float(sums[place]), weight, rest[place])
         test = Outcome(float(deviates[place]), min(1.0, float(p_value)), factor, place)
-    return tested(
-        "other columns",
-        name,
-        "looked up",
-        test,
-        "no other column tells looked-up from observed values.",
-        dependence(test.place, test.statistic, names),
-    )
+    dependent = dependence(test.place, test.statistic, names)
+    return as_finding("other columns", name, "looked up", test, dependent)
 
 
 def _scores(
@@ -567,28 +573,6 @@ class Residuals:
             if found.p_value < test.p_value:
                 test = found._replace(place=functions.shape[1])
         return test._replace(p_value=min(1.0, n_tests * test.p_value))
-
-
-def by_table(name: str, form: Outcome, other: Outcome, dependent: str) -> list[Finding]:
-    """What more equations than parameters found; `dependent`: what the second says."""
-    return [
-        tested(
-            "form",
-            name,
-            "table",
-            form,
-            "the other columns agree with log-odds linear in the value.",
-            "the other columns contradict log-odds linear in the value.",
-        ),
-        tested(
-            "other columns",
-            name,
-            "table",
-            other,
-            "no other column tells more about what is missing.",
-            dependent,
-        ),
-    ]
 
 
 def _tails(

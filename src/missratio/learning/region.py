@@ -30,7 +30,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 from scipy.special import ndtri, xlogy
@@ -95,7 +94,7 @@ def region_boundary(
 
     `theta` is the estimated (α, β).
     """
-    criterion: _Criterion = _LookupCriterion(evidence)
+    criterion: _LookupCriterion | _TableCriterion = _LookupCriterion(evidence)
     if shadow is not None:
         criterion = _TableCriterion(shadow, evidence)
     centre, precision = criterion.standardised(theta)
@@ -115,7 +114,7 @@ def region_boundary(
 
     points = centre + _reach(inside, np.ones(len(rays)), BISECTIONS)[:, None] * rays
     # 3. A region that may bend, or have parts that no ray meets, slope by slope.
-    if shadow is not None and len(centre) == 2:
+    if isinstance(criterion, _TableCriterion) and len(centre) == 2:
         errors = np.sqrt(np.diagonal(covariance))
         points = np.concatenate([points, _outline(criterion, centre, errors, limit)])
     return criterion.coordinates.restore(criterion.corrected(points))
@@ -163,7 +162,7 @@ def _bisect(
 
 
 def _outline(
-    criterion: _Criterion, estimate: FloatArray, errors: FloatArray, limit: float
+    criterion: _TableCriterion, estimate: FloatArray, errors: FloatArray, limit: float
 ) -> FloatArray:
     """Points (level, slope) on the boundary; none where no slope that is tried is in.
 
@@ -223,28 +222,11 @@ def _outline(
     return np.concatenate(ends)
 
 
-class _Criterion(Protocol):
-    """How far standardised parameters are from the best, as a χ²."""
-
-    @property
-    def coordinates(self) -> Coordinates:
-        """The coordinates that standardise the parameters."""
-
-    def __call__(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Distances of points, and from how many rows of equal part they are known."""
-
-    def standardised(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The estimate (α, β) as a point, and the information that rays are scaled by.
-
-        The information is that of points.
-        """
-
-    def corrected(self, points: FloatArray) -> FloatArray:
-        """The same points with intercepts that are φ's."""
-
-
 class _LookupCriterion:
-    """Twice the fall of Scott and Wild's likelihood; points are uncorrected (a, β)."""
+    """Twice the fall of Scott and Wild's likelihood, a χ² distance from the best.
+
+    Points are standardised uncorrected (a, β).
+    """
 
     def __init__(self, evidence: Evidence) -> None:
         self.evidence, self.coordinates = evidence, evidence.coordinates
@@ -255,14 +237,14 @@ class _LookupCriterion:
         return _highest_likelihood(self.evidence)
 
     def standardised(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """With Fisher's information."""
+        """The estimate (α, β) as a point, and the information that scales rays."""
         point = self.coordinates.standardise(theta)
         information, _ = self.evidence.information(point, self.coordinates)
         point[0] += self.evidence.sampling_offset
         return point, information
 
     def __call__(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The fall at points."""
+        """The fall at points, and from how many values it is known."""
         m, rest = self.evidence.revealed_mass, self.evidence.unrevealed_mass
         likelihood, share = self._likelihood(points)
         sampled = np.array(m / self.evidence.n_missing)
@@ -311,7 +293,7 @@ class _TableCriterion:
         return np.concatenate([points[:, :1] + level[:, None], points[:, 1:]], axis=1)
 
     def standardised(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """With the information of table, looked-up values and prior together."""
+        """The same, by the information of table, looked-up values and prior."""
         point = self.coordinates.standardise(theta)
         precision = _precision(self.evidence, point, self.shadow)
         at_zero = self.corrected(np.append(0.0, point[1:])[None])[0]
@@ -323,7 +305,7 @@ class _TableCriterion:
         return point, linear.T @ precision @ linear
 
     def __call__(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The sum of both."""
+        """The sum of both, and from how many rows of equal part it is known."""
         points = self.corrected(points)
         distance, freedom = self.shadow.criterion(points)
         if not self.evidence.n_revealed:

@@ -28,7 +28,7 @@ from missratio.learning.checks import (
     FEWEST_SHARED,
     Finding,
     Residuals,
-    by_table,
+    as_finding,
     dependence,
     instrument_strength,
 )
@@ -365,7 +365,11 @@ def teach_features(
         other = residuals.any_other(features, squares, others, lost)
         # A positive residual is an entry observed more often than φ says.
         dependent = dependence(other.place, -other.statistic, names)
-        return by_table(names[j], residuals.form(ranked[:, i]), other, dependent)
+        form = residuals.form(ranked[:, i])
+        return [
+            as_finding("form", names[j], "table", form),
+            as_finding("other columns", names[j], "table", other, dependent),
+        ]
 
     def teach(i: int) -> Taught:
         j = int(columns[i])
@@ -492,8 +496,10 @@ def teach_rows(
             f"they go missing more often where {column} is {where} than their own "
             "values explain."
         )
-        form = residuals.form(predicted @ theta[1:])
-        return by_table(name, form, other, dependent)
+        return [
+            as_finding("form", name, "table", residuals.form(predicted @ theta[1:])),
+            as_finding("other columns", name, "table", other, dependent),
+        ]
 
     # 2. Solve the moments.
     lost = any_by_row(scored.missing)

@@ -34,11 +34,6 @@ def frame(problem, asked):
     return frame.astype({"value": object, "row": object, "class": object})
 
 
-def observed_cell(X):
-    row, column = np.argwhere(X.notna().to_numpy())[0]
-    return int(row), X.columns[column]
-
-
 def test_answers_of_a_class_are_aligned_with_its_rows(problem, asked, frame):
     X, y, full = problem
     revealed = mr.QueryPlan.read(frame, X, y)
@@ -100,18 +95,6 @@ def test_a_table_without_labels_is_one_class():
     ]
 
 
-def test_a_polars_table_and_frame(problem):
-    pl = pytest.importorskip("polars")
-    X, y, full = problem
-    X = pl.from_numpy(X.to_numpy(), schema=list(X.columns))
-    plan = mr.plan_queries(X, pl.Series(y), per_feature=2, random_state=0)
-    frame = plan.to_frame("polars").with_columns(
-        value=pl.Series(full[plan.rows, plan.columns])
-    )
-    revealed = mr.QueryPlan.read(frame, X, pl.Series(y))
-    assert revealed.answered.sum() == 12
-
-
 def test_answers_to_a_smaller_plan_are_kept_in_a_larger(problem, asked, frame):
     X, y, _ = problem
     first = mr.QueryPlan.read(frame, X, y)
@@ -156,11 +139,84 @@ def refused(frame, problem, *words):
         assert word in str(caught.value)
 
 
+def with_cell(line, column, value):
+    def change(frame):
+        frame.loc[line, column] = value
+
+    return change
+
+
+NUMBER = "the value at row {row}, feature '{feature}' must be a number"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (with_cell(0, "value", "high"), [NUMBER, "'high' is not a number"]),
+        (with_cell(0, "value", "1,234"), [NUMBER, "could be 1.234 or 1234"]),
+        (with_cell(0, "value", np.inf), [NUMBER, "not finite"]),
+        (with_cell(0, "value", "-inf"), [NUMBER, "not finite"]),
+        (with_cell(0, "value", True), [NUMBER, "True is not a number"]),
+        (
+            with_cell(0, "class", 7),
+            ["row {row} is of class {label} in y"],
+        ),
+        (with_cell(0, "feature", "suger"), ["no feature 'suger'", "mean 'sugar'?"]),
+        (with_cell(0, "row", "seven"), ["row must be the number of a row of X"]),
+        (with_cell(0, "row", 7.5), ["row must be the number of a row of X"]),
+        (with_cell(0, "row", None), ["row must be the number of a row of X"]),
+        (with_cell(0, "row", -1), ["X has rows 0 to 49: got row -1"]),
+        (with_cell(0, "row", 50), ["X has rows 0 to 49: got row 50"]),
+        (with_cell(slice(None), "value", "high"), ["line 4", "and 25 more"]),
+    ],
+)
+def test_a_line_that_cannot_be_is_refused_with_its_place(
+    problem, asked, frame, change, words
+):
+    X, y, _ = problem
+    row, feature = asked.rows[0], X.columns[asked.columns[0]]
+    change(frame)
+    told = [word.format(row=row, feature=feature, label=y[row]) for word in words]
+    refused(frame, problem, "line 0", *told)
+
+
 def test_an_answer_for_a_cell_that_is_not_missing(problem, frame):
-    row, name = observed_cell(problem[0])
-    y = problem[1]
-    frame.loc[3, ["row", "class", "feature"]] = [row, y[row], name]
-    refused(frame, problem, "line 3", f"row {row}, feature '{name}' isn't missing")
+    X, y, _ = problem
+    row, column = np.argwhere(X.notna().to_numpy())[0]
+    cell = [int(row), y[row], X.columns[column]]
+    frame.loc[3, ["row", "class", "feature"]] = cell
+    where = f"row {row}, feature '{cell[2]}' isn't missing"
+    refused(frame, problem, "line 3", where)
+
+
+def test_a_cell_answered_by_two_values(problem, asked, frame):
+    pd = pytest.importorskip("pandas")
+    again = frame.iloc[[1]].assign(value=7.5)
+    both = pd.concat([frame, again], ignore_index=True)
+    where = f"row {asked.rows[1]}, "
+    refused(both, problem, "line 30", where, "line 1 ", "now by 7.5")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda X: X.fillna({"pulse": 0.0}),
+        lambda X: X.rename(columns={"salt": "sodium"}),
+        lambda X: X[::-1].reset_index(drop=True),
+    ],
+)
+def test_a_plan_for_another_table(problem, frame, change):
+    X, y, full = problem
+    refused(frame, (change(X), y, full), "line 0", "made for another table")
+
+
+def test_a_plan_must_say_where_values_are_missing_and_of_which_class(problem, frame):
+    without = frame.drop(columns="row")
+    refused(without, problem, "by 'row' or by 'line'", "Keep the head")
+    by_line = frame.rename(columns={"row": "line"})
+    refused(by_line, problem, "gives lines of a file, and not rows of X", "lines=...")
+    with pytest.raises(ValueError, match="give y"):
+        mr.QueryPlan.read(frame, problem[0])
 
 
 def test_a_cell_that_is_not_in_the_plan(problem, asked, frame):
@@ -182,80 +238,6 @@ def test_a_cell_of_another_plan_is_not_in_this_one(problem, asked, frame):
     row = asked.rows[12]
     with pytest.raises(ValueError, match=f"line 12.*row {row}, .*isn't in the plan"):
         smaller.read_back(frame, X, y)
-
-
-@pytest.mark.parametrize(
-    ("value", "reason"),
-    [
-        ("high", "'high' is not a number"),
-        ("1,234", "could be 1.234 or 1234"),
-        (np.inf, "not finite"),
-        ("-inf", "not finite"),
-        (True, "True is not a number"),
-    ],
-)
-def test_a_value_that_is_not_a_number(problem, asked, frame, value, reason):
-    frame.loc[2, "value"] = value
-    name = problem[0].columns[asked.columns[2]]
-    where = f"the value at row {asked.rows[2]}, feature '{name}'"
-    refused(frame, problem, "line 2", where, reason)
-
-
-def test_a_cell_answered_by_two_values(problem, asked, frame):
-    pd = pytest.importorskip("pandas")
-    again = frame.iloc[[1]].assign(value=7.5)
-    both = pd.concat([frame, again], ignore_index=True)
-    where = f"row {asked.rows[1]}, "
-    refused(both, problem, "line 30", where, "line 1 ", "now by 7.5")
-
-
-def test_a_class_other_than_that_of_the_row(problem, asked, frame):
-    X, y, _ = problem
-    row = asked.rows[0]
-    frame.loc[0, "class"] = 1 - y[row]
-    refused(frame, problem, f"row {row} is of class {y[row]} in y", "in the plan")
-    with pytest.raises(ValueError, match="give y"):
-        mr.QueryPlan.read(frame, X)
-
-
-def test_a_feature_that_the_table_has_not(problem, frame):
-    frame.loc[0, "feature"] = "suger"
-    refused(frame, problem, "line 0", "no feature 'suger'", "Did you mean 'sugar'?")
-
-
-@pytest.mark.parametrize("row", ["seven", 7.5, None])
-def test_a_row_that_is_not_a_position(problem, frame, row):
-    frame.loc[5, "row"] = row
-    refused(frame, problem, "line 5", "row must be the number of a row of X")
-
-
-@pytest.mark.parametrize("row", [-1, 50])
-def test_a_row_that_the_table_has_not(problem, frame, row):
-    frame.loc[5, "row"] = row
-    refused(frame, problem, "line 5", f"X has rows 0 to 49: got row {row}")
-
-
-def test_every_contradiction_is_told_the_first_few_by_name(problem, frame):
-    frame["value"] = "high"
-    refused(frame, problem, "line 0", "line 4", "and 25 more")
-
-
-def changed_pattern(X):
-    return X.fillna({"pulse": 0.0})
-
-
-def renamed(X):
-    return X.rename(columns={"salt": "sodium"})
-
-
-def reordered(X):
-    return X[::-1].reset_index(drop=True)
-
-
-@pytest.mark.parametrize("change", [changed_pattern, renamed, reordered])
-def test_a_plan_for_another_table(problem, frame, change):
-    X, y, full = problem
-    refused(frame, (change(X), y, full), "line 0", "made for another table")
 
 
 def test_rescaling_a_table_leaves_it_the_same_table(problem, frame):
@@ -304,22 +286,6 @@ def test_a_row_filled_in_by_half(rows):
     frame.loc[4, "value"] = np.nan
     with pytest.raises(ValueError, match=f"row {plan.rows[4]} is to be .*: '1' are"):
         mr.QueryPlan.read(frame, X)
-
-
-def test_whole_rows_and_cells_are_not_mixed(rows):
-    pd = pytest.importorskip("pandas")
-    X, _, frame = rows
-    cells = mr.plan_queries(X, per_feature=2, random_state=0).to_frame()
-    with pytest.raises(ValueError, match="one by one"):
-        mr.QueryPlan.read(pd.concat([frame, cells]), X)
-
-
-def test_a_plan_must_say_where_values_are_missing(problem, frame):
-    refused(
-        frame.drop(columns="row"), problem, "by 'row' or by 'line'", "Keep the head"
-    )
-    by_line = frame.rename(columns={"row": "line"})
-    refused(by_line, problem, "gives lines of a file, and not rows of X", "lines=...")
 
 
 def test_blank_lines_taken_out_and_draws_numbered_again_are_noticed():

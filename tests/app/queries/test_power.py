@@ -20,29 +20,73 @@ def problem(n=(400, 600), seed=0):
     return X, y, full
 
 
-def test_a_certificate_takes_rows_of_the_controlled_class():
+@pytest.fixture(scope="module")
+def mixed():
+    """A plan of rows and single values for both goals."""
     X, y, _ = problem()
-    plan = mr.plan_queries(
-        X, y, budget=60, goal="certificate", alpha=0.1, random_state=0
-    )
+    return mr.plan_queries(X, y, budget=100, goal="both", alpha=0.1, random_state=0)
+
+
+def test_a_certificate_takes_rows_of_the_controlled_class_and_more_buy_more_power():
+    X, y, _ = problem()
+    options = {"goal": "certificate", "alpha": 0.1, "random_state": 0}
+    plan, smaller = (mr.plan_queries(X, y, budget=n, **options) for n in (80, 40))
     assert plan.rowwise.all()
     assert set(plan.labels.tolist()) == {0}
-    assert 55 <= len(plan) <= 60
+    assert 75 <= len(plan) <= 80
     rows = np.unique(plan.rows)
     assert len(plan) == np.isnan(X[rows]).sum()
-
-
-def test_more_look_ups_promise_more_power():
-    X, y, _ = problem()
-    plan = mr.plan_queries(
-        X, y, budget=80, goal="certificate", alpha=0.1, random_state=0
-    )
+    # A smaller budget begins the same draw.
+    assert set(smaller.rows.tolist()) < set(plan.rows.tolist())
     power = plan.power
     assert (np.diff(power.rows) > 0).all()
     assert power.power[-1] > power.power[0]
-    assert f"{power.rows[0]} rows: power {power.power[0]:.2f} (" in str(power)
-    columns = ["values", "rows", "power", "lower", "upper"]
-    assert list(power.to_frame().columns) == columns
+    # In words and as a table, with the range that other losses would make.
+    first = f"{power.power[0]:.2f} ({power.lower[0]:.2f} to {power.upper[0]:.2f})"
+    assert power.figure(0) == first
+    assert str(power).startswith(f"{power.rows[0]} rows: power {first}")
+    assert (power.lower < power.upper).any()
+    assert "factor of 4.5 with each standard deviation" in power.range_meaning
+    frame = power.to_frame()
+    for name in ("values", "rows", "power", "lower", "upper"):
+        assert frame[name].tolist() == getattr(power, name).tolist()
+
+
+def test_both_mixes_rows_of_the_controlled_class_with_cells_elsewhere(mixed):
+    X, y, _ = problem()
+    assert 98 <= len(mixed) <= 100
+    np.testing.assert_array_equal(mixed.rowwise, mixed.labels == 0)
+    whole = np.unique(mixed.rows[mixed.rowwise])
+    assert mixed.n_rows == len(whole)
+    assert mixed.rowwise.sum() == np.isnan(X[whole]).sum()
+    # Single values by how many are missing.
+    counts = np.bincount(mixed.columns[~mixed.rowwise])
+    missing = np.isnan(X[y == 1]).sum(axis=0)
+    np.testing.assert_allclose(
+        counts / counts.sum(), missing / missing.sum(), atol=0.03
+    )
+    # The planner says what it decided.
+    power = mixed.power
+    assert abs(mixed.rowwise.mean() - power.share) < 0.03
+    assert power.tried[power.share] == max(power.tried.values())
+    assert power.division.startswith(f"{power.share:.0%} of the values go to rows")
+    assert f"25%: power {power.tried[0.25]:.2f}" in power.division
+    assert mixed.content().endswith("single values")
+    again = mr.plan_queries(X, y, budget=100, goal="both", alpha=0.1, random_state=0)
+    np.testing.assert_array_equal(again.rows, mixed.rows)
+    np.testing.assert_array_equal(again.power.power, power.power)
+
+
+@pytest.mark.parametrize("left", [0, 5])
+def test_what_one_part_cannot_use_goes_to_the_other(left):
+    """Of one class few rows, or none, are incomplete."""
+    X, y, full = problem()
+    label = 1 if left else 0
+    few = np.flatnonzero(np.isnan(X).any(axis=1) & (y == label))[left:]
+    X[few] = full[few]
+    plan = mr.plan_queries(X, y, budget=120, goal="both", alpha=0.1, random_state=0)
+    assert (plan.labels == label).sum() == np.isnan(X[y == label]).sum()
+    assert len(plan) >= 117
 
 
 def answered(plan, full):
@@ -51,27 +95,9 @@ def answered(plan, full):
     return frame
 
 
-def test_both_mixes_rows_of_the_controlled_class_with_cells_elsewhere():
-    X, y, _ = problem()
-    plan = mr.plan_queries(X, y, budget=100, goal="both", alpha=0.1, random_state=0)
-    assert 98 <= len(plan) <= 100
-    np.testing.assert_array_equal(plan.rowwise, plan.labels == 0)
-    whole = np.unique(plan.rows[plan.rowwise])
-    assert plan.n_rows == len(whole)
-    assert plan.rowwise.sum() == np.isnan(X[whole]).sum()
-    assert abs(plan.rowwise.mean() - plan.power.share) < 0.03
-    # Single values by how many are missing.
-    counts = np.bincount(plan.columns[~plan.rowwise])
-    missing = np.isnan(X[y == 1]).sum(axis=0)
-    np.testing.assert_allclose(
-        counts / counts.sum(), missing / missing.sum(), atol=0.03
-    )
-
-
-def test_the_answers_of_a_mixed_plan_are_rows_here_and_entries_there():
+def test_the_answers_of_a_mixed_plan_are_rows_here_and_entries_there(mixed):
     X, y, full = problem()
-    plan = mr.plan_queries(X, y, budget=100, goal="both", alpha=0.1, random_state=0)
-    revealed = mr.QueryPlan.read(answered(plan, full), X, y)
+    revealed = mr.QueryPlan.read(answered(mixed, full), X, y)
     assert revealed.rowwise.tolist() == [True, False]
     filled, inclusion = revealed.fill(X)
     lost = np.isnan(X)
@@ -111,10 +137,9 @@ def test_a_mixed_plan_goes_through_a_workbook(tmp_path):
     assert read.answered.sum() == len(plan) - 1
 
 
-def test_answers_to_a_mixed_plan_that_stop_half_way_are_a_smaller_draw():
+def test_answers_to_a_mixed_plan_that_stop_half_way_are_a_smaller_draw(mixed):
     X, y, full = problem()
-    plan = mr.plan_queries(X, y, budget=100, goal="both", alpha=0.1, random_state=0)
-    frame = answered(plan, full)
+    plan, frame = mixed, answered(mixed, full)
     # Half of the lines, at the end of a row.
     half = 50 + int(np.argmax(plan.rows[50:] != plan.rows[49:-1]))
     frame.loc[half:, "value"] = None
@@ -139,25 +164,6 @@ def test_rows_and_cells_of_one_class_are_not_read_as_one_plan():
         mr.QueryPlan.read(pd.concat(frames), X, y)
 
 
-def test_the_planner_says_what_it_decided():
-    X, y, _ = problem()
-    plan = mr.plan_queries(X, y, budget=100, goal="both", alpha=0.1, random_state=0)
-    power = plan.power
-    assert power.tried[power.share] == max(power.tried.values())
-    assert power.division.startswith(f"{power.share:.0%} of the values go to rows")
-    assert f"25%: power {power.tried[0.25]:.2f}" in power.division
-    assert plan.content().endswith("single values")
-
-
-def test_what_one_part_cannot_use_goes_to_the_other():
-    X, y, full = problem()
-    few = np.flatnonzero(np.isnan(X).any(axis=1) & (y == 1))[5:]
-    X[few] = full[few]
-    plan = mr.plan_queries(X, y, budget=120, goal="both", alpha=0.1, random_state=0)
-    assert (plan.labels == 1).sum() == np.isnan(X[y == 1]).sum()
-    assert len(plan) >= 117
-
-
 def test_means_of_a_mixed_plan_are_unbiased_whatever_made_values_go_missing(
     monkeypatch,
 ):
@@ -167,33 +173,14 @@ def test_means_of_a_mixed_plan_are_unbiased_whatever_made_values_go_missing(
     monkeypatch.setattr(plan_module, "MULTIPLES", (1.0,))
     X, y, full = problem(n=(150, 150))
     errors = []
-    for seed in range(120):
+    for seed in range(80):
         plan = mr.plan_queries(X, y, budget=60, goal="both", random_state=seed)
         filled, inclusion = mr.QueryPlan.read(answered(plan, full), X, y).fill(X)
         seen = inclusion > 0
         terms = np.where(seen, filled, 0) / np.where(seen, inclusion, 1)
         errors.append([(terms - full)[y == label].mean(axis=0) for label in (0, 1)])
-    deviates = np.mean(errors, axis=0) / (np.std(errors, axis=0) / np.sqrt(120))
+    deviates = np.mean(errors, axis=0) / (np.std(errors, axis=0) / np.sqrt(80))
     assert (np.abs(deviates) < 4).all()
-
-
-def test_one_seed_is_one_plan_with_a_goal_too():
-    X, y, _ = problem()
-    plans = [
-        mr.plan_queries(X, y, budget=40, goal="both", alpha=0.2, random_state=3)
-        for _ in range(2)
-    ]
-    np.testing.assert_array_equal(plans[0].rows, plans[1].rows)
-    np.testing.assert_array_equal(plans[0].power.power, plans[1].power.power)
-
-
-def test_a_larger_budget_extends_the_draw_of_each_class():
-    X, y, _ = problem()
-    small, large = (
-        mr.plan_queries(X, y, budget=size, goal="certificate", random_state=1)
-        for size in (30, 60)
-    )
-    assert set(small.rows.tolist()) < set(large.rows.tolist())
 
 
 def test_a_ratio_takes_values_of_every_class_and_feature():
@@ -206,13 +193,6 @@ def test_a_ratio_takes_values_of_every_class_and_feature():
         for column in range(3)
     ]
     assert counts == [10] * 6
-
-
-def test_only_the_other_class_has_holes():
-    X, y, full = problem()
-    X[y == 0] = full[y == 0]
-    plan = mr.plan_queries(X, y, budget=30, goal="both", alpha=0.1, random_state=0)
-    assert set(plan.labels.tolist()) == {1}
 
 
 @pytest.mark.parametrize(
@@ -260,19 +240,6 @@ def test_the_range_covers_what_comes_where_values_go_missing_by_what_they_are(sl
     lower, middle, upper = np.mean(forecasts, axis=0)
     # Random losses forecast too much where high values are lost, too little else.
     assert slope * (middle - np.mean(came)) > 0.07
-    assert lower < np.mean(came) < upper
-
-
-def test_a_range_is_shown_wherever_the_power_is():
-    X, y, _ = problem()
-    power = mr.plan_queries(
-        X, y, budget=80, goal="certificate", alpha=0.1, random_state=0
-    ).power
-    frame = power.to_frame()
-    assert frame["lower"].tolist() == power.lower.tolist()
-    assert frame["upper"].tolist() == power.upper.tolist()
-    assert (power.lower < power.upper).any()
-    first = f"{power.power[0]:.2f} ({power.lower[0]:.2f} to {power.upper[0]:.2f})"
-    assert power.figure(0) == first
-    assert str(power).startswith(f"{power.rows[0]} rows: power {first}")
-    assert "factor of 4.5 with each standard deviation" in power.range_meaning
+    # But for the noise of four draws.
+    noise = 2.0 * np.std(came) / np.sqrt(len(came))
+    assert lower - noise < np.mean(came) < upper + noise

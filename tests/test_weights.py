@@ -20,6 +20,8 @@ from missratio.missingness import (
 from missratio.weights import (
     SampleSize,
     WeightConcentrationWarning,
+    complete_row_weight_edges,
+    complete_row_weights,
     effective_sample_size,
     inverse_probability_weights,
     row_weights,
@@ -245,3 +247,28 @@ def test_the_warning_is_given_exactly_when_few_of_three_rows_or_more_carry_half(
         assert not record
     elif abs(heaviest / weights.sum() - 0.5) > 1e-9:
         assert bool(record) == (heaviest > weights.sum() / 2)
+
+
+@pytest.mark.parametrize("rowwise", [False, True])
+@pytest.mark.parametrize("factor", [1.0, 1.7])
+def test_edges_are_weights_whose_odds_are_wrong_by_a_factor(rowwise, factor):
+    phi = LogisticMissingness(0.3, [1.0, -2.0], rowwise)
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    X[::7] = np.nan
+    odds = phi.missing_probability(X) / (1.0 - phi.missing_probability(X))
+    expected = 1.0 + odds / factor, 1.0 + odds * factor
+    edges = complete_row_weight_edges(X, phi, delta=None, odds_factor=factor)
+    for found, one in zip(edges, expected, strict=True):
+        whole = one if rowwise else one.prod(axis=1)
+        assert found == pytest.approx(np.nan_to_num(whole))
+    if factor == 1.0:
+        assert edges[0] == pytest.approx(complete_row_weights(X, phi))
+
+
+def test_what_is_always_missing_weighs_as_much_as_can_be_summed():
+    phi = LogisticMissingness(0.0, [1.0, 1.0])
+    rows = np.array([[1000.0, 0.0], [1000.0, 1000.0], [0.0, np.nan]])
+    low, high = complete_row_weight_edges(rows, phi, delta=None, odds_factor=2.0)
+    assert np.isfinite(high).all()
+    assert high[0] == high[1] == low[0] >= 1e15
+    assert high[2] == 0.0

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from classifiers import certified
 from optional_packages import optional
-from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -31,11 +31,6 @@ def table(two_normals):
 
 def fresh(label, n=500, seed=1):
     return np.random.default_rng(seed).normal(1.5 * label, 1.0, (n, 2))
-
-
-def certified(estimator, **options):
-    options = {"alpha": 0.1, "delta": 0.1, "random_state": 0} | options
-    return NeymanPearsonClassifier(estimator, **options)
 
 
 @pytest.mark.parametrize("wrap", [lambda e: e, FrozenEstimator])
@@ -69,25 +64,6 @@ def test_any_label_can_be_controlled(table, controlled, labels, estimator):
     np.testing.assert_array_equal(predicted, model.classes_[(decision > 0).astype(int)])
 
 
-def test_calibrating_after_fitting_is_as_without(table):
-    X, y = table
-    fitted = LogisticRegression().fit(X, y)
-    model = certified(fitted, controlled_class=1).fit(X, y).calibrate(fresh(1))
-    assert power(y, model.predict(X), controlled_class=1) > 0.5
-
-
-def test_an_estimator_that_is_not_fitted_is_refused():
-    with pytest.raises(NotFittedError, match="call fit"):
-        certified(LogisticRegression()).calibrate(fresh(0))
-
-
-def test_an_estimator_of_three_classes_is_refused(table):
-    X, y = table
-    y = np.where(X[:, 0] > 1, 2, y)
-    with pytest.raises(ValueError, match="two classes"):
-        certified(LogisticRegression().fit(X, y)).calibrate(fresh(0))
-
-
 @pytest.mark.parametrize("training", [False, True])
 def test_missing_rows_are_weighted(table, training):
     X, y = table
@@ -95,7 +71,7 @@ def test_missing_rows_are_weighted(table, training):
     lost = corrupt(fresh(0, 2000), STEP, 0)
     model = certified(fitted, missingness={0: STEP})
     others = corrupt(fresh(0, 1000, seed=2), STEP, 1)
-    model.calibrate(lost, others if training else None)
+    model.calibrate(lost.tolist(), others if training else None)
     assert model.certificate_.observed == (~np.isnan(lost[:, 0])).sum()
     if not training:
         assert model.certificate_.rule in ("thinning", "counting")
@@ -121,22 +97,6 @@ def test_a_pipeline_and_a_dataframe_will_do(table):
     model = certified(pipeline).calibrate(pd.DataFrame(fresh(0), columns=names))
     assert model.feature_names_in_.tolist() == names
     assert power(y, model.predict(pd.DataFrame(X, columns=names))) > 0.5
-
-
-@pytest.mark.parametrize("missingness", [None, {0: STEP}])
-def test_a_list_of_rows_will_do(table, missingness):
-    X, y = table
-    model = certified(LogisticRegression().fit(X, y), missingness=missingness)
-    rows = fresh(0)
-    if missingness is not None:
-        rows = corrupt(rows, STEP, 0)
-    assert model.calibrate(rows.tolist()).certificate_.rows == 500
-
-
-def test_rows_of_another_width_are_refused(table):
-    X, y = table
-    with pytest.raises(ValueError, match="features"):
-        certified(LogisticRegression().fit(X, y)).calibrate(np.zeros((100, 3)))
 
 
 def test_no_rows_are_given_up_for_a_smaller_bound_where_nobody_knows_the_cost():

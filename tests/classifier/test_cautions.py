@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from classifiers import certified
 from scipy.stats import binomtest
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
@@ -18,12 +19,6 @@ from missratio.classifier import (
 from missratio.classifier.reading import warn_of_repeated_rows
 
 STEP = mr.StepMissingness([1.0, 0.0], 0.0, 0.8)
-
-
-def certified(estimator, **options):
-    return mr.NeymanPearsonClassifier(
-        estimator, **{"alpha": 0.1, "delta": 0.05, "random_state": 0, **options}
-    )
 
 
 class Backwards(LogisticRegression):
@@ -74,41 +69,34 @@ def test_numbers_of_copies_may_differ():
             warn_of_repeated_rows(rows)
 
 
-def _rounded(rng, n):
-    return np.round(rng.normal(size=(n, 1)), 3)
+def determined(x):
+    return np.column_stack([x, 2 * x, x**2])
 
 
-def _correlated(rng, n):
-    common = rng.normal(size=(n, 1))
-    return np.round(common + 0.2 * rng.normal(size=(n, 2)), 1)
-
-
-def _determined(rng, n):
-    x = rng.normal(size=n)
-    return np.round(np.column_stack([x, 2 * x, x**2]), 3)
-
-
-def _categories(rng, n):
-    kinds = rng.integers(0, 12, (n // 2, 5)).astype(float)
+def kinds(rng, n, kinds):
     return kinds[rng.integers(0, len(kinds), n)]
 
 
-def _few_kinds(rng, n):
-    return rng.normal(size=(4, 3))[rng.integers(0, 4, n)]
+COINCIDING = {
+    "rounded": lambda rng, n: np.round(rng.normal(size=(n, 1)), 3),
+    "correlated": lambda rng, n: np.round(
+        rng.normal(size=(n, 1)) + 0.2 * rng.normal(size=(n, 2)), 1
+    ),
+    "determined": lambda rng, n: np.round(determined(rng.normal(size=n)), 3),
+    "categories": lambda rng, n: kinds(
+        rng, n, rng.integers(0, 12, (n // 2, 5)).astype(float)
+    ),
+    "few kinds": lambda rng, n: kinds(rng, n, rng.normal(size=(4, 3))),
+    "zeros": lambda rng, n: np.where(
+        rng.random((n, 3)) < 0.7, 0.0, rng.normal(size=(n, 3))
+    ),
+    "mixed": lambda rng, n: np.column_stack(
+        [np.rint(rng.gamma(4, 10, n)), rng.integers(0, 2, n)]
+    ),
+}
 
 
-def _zeros(rng, n):
-    return np.where(rng.random((n, 3)) < 0.7, 0.0, rng.normal(size=(n, 3)))
-
-
-def _mixed(rng, n):
-    return np.column_stack([np.rint(rng.gamma(4, 10, n)), rng.integers(0, 2, n)])
-
-
-@pytest.mark.parametrize(
-    "draw",
-    [_rounded, _correlated, _determined, _categories, _few_kinds, _zeros, _mixed],
-)
+@pytest.mark.parametrize("draw", COINCIDING.values(), ids=list(COINCIDING))
 @pytest.mark.parametrize("n_rows", [60, 1000, 4000])
 def test_independent_rows_that_coincide_are_not_accused(draw, n_rows):
     with warnings.catch_warnings():
@@ -119,20 +107,14 @@ def test_independent_rows_that_coincide_are_not_accused(draw, n_rows):
             warn_of_repeated_rows(rows)
 
 
-def test_copies_among_training_rows_alone_are_no_matter():
-    rng = np.random.default_rng(0)
-    rows, training = rng.normal(size=(100, 2)), rng.normal(size=(100, 2))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        warn_of_repeated_rows(rows, np.repeat(training, 3, axis=0))
-
-
 def test_rows_that_repeat_by_chance_are_no_cause_for_alarm(two_normals):
     X, y = two_normals(300, 2, shift=1.5)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         certified(mr.FDivergenceRatio("js")).fit(X, y)
         certified(mr.FDivergenceRatio("js")).fit(np.rint(X), y)
+        # Copies among training rows alone are no matter.
+        warn_of_repeated_rows(X[:100], np.repeat(X[100:200], 3, axis=0))
 
 
 @pytest.mark.parametrize("rule", ["auto", "flipped-betting", "betting", "paper"])

@@ -8,7 +8,6 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
-from missratio.classifier import UnknownGroupWarning
 from missratio.exceptions import NoCertificateError
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
@@ -47,18 +46,6 @@ def test_each_group_gets_a_threshold_and_a_line_of_its_own():
     assert fitted.certificate_.to_dict()["promises"][0]["kind"] == "error"
 
 
-def test_too_few_rows_of_a_group_raise_by_default():
-    with pytest.raises(NoCertificateError, match=r"Group 'tiny'.*reject_all"):
-        classifier(on_infeasible="raise").fit(*draw())
-
-
-def test_rows_of_an_unknown_group_get_the_controlled_class():
-    X, y, groups = draw()
-    fitted = classifier().fit(X, y, groups)
-    with pytest.warns(UnknownGroupWarning, match="controlled class: 'new'"):
-        assert not fitted.predict(X, np.full(len(y), "new")).any()
-
-
 def test_a_shared_threshold_is_the_strictest_that_a_promise_needs():
     X, y, groups = draw()
     one = classifier(threshold="shared").fit(X, y, groups)
@@ -67,31 +54,6 @@ def test_a_shared_threshold_is_the_strictest_that_a_promise_needs():
     predicted, old = two.predict(X), (groups == "old") & (y == 0)
     assert predicted[old].mean() < 0.06
     assert two.groups_ == ["old"]
-
-
-@pytest.mark.parametrize(
-    ("kwargs", "match"),
-    [
-        ({"threshold": "both"}, "threshold"),
-        ({"group_alpha": {"odd": 0.1}}, "names a group 'odd'"),
-        ({"controlled_class": 7}, "not among the classes"),
-        ({"group_alpha": 0.1}, "group_alpha must map groups"),
-    ],
-)
-def test_what_is_not_sound_is_refused(kwargs, match):
-    with pytest.raises((TypeError, ValueError), match=match):
-        classifier(**kwargs).fit(*draw(400))
-
-
-def test_rows_without_a_group_are_refused_and_groups_are_needed():
-    X, y, groups = draw(400)
-    fitted = classifier().fit(X, y, groups)
-    with pytest.raises(ValueError, match="give groups"):
-        fitted.predict(X)
-    without = groups.astype(object)
-    without[3] = None
-    with pytest.raises(ValueError, match="have no group"):
-        classifier().fit(X, y, without)
 
 
 def test_promises_are_kept_in_a_short_simulation():

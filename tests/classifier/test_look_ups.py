@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from classifiers import certified
 from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
@@ -27,26 +28,16 @@ def looked_up(n_rows, n_drawn, seed=0, *, lost=0.0, slope=3.0):
     return X, y, inclusion, full
 
 
-def classifier(**options):
-    options = {"alpha": 0.1, "delta": 0.1, "random_state": 0, **options}
-    return mr.NeymanPearsonClassifier(LogisticRegression(), **options)
-
-
 def test_the_certificate_names_no_model():
     X, y, inclusion, _ = looked_up(600, 150)
-    clf = classifier().fit(X, y, inclusion=inclusion)
+    clf = certified().fit(X, y, inclusion=inclusion)
     certificate = clf.certificate_
     assert certificate.rule == "look-ups"
     assert "nothing about why values are missing" in str(certificate)
     assert "drawn at random" in str(certificate)
     held = clf.calibration_index_
-    assert (
-        certificate.looked_up
-        == np.isin(
-            inclusion[held],
-            inclusion[y == 0][(inclusion[y == 0] > 0) & (inclusion[y == 0] < 1)],
-        ).sum()
-    )
+    drawn = (inclusion[held] > 0.0) & (inclusion[held] < 1.0)
+    assert certificate.looked_up == drawn.sum()
     assert certificate.not_found == 0
     assert certificate.sensitivity is None
 
@@ -60,11 +51,11 @@ def test_the_error_is_bounded_where_complete_cases_break_it():
     errors, ignored = [], []
     for seed in range(40):
         X, y, inclusion, _ = looked_up(1000, 100, seed)
-        clf = classifier(on_infeasible="reject_all", random_state=seed)
+        clf = certified(on_infeasible="reject_all", random_state=seed)
         errors.append(true_error(clf.fit(X, y, inclusion=inclusion)))
         # Weights left out: looked-up rows as if all that are incomplete were there.
         known = inclusion > 0
-        clf = classifier(on_infeasible="reject_all", random_state=seed)
+        clf = certified(on_infeasible="reject_all", random_state=seed)
         ignored.append(true_error(clf.fit(X[known], y[known])))
     assert np.mean(np.array(errors) > 0.1) <= 0.2
     assert np.mean(np.array(ignored) > 0.1) > 0.5
@@ -73,18 +64,20 @@ def test_the_error_is_bounded_where_complete_cases_break_it():
 
 def test_rows_not_found_are_counted_and_make_it_stricter():
     X, y, inclusion, _ = looked_up(600, 150, lost=0.1)
-    clf = classifier().fit(X, y, inclusion=inclusion)
+    clf = certified().fit(X, y, inclusion=inclusion)
     assert clf.certificate_.not_found > 0
     assert "not found and count as errors" in str(clf.certificate_)
+    complete = ~np.isnan(X[clf.calibration_index_]).any(axis=1)
+    assert clf.certificate_.observed == complete.sum()
     whole = looked_up(600, 150)
-    other = classifier().fit(*whole[:2], inclusion=whole[2])
+    other = certified().fit(*whole[:2], inclusion=whole[2])
     assert clf.certificate_.threshold > other.certificate_.threshold
 
 
 def test_too_few_look_ups_say_how_many_it_takes():
     X, y, inclusion, _ = looked_up(400, 6)
     with pytest.raises(NoCertificateError, match=r"Look up \d+ of them or more"):
-        classifier(alpha=0.05).fit(X, y, inclusion=inclusion)
+        certified(alpha=0.05).fit(X, y, inclusion=inclusion)
 
 
 def test_calibrate_takes_it_too():
@@ -100,15 +93,15 @@ def test_calibrate_takes_it_too():
 def test_everything_looked_up_is_the_complete_table():
     X, y, _, full = looked_up(300, 10**6)
     np.testing.assert_array_equal(X, full)
-    filled = classifier().fit(X, y, inclusion=np.ones(len(y)))
-    complete = classifier().fit(full, y)
+    filled = certified().fit(X, y, inclusion=np.ones(len(y)))
+    complete = certified().fit(full, y)
     assert filled.threshold_ == complete.threshold_
     assert filled.certificate_.rule == "binomial"
 
 
 def test_weights_of_the_draw_reach_the_estimator():
     X, y, inclusion, full = looked_up(3000, 300)
-    weighted = classifier().fit(X, y, inclusion=inclusion).estimator_
+    weighted = certified().fit(X, y, inclusion=inclusion).estimator_
     complete = LogisticRegression().fit(full, y)
     np.testing.assert_allclose(weighted.coef_, complete.coef_, atol=0.35)
     assert weighted.coef_[0, 0] > 1.1
@@ -126,7 +119,7 @@ def test_entries_are_strata_by_pattern():
             drawn = rng.permutation(rows)[: len(rows) // 2]
             X[drawn, column] = full[drawn, column]
             inclusion[drawn, column] = len(drawn) / len(rows)
-    clf = classifier().fit(X, y, inclusion=inclusion)
+    clf = certified().fit(X, y, inclusion=inclusion)
     assert clf.certificate_.rule == "look-ups"
     assert true_error(clf) <= 0.1
 
@@ -144,44 +137,29 @@ def test_what_does_not_fit_is_refused(change, match):
     X, y, inclusion, _ = looked_up(100, 20)
     X, inclusion = change(X, inclusion)
     with pytest.raises(ValueError, match=match):
-        classifier().fit(X, y, inclusion=inclusion)
+        certified().fit(X, y, inclusion=inclusion)
 
 
-def test_a_model_and_a_draw_are_not_mixed():
+def test_a_model_another_rule_and_a_draw_are_not_mixed():
     X, y, inclusion, _ = looked_up(100, 20)
     phi = mr.LogisticMissingness([0.0, 0.0], [1.0, 0.0])
     with pytest.raises(ValueError, match="weighed twice"):
-        classifier(missingness={0: phi}).fit(X, y, inclusion=inclusion)
-    with pytest.raises(ValueError, match="deployment='complete'"):
-        classifier(deployment="as-observed").fit(X, y, inclusion=inclusion)
-
-
-def test_only_rules_for_draws_are_taken():
-    X, y, inclusion, _ = looked_up(600, 150)
+        certified(missingness={0: phi}).fit(X, y, inclusion=inclusion)
     with pytest.raises(ValueError, match="rule"):
-        classifier(rule="thinning").fit(X, y, inclusion=inclusion)
-    clf = classifier(rule="look-ups").fit(X, y, inclusion=inclusion)
-    assert clf.certificate_.rule == "look-ups"
+        certified(rule="thinning").fit(X, y, inclusion=inclusion)
+    with pytest.raises(ValueError, match="deployment='complete'"):
+        certified(deployment="as-observed").fit(X, y, inclusion=inclusion)
 
 
 def test_a_saved_classifier_keeps_its_look_ups(tmp_path):
     X, y, inclusion, full = looked_up(600, 150)
-    clf = classifier(alpha=0.2).fit(X, y, inclusion=inclusion)
+    clf = certified(alpha=0.2).fit(X, y, inclusion=inclusion)
     mr.save_model(clf, tmp_path / "model.skops")
     again = mr.load_model(tmp_path / "model.skops")
     assert again.certificate_ == clf.certificate_
     np.testing.assert_array_equal(again.predict(full), clf.predict(full))
     chosen = again.calibration_.select([0.1, 0.3])
     assert chosen == clf.calibration_.select([0.1, 0.3])
-
-
-def test_rows_not_found_are_not_counted_as_complete():
-    X, y, inclusion, _ = looked_up(600, 150, lost=0.1)
-    clf = classifier().fit(X, y, inclusion=inclusion)
-    held = clf.calibration_index_
-    complete = ~np.isnan(X[held]).any(axis=1)
-    assert clf.certificate_.not_found > 0
-    assert clf.certificate_.observed == complete.sum()
 
 
 def test_one_class_may_have_a_model_and_the_other_look_ups():

@@ -1,10 +1,11 @@
 """Missing rows: what reaches the estimator, and how calibration weighs them."""
 
+import classifiers
 import numpy as np
 import pytest
+from classifiers import Total
 from optional_packages import optional
 from sklearn import config_context
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
@@ -34,16 +35,9 @@ PER_FEATURE = FunctionMissingness(
 )
 
 
-class Recorder(ClassifierMixin, BaseEstimator):
-    """Scores rows by the sum of their columns, and keeps what it was fitted with."""
-
-    def fit(self, X, y, sample_weight=None):
-        self.X_, self.y_, self.sample_weight_ = X, y, sample_weight
-        self.classes_ = np.unique(y)
-        return self
-
-    def decision_function(self, X):
-        return np.asarray(X).sum(axis=1)
+def certified(estimator, missingness, **options):
+    options = {"alpha": 0.2, "missingness": missingness} | options
+    return classifiers.certified(estimator, **options)
 
 
 @pytest.fixture
@@ -61,11 +55,6 @@ def corrupted(two_normals):
     return draw
 
 
-def certified(estimator, missingness, **options):
-    options = {"alpha": 0.2, "delta": 0.1, "random_state": 0} | options
-    return NeymanPearsonClassifier(estimator, missingness=missingness, **options)
-
-
 @pytest.mark.parametrize("pipeline", [False, True])
 def test_models_reach_a_ratio_that_has_none(corrupted, pipeline):
     models = {0: STEP0, 1: STEP1}
@@ -76,13 +65,8 @@ def test_models_reach_a_ratio_that_has_none(corrupted, pipeline):
     assert inner.missingness == models
     # The user's own estimator stays as it was.
     assert (estimator[-1] if pipeline else estimator).missingness is None
-
-
-def test_a_ratio_inside_another_gets_them_too(corrupted):
-    models = {1: PER_FEATURE}
-    X, y = corrupted(models)
-    model = certified(NaiveBayesRatio(KLIEP()), models).fit(X, y)
-    assert model.estimator_.missingness == models
+    nested = certified(NaiveBayesRatio(KLIEP()), {1: STEP1}).fit(*corrupted({1: STEP1}))
+    assert nested.estimator_.missingness == {1: STEP1}
 
 
 @pytest.mark.filterwarnings(
@@ -129,7 +113,7 @@ def test_models_are_relabelled_where_the_controlled_class_sorts_last(
 def test_an_estimator_that_knows_no_missingness_gets_weights(corrupted, controlled):
     models = {0: STEP0, 1: STEP1}
     X, y = corrupted(models)
-    model = certified(Recorder(), models, controlled_class=controlled).fit(X, y)
+    model = certified(Total(), models, controlled_class=controlled).fit(X, y)
     rows = np.setdiff1d(np.arange(len(y)), model.calibration_index_)
     rows = rows[~np.isnan(X[rows, 0])]
     np.testing.assert_array_equal(model.estimator_.X_, X[rows])
@@ -142,54 +126,38 @@ def test_an_estimator_that_knows_no_missingness_gets_weights(corrupted, controll
     np.testing.assert_allclose(model.estimator_.sample_weight_, expected)
 
 
-def test_weights_are_multiplied_with_the_users_own(corrupted):
-    X, y = corrupted({0: STEP0})
-    own = np.linspace(1.0, 2.0, len(y))
-    plain = certified(Recorder(), {0: STEP0}).fit(X, y)
-    model = certified(Recorder(), {0: STEP0}).fit(X, y, sample_weight=own)
-    rows = np.setdiff1d(np.arange(len(y)), model.calibration_index_)
-    rows = rows[~np.isnan(X[rows, 0])]
-    np.testing.assert_allclose(
-        model.estimator_.sample_weight_, plain.estimator_.sample_weight_ * own[rows]
-    )
-
-
+@pytest.mark.parametrize("inside", [False, True])
 @pytest.mark.parametrize("own", [False, True])
-def test_weights_reach_an_estimator_inside_a_pipeline(corrupted, own):
+@pytest.mark.parametrize("routed", [False, True])
+def test_weights_are_multiplied_with_the_users_own(corrupted, inside, own, routed):
     X, y = corrupted({0: STEP0})
     given = np.linspace(1.0, 2.0, len(y))
-    plain = certified(Recorder(), {0: STEP0}).fit(X, y)
-    pipeline = make_pipeline(StandardScaler(), Recorder())
-    params = {"recorder__sample_weight": given} if own else {}
-    model = certified(pipeline, {0: STEP0}).fit(X, y, **params)
+    plain = certified(Total(), {0: STEP0}).fit(X, y)
+    name = "total__sample_weight" if inside and not routed else "sample_weight"
+    params = {name: given} if own else {}
+    with config_context(enable_metadata_routing=routed):
+        inner = Total().set_fit_request(sample_weight=True) if routed else Total()
+        estimator = make_pipeline("passthrough", inner) if inside else inner
+        model = certified(estimator, {0: STEP0}).fit(X, y, **params)
     rows = np.setdiff1d(np.arange(len(y)), model.calibration_index_)
     rows = rows[~np.isnan(X[rows, 0])]
     expected = plain.estimator_.sample_weight_ * (given[rows] if own else 1.0)
-    np.testing.assert_allclose(model.estimator_[-1].sample_weight_, expected)
-
-
-@pytest.mark.parametrize("inside", [False, True])
-def test_weights_reach_the_estimator_where_metadata_is_routed(corrupted, inside):
-    X, y = corrupted({0: STEP0})
-    with config_context(enable_metadata_routing=True):
-        recorder = Recorder().set_fit_request(sample_weight=True)
-        inner = make_pipeline("passthrough", recorder) if inside else recorder
-        model = certified(inner, {0: STEP0}).fit(X, y)
     fitted = model.estimator_[-1] if inside else model.estimator_
-    assert fitted.sample_weight_.max() == 2.0
+    np.testing.assert_allclose(fitted.sample_weight_, expected)
 
 
-def test_an_estimator_that_takes_no_weights_is_refused(corrupted):
-    X, y = corrupted({0: STEP0})
-    with pytest.raises(ValueError, match="takes no sample_weight"):
-        certified(KNeighborsClassifier(), {0: STEP0}).fit(X, y)
-
-
-def test_single_missing_values_are_refused_with_a_pointer(corrupted):
-    X, y = corrupted({1: PER_FEATURE})
-    with pytest.raises(ValueError, match="TiltedImputer") as error:
-        certified(LogisticRegression(), {1: PER_FEATURE}).fit(X, y)
-    assert "KLIEP" in str(error.value)
+@pytest.mark.parametrize(
+    ("estimator", "models", "match"),
+    [
+        (KNeighborsClassifier(), {0: STEP0}, "takes no sample_weight"),
+        (LogisticRegression(), {1: PER_FEATURE}, "KLIEP.*TiltedImputer"),
+    ],
+)
+def test_what_can_not_be_weighted_is_refused_with_a_pointer(
+    corrupted, estimator, models, match
+):
+    with pytest.raises(ValueError, match=match):
+        certified(estimator, models).fit(*corrupted(models))
 
 
 def test_an_estimator_that_takes_nan_is_given_it(corrupted):
@@ -199,20 +167,6 @@ def test_an_estimator_that_takes_nan_is_given_it(corrupted):
     assert model.certificate_.certified
     # Under "complete" it scores complete rows only.
     assert model.predict([[np.nan, 9.0]]).tolist() == [0]
-
-
-def test_missing_values_without_a_model_are_refused(corrupted):
-    X, y = corrupted({0: STEP0})
-    for estimator in (KLIEP(missingness="ignore"), HistGradientBoostingClassifier()):
-        with pytest.raises(ValueError, match="missing") as error:
-            certified(estimator, None).fit(X, y)
-        assert "as-observed" in str(error.value) or "model" in str(error.value)
-
-
-def test_a_model_of_an_unknown_class_is_refused(corrupted):
-    X, y = corrupted({})
-    with pytest.raises(ValueError, match="class 7"):
-        certified(KLIEP(), {7: STEP0}).fit(X, y)
 
 
 def scored(model, X, y, missingness, n_columns=2):
@@ -234,7 +188,7 @@ def scored(model, X, y, missingness, n_columns=2):
 )
 def test_the_threshold_is_the_rules_on_weighted_rows(corrupted, rule):
     X, y = corrupted({0: STEP0}, n=8000)
-    model = certified(Recorder(), {0: STEP0}, rule=rule, alpha=0.4).fit(X, y)
+    model = certified(Total(), {0: STEP0}, rule=rule, alpha=0.4).fit(X, y)
     sample, _ = scored(model, X, y, STEP0)
     chosen = make_rule(rule).select(sample, 0.4, 0.1)
     assert model.threshold_ == pytest.approx(chosen.threshold, rel=1e-5)
@@ -252,7 +206,7 @@ def test_bets_are_tuned_on_rows_that_take_no_part_in_calibration(
         return original(training, *others)
 
     monkeypatch.setattr(betting_module, "tune_bet", spy)
-    model = certified(Recorder(), {0: STEP0}, rule="tuned-betting").fit(X, y)
+    model = certified(Total(), {0: STEP0}, rule="tuned-betting").fit(X, y)
     _, training = scored(model, X, y, STEP0)
     calibration = X[model.calibration_index_].sum(axis=1)
     for sample in seen:
@@ -279,23 +233,18 @@ def test_single_missing_values_weigh_complete_rows_by_a_product(corrupted):
     assert np.isclose(scores, model.threshold_, 1e-5, 1e-5).any()
 
 
-@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def nulls(columns):
+    return pl.DataFrame(columns).fill_nan(None)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, nulls])
 def test_dataframes_lose_rows_as_arrays_do(corrupted, frame):
     X, y = corrupted({0: STEP0})
     columns = {"a": X[:, 0], "b": X[:, 1]}
-    plain = certified(KLIEP(), {0: STEP0}).fit(X, y)
-    model = certified(KLIEP(), {0: STEP0}).fit(frame(columns), y)
+    plain = certified(LogisticRegression(), {0: STEP0}).fit(X, y)
+    model = certified(LogisticRegression(), {0: STEP0}).fit(frame(columns), y)
     assert model.threshold_ == pytest.approx(plain.threshold_)
     assert model.certificate_.observed == plain.certificate_.observed
-
-
-def test_a_null_is_missing_as_nan_is(corrupted):
-    X, y = corrupted({0: STEP0})
-    columns = {"a": X[:, 0], "b": X[:, 1]}
-    plain = certified(LogisticRegression(), {0: STEP0}).fit(X, y)
-    nulls = pl.DataFrame(columns).fill_nan(None)
-    model = certified(LogisticRegression(), {0: STEP0}).fit(nulls, y)
-    assert model.threshold_ == pytest.approx(plain.threshold_)
 
 
 @pytest.mark.parametrize("on_infeasible", ["raise", "reject_all"])
@@ -313,11 +262,6 @@ def test_calibration_rows_none_of_which_is_observed(on_infeasible, rule):
         model.calibrate(lost)
         assert not model.certificate_.certified
         assert (model.predict(X) == 0).all()
-
-
-def test_a_product_over_many_columns_has_no_bound():
-    many = FunctionMissingness(lambda X: 0 * X, rowwise=False, maximum=0.98)
-    assert many.weight_bound(200) in (None, np.inf)
 
 
 def mirrored_rows(n=1500):
@@ -350,20 +294,6 @@ def test_odds_that_may_be_wrong_excuse_as_much():
         mr.NeymanPearsonClassifier(LogisticRegression(), **options).fit(X, y)
     model = mr.NeymanPearsonClassifier(LogisticRegression(), odds_factor=3.0, **options)
     assert model.fit(X, y).certificate_.certified
-
-
-@pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_a_phi_evaluated_at_scaled_values_is_warned_of(sign):
-    rng = np.random.default_rng(0)
-    phi = mr.LogisticMissingness(-sign * 8.0, [sign / 15.0])
-    Z = rng.normal(120.0, 15.0, (1000, 1))
-    X = np.concatenate([mr.corrupt(Z[:500], phi, rng), Z[500:]])
-    y = np.repeat([1, 0], 500)
-    mr.KLIEP(missingness={1: phi}).fit(X, y)
-    with pytest.warns(
-        mr.missingness.MissingnessContradictionWarning, match=r"class 1.*scaler"
-    ):
-        make_pipeline(StandardScaler(), mr.KLIEP(missingness={1: phi})).fit(X, y)
 
 
 @pytest.mark.filterwarnings(
@@ -417,17 +347,6 @@ def test_a_learned_phi_that_its_tests_refute_is_refused(look_ups):
     model.set_params(odds_factor=factor, on_infeasible="reject_all").fit(X, y)
 
 
-def test_several_classes_refuse_it_too():
-    X, _, y = wrong_form()
-    with pytest.warns(mr.learning.MissingnessWarning):
-        phi = mr.learn_missingness(X[y == 0])
-    several = mr.MulticlassNeymanPearsonClassifier(
-        KLIEP(), alpha={0: 0.2}, missingness={0: phi}, random_state=0
-    )
-    with pytest.raises(mr.missingness.MissingnessContradictionError):
-        several.fit(X, y)
-
-
 @pytest.fixture
 def few_blanks(two_normals):
     """A table with a single blank in each of some classes."""
@@ -441,27 +360,6 @@ def few_blanks(two_normals):
     return draw
 
 
-@pytest.mark.parametrize(
-    "estimator",
-    [KLIEP(missingness="ignore"), HistGradientBoostingClassifier(max_iter=2)],
-    ids=["ratio", "trees"],
-)
-def test_no_seed_decides_whether_blanks_of_the_controlled_class_are_refused(
-    few_blanks, estimator
-):
-    X, y = few_blanks(0)
-    said = set()
-    for seed in range(12):
-        classifier = NeymanPearsonClassifier(estimator, 0.1, random_state=seed)
-        with pytest.raises(ValueError, match="certificate for complete rows") as info:
-            classifier.fit(X, y)
-        said.add(str(info.value))
-        assert not hasattr(classifier, "estimator_")
-    (words,) = said
-    for remedy in ("missingness={0: model}", "inclusion", "as-observed"):
-        assert remedy in words
-
-
 def test_no_seed_decides_whether_blanks_of_the_other_class_are_left_out(few_blanks):
     X, y = few_blanks(1)
     for seed in range(12):
@@ -472,7 +370,7 @@ def test_no_seed_decides_whether_blanks_of_the_other_class_are_left_out(few_blan
         assert classifier.certificate_.rows == classifier.certificate_.observed
 
 
-def test_no_seed_decides_for_a_source_several_classes_or_groups(few_blanks, tmp_path):
+def test_no_seed_decides_whether_blanks_are_refused(few_blanks, tmp_path):
     X, y = few_blanks(0)
     frame = pd.DataFrame(X, columns=["a", "b"]).assign(y=y)
     frame.to_parquet(tmp_path / "t.parquet")
@@ -487,32 +385,27 @@ def test_no_seed_decides_for_a_source_several_classes_or_groups(few_blanks, tmp_
         )
         grouped = mr.GroupedNeymanPearsonClassifier(ratio, 0.1, random_state=seed)
         known = NeymanPearsonClassifier(fitted, 0.1, random_state=seed)
+        trees = HistGradientBoostingClassifier(max_iter=2)
+        boosted = NeymanPearsonClassifier(trees, 0.1, random_state=seed)
         for fit in (
             lambda alone=alone: alone.fit(source),
+            lambda alone=alone: alone.fit(X, y),
+            lambda boosted=boosted: boosted.fit(X, y),
             lambda several=several: several.fit(X, y),
             lambda grouped=grouped: grouped.fit(X, y, members),
             lambda known=known: known.calibrate(X[y == 0], groups=units[y == 0]),
         ):
-            with pytest.raises(ValueError, match="certificate for complete rows"):
+            with pytest.raises(ValueError, match="certificate for complete") as info:
                 fit()
+            for remedy in ("missingness={0: model}", "inclusion", "as-observed"):
+                assert remedy in str(info.value)
 
 
-def test_groups_refuse_it_too():
-    X, _, y = wrong_form()
-    with pytest.warns(mr.learning.MissingnessWarning):
-        phi = mr.learn_missingness(X[y == 0])
-    groups = np.where(np.arange(len(X)) % 2, "odd", "even")
-    grouped = mr.GroupedNeymanPearsonClassifier(
-        KLIEP(), alpha=0.2, missingness={0: phi}, random_state=0
-    )
-    with pytest.raises(
-        mr.missingness.MissingnessContradictionError, match=r"class 0.*inclusion="
-    ):
-        grouped.fit(X, y, groups)
-
-
+@pytest.mark.filterwarnings(
+    "ignore::missratio.missingness.MissingnessContradictionWarning"
+)
 @pytest.mark.parametrize("learned", [True, False])
-def test_calibration_refuses_it_too(learned):
+def test_calibration_several_classes_and_groups_refuse_it_too(learned):
     X, Z, y = wrong_form()
     phi = mr.LogisticMissingness([2.0, -np.inf, -np.inf], [-1.0, 0.0, 0.0])
     if learned:
@@ -520,9 +413,17 @@ def test_calibration_refuses_it_too(learned):
             phi = mr.learn_missingness(X[y == 0])
     options = {"alpha": 0.2, "missingness": {0: phi}, "random_state": 0}
     model = mr.NeymanPearsonClassifier(LogisticRegression().fit(Z, y), **options)
-    with pytest.raises(mr.missingness.MissingnessContradictionError) as refused:
-        model.calibrate(X[y == 0])
-    assert refused.value.label == 0
+    groups = np.where(np.arange(len(X)) % 2, "odd", "even")
+    several = mr.MulticlassNeymanPearsonClassifier(KLIEP(), **options)
+    grouped = mr.GroupedNeymanPearsonClassifier(KLIEP(), **options)
+    for refuse in (
+        lambda: model.calibrate(X[y == 0]),
+        lambda: several.set_params(alpha={0: 0.2}).fit(X, y),
+        lambda: grouped.fit(X, y, groups),
+    ):
+        with pytest.raises(mr.missingness.MissingnessContradictionError) as refused:
+            refuse()
+        assert refused.value.label == 0
     # Rows as they come need no φ.
     model.set_params(deployment="as-observed", estimator=KLIEP().fit(Z, y))
     assert model.calibrate(Z[y == 0]).certificate_.certified

@@ -105,6 +105,9 @@ def test_the_expected_power_is_that_of_the_order_statistic(pilot):
     exact = norm.sf(norm.isf(errors) - 1.5).mean()
     found = expected_power(*pilot, n, alpha=alpha, delta=delta)
     assert found == pytest.approx(exact, abs=0.03)
+    assert found == expected_power(*pilot, n, alpha=alpha, delta=delta)
+    assert expected_power(*pilot, n, alpha=alpha, delta=delta, phi_max=0.5) < found
+    assert expected_power(*pilot, 28, alpha=alpha, delta=delta) == 0.0
 
 
 @pytest.mark.parametrize("rule", ["auto", "thinning", "betting"])
@@ -121,25 +124,6 @@ def test_more_rows_are_more_power_and_never_more_than_the_oracles(pilot, rule):
     assert powers == sorted(powers)
     assert powers[-1] == pytest.approx(oracle, abs=0.06)
     assert powers[-1] < oracle + 0.01
-
-
-def test_missing_rows_cost_power(pilot):
-    complete, half = (
-        expected_power(*pilot, 300, alpha=0.1, delta=0.05, phi_max=phi_max)
-        for phi_max in (0.0, 0.5)
-    )
-    assert half < complete
-
-
-def test_too_few_rows_have_no_power(pilot):
-    assert expected_power(*pilot, 28, alpha=0.1, delta=0.05) == 0.0
-
-
-def test_a_seed_repeats_the_figure(pilot):
-    one, two = (
-        expected_power(*pilot, 100, alpha=0.1, delta=0.05, n_draws=20) for _ in range(2)
-    )
-    assert one == two
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,12 @@ import itertools
 
 import numpy as np
 import pytest
+from classifiers import Total
 from scipy.stats import binom, norm
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures
 
 import missratio as mr
 from missratio.classifier import PowerSearch
@@ -15,21 +18,7 @@ from missratio.classifier.search import measured_power, too_few
 ALPHA, DELTA = 0.1, 0.1
 
 
-class Column(ClassifierMixin, BaseEstimator):
-    """Scores rows by one of their columns."""
-
-    def __init__(self, place=0):
-        self.place = place
-
-    def fit(self, X, y, sample_weight=None):
-        self.classes_ = np.unique(y)
-        return self
-
-    def decision_function(self, X):
-        return X[:, self.place]
-
-
-class Refuses(Column):
+class Refuses(Total):
     def fit(self, X, y, sample_weight=None):
         raise ValueError("No optimum. Bring other rows.")
 
@@ -64,23 +53,16 @@ def test_a_class_without_weight_has_no_power():
 
 def test_the_candidate_with_most_power_is_taken():
     X, y = two_columns()
-    search = PowerSearch({"weak": Column(0), "strong": Column(1)}, ALPHA).fit(X, y)
+    search = PowerSearch({"weak": Total(0), "strong": Total(1)}, ALPHA).fit(X, y)
     comparison = search.comparison_
     assert comparison.chosen == "strong"
-    assert search.estimator_.place == 1
+    assert search.estimator_.column == 1
     truth = {name: norm.sf(norm.isf(ALPHA) - m) for name, m in
              (("weak", 0.5), ("strong", 2.0))}  # fmt: skip
     for each in comparison.candidates:
         assert each.power == pytest.approx(truth[each.name], abs=0.1)
         assert 0.0 < each.standard_error < 0.03
     assert [each.name for each in comparison.ranked] == ["strong", "weak"]
-
-
-def test_of_equal_candidates_the_first_is_taken():
-    X, y = two_columns()
-    assert PowerSearch({"a": Column(1), "b": Column(1)}).fit(
-        X, y
-    ).comparison_.chosen == ("a")
 
 
 def test_missing_rows_are_weighted_back():
@@ -93,7 +75,7 @@ def test_missing_rows_are_weighted_back():
     phi = mr.LogisticMissingness(-4.0, [2.5, 0.0], rowwise=True)
     X = np.concatenate([Z0, mr.corrupt(Z1, phi, rng)])
     y = np.repeat([0, 1], n)
-    candidates = {"first": Column(0), "second": Column(1)}
+    candidates = {"first": Total(0), "second": Total(1)}
     for found, models in (("first", {1: phi}), ("second", None)):
         search = PowerSearch(candidates, ALPHA, missingness=models, random_state=0)
         assert search.fit(X, y).comparison_.chosen == found
@@ -105,7 +87,7 @@ def test_rows_as_observed_count_as_they_are():
     X[rng.uniform(size=2000) < 0.7, 1] = np.nan
     trees = HistGradientBoostingClassifier(max_iter=10, random_state=0)
     search = PowerSearch(
-        {"second": Column(1), "trees": trees}, ALPHA, deployment="as-observed"
+        {"second": Total(1), "trees": trees}, ALPHA, deployment="as-observed"
     )
     comparison = search.fit(X, y).comparison_
     assert comparison.chosen == "trees"
@@ -122,34 +104,48 @@ def test_looked_up_rows_count_by_their_probability():
     inclusion[drawn] = len(drawn) / len(lost)
     Z = X.copy()
     Z[np.setdiff1d(lost, drawn), 1] = np.nan
-    search = PowerSearch({"second": Column(1)}, ALPHA)
+    search = PowerSearch({"second": Total(1)}, ALPHA)
     found = search.fit(Z, y, inclusion=inclusion).comparison_.candidates[0].power
-    naive = PowerSearch({"second": Column(1)}, ALPHA).fit(Z, y)
+    naive = PowerSearch({"second": Total(1)}, ALPHA).fit(Z, y)
     truth = norm.sf(norm.isf(ALPHA) - 2.0)
     assert found == pytest.approx(truth, abs=0.06)
     assert naive.comparison_.candidates[0].power > found + 0.05
 
 
-def test_a_candidate_that_fails_says_why_and_another_is_taken():
+@pytest.mark.parametrize(
+    ("candidates", "alpha", "labels", "match"),
+    [
+        ({}, 0.1, [0, 1], "no candidates"),
+        ({"a": Total()}, 0.1, ["a", "b"], "labels 0 and 1"),
+        ({"a": Total()}, {0: 0.1}, ["a", "b"], "labels 0 and 1"),
+        # None can be measured: the first is fitted, and raises.
+        ({"refuses": Refuses()}, 0.1, [0, 1], "No optimum"),
+    ],
+)
+def test_bad_input_is_refused(candidates, alpha, labels, match):
     X, y = two_columns()
-    search = PowerSearch({"refuses": Refuses(), "column": Column(1)}).fit(X, y)
-    failed, taken = search.comparison_.candidates
+    with pytest.raises(ValueError, match=match):
+        PowerSearch(candidates, alpha).fit(X, np.array(labels)[y])
+
+
+@pytest.mark.parametrize("alpha", [ALPHA, {0: 0.3}])
+def test_a_candidate_that_fails_says_why_and_another_is_taken(alpha):
+    X, y = two_columns()
+    three = {"refuses": Refuses(), "column": Total(1), "again": Total(1)}
+    search = PowerSearch(three, alpha).fit(X, y)
+    failed, taken, again = search.comparison_.candidates
+    # Of equal ones the first is taken.
+    assert again.power == taken.power
     assert failed.power is None
     assert failed.note == "it can't be fitted: No optimum"
     assert search.comparison_.chosen == taken.name == "column"
-
-
-def test_where_no_candidate_can_be_measured_the_first_is_fitted_and_raises():
-    X, y = two_columns()
-    with pytest.raises(ValueError, match="No optimum"):
-        PowerSearch({"refuses": Refuses()}).fit(X, y)
 
 
 def test_time_cuts_candidates_but_not_the_first(monkeypatch):
     X, y = two_columns()
     clock = itertools.count(step=1.0)
     monkeypatch.setattr("time.process_time", lambda: next(clock))
-    names = {name: Column(1) for name in "abcd"}
+    names = {name: Total(1) for name in "abcd"}
     comparison = PowerSearch(names, seconds=4.0).fit(X, y).comparison_
     first, *others = comparison.candidates
     assert first.power is not None
@@ -167,21 +163,11 @@ def test_only_so_many_rows_are_compared_on_and_all_are_fitted():
     assert search.estimator_.coef_ == pytest.approx(mr.KLIEP().fit(X, y).coef_)
 
 
-@pytest.mark.parametrize(
-    ("candidates", "labels", "match"),
-    [({}, [0, 1], "no candidates"), ({"a": Column()}, ["a", "b"], "labels 0 and 1")],
-)
-def test_bad_input_is_refused(candidates, labels, match):
-    X, y = two_columns()
-    with pytest.raises(ValueError, match=match):
-        PowerSearch(candidates).fit(X, np.array(labels)[y])
-
-
 def test_the_classifier_scores_as_the_winner_does():
     X, y = two_columns()
-    search = PowerSearch({"weak": Column(0), "strong": Column(1)}, ALPHA)
+    search = PowerSearch({"weak": Total(0), "strong": Total(1)}, ALPHA)
     clf = mr.NeymanPearsonClassifier(search, ALPHA, random_state=0).fit(X, y)
-    alone = mr.NeymanPearsonClassifier(Column(1), ALPHA, random_state=0).fit(X, y)
+    alone = mr.NeymanPearsonClassifier(Total(1), ALPHA, random_state=0).fit(X, y)
     assert clf.threshold_ == alone.threshold_
     assert (clf.predict(X) == alone.predict(X)).all()
     assert (search.fit(X, y).predict(X) == (X[:, 1] > 0)).all()
@@ -205,7 +191,7 @@ def true_error(X, y, seed, candidates, *, peeks):
 def violations(times, *, peeks, d=6):
     """In how many of some tables the true error is above α."""
     count = 0
-    candidates = {str(j): Column(j) for j in range(d)}
+    candidates = {str(j): Total(j) for j in range(d)}
     for seed in range(times):
         rng = np.random.default_rng(seed)
         X = np.concatenate([rng.normal(size=(120, d)), rng.normal(0.5, 1, (40, d))])
@@ -230,7 +216,7 @@ def test_too_few_complete_rows_tell_nothing_apart():
     X, y = two_columns()
     lost = np.flatnonzero(y == 0)[20:]
     X[lost, 0] = np.nan
-    weak_first = {"weak": Column(0), "strong": Column(1)}
+    weak_first = {"weak": Total(0), "strong": Total(1)}
     search = PowerSearch(weak_first, 0.05, random_state=0).fit(X, y)
     comparison = search.comparison_
     assert comparison.chosen == "weak"
@@ -252,3 +238,94 @@ def test_rows_that_weigh_much_are_worth_less():
     assert "the other class" in too_few(
         both[0], np.r_[np.ones(100), 0 * weights], 0.1, ""
     )
+
+
+# Bounds on several classes
+
+
+def rings(n=300, seed=0):
+    """Three rings, which no line tells apart."""
+    rng = np.random.default_rng(seed)
+    angle = rng.uniform(0, 2 * np.pi, 3 * n)
+    radius = np.repeat([0.5, 2.5, 5.0], n) + rng.normal(0, 0.7, 3 * n)
+    X = radius[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    return X, np.repeat(["inner", "middle", "outer"], n)
+
+
+def blobs(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    centres = np.array([[0, 0], [3, 0.4], [1.6, 2.8]])
+    X = np.concatenate([rng.normal(c, 1, (n, 2)) for c in centres])
+    return X, np.repeat(["a", "b", "c"], n)
+
+
+def lines_and_curves():
+    curve = make_pipeline(PolynomialFeatures(2), LogisticRegression(max_iter=500))
+    return {"line": LogisticRegression(), "curve": curve}
+
+
+def ratios():
+    return {"js": mr.FDivergenceRatio("js"), "kliep": mr.KLIEP()}
+
+
+def search(candidates, alpha, **kwargs):
+    return PowerSearch(candidates, alpha, random_state=0, **kwargs)
+
+
+@pytest.mark.parametrize("order", [None, ["inner", "middle", "outer"]])
+def test_the_candidate_that_bends_is_taken_for_rings(order):
+    alpha = {"inner": 0.2, "middle": 0.2}
+    positions = None if order is None else [0, 1, 2]
+    found = search(lines_and_curves(), {0: 0.2, 1: 0.2}, order=positions)
+    X, y = rings(450)
+    clf = mr.MulticlassNeymanPearsonClassifier(
+        found, alpha, delta=0.2, order=order, random_state=0
+    ).fit(X, y)
+    comparison = clf.scores_.estimators[0].comparison_
+    assert comparison.chosen == "curve"
+    assert comparison.compared == (("2",) if order is None else ("0", "1", "2"))
+    named = {each.name: each for each in comparison.candidates}
+    assert named["curve"].power > 0.7
+    # With an order there is always room: it is a matter of power then.
+    assert ("no room" in named["line"].note) == (order is None)
+    assert comparison.ranked[0].name == "curve"
+    X_new, y_new = rings(seed=1)
+    assert np.mean(clf.predict(X_new) == y_new) > 0.7
+
+
+def test_what_it_measures_is_what_the_classifier_reaches():
+    X, y = blobs(800)
+    found = search({"line": LogisticRegression()}, {0: 0.15, 1: 0.2})
+    clf = mr.MulticlassNeymanPearsonClassifier(
+        found, {"a": 0.15, "b": 0.2}, random_state=0
+    ).fit(X, y)
+    each = clf.scores_.estimators[0].comparison_.candidates[0]
+    X_new, y_new = blobs(5000, seed=1)
+    reached = np.mean(clf.predict(X_new[y_new == "c"]) == "c")
+    assert abs(each.power - reached) < 5 * each.standard_error + 0.05
+
+
+def test_its_scores_are_the_winners():
+    X, y = blobs()
+    codes = np.unique(y, return_inverse=True)[1]
+    found = search({"line": LogisticRegression()}, {0: 0.1}).fit(X, codes)
+    alone = LogisticRegression().fit(X, codes).predict_log_proba(X)
+    np.testing.assert_allclose(found.decision_function(X), alone, atol=1e-6)
+    assert (found.predict(X) == alone.argmax(axis=1)).all()
+    two = codes < 2
+    pair = search({"line": LogisticRegression()}, {0: 0.1}).fit(X[two], codes[two])
+    assert pair.decision_function(X).shape == (len(X),)
+
+
+def test_missing_values_are_weighted():
+    X, y = blobs(700)
+    rng = np.random.default_rng(2)
+    lost = rng.random(len(X)) < 1 / (1 + np.exp(2.0 - 0.7 * X[:, 0]))
+    X[lost, 0] = np.nan
+    phi = mr.LogisticMissingness([-2.0, -40.0], [0.7, 0.0])
+    clf = mr.MulticlassNeymanPearsonClassifier(
+        search(ratios(), {0: 0.2}), {"a": 0.2}, delta=0.1,
+        missingness=dict.fromkeys("abc", phi), random_state=0,
+    ).fit(X, y)  # fmt: skip
+    named = clf.scores_.estimators[0].comparison_.candidates
+    assert all(each.power is not None for each in named), named

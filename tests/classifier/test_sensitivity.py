@@ -1,54 +1,22 @@
 """Γ: by what factor the odds of being missing may be wrong."""
 
+import classifiers
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from sklearn.base import BaseEstimator, ClassifierMixin
+from classifiers import Total
+from classifiers import learned as problem
 
 import missratio as mr
-from missratio.classifier.certify import (
-    FACTOR_PRECISION,
-    LARGEST_FACTOR,
-    largest_factor,
-)
+from missratio.classifier.certify import FACTOR_PRECISION
 from missratio.classifier.promise import Trust, Weighted
 from missratio.missingness import LogisticMissingness, StepMissingness
 
 STEP = StepMissingness(1.0, 0.0, 0.6)
 
 
-class First(ClassifierMixin, BaseEstimator):
-    """Scores rows by their first column."""
-
-    def fit(self, X, y, sample_weight=None):
-        self.classes_ = np.unique(y)
-        return self
-
-    def decision_function(self, X):
-        return np.asarray(X)[:, 0]
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
-
-
 def certified(model, **options):
-    options = {"alpha": 0.2, "delta": 0.1, "random_state": 0} | options
-    return mr.NeymanPearsonClassifier(First(), missingness={0: model}, **options)
-
-
-def problem(n=3000, m=200, rowwise=False):
-    """Class 0 that loses values, class 1, and φ⁰ as learned and as it is."""
-    rng = np.random.default_rng(0)
-    Z0, X1 = rng.normal(size=(n, 1)), rng.normal(1.5, 1.0, (400, 1))
-    truth = LogisticMissingness(-1.5, [1.0], rowwise)
-    X0 = mr.corrupt(Z0, truth, rng)
-    lost = np.isnan(X0)
-    revealed = np.where(lost & (np.cumsum(lost) <= m)[:, None], Z0, np.nan)
-    learned = mr.learn_missingness(X0, revealed, rowwise=rowwise)
-    return np.concatenate([X0, X1]), np.repeat([0, 1], [n, 400]), learned, truth
+    options = {"alpha": 0.2, "missingness": {0: model}} | options
+    return classifiers.certified(Total(), **options)
 
 
 def stepped(n=3000, seed=0):
@@ -56,19 +24,6 @@ def stepped(n=3000, seed=0):
     X0 = mr.corrupt(rng.normal(size=(n, 1)), STEP, rng)
     X = np.concatenate([X0, rng.normal(1.5, 1.0, (400, 1))])
     return X, np.repeat([0, 1], [n, 400])
-
-
-@given(st.floats(1.0, 900.0))
-def test_the_largest_factor_is_found(limit):
-    found = largest_factor(lambda factor: factor <= limit)
-    assert limit / (1 + 2 * FACTOR_PRECISION) <= found <= limit
-
-
-def test_what_holds_for_all_factors_is_infinite_and_for_none_one():
-    assert largest_factor(lambda _: True) == np.inf
-    assert largest_factor(lambda factor: factor <= LARGEST_FACTOR) == np.inf
-    assert largest_factor(lambda factor: factor <= 1.0) == 1.0
-    assert largest_factor(lambda _: False) == 1.0
 
 
 @pytest.mark.parametrize("rule", ["auto", "thinning", "betting", "bernstein"])
@@ -113,14 +68,6 @@ def test_the_factor_of_a_learned_phi_comes_on_top_of_its_region(rowwise):
     assert 1.0 <= known < 1.05
 
 
-def test_less_evidence_is_borne_by_a_larger_factor():
-    gammas = []
-    for m in (40, 400):
-        X, y, learned, _ = problem(m=m)
-        gammas.append(certified(learned).fit(X, y).certificate_.sensitivity)
-    assert gammas[0] > gammas[1] > 1.0
-
-
 @pytest.mark.filterwarnings("ignore::missratio.classifier.RepeatedRowsWarning")
 def test_slack_in_alpha_is_slack_in_the_odds():
     # A certificate for α on scores with few values, where the next one is far away.
@@ -154,13 +101,6 @@ def test_odds_of_nothing_may_be_wrong_by_any_factor():
     assert "Γ = inf" in str(certificate)
 
 
-def test_the_draws_of_thinning_are_those_of_the_certificate():
-    X, y = stepped()
-    first, second = (certified(STEP, rule="thinning").fit(X, y) for _ in range(2))
-    assert first.certificate_ == second.certificate_
-    assert first.certificate_.sensitivity >= 1.0
-
-
 @pytest.mark.parametrize("rowwise", [False, True])
 @pytest.mark.parametrize("cap", [1.5, 1e3, 1e15])
 @pytest.mark.parametrize("factor", [1.0, 2.0, 1024.0])
@@ -175,13 +115,3 @@ def test_rows_within_reach_stay_within_reach_of_wider_odds(rowwise, cap, factor)
     scored = Weighted(rows, trust.score(rows, rows[:, 0]))
     sample = scored.weighed(wider).sample(wider)
     assert sample.n_scored == within.sum()
-
-
-def test_widened_odds_are_those_of_the_estimate():
-    learned = problem(300)[2]
-    wider = Trust(learned, 0.05, 1.2, 9.0).widened(1.1)
-    assert (wider.delta, wider.odds_factor, wider.cap) == (
-        None,
-        1.1,
-        pytest.approx(9.0),
-    )

@@ -4,12 +4,12 @@ import warnings
 
 import numpy as np
 import pytest
+from classifiers import certified
 from sklearn import config_context
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 from sklearn.utils.validation import check_is_fitted
 
-import missratio as mr
 from missratio.evaluation import error_scorer
 
 
@@ -19,13 +19,6 @@ class Recorder(LogisticRegression):
     def fit(self, X, y, groups=None):
         self.groups_ = groups
         return super().fit(X, y)
-
-
-def certified(estimator=None, **options):
-    return mr.NeymanPearsonClassifier(
-        estimator or LogisticRegression(),
-        **{"alpha": 0.1, "delta": 0.1, "random_state": 0, **options},
-    )
 
 
 @pytest.fixture
@@ -50,6 +43,9 @@ def test_units_are_split_as_a_whole(patients):
     assert set(fitted) == set(units) - set(held)
     again = certified(calibration_size=40).fit(X, y, groups=units)
     assert len(again.calibration_index_) == 40
+    alone = certified().fit(X, y, groups=np.arange(len(y)))
+    assert len(alone.calibration_index_) == 150
+    assert len(alone.training_index_) == 450
     with pytest.raises(ValueError, match=r"leaves .* units of the controlled class"):
         certified(calibration_size=300).fit(X, y, groups=units)
 
@@ -63,13 +59,6 @@ def test_the_certificate_says_whose_error_it_bounds(patients):
     again = certified(fitted).calibrate(X[y == 0], groups=units[y == 0])
     assert again.certificate_.assumptions == model.certificate_.assumptions
     assert "unit" not in str(certified().fit(X, y).certificate_)
-
-
-def test_every_row_its_own_unit_is_as_many_rows(patients):
-    X, y, _ = patients
-    model = certified().fit(X, y, groups=np.arange(len(y)))
-    assert len(model.calibration_index_) == 150
-    assert len(model.training_index_) == 450
 
 
 def test_one_row_of_each_unit_calibrates(patients):

@@ -4,29 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator, ClassifierMixin
+from classifiers import Total
 
 import missratio as mr
 from missratio.classifier.promise import Weighted
 
 # One table in twenty casts doubt on a right φ.
 pytestmark = pytest.mark.filterwarnings("ignore:The data cast doubt")
-
-
-class First(ClassifierMixin, BaseEstimator):
-    """Scores a row by its first value."""
-
-    def fit(self, X, y, sample_weight=None):
-        self.classes_, self.n_features_in_ = np.array([0, 1]), X.shape[1]
-        return self
-
-    def decision_function(self, X):
-        return np.asarray(X)[:, 0]
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
 
 def problem(seed=0, n=1000, m=100, d=1, slope=1.0, rowwise=False):
@@ -51,7 +35,7 @@ def test_no_phi_of_the_region_asks_for_a_larger_threshold(d, rowwise):
     X, y, learned, _ = problem(d=d, rowwise=rowwise)
     # A rule that draws nothing, so that samples made again are the same.
     model = mr.NeymanPearsonClassifier(
-        First(), 0.3, 0.1, missingness={0: learned}, rule="hoeffding-bentkus",
+        Total(0), 0.3, 0.1, missingness={0: learned}, rule="hoeffding-bentkus",
         random_state=0,
     ).fit(X, y)  # fmt: skip
     calibration, held = model.calibration_, X[model.calibration_index_]
@@ -79,7 +63,7 @@ def test_no_phi_of_the_region_asks_for_a_larger_threshold(d, rowwise):
 def test_a_region_of_many_dimensions_is_left_to_the_band():
     X, y, learned, _ = problem(d=2, rowwise=True)
     model = mr.NeymanPearsonClassifier(
-        First(), 0.3, 0.1, missingness={0: learned}, on_infeasible="reject_all",
+        Total(0), 0.3, 0.1, missingness={0: learned}, on_infeasible="reject_all",
         random_state=0,
     ).fit(X, y)  # fmt: skip
     assert model.calibration_.trust.point is None
@@ -131,7 +115,7 @@ def test_it_costs_less_power_than_a_band_and_keeps_the_promise():
         X, y, learned, _ = problem(seed)
         for rule, found in powers.items():
             model = mr.NeymanPearsonClassifier(
-                First(), alpha, 0.05, missingness={0: learned}, rule=rule,
+                Total(0), alpha, 0.05, missingness={0: learned}, rule=rule,
                 on_infeasible="reject_all", random_state=seed,
             )  # fmt: skip
             above = model.fit(X, y).predict(z) == 1

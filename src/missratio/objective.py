@@ -395,7 +395,7 @@ def as_divergence_objective(divergence: str | Divergence, link: Link) -> Objecti
     if not isinstance(divergence, Divergence):
         raise TypeError(
             f"divergence must be one of {sorted(DIVERGENCES)} or an instance of "
-            f"missratio.Divergence, got {divergence!r}."
+            f"missratio.objective.Divergence, got {divergence!r}."
         )
     if link == "log" and type(divergence) in _LOG_LINK:
         return _LOG_LINK[type(divergence)]()

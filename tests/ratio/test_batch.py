@@ -6,6 +6,7 @@ from sklearn.linear_model import LogisticRegression
 
 from missratio import (
     KLIEP,
+    KLIEPCV,
     FDivergenceRatio,
     LogisticMissingness,
     NaiveBayesRatio,
@@ -143,6 +144,7 @@ def same(X1, X0):
 
 
 ANOTHER = (TypeError, "KLIEP, FDivergenceRatio or ObjectiveRatio")
+RIDGE = (ValueError, "fit_batch takes a ridge penalty alone")
 NO_MODEL = (ValueError, 'missingness="ignore"')
 SHAPES = (ValueError, "same problems and columns")
 CELL, ROW = (2, 3, 1), (2, 3)
@@ -179,6 +181,10 @@ CELL, ROW = (2, 3, 1), (2, 3)
         ),
         (KLIEP(normalize="haje"), same, (ValueError, "must be one of")),
         (KLIEP(solver="sgd"), same, (ValueError, "must be one of")),
+        (KLIEP(l1=0.1), same, RIDGE),
+        (KLIEP(penalty_weights="covariance"), same, RIDGE),
+        (KLIEPCV(normalize="hajek"), same, RIDGE),
+        (KLIEP(normalize="regression"), same, (ValueError, "normalize='hajek' or")),
         (NaiveBayesRatio(), same, ANOTHER),
         (LogisticRegression(), same, ANOTHER),
         ("kliep", same, ANOTHER),

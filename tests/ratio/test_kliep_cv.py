@@ -259,37 +259,25 @@ def rare_product():
     return X, np.repeat([1, 0], 150)
 
 
+def products(normalize="regression"):
+    basis = PolynomialBasis(1, interactions="all")
+    models = {1: HALF}
+    return KLIEPCV(basis, missingness=models, normalize=normalize, random_state=0)
+
+
 def test_a_product_that_a_fold_lacks_is_no_trouble(rare_product):
-    X, y = rare_product
-    ratio = KLIEPCV(
-        PolynomialBasis(1, interactions="all"), missingness={1: HALF}, random_state=0
-    )
     with pytest.warns(WeightConcentrationWarning, match="'x0 x1'"):
-        ratio.fit(X, y)
-    assert np.isfinite(ratio.coef_).all()
+        assert np.isfinite(products().fit(*rare_product).coef_).all()
 
 
 def test_without_regression_the_fold_is_named(rare_product):
-    X, y = rare_product
-    ratio = KLIEPCV(
-        PolynomialBasis(1, interactions="all"),
-        missingness={1: HALF},
-        normalize="hajek",
-        random_state=0,
-    )
     with pytest.raises(ValueError, match=r"cv=5 folds\. .*never observed.*lower cv"):
-        ratio.fit(X, y)
+        products("hajek").fit(*rare_product)
 
 
 @pytest.mark.parametrize("normalize", ["regression", "hajek"])
 def test_a_product_that_no_row_has_is_refused(rare_product, normalize):
     X, y = rare_product
     X[:3, 0] = np.nan
-    ratio = KLIEPCV(
-        PolynomialBasis(1, interactions="all"),
-        missingness={1: HALF},
-        normalize=normalize,
-        random_state=0,
-    )
     with pytest.raises(ValueError, match=r"\['x0', 'x1'\] are never observed together"):
-        ratio.fit(X, y)
+        products(normalize).fit(X, y)

@@ -55,14 +55,14 @@ def test_the_table_lists_features_in_the_order_in_which_they_enter(missing):
     assert {"x3", "x7"} <= set(chosen["feature"])
 
 
-def test_other_estimators_are_refused():
-    X, y = table()
-    with pytest.raises(TypeError, match="KLIEP"):
-        l1_path(X, y, KLIEPCV())
-    with pytest.raises(ValueError, match="n_strengths"):
-        l1_path(X, y, n_strengths=1)
-
-
-def test_a_path_has_one_ridge_penalty(two_normals):
-    with pytest.raises(ValueError, match="one l2 for all features, got several"):
-        l1_path(*two_normals(100, 2), KLIEP(l2=[0.1, 0.2]))
+@pytest.mark.parametrize(
+    ("estimator", "n_strengths", "error", "message"),
+    [
+        (KLIEPCV(), 30, TypeError, "KLIEP"),
+        (None, 1, ValueError, "n_strengths"),
+        (KLIEP(l2=[0.1] * 12), 30, ValueError, "one l2 for all features, got several"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(estimator, n_strengths, error, message):
+    with pytest.raises(error, match=message):
+        l1_path(*table(), estimator, n_strengths=n_strengths)

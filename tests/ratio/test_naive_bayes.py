@@ -15,7 +15,6 @@ from missratio import (
     corrupt,
     density_ratio,
 )
-from missratio.exceptions import WeightConcentrationWarning
 from missratio.weights import inverse_probability_weights
 
 pd = optional("pandas")
@@ -138,17 +137,6 @@ def test_predicting_takes_nan_where_there_is_a_model_of_the_estimator(table):
     assert np.isnan(ratio.predict_log_ratio([[np.nan, 0.0, 0.0]])).all()
 
 
-@pytest.mark.parametrize("normalize", ["hajek", "horvitz-thompson"])
-def test_a_sample_weight_stands_for_repetitions(normalize, table):
-    X, y = table
-    X[y == 1] = corrupt(X[y == 1], ENTRIES, 0)
-    counts = np.random.default_rng(1).integers(0, 4, len(X))
-    naive = NaiveBayesRatio(KLIEP(normalize=normalize), missingness={1: ENTRIES})
-    weighted = naive.fit(X, y, sample_weight=counts).coef_
-    repeated = naive.fit(X.repeat(counts, axis=0), y.repeat(counts)).coef_
-    np.testing.assert_allclose(weighted, repeated, atol=1e-8)
-
-
 def test_independent_columns_make_it_the_joint_fit_in_the_limit():
     rng = np.random.default_rng(0)
     X1, X0 = rng.normal(0.3, 1, (50_000, 2)), rng.normal(size=(50_000, 2))
@@ -215,13 +203,3 @@ def test_a_column_that_is_never_observed_is_refused(label, missingness, table):
     given = "ignore" if missingness == "ignore" else {label: ENTRIES}
     with pytest.raises(ValueError, match="never observed"):
         NaiveBayesRatio(missingness=given).fit(X, y)
-
-
-@pytest.mark.filterwarnings(
-    "ignore::missratio.missingness.MissingnessContradictionWarning"
-)
-def test_a_column_whose_weight_is_carried_by_a_few_rows_is_named(table):
-    X, y = table
-    heavy = StepMissingness([0, 1, 0], [0, 3.2, 0], [0, 0.999, 0], rowwise=False)
-    with pytest.warns(WeightConcentrationWarning, match="Class 1, feature 'x1'"):
-        NaiveBayesRatio(KLIEP(l2=0.1), missingness={1: heavy}).fit(X, y)

@@ -18,7 +18,6 @@ from missratio import (
     corrupt,
 )
 from missratio.exceptions import NoFiniteOptimumWarning
-from missratio.ratio import fit_batch
 from missratio.ratio.adjusted import adjust
 from missratio.ratio.fit import mean_covariance
 from missratio.ratio.problem import weighted_means
@@ -240,22 +239,6 @@ def test_some_coefficients_may_be_free(table):
     assert not fitted.coef_[1:].any()
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"l1": -1.0}, "l1 must be finite and not negative"),
-        ({"l1": [1.0, 2.0]}, "l1 must be a number, or one for each of the 3"),
-        ({"l1": "strong"}, "l1 must be a number"),
-        ({"penalty_weights": "se"}, r"one of \['uniform', 'standard-error', 'cov"),
-        ({"l2": [1.0] * 3, "penalty_weights": "covariance"}, "l2 must be one number"),
-    ],
-)
-def test_what_makes_no_sense_is_refused(two_normals, parameters, message):
-    X, y = two_normals(50, 3)
-    with pytest.raises(ValueError, match=message):
-        KLIEP(**parameters).fit(X, y)
-
-
 PENALISED = [
     KLIEP(l1=0.1),
     KLIEP(l2=20.0, penalty_weights="covariance"),
@@ -284,21 +267,3 @@ def test_naive_bayes_chooses_one_strength_for_all_columns(table):
     naive = NaiveBayesRatio(search).fit(*table)
     assert naive.converged_
     assert np.abs(naive.coef_).max() < 2.0
-
-
-@pytest.mark.parametrize(
-    "estimator",
-    [KLIEP(l1=0.1), KLIEP(penalty_weights="covariance"), KLIEPCV()],
-    ids=str,
-)
-def test_batches_take_a_plain_ridge_alone(two_normals, estimator):
-    X, y = two_normals(50, 3)
-    with pytest.raises(ValueError, match="fit_batch takes a ridge penalty alone"):
-        fit_batch(estimator, X[None, y == 1], X[None, y == 0])
-
-
-def test_batches_take_plain_means_alone(two_normals):
-    X, y = two_normals(50, 3)
-    estimator = KLIEP(normalize="regression")
-    with pytest.raises(ValueError, match="fit_batch takes normalize='hajek' or"):
-        fit_batch(estimator, X[None, y == 1], X[None, y == 0])

@@ -159,6 +159,15 @@ PARAMETERS = [
     ({"l2": "strong"}, ValueError, "must be a number"),
     ({"l2": [0.1, 0.1, 0.1]}, ValueError, r"one for each of the \d basis features"),
     ({"l2": [[0.1, 0.1]]}, ValueError, r"one for each of the \d basis features"),
+    ({"l1": -1.0}, ValueError, "l1 must be finite and not negative"),
+    ({"l1": [1.0] * 4}, ValueError, r"l1 must be a number, or one for each of the \d"),
+    ({"l1": "strong"}, ValueError, "l1 must be a number"),
+    ({"penalty_weights": "se"}, ValueError, r"one of \['uniform', 'standard-error', "),
+    (
+        {"l2": [1.0, 1.0], "penalty_weights": "covariance"},
+        ValueError,
+        "l2 must be one number",
+    ),
     ({"basis": "linaer"}, TypeError, "Did you mean 'linear'"),
     ({"basis": 3}, TypeError, "has no fit and transform"),
 ]

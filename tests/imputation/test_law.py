@@ -29,22 +29,16 @@ def discrepancies(lossy, completed):
     return max(marginal), max(joint)
 
 
-def is_right(lossy, completed):
-    marginal, joint = discrepancies(lossy, completed)
-    return marginal < 0.08 and joint < 0.1
-
-
-@pytest.mark.parametrize("bootstrap", [True, False])
-def test_imputed_values_are_distributed_as_those_that_went_missing(skewed, bootstrap):
+def test_imputed_values_are_distributed_as_those_that_went_missing(skewed):
     lossy = skewed()
-    imputer = TiltedImputer(lossy.phi, bootstrap=bootstrap, random_state=0)
-    assert is_right(lossy, imputer.fit_transform(lossy.X))
-
-
-def test_whatever_the_reason_is_wrong_where_there_is_one(skewed):
-    lossy = skewed()
-    completed = TiltedImputer("ignore", random_state=0).fit_transform(lossy.X)
-    assert not is_right(lossy, completed)
+    for phi, bootstrap, right in (
+        (lossy.phi, True, True),
+        (lossy.phi, False, True),
+        ("ignore", True, False),
+    ):
+        imputer = TiltedImputer(phi, bootstrap=bootstrap, random_state=0)
+        marginal, joint = discrepancies(lossy, imputer.fit_transform(lossy.X))
+        assert (marginal < 0.08 and joint < 0.1) == right
 
 
 def test_it_is_consistent(skewed):
@@ -99,13 +93,33 @@ def test_a_prediction_far_from_where_values_go_missing_gets_one_that_can():
     assert completed[0, 1] > 0.0
 
 
-def parabola(n, seed):
-    """z₂ = z₁² + noise, of which the large ones are lost."""
-    rng = np.random.default_rng(seed)
-    z = rng.normal(size=n)
-    Z = np.column_stack([z, z**2 + 0.3 * rng.normal(size=n)])
-    phi = LogisticMissingness([-np.inf, 0.0], [0.0, 1.0])
-    return Z, corrupt(Z, phi, rng), phi
+TILTS = {
+    "even": np.ones(20),
+    "line": np.linspace(0, 1, 20),
+    "one level": np.r_[np.zeros(19), 1.0],
+    "steep": np.geomspace(1e-4, 1, 20),
+}
+
+
+@pytest.mark.parametrize("spike", [0.0, 0.4])
+@pytest.mark.parametrize("n_donors", [None, 50])
+@pytest.mark.parametrize("tilt", TILTS.values(), ids=TILTS)
+def test_draws_are_tilted_exactly(tilt, n_donors, spike):
+    """Levels 0, …, 19, of which the first may make up a tenth or more."""
+    rng = np.random.default_rng(0)
+    z = np.where(rng.random(40_000) < spike, 0.0, rng.integers(0, 20, 40_000))
+
+    def probability(X):
+        return np.column_stack([0.5 * np.interp(X[:, 0], range(20), tilt), 0 * X[:, 1]])
+
+    phi = FunctionMissingness(probability, rowwise=False)
+    rows = np.arange(40_000)
+    X = np.column_stack([np.where(rows < 5000, z, np.nan), rows % 2])
+    options = {"n_donors": n_donors, "bootstrap": False, "n_rounds": 1}
+    completed = TiltedImputer(phi, random_state=0, **options).fit_transform(X)
+    mass = np.bincount(z[:5000].astype(int)) * tilt / (1.0 - 0.5 * tilt)
+    drawn = np.bincount(completed[5000:, 0].astype(int), minlength=20) / 35_000
+    np.testing.assert_allclose(drawn, mass / mass.sum(), atol=0.012)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +131,12 @@ def parabola(n, seed):
     ],
 )
 def test_trees_follow_what_lines_do_not(regressor, fits):
-    Z, X, phi = parabola(3000, 0)
+    # z₂ = z₁² + noise, of which the large ones are lost.
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=3000)
+    Z = np.column_stack([z, z**2 + 0.3 * rng.normal(size=3000)])
+    phi = LogisticMissingness([-np.inf, 0.0], [0.0, 1.0])
+    X = corrupt(Z, phi, rng)
     imputer = TiltedImputer(phi, n_rounds=2, regressor=regressor, random_state=0)
     lost = np.isnan(X[:, 1])
     error = np.median(np.abs(imputer.fit_transform(X) - Z)[lost, 1])

@@ -233,25 +233,36 @@ def test_refusals_say_what_to_do(options, message):
         TiltedImputer(**{"missingness": {1: PHI}, **options}).fit(X, y)
 
 
-def test_tables_and_labels_that_do_not_serve_are_refused():
-    X, y = two_classes()
-    with pytest.raises(ValueError, match="y must say"):
-        TiltedImputer({1: PHI}).fit(X)
-    with pytest.raises(TypeError, match="missingness must be"):
-        TiltedImputer(missingness=3).fit(X, y)
-    X[y == 1, 1] = np.nan
-    with pytest.raises(ValueError, match=r"Class 1: column '1' is never observed"):
-        TiltedImputer({1: PHI}).fit(X, y)
+NEVER = pd.DataFrame({"a": ["x", 1, None], "b": [0.0, 1.0, 2.0]})
 
 
-def test_a_category_that_was_not_there_is_refused():
-    X = pd.DataFrame({"a": ["x", "y", None] * 20, "b": np.arange(60.0)})
-    imputer = TiltedImputer("ignore", random_state=0).fit(X)
-    with pytest.raises(ValueError, match="category 'z'"):
-        imputer.transform(pd.DataFrame({"a": ["z"], "b": [1.0]}))
-    mixture = pd.DataFrame({"a": ["x", 1, None], "b": [0.0, 1.0, 2.0]})
-    with pytest.raises(ValueError, match="of one type"):
-        TiltedImputer("ignore").fit(mixture)
+@pytest.mark.parametrize(
+    ("fit", "error", "message"),
+    [
+        (lambda X, y: TiltedImputer({1: PHI}).fit(X), ValueError, "y must say"),
+        (lambda X, y: TiltedImputer(3).fit(X, y), TypeError, "missingness must be"),
+        (
+            lambda X, y: TiltedImputer({1: PHI}).fit(
+                np.where(y == 1, np.nan, X.T).T, y
+            ),
+            ValueError,
+            "Class 1: column '0' is never observed",
+        ),
+        (lambda X, y: TiltedImputer("ignore").fit(NEVER), ValueError, "of one type"),
+        (
+            lambda X, y: (
+                TiltedImputer("ignore")
+                .fit(pd.DataFrame({"a": ["x", "y", None] * 20, "b": np.arange(60.0)}))
+                .transform(pd.DataFrame({"a": ["z"], "b": [1.0]}))
+            ),
+            ValueError,
+            "category 'z'",
+        ),
+    ],
+)
+def test_tables_and_labels_that_do_not_serve_are_refused(fit, error, message):
+    with pytest.raises(error, match=message):
+        fit(*two_classes())
 
 
 def test_few_entries_that_stand_for_many_are_warned_of():

@@ -1,7 +1,5 @@
 """The two-sample test: exactness, what it refuses, and a smoke run of its level."""
 
-from itertools import combinations
-
 import numpy as np
 import pytest
 from optional_packages import optional
@@ -15,7 +13,6 @@ from missratio import (
     corrupt,
     ratio_test,
 )
-from missratio.comparison.two_sample_test import _permuted, _perturbed
 from missratio.exceptions import SmallSampleWarning
 
 pd = optional("pandas")
@@ -29,46 +26,6 @@ def normals(n, seed, scale=1.0):
     return rng.normal(0, scale, (n, 2)), rng.normal(0, 1, (n, 2))
 
 
-def test_the_p_value_is_one_plus_b_over_one_plus_the_resamples():
-    X1, X0 = normals(30, 0)
-    found = ratio_test(X1, X0, n_resamples=19, random_state=0)
-    assert found.method == "permutation"
-    assert found.n_resamples == 19
-    assert round(found.p_value * 20, 9) in range(1, 21)
-
-
-def test_a_permuted_contrast_is_a_difference_of_weighted_means():
-    weights = [np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0])]
-    values = np.array([1.0, 10.0, 100.0, 1000.0, 10_000.0])
-    own, permuted = _permuted(weights, 200, np.random.default_rng(0))
-    together = np.concatenate(weights)
-    expected = {
-        round(
-            np.average(values[list(c)], weights=together[list(c)])
-            - np.average(np.delete(values, c), weights=np.delete(together, c)),
-            6,
-        )
-        for c in map(list, combinations(range(5), 3))
-    }
-    assert set(np.round(permuted @ values, 6)) == expected
-    assert round((own @ values)[0], 6) in expected
-
-
-def test_perturbed_contrasts_have_the_variance_of_weighted_means():
-    rng = np.random.default_rng(1)
-    weights = [rng.uniform(1, 5, 40), rng.uniform(1, 2, 60)]
-    values = rng.normal(size=100)
-    _, drawn = _perturbed(weights, 20_000, rng)
-    contrasts = drawn @ values
-    variance = 0.0
-    for w, v in zip(weights, (values[:40], values[40:]), strict=True):
-        share = w / w.sum()
-        variance += (share**2 @ (v - share @ v) ** 2) / 1.0
-    assert contrasts.mean() == pytest.approx(0.0, abs=4 * contrasts.std() / 141)
-    # A little more, since a row pulls its class's mean towards itself.
-    assert 1.0 < contrasts.var() / variance < 1.12
-
-
 def test_the_statistic_does_not_depend_on_the_units_of_columns():
     X1, X0 = normals(60, 2, scale=1.4)
     scale = np.array([1e3, 1e-3])
@@ -76,6 +33,9 @@ def test_the_statistic_does_not_depend_on_the_units_of_columns():
     two = ratio_test(X1 * scale, X0 * scale, n_resamples=99, random_state=0)
     assert one.p_value == two.p_value
     assert one.statistic == pytest.approx(two.statistic)
+    # (1 + b)/(1 + B)
+    assert one.n_resamples == 99
+    assert round(one.p_value * 100, 9) in range(1, 101)
 
 
 def test_constant_missingness_is_complete_rows():
@@ -183,10 +143,10 @@ def rejections(rng, n_tests, n, missing, scale=1.0, level=0.1):
     return found
 
 
-@pytest.mark.parametrize("missing", [False, True])
-def test_smoke_run_of_level_and_power(missing):
-    rng = np.random.default_rng(9)
-    assert rejections(rng, 40, 60, missing) <= 9
+@pytest.mark.parametrize(("missing", "n"), [(False, 60), (True, 150)])
+def test_the_level_holds_and_there_is_power(missing, n):
+    rng = np.random.default_rng(10)
+    assert rejections(rng, 200, n, missing) <= binom(200, 0.1).ppf(0.99)
     assert rejections(rng, 10, 150, missing, scale=1.6) >= 8
 
 
@@ -303,15 +263,8 @@ def test_missingness_by_column_name_is_that_of_the_columns():
         k: LogisticMissingness.from_columns({"a": (-1.0, 0.5 * k)}) for k in (0, 1)
     }
     X1, X0 = corrupt(X1, by_place[1], 0), corrupt(X0, by_place[0], 1)
-    found = [
+    one, other = (
         ratio_test(X1, X0, missingness=phi, n_resamples=50, random_state=0)
         for phi in (by_name, by_place)
-    ]
-    assert found[0] == found[1]
-    one, other = (
-        KLIEP(missingness=phi).fit(pd.concat([X1, X0]), np.repeat([1, 0], 60))
-        for phi in (by_name, by_place)
     )
-    np.testing.assert_array_equal(
-        one.importance_weights(X0), other.importance_weights(X0)
-    )
+    assert one == other

@@ -319,15 +319,6 @@ def test_the_table_contradicts_a_wrong_form_without_a_look_up(form):
     assert "Don't weight by this φ" in failed[0].sentence
 
 
-def test_a_rejection_reaches_the_user():
-    rng = np.random.default_rng(0)
-    Z = simulation.rows_of(3000, 3, 0.6, "normal", rng)
-    phi = np.where(np.abs(Z) > 1.0, 0.8, 0.1)
-    X = np.where(rng.uniform(size=Z.shape) < phi, np.nan, Z)
-    with pytest.warns(MissingnessWarning, match="contradict log-odds linear"):
-        mr.learn_missingness(X)
-
-
 def test_the_form_tested_by_look_ups_keeps_its_level():
     # True logistic φ, which the Kolmogorov–Smirnov test of old rejected up to 59%.
     count = total = 0

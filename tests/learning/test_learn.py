@@ -85,18 +85,6 @@ def test_the_estimate_nears_the_truth(method):
     assert errors.max() < 0.05
 
 
-@pytest.mark.parametrize("method", ["firth", "ml"])
-def test_features_together_are_learned_as_one_at_a_time(method):
-    X, revealed, _ = lose_and_reveal(d=4)
-    together = from_lookups(X, revealed, method)
-    for j in range(4):
-        one = slice(j, j + 1)
-        alone = from_lookups(X[:, one], revealed[:, one], method)
-        assert together.intercept[j] == pytest.approx(alone.intercept[0], abs=1e-5)
-        assert together.coef[j] == pytest.approx(alone.coef[0], abs=1e-5)
-        assert together.covariance[j] == pytest.approx(alone.covariance[0], rel=1e-4)
-
-
 @settings(deadline=None, max_examples=20)
 @given(
     st.floats(-50.0, 50.0),
@@ -202,20 +190,6 @@ def test_of_a_constant_feature_phi_is_a_number():
     assert 0.2 < lower[0, 0] < 0.25 < 0.35 < upper[0, 0] < 0.4
 
 
-def test_constant_and_other_features_go_together():
-    X, revealed, _ = lose_and_reveal(d=3)
-    X[~np.isnan(X[:, 1]), 1] = 2.0
-    revealed[~np.isnan(revealed[:, 1]), 1] = 2.0
-    learned = from_lookups(X, revealed)
-    keep = [0, 2]
-    others = from_lookups(X[:, keep], revealed[:, keep])
-    assert learned.coef[keep] == pytest.approx(others.coef, abs=1e-5)
-    assert learned.coef[1] == 0.0
-    assert (
-        learned.probability_band(np.where(np.isnan(X), np.nan, X))[0].shape == X.shape
-    )
-
-
 # Tables
 
 
@@ -246,17 +220,6 @@ def test_nulls_single_precision_and_integers_are_tables_as_well():
     assert single.coef == pytest.approx(double.coef, abs=1e-4)
     whole = np.arange(10)[:, None]
     assert from_lookups(whole, np.full((10, 1), np.nan)).coef[0] == 0.0
-
-
-def test_what_a_plan_brings_back_is_what_is_learned_from():
-    X, _, Z = lose_and_reveal(d=2)
-    table, y = pd.DataFrame(X, columns=["a", "b"]), np.zeros(len(X), dtype=int)
-    plan = mr.plan_queries(table, y, per_feature=30, random_state=0)
-    answers = plan.to_frame()
-    answers["value"] = Z[plan.rows, plan.columns]
-    learned = from_lookups(table, mr.QueryPlan.read(answers, table, y)[0])
-    assert learned.n_revealed.tolist() == [30.0, 30.0]
-    assert (np.abs(learned.coef - 1.0) < 4 * learned.standard_errors[:, 1]).all()
 
 
 # Refusals

@@ -172,17 +172,6 @@ def test_under_constant_phi_a_bet_can_be_on_the_observed_rows_alone(
     )
 
 
-@pytest.mark.parametrize("ratio", [0.0, 0.4, 1.0])
-def test_the_mixture_runs_from_timid_to_bold_in_one_direction(ratio):
-    bets = mixture(ratio, 0.1, 5.0)
-    sizes = [bet.on_tail for bet in bets]
-    assert sizes == sorted(sizes)
-    assert sizes[0] < 0.01 * sizes[-1]
-    assert sizes[-1] < largest_bet(ratio, 0.1, 5.0)
-    for bet in bets:
-        assert bet.on_weight == pytest.approx(ratio * bet.on_tail)
-
-
 @settings(deadline=None)
 @given(samples(), ALPHAS, st.integers(20, 100_000), st.sampled_from([5.0, 50.0, None]))
 def test_a_tuned_bet_is_always_a_safe_one(training, alpha, n_rows, bound):

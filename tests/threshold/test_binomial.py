@@ -62,10 +62,6 @@ def test_the_smallest_sample_is_that_of_nproc(alpha, delta):
     assert threshold(np.arange(least - 1), alpha, delta) is None
 
 
-def test_fifty_nine_rows_at_five_percent():
-    assert required_calibration_rows(0.05, 0.05) == 59
-
-
 @pytest.mark.parametrize("n", [59, 100, 1000, 100_000])
 def test_the_error_bound_is_clopper_and_pearsons_and_at_most_alpha(n):
     sample = CalibrationSample.build(np.arange(n))

@@ -8,10 +8,8 @@ from hypothesis import strategies as st
 from missratio.threshold import CalibrationSample, make_rule
 from missratio.threshold.betting import (
     Bet,
-    Doubt,
     largest_bet,
     log_capital,
-    tune_bet,
 )
 
 WEIGHTED = (
@@ -200,21 +198,6 @@ def test_a_row_without_a_score_may_weigh_more_than_the_bound(scale):
         return
     for name in WEIGHTED[:6]:
         make_rule(name, training=None, complete=False).select(sample, 0.4, 0.4)
-
-
-def test_the_bet_is_tuned_to_what_the_edges_leave():
-    certain, doubtful = sample_of(2000, 0), sample_of(2000, 0, 1.3)
-    bet, promise = tune_bet(certain, 0.1, 0.1, 2000, BOUND)
-    cautious, less = tune_bet(doubtful, 0.1, 0.1, 2000, BOUND)
-    assert less < promise
-    assert cautious.on_weight / cautious.on_tail <= bet.on_weight / bet.on_tail
-    none = Doubt.of(certain, 0.1, BOUND)
-    assert (none.shortfall, none.low_tail, none.high_tail) == (0, 1, 1)
-    assert none.low == pytest.approx(1.0)
-    some = Doubt.of(doubtful, 0.1, BOUND)
-    assert some.shortfall > 0.0
-    assert some.low < 1.0
-    assert some.low_tail < 1.0 < some.high_tail
 
 
 @pytest.mark.parametrize("kind", ["up", "down", "constant"])

@@ -47,17 +47,6 @@ def test_the_tail_is_the_hypergeometric_one(seed):
     assert (tail[size - drawn + k + 1 :] == 0.0).all()
 
 
-def test_tables_go_as_far_as_counts_matter():
-    """Beyond, the level is at its floor whatever else is above."""
-    n_rows, alpha, delta = 200, 0.1, 0.05
-    highest = highest_count(n_rows, alpha, delta)
-    assert binom.sf(highest - 1, n_rows, alpha) <= 1e-5 * delta
-    test = one_stratum(n_rows, 150, 30, alpha, delta)
-    assert len(test.level) == highest + 2
-    assert test.level[-1] == pytest.approx(1e-5 * delta)
-    assert len(test.law.tail(0)) >= len(test.level)
-
-
 def largest_probability_of_passing(test, n_rows, size, drawn, alpha):
     """At an error of α: whatever number of incomplete rows each number above has."""
     total = 0.0
@@ -261,37 +250,21 @@ def test_the_fewest_look_ups_certify_and_one_less_does_not(lost):
     assert not certified(needed - 1)
 
 
-def test_where_few_rows_are_incomplete_none_must_be_looked_up():
-    inclusion = np.where(np.arange(300) < 2, 0.0, 1.0)
-    sample = looked_up_sample(np.zeros(300), inclusion)
-    assert fewest_look_ups(sample, 0.1, 0.05) == 0
-
-
-def test_too_few_rows_are_too_few_even_if_all_are_looked_up():
-    inclusion = np.where(np.arange(20) < 5, 0.5, 1.0)
-    sample = looked_up_sample(np.arange(20.0), inclusion)
-    assert fewest_look_ups(sample, 0.1, 0.05) is None
-
-
-def test_of_several_strata_no_number_is_told():
-    inclusion = np.repeat([1.0, 0.5, 0.25], 100)
-    strata = np.repeat([0, 1, 2], 100)
-    sample = looked_up_sample(np.arange(300.0), inclusion, strata)
-    assert fewest_look_ups(sample, 0.1, 0.05) is None
-
-
-def test_a_stratum_that_nobody_looked_up_is_above_as_a_whole():
-    """Two strata of which one has no draws: its rows count as errors."""
-    n_rows, unseen = 1000, 20
-    scores, inclusion = np.arange(float(n_rows)), np.ones(n_rows)
-    strata = np.zeros(n_rows, dtype=int)
-    inclusion[:unseen], strata[:unseen] = 0.0, 1
-    inclusion[unseen:120], strata[unseen:120] = 1e-9, 2
-    exact = threshold(scores, inclusion, strata=strata)
-    # As if all of the unseen rows scored above everything else.
-    as_errors = np.where(np.arange(n_rows) < unseen, 1e6, scores)
-    inclusion[:unseen] = 1.0
-    assert exact >= threshold(as_errors, inclusion, strata=strata)
+@pytest.mark.parametrize(
+    ("n_rows", "inclusion", "strata", "needed"),
+    [
+        (300, [0.0] * 2, None, 0),
+        (20, [0.5] * 5, None, None),
+        (300, [0.5] * 100 + [0.25] * 100, np.arange(300) // 100, None),
+    ],
+    ids=["few are incomplete", "all are too few", "several strata"],
+)
+def test_no_look_ups_none_that_suffice_and_none_that_are_told(
+    n_rows, inclusion, strata, needed
+):
+    drawn = np.append(inclusion, np.ones(n_rows - len(inclusion)))
+    sample = looked_up_sample(np.arange(float(n_rows)), drawn, strata)
+    assert fewest_look_ups(sample, 0.1, 0.05) == needed
 
 
 def most_complete(n_rows, size, drawn, alpha, delta):
@@ -407,3 +380,14 @@ def test_little_power_is_lost_where_rows_come_out_as_expected(share):
     for k in range(0, round(0.05 * drawn) + 1):
         best = _most_complete(alone.level, alone.law, k)
         assert _most_complete(wide.level, wide.law, k) >= best - 2
+
+
+def test_tables_go_as_far_as_counts_matter():
+    """Beyond, the level is at its floor whatever else is above."""
+    n_rows, alpha, delta = 200, 0.1, 0.05
+    highest = highest_count(n_rows, alpha, delta)
+    assert binom.sf(highest - 1, n_rows, alpha) <= 1e-5 * delta
+    test = one_stratum(n_rows, 150, 30, alpha, delta)
+    assert len(test.level) == highest + 2
+    assert test.level[-1] == pytest.approx(1e-5 * delta)
+    assert len(test.law.tail(0)) >= len(test.level)

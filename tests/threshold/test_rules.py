@@ -16,7 +16,6 @@ from scipy.special import gammaln, rel_entr
 from scipy.stats import binom, kstest, norm
 
 from missratio.threshold import (
-    RULES,
     AutoRule,
     BernsteinRule,
     CalibrationSample,
@@ -384,12 +383,6 @@ def test_auto_takes_thinning_where_high_scores_are_lost():
         assert rule.choose(1000, BOUND, 0.1, 0.05)[0].name == expected
 
 
-def test_every_rule_can_be_had_by_its_name():
-    assert set(RULES) == {"binomial", *WEIGHTED}
-    for name in RULES:
-        assert rule_named(name).name == name
-
-
 UNBOUNDED = CalibrationSample.build([1.0, 2.0], [1.0, 2.0])
 LOST = CalibrationSample.build([1.0], [0.0], 2.0)
 
@@ -445,17 +438,6 @@ def test_many_levels_at_once_are_each_level_by_itself(name, uncertain):
     alphas = [0.01, 0.05, 0.1, 0.3, 0.5]
     together = rule.select_levels(sample, alphas, 0.1)
     assert together == [rule.select(sample, alpha, 0.1) for alpha in alphas]
-
-
-def test_the_sums_of_tails_are_those_of_their_rows():
-    sample = mnar_sample(500, seed=2)
-    for n_tail in (0, 1, 17, sample.n_observed):
-        tail = sample.weights[:n_tail]
-        assert math.isclose(sample.tail_masses[n_tail], tail.sum())
-        assert math.isclose(sample.tail_squares[n_tail], (tail**2).sum())
-    n_tail = sample.tail_of(0.2)
-    assert sample.tail_masses[n_tail] <= 0.2 * sample.n_rows
-    assert sample.tail_masses[n_tail + 1] > 0.2 * sample.n_rows
 
 
 @pytest.mark.parametrize("seed", range(6))

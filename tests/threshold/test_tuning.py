@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from missratio.threshold import (
-    BinomialRule,
     CalibrationSample,
     CountingRule,
     ThinningRule,
@@ -16,9 +15,12 @@ from missratio.threshold import (
 from missratio.threshold.betting import (
     GRID,
     SAFE,
+    Bet,
     Doubt,
+    _own_error,
     empty_tail_growth,
     largest_bet,
+    log_capital,
     mixture,
     tune_bet,
 )
@@ -73,6 +75,53 @@ def test_the_error_to_expect_is_less_by_the_root_of_the_variance(n_rows):
     assert root == pytest.approx(math.sqrt(expected), rel=0.02)
 
 
+@pytest.mark.parametrize("ratio", [0.0, 0.4, 1.0])
+def test_with_very_many_rows_the_error_to_expect_is_what_edges_leave_of_alpha(ratio):
+    training = constant(2.0, 40_000, edges=(0.95, 1.1))
+    _, root = tune_bet(training, ALPHA, DELTA, 10**9, 2.2, ratio)
+    left = (ALPHA - ratio * 0.05) / (ratio * 0.95 + (1.0 - ratio) * 1.1)
+    assert root**2 == pytest.approx(left, rel=5e-3)
+
+
+@pytest.mark.parametrize("edges", [None, (0.9, 1.2)])
+@pytest.mark.parametrize("n_rows", [60, 300, 3000])
+@pytest.mark.parametrize("bound", [1.5, 4.0])
+def test_auto_takes_the_largest_of_what_its_rules_expect(edges, n_rows, bound):
+    training = constant(bound, edges=edges)
+    bound *= 1.2  # which the largest that a weight may be doesn't exceed
+    doubt = Doubt.of(training, ALPHA, bound)
+    thinning = ThinningRule().expected_root(n_rows, bound, ALPHA, DELTA)
+    counting = CountingRule().expected_root(n_rows, bound, ALPHA, DELTA)
+    betting = TunedBettingRule(training).expected_root(n_rows, bound, ALPHA, DELTA)
+    expected = {
+        "thinning": thinning * math.sqrt(doubt.low / doubt.high_tail),
+        "counting": counting / math.sqrt(doubt.high_tail),
+        "tuned-betting": betting,
+    }
+    auto = make_rule("auto", training=training)
+    rule, root = auto.choose(n_rows, bound, ALPHA, DELTA)
+    assert root == pytest.approx(max(expected.values()))
+    assert expected[rule.name] == pytest.approx(root)
+
+
+@pytest.mark.parametrize("ratio", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize("n_scored", [4, 300])
+@pytest.mark.parametrize("heavy", [0.2, 0.7])
+def test_the_error_of_ones_own_rows_is_that_of_every_tail_tried(ratio, n_scored, heavy):
+    rng = np.random.default_rng(n_scored)
+    scores = np.where(np.arange(300) < n_scored, rng.normal(size=300), -np.inf)
+    weights = rng.choice([0.0, 1.0, 2.0], size=300, p=[0.2, 0.8 - heavy, heavy])
+    sample = CalibrationSample.build(scores, weights, 2.0)
+    on_tail = 0.5 * largest_bet(ratio, 0.3, 2.0)
+    bet, needed = Bet(on_tail, ratio * on_tail), math.log(1.02)
+    capital = log_capital(sample, bet, 0.3, sample.n_scored)
+    masses = sample.tail_masses[: sample.n_scored + 1]
+    expected = np.interp(-needed, -capital, masses) / 300
+    found = _own_error(sample, bet, 0.3, needed, 1.0)
+    assert found == pytest.approx(expected)
+    assert found > 0.0
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_the_variance_that_a_bet_is_tuned_to_is_that_of_few_rows_too(seed):
     """W·1{h > C} − (γ/λ)(W − 1) has E[W·1{h > C}] = α and E W = 1, as rows will."""
@@ -118,63 +167,13 @@ def test_doubt_is_by_how_much_the_edges_are_off():
     assert (few.low_tail, few.high_tail) == (0.5, 2.0)
 
 
-def test_what_edges_take_off_is_taken_off_the_error_to_expect():
-    """By the shortfall of the weights, and by the tail that they may make larger."""
-    certain, doubtful = constant(2.0), constant(2.0, edges=(0.95, 1.1))
-    roots = [
-        tune_bet(training, ALPHA, DELTA, 10**5, 2.2, ratio)[1]
-        for ratio in (0.0, 1.0)
-        for training in (certain, doubtful)
-    ]
-    assert roots[1] / roots[0] == pytest.approx(1 / math.sqrt(1.1), rel=0.02)
-    # 5% of all weight is lost, half of α.
-    assert 0.6 < roots[3] / roots[2] < 0.8
-
-
-@pytest.mark.parametrize("ratio", [0.0, 0.4, 1.0])
-def test_with_very_many_rows_the_error_to_expect_is_what_edges_leave_of_alpha(ratio):
-    training = constant(2.0, 40_000, edges=(0.95, 1.1))
-    _, root = tune_bet(training, ALPHA, DELTA, 10**9, 2.2, ratio)
-    left = (ALPHA - ratio * 0.05) / (ratio * 0.95 + (1.0 - ratio) * 1.1)
-    assert root**2 == pytest.approx(left, rel=5e-3)
-
-
-@pytest.mark.parametrize("edges", [None, (0.9, 1.2)])
-@pytest.mark.parametrize("n_rows", [60, 300, 3000])
-@pytest.mark.parametrize("bound", [1.5, 4.0])
-def test_auto_takes_the_largest_of_what_its_rules_expect(edges, n_rows, bound):
-    training = constant(bound, edges=edges)
-    bound *= 1.2  # which the largest that a weight may be doesn't exceed
-    doubt = Doubt.of(training, ALPHA, bound)
-    thinning = ThinningRule().expected_root(n_rows, bound, ALPHA, DELTA)
-    counting = CountingRule().expected_root(n_rows, bound, ALPHA, DELTA)
-    betting = TunedBettingRule(training).expected_root(n_rows, bound, ALPHA, DELTA)
-    expected = {
-        "thinning": thinning * math.sqrt(doubt.low / doubt.high_tail),
-        "counting": counting / math.sqrt(doubt.high_tail),
-        "tuned-betting": betting,
-    }
-    auto = make_rule("auto", training=training)
-    rule, root = auto.choose(n_rows, bound, ALPHA, DELTA)
-    assert root == pytest.approx(max(expected.values()))
-    assert expected[rule.name] == pytest.approx(root)
-
-
-@pytest.mark.parametrize("n_rows", [60, 300, 3000])
-@pytest.mark.parametrize("bound", [1.5, 4.0])
-def test_without_training_rows_auto_takes_what_the_law_of_the_draw_expects(
-    n_rows, bound
-):
-    expected = {
-        "thinning": ThinningRule().expected_root(n_rows, bound, ALPHA, DELTA),
-        "counting": CountingRule().expected_root(n_rows, bound, ALPHA, DELTA),
-    }
-    rule, root = make_rule("auto").choose(n_rows, bound, ALPHA, DELTA)
-    assert root == max(expected.values()) == expected[rule.name]
-    # Of complete rows nothing is lost, and nothing is drawn.
-    complete = make_rule("auto", complete=True)
-    binomial = BinomialRule().expected_root(n_rows, 1.0, ALPHA, DELTA)
-    assert complete.expected_root(n_rows, bound, ALPHA, DELTA) == binomial
+def test_bets_of_a_mixture_go_from_timid_to_the_boldest():
+    bets = mixture(0.5, ALPHA, 2.0)
+    boldest = SAFE * largest_bet(0.5, ALPHA, 2.0)
+    assert len(bets) == GRID
+    assert bets[-1].on_tail == pytest.approx(boldest)
+    assert bets[0].on_tail == pytest.approx(0.005 * boldest)
+    assert all(bet.on_weight == 0.5 * bet.on_tail for bet in bets)
 
 
 @pytest.mark.parametrize("bound", [1.0, 3.0])
@@ -185,12 +184,3 @@ def test_an_empty_tail_grows_as_its_mean_log_factor(ratio, bound):
         lost = 1 + bet.on_tail * ALPHA - bet.on_weight
         expected = math.log(seen) / bound + (1 - 1 / bound) * math.log(lost)
         assert empty_tail_growth(bet, ALPHA, bound) == pytest.approx(expected)
-
-
-def test_bets_of_a_mixture_go_from_timid_to_the_boldest():
-    bets = mixture(0.5, ALPHA, 2.0)
-    boldest = SAFE * largest_bet(0.5, ALPHA, 2.0)
-    assert len(bets) == GRID
-    assert bets[-1].on_tail == pytest.approx(boldest)
-    assert bets[0].on_tail == pytest.approx(0.005 * boldest)
-    assert all(bet.on_weight == 0.5 * bet.on_tail for bet in bets)

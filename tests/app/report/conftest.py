@@ -1,6 +1,5 @@
 """What tests of reports share: a browser, and a report with names full of markup."""
 
-import base64
 import json
 import os
 import shutil
@@ -141,18 +140,6 @@ class Browser:
         self.run("0")
         return [e["params"] for e in self.events if e.get("method") == method]
 
-    def screenshot(self, path, *, full=True):
-        """Write what is to be seen, down to the page's end, to a PNG."""
-        shot = self.send(
-            "Page.captureScreenshot", format="png", captureBeyondViewport=full
-        )
-        Path(path).write_bytes(base64.b64decode(shot["data"]))
-
-    def pdf(self, path):
-        """Write the page as it is printed."""
-        printed = self.send("Page.printToPDF", printBackground=False)
-        Path(path).write_bytes(base64.b64decode(printed["data"]))
-
     def close(self):
         """End the browser."""
         try:
@@ -185,29 +172,27 @@ MARKUP = [
 def learned():
     """A classifier whose φ was learned, and its rows; names and labels hold markup."""
     rng = np.random.default_rng(0)
-    n, d = 1500, len(MARKUP)
+    n, d = 700, len(MARKUP)
     Z0, Z1 = rng.normal(0, 1, (n, d)), rng.normal(1.3, 1, (n, d))
-    phi = mr.LogisticMissingness(np.full(d, -1.7), [0.9, 0.6, 0.3])
+    phi = mr.LogisticMissingness([-1.7, -np.inf, -np.inf], [0.9, 0.0, 0.0])
     X0 = mr.corrupt(Z0, phi, random_state=1)
     revealed = np.full_like(X0, np.nan)
-    for j in range(d):
-        chosen = rng.choice(np.flatnonzero(np.isnan(X0[:, j])), 150, replace=False)
-        revealed[chosen, j] = Z0[chosen, j]
+    chosen = rng.choice(np.flatnonzero(np.isnan(X0[:, 0])), 90, replace=False)
+    revealed[chosen, 0] = Z0[chosen, 0]
     X = pd.DataFrame(np.concatenate([X0, Z1]), columns=MARKUP)
     y = np.repeat(["<i>well</i>", "<i>ill</i>"], n)
     classifier = mr.NeymanPearsonClassifier(
-        mr.NaiveBayesRatio(mr.KLIEP()),
-        alpha=0.1,
+        mr.NaiveBayesRatio(mr.KLIEP()), alpha=0.1, controlled_class="<i>well</i>",
         missingness={"<i>well</i>": mr.learn_missingness(X0, revealed)},
-        controlled_class="<i>well</i>",
         random_state=0,
-    )
+    )  # fmt: skip
     return classifier.fit(X, y), X, y
 
 
 @pytest.fixture(scope="session")
 def report(learned):
-    return mr.build_report(*learned, title="A <script>window.hurt = 1</script> title")
+    title = "A <script>window.hurt = 1</script> title"
+    return mr.build_report(*learned, title=title, folds=2)
 
 
 @pytest.fixture(scope="session")

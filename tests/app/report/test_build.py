@@ -30,10 +30,10 @@ def two_samples(n=800, shift=1.5, seed=0):
     return np.concatenate([Z0, Z1]), np.repeat([0, 1], n)
 
 
-def lossy(model, n=800, classes=(0,), seed=0):
-    X, y = two_samples(n, seed=seed)
+def lossy(model, n=800, classes=(0,)):
+    X, y = two_samples(n)
     for label in classes:
-        X[y == label] = mr.corrupt(X[y == label], model, random_state=seed + label)
+        X[y == label] = mr.corrupt(X[y == label], model, random_state=label)
     return X, y
 
 
@@ -51,16 +51,8 @@ def fitted(estimator, model=None, classes=(0,), n=800, **parameters):
     return classifier(estimator, **parameters).fit(X, y), X, y
 
 
-def complete_kliep():
-    return fitted(mr.KLIEP())
-
-
 def whole_rows():
     return fitted(mr.KLIEP(), STEP)
-
-
-def single_values():
-    return fitted(mr.KLIEP(), ENTRIES, (0, 1))
 
 
 def as_observed():
@@ -82,8 +74,7 @@ def reject_all():
 def calibrated():
     X, y = lossy(STEP)
     model = LogisticRegression().fit(*two_samples(seed=1))
-    rows = classifier(model, missingness={0: STEP}).calibrate(X[y == 0])
-    return rows, X, y
+    return classifier(model, missingness={0: STEP}).calibrate(X[y == 0]), X, y
 
 
 def words_among_numbers():
@@ -97,20 +88,12 @@ def words_among_numbers():
     return classifier(model).fit(frame, y), frame, y
 
 
-def no_finite_optimum():
-    rng = np.random.default_rng(0)
-    X = np.concatenate([rng.uniform(0, 1, (300, 1)), rng.uniform(2, 3, (300, 1))])
-    y = np.repeat([0, 1], 300)
-    with pytest.warns(mr.exceptions.NoFiniteOptimumWarning):
-        return classifier(mr.KLIEP()).fit(X, y), X, y
-
-
 LOGISTIC = mr.LogisticMissingness(-1.0, [1.0, 1.0], rowwise=True)
 CASES = {
-    "complete": complete_kliep,
+    "complete": lambda: fitted(mr.KLIEP()),
     "whole rows": whole_rows,
     "rows of the other class": lambda: fitted(mr.KLIEP(), STEP, (1,)),
-    "single values": single_values,
+    "single values": lambda: fitted(mr.KLIEP(), ENTRIES, (0, 1)),
     "models within the estimator": lambda: fitted(
         mr.KLIEP(missingness={0: STEP}), STEP, missingness=None
     ),
@@ -132,7 +115,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_a_report_agrees_with_its_certificate_and_its_rows(name):
     model, X, y = CASES[name]()
-    report = mr.build_report(model, X, y, folds=3)
+    report = mr.build_report(model, X, y, folds=2)
     data, certificate = report.data, model.certificate_
     assert json.loads(json.dumps(data, allow_nan=False)) == data
     assert report.markdown().startswith("# Certified classifier")
@@ -173,7 +156,7 @@ def test_every_report_can_be_a_page(make):
 
 
 def test_a_known_profile_is_phi_itself():
-    data = mr.build_report(*single_values(), folds=0).data
+    data = mr.build_report(*CASES["single values"](), folds=0).data
     profile = data["missingness"]["profiles"][0]
     at, phi = np.array(profile["at"]), np.array(profile["phi"])
     away = np.abs(at) > 0.01
@@ -249,7 +232,12 @@ def test_cautions_name_what_is_wrong(make, title):
 
 
 def test_no_finite_optimum_is_a_caution_and_leaves_no_intervals():
-    data = mr.build_report(*no_finite_optimum(), folds=0).data
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.uniform(0, 1, (300, 1)), rng.uniform(2, 3, (300, 1))])
+    y = np.repeat([0, 1], 300)
+    with pytest.warns(mr.exceptions.NoFiniteOptimumWarning):
+        model = classifier(mr.KLIEP()).fit(X, y)
+    data = mr.build_report(model, X, y, folds=0).data
     assert "No finite optimum" in titles(data)
     assert data["coefficients"]["low"] is None
 
@@ -280,8 +268,8 @@ def test_other_rows_than_the_certificates_are_refused():
 
 
 @pytest.fixture(scope="module")
-def looked_up():
-    """Rows of which incomplete ones were drawn, and how they were found."""
+def told():
+    """A report on rows of which incomplete ones were drawn and looked up."""
     rng = np.random.default_rng(0)
     Z = np.concatenate([rng.normal(0, 1, (1200, 2)), rng.normal(1.5, 1, (600, 2))])
     y = np.repeat(["well", "ill"], [1200, 600])
@@ -291,16 +279,11 @@ def looked_up():
     drawn = rng.choice(np.flatnonzero(lost), 120, replace=False)
     X, inclusion = before.copy(), np.where(lost, 0.0, 1.0)
     X[drawn], inclusion[drawn] = Z[drawn], 120 / lost.sum()
-    fitted = mr.NeymanPearsonClassifier(
-        mr.KLIEP(), alpha=0.1, controlled_class="well", random_state=0
-    ).fit(X, y, inclusion=inclusion)
-    return LabelledRows.read(fitted, X, y, inclusion, before=before)
-
-
-@pytest.fixture(scope="module")
-def told(looked_up):
-    names = Names.of(["dose", "age"])
-    return describe(looked_up, title=None, names=names).data
+    model = classifier(mr.KLIEP(), controlled_class="well")
+    rows = LabelledRows.read(
+        model.fit(X, y, inclusion=inclusion), X, y, inclusion, before=before
+    )
+    return describe(rows, title=None, names=Names.of(["dose", "age"]), folds=2).data
 
 
 def test_looked_up_values_are_counted(told):
@@ -312,17 +295,14 @@ def test_looked_up_values_are_counted(told):
 
 @pytest.mark.parametrize("frame", [False, True], ids=["array", "dataframe"])
 def test_shuffling_costs_power_where_a_column_decides(frame):
-    rng = np.random.default_rng(0)
-    y = np.repeat([0, 1], 800)
+    rng, y = np.random.default_rng(0), np.repeat([0, 1], 800)
     X = rng.normal(size=(1600, 3))
     X[:, 1] += 2.5 * y
     X = pd.DataFrame(X, columns=list("abc")) if frame else X
-    clf = mr.NeymanPearsonClassifier(
-        HistGradientBoostingClassifier(max_iter=20, random_state=0),
-        alpha=0.1, random_state=0,
-    )  # fmt: skip
-    found = mr.build_report(clf.fit(X, y), X, y, feature_names=list("abc"), folds=2)
-    found = found.data["importance"]
+    trees = HistGradientBoostingClassifier(max_iter=20, random_state=0)
+    found = mr.build_report(
+        classifier(trees).fit(X, y), X, y, feature_names=list("abc"), folds=2
+    ).data["importance"]
     assert found["names"][0] == "b"
     assert found["values"][0] > 0.4
     assert np.abs(found["values"][1:]).max() < 0.1

@@ -114,12 +114,10 @@ def test_groups_go_with_promises_to_groups(grouped):
 
 def test_test_rows_of_groups_are_what_errors_are_measured_on(grouped):
     fitted, X, y, groups = grouped
-    report = mr.build_report(
-        fitted, X, y, groups=groups, X_test=X[:400], y_test=y[:400],
-        groups_test=groups[:400],
-    )  # fmt: skip
-    assert report.data["measured"] == "test"
-    (old,) = (g for g in report.data["groups"] if g["group"] == "old")
+    test = {"X_test": X[:400], "y_test": y[:400], "groups_test": groups[:400]}
+    data = mr.build_report(fitted, X, y, groups=groups, **test).data
+    assert data["measured"] == "test"
+    (old,) = (g for g in data["groups"] if g["group"] == "old")
     mine = (groups == "old") & (np.arange(len(y)) < 400)
     called = fitted.predict(X)
     assert old["power"]["estimate"] == pytest.approx(called[mine & (y == 1)].mean())

@@ -48,26 +48,19 @@ def test_scaling_makes_up_for_badly_scaled_parameters(curved):
     np.testing.assert_allclose(solution.theta[0] / scale, target, atol=1e-6)
 
 
-def test_running_out_of_iterations_is_reported(curved):
-    solution = lbfgs(log_sum(*curved), np.zeros((1, 4)), scale=np.ones(4), max_iter=2)
-    assert solution.status[0] == Status.OUT_OF_ITERATIONS
-    assert solution.n_iter[0] == 2
-
-
-def test_a_proof_that_there_is_no_optimum_ends_the_search(curved):
+def test_how_it_ended_is_measured(curved):
     matrix, target = curved
-    evaluate = log_sum(matrix, target, proof=lambda theta: bool(theta.any()))
-    solution = lbfgs(evaluate, np.zeros((1, 4)), scale=np.ones(4))
-    assert solution.status[0] == Status.NO_OPTIMUM
-
-
-def test_a_tolerance_out_of_reach_is_taken_for_the_finest_that_is_not(curved):
-    solution = lbfgs(log_sum(*curved), np.zeros((1, 4)), scale=np.ones(4), tol=0.0)
-    assert (solution.status[0] == Status.CONVERGED) == (solution.decrement[0] <= 1e-6)
-
-
-def test_the_length_reported_is_that_of_the_point_returned(curved):
-    evaluate = log_sum(*curved)
-    solution = lbfgs(evaluate, np.zeros((1, 4)), scale=np.full(4, 2.0), max_iter=3)
-    gradient = evaluate(solution.theta, second_order=False).gradient
-    assert solution.decrement[0] == pytest.approx(np.abs(2 * gradient).max())
+    start, one = np.zeros((1, 4)), np.ones(4)
+    out = lbfgs(log_sum(*curved), start, scale=one, max_iter=2)
+    assert out.status[0] == Status.OUT_OF_ITERATIONS
+    assert out.n_iter[0] == 2
+    # A proof that there is no optimum ends the search.
+    proven = log_sum(matrix, target, proof=lambda theta: bool(theta.any()))
+    assert lbfgs(proven, start, scale=one).status[0] == Status.NO_OPTIMUM
+    # A tolerance out of reach is taken for the finest that isn't.
+    fine = lbfgs(log_sum(*curved), start, scale=one, tol=0.0)
+    assert (fine.status[0] == Status.CONVERGED) == (fine.decrement[0] <= 1e-6)
+    # The length reported is that of the point returned.
+    early = lbfgs(log_sum(*curved), start, scale=2 * one, max_iter=3)
+    gradient = log_sum(*curved)(early.theta, second_order=False).gradient
+    assert early.decrement[0] == pytest.approx(np.abs(2 * gradient).max())

@@ -58,17 +58,14 @@ STARTS = np.array([[2.0], [-50.0], [0.5], [1.0]])
 
 
 def test_it_converges_where_plain_newton_runs_away():
-    solution = newton(root(), STARTS)
-    assert (solution.status == Status.CONVERGED).all()
-    np.testing.assert_allclose(solution.theta, 0.0, atol=1e-7)
-
-
-@pytest.mark.parametrize("fresh", [True, False])
-@pytest.mark.parametrize("start", STARTS)
-def test_a_quick_one_converges_there_too(start, fresh):
-    solution = quick_newton(root(), start[None], fresh=fresh)
-    assert solution.status[0] == Status.CONVERGED
-    np.testing.assert_allclose(solution.theta, 0.0, atol=1e-7)
+    solutions = [newton(root(), STARTS)]
+    for fresh in (True, False):
+        solutions += [
+            quick_newton(root(), start[None], fresh=fresh) for start in STARTS
+        ]
+    for solution in solutions:
+        assert (solution.status == Status.CONVERGED).all()
+        np.testing.assert_allclose(solution.theta, 0.0, atol=1e-7)
 
 
 def test_it_converges_where_plain_newton_cycles():
@@ -124,37 +121,27 @@ def test_one_difficult_problem_in_a_batch_disturbs_no_other():
         assert together.status[i] == alone.status[0]
 
 
-def test_it_starts_from_a_given_evaluation_and_leaves_start_alone():
+@pytest.mark.parametrize(
+    "approximate",
+    [
+        np.array([[2.4, 0.6], [0.6, 1.2]]),
+        # Blind to the second parameter: its step there is far too long.
+        np.array([[2.0, 0.0], [0.0, 0.0]]),
+        # So steep that steps are tiny.
+        1e4 * np.eye(2),
+    ],
+    ids=["near", "blind", "steep"],
+)
+def test_an_approximate_hessian_serves_or_is_given_up(approximate):
     matrix, target = np.array([[2.0, 0.5], [0.5, 1.0]]), np.array([1.0, -2.0])
-    start = np.zeros((1, 2))
-    evaluate = quadratic(matrix, target)
-    first = replace(evaluate(start, second_order=False), hessian=matrix[None] * 1.2)
-    solution = quick_newton(evaluate, start, fresh=False, first=first)
-    assert solution.status[0] == Status.CONVERGED
-    np.testing.assert_allclose(solution.theta[0], target, atol=1e-7)
-    assert evaluate.hessians < evaluate.calls
-    assert not start.any()
-
-
-def test_newton_goes_on_where_a_hessian_does_not_serve():
-    start, evaluate = np.array([[0.9]]), root()
-    far_off = np.array([[[1e4]]])
-    first = replace(evaluate(start, second_order=False), hessian=far_off)
+    start, evaluate = np.zeros((1, 2)), quadratic(matrix, target)
+    first = replace(evaluate(start, second_order=False), hessian=approximate[None])
     solution = quick_newton(evaluate, start, fresh=False, first=first)
     assert solution.status[0] == Status.CONVERGED
     assert solution.n_iter[0] < 30
-
-
-def test_a_step_in_vain_on_an_approximate_hessian_makes_it_ask_for_the_true_one():
-    matrix, target = np.array([[2.0, 0.5], [0.5, 1.0]]), np.array([1.0, -2.0])
-    evaluate, start = quadratic(matrix, target), np.zeros((1, 2))
-    # Blind to the second parameter: its step there is far too long.
-    blind = np.array([[[2.0, 0.0], [0.0, 0.0]]])
-    first = replace(evaluate(start, second_order=False), hessian=blind)
-    solution = quick_newton(evaluate, start, fresh=False, first=first)
-    assert solution.status[0] == Status.CONVERGED
     np.testing.assert_allclose(solution.theta[0], target, atol=1e-7)
-    assert evaluate.hessians >= 1
+    assert evaluate.hessians < evaluate.calls
+    assert not start.any()
 
 
 # What comes out is measured.

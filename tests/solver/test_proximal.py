@@ -133,22 +133,16 @@ def test_without_a_penalty_it_is_newtons_method():
     assert solution.n_iter[0] <= plain.n_iter[0] + 1
 
 
-def test_a_penalty_above_every_slope_leaves_zero_at_once():
-    evaluate = draw_tilted(1)
-    slope = np.abs(evaluate(np.zeros((1, 5)), second_order=False).gradient[0])
-    solution = proximal_newton(evaluate, np.zeros((1, 5)), slope)
-    assert solution.status[0] == Status.CONVERGED
-    assert solution.n_iter[0] == 0
-    assert not solution.theta.any()
-
-
-def test_it_begins_where_it_is_told():
-    evaluate = draw_tilted(2)
-    l1 = np.full(5, 0.05)
-    cold = proximal_newton(evaluate, np.zeros((1, 5)), l1)
-    warm = proximal_newton(evaluate, cold.theta, l1)
-    assert warm.n_iter[0] == 0
-    np.testing.assert_array_equal(warm.theta, cold.theta)
+def test_begun_at_the_optimum_it_takes_no_step():
+    evaluate, start = draw_tilted(1), np.zeros((1, 5))
+    slope = np.abs(evaluate(start, second_order=False).gradient[0])
+    cold = proximal_newton(evaluate, start, np.full(5, 0.05))
+    # Zero is the optimum under a penalty above every slope.
+    for begin, l1 in ((start, slope), (cold.theta, np.full(5, 0.05))):
+        solution = proximal_newton(evaluate, begin, l1)
+        assert solution.status[0] == Status.CONVERGED
+        assert solution.n_iter[0] == 0
+        np.testing.assert_array_equal(solution.theta, begin)
 
 
 def test_collinear_parameters_do_no_harm():

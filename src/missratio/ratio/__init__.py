@@ -2,7 +2,6 @@
 
 from missratio.exceptions import NoFiniteOptimumWarning
 from missratio.ratio.base import (
-    BaseRatio,
     MissingnessParameter,
     Two,
     check_choice,
@@ -22,23 +21,21 @@ from missratio.ratio.factors import (
     missingness_of,
     optimum,
 )
-from missratio.ratio.fit import JointRatio, LinearRatio, check_columns, stack_samples
+from missratio.ratio.fit import LinearRatio, check_columns, stack_samples
 from missratio.ratio.kernel import Bumps, KernelName, KernelRatio, gaussian
 from missratio.ratio.kliep import KLIEP, FDivergenceRatio, ObjectiveRatio, density_ratio
 from missratio.ratio.naive_bayes import NaiveBayesRatio
-from missratio.ratio.problem import RatioProblem, WeightedMean
+from missratio.ratio.problem import WeightedMean
 from missratio.ratio.subspace import SubspaceRatio
 
 __all__ = [
     "KLIEP",
     "KLIEPCV",
-    "BaseRatio",
     "BatchFit",
     "Bumps",
     "ClassifierRatio",
     "FDivergenceRatio",
     "Factor",
-    "JointRatio",
     "KernelName",
     "KernelRatio",
     "L1Path",
@@ -47,7 +44,6 @@ __all__ = [
     "NaiveBayesRatio",
     "NoFiniteOptimumWarning",
     "ObjectiveRatio",
-    "RatioProblem",
     "SubspaceRatio",
     "Two",
     "WeightedMean",

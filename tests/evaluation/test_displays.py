@@ -53,21 +53,19 @@ def test_the_line_is_the_curve_and_the_band_lies_around_it(scores):
     display.figure_.canvas.draw()
 
 
-def test_two_curves_share_an_axes(scores):
+def test_two_curves_share_an_axes_and_one_can_be_drawn_again(scores):
     controlled, other = scores
     first = NPROCDisplay.from_predictions(controlled, other, name="first")
-    second = NPROCDisplay.from_predictions(
-        controlled,
-        other - 1,
-        name="second",
-        ax=first.ax_,
-        line_options={"linestyle": "--"},
-    )
+    options = {"ax": first.ax_, "line_options": {"linestyle": "--"}}
+    second = NPROCDisplay.from_predictions(controlled, other - 1, **options)
     assert second.ax_ is first.ax_
     assert second.figure_ is first.figure_
     assert len(first.ax_.lines) == 2
     assert second.line_.get_linestyle() == "--"
     assert first.line_.get_color() != second.line_.get_color()
+    display = NPROCDisplay(roc=np_roc(*scores))
+    assert display.plot().ax_.get_legend() is None
+    assert display.plot(name="again", color="red").line_.get_color() == "red"
 
 
 @pytest.mark.parametrize("controlled", [0, 1])
@@ -85,12 +83,6 @@ def test_it_is_drawn_of_a_fitted_classifier(two_normals, controlled):
     np.testing.assert_array_equal(display.roc.power, roc.power)
     assert display.estimator_name == "LogisticRegression"
     assert display.roc.power[-1] > 0.7
-
-
-def test_a_display_can_be_drawn_again(scores):
-    display = NPROCDisplay(roc=np_roc(*scores))
-    assert display.plot().ax_.get_legend() is None
-    assert display.plot(name="again", color="red").line_.get_color() == "red"
 
 
 def test_without_matplotlib_the_error_says_what_to_install():
@@ -135,16 +127,12 @@ def test_rows_that_lost_values_are_weighted_or_refused(two_normals):
         NPROCDisplay.from_estimator(unknown.fit(complete, y), lost, labels)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def fitted():
     rng = np.random.default_rng(0)
     phi = StepMissingness([1.0, 0.0], 0.5, 0.5)
-    table = np.concatenate(
-        [
-            corrupt(rng.normal(0, 1, (80, 2)), phi, random_state=0),
-            rng.normal(0.5, 1, (80, 2)),
-        ]
-    )
+    lossy = corrupt(rng.normal(0, 1, (80, 2)), phi, random_state=0)
+    table = np.concatenate([lossy, rng.normal(0.5, 1, (80, 2))])
     X, y = pd.DataFrame(table, columns=["age", "dose"]), np.repeat([0, 1], 80)
     return KLIEP(missingness={0: phi}).fit(X, y), X, y
 
@@ -189,6 +177,10 @@ def test_from_predictions(fitted, width):
     )
     assert display.grid is None
     np.testing.assert_array_equal(display.is_numerator, y == 1)
+    # Without labels there is one group and no legend.
+    plain = RatioDisplay.from_predictions(estimator.predict_ratio(X), columns=columns)
+    assert plain.ax_.get_legend() is None
+    assert (display.ax_.get_legend() is None) == (width == 2)
 
 
 def test_a_ratio_of_zero_is_drawn_at_the_floor():
@@ -217,16 +209,6 @@ def test_columns_that_there_are_not_are_refused(fitted, columns, message):
 def test_predictions_that_cant_be_drawn_are_refused(ratio, columns, message):
     with pytest.raises(ValueError, match=message):
         RatioDisplay.from_predictions(ratio, columns=columns)
-
-
-@pytest.mark.parametrize("n_columns", [0, 2])
-def test_without_labels_there_is_one_group_and_no_legend(n_columns):
-    columns = np.random.default_rng(0).normal(size=(30, 2)) if n_columns else None
-    ratio = np.linspace(0.5, 2.0, 30)
-    plain = RatioDisplay.from_predictions(ratio, columns=columns)
-    assert plain.ax_.get_legend() is None
-    labels = np.arange(30) % 2
-    assert RatioDisplay.from_predictions(ratio, labels).ax_.get_legend() is not None
 
 
 def test_a_monitor_is_drawn():

@@ -197,20 +197,17 @@ def test_the_state_survives_as_json(stream):
     assert again.update([1, 0]).to_dict() == monitor.update([1, 0]).to_dict()
 
 
-def test_an_alarm_stays():
-    monitor = TypeIErrorMonitor(0.1).update(np.ones(50))
+def test_before_the_first_row_nothing_is_claimed_and_an_alarm_stays():
+    monitor = TypeIErrorMonitor(0.1)
+    assert not monitor.alarm
+    assert monitor.bound == (0.0, 1.0)
+    assert "No row" in monitor.summary()
+    monitor.update(np.ones(50))
     row = monitor.alarm_row
     monitor.update(np.zeros(10_000))
     assert monitor.alarm
     assert monitor.alarm_row == row
     assert "ALARM" in monitor.summary()
-
-
-def test_before_the_first_row_nothing_is_claimed():
-    monitor = TypeIErrorMonitor(0.1)
-    assert not monitor.alarm
-    assert monitor.bound == (0.0, 1.0)
-    assert "No row" in monitor.summary()
 
 
 @pytest.mark.parametrize("bad", [0.0, 1.0, -1, float("nan"), "0.1", None])

@@ -127,7 +127,7 @@ def test_architecture_names_what_exists():
     house = page.partition("```text")[2].partition("```")[0]
     rooms = {path.relative_to(SOURCE).parts[0] for path in SOURCE.rglob("*.py")}
     rooms = {room.removesuffix(".py") for room in rooms if not room.startswith("__")}
-    rooms |= {f"app/{path.name}" for path in (SOURCE / "app").glob("[a-z]*")}
+    rooms |= {f"app/{path.stem}" for path in (SOURCE / "app").glob("[a-z]*")}
     for room in rooms - {"app"}:
         assert re.search(rf"(?<![\w/]){room}\b", house), room
     for name, function in re.findall(r"`([\w/]+\.py)(?::([\w.]+))?`", page):

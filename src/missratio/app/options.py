@@ -122,8 +122,8 @@ class CommandOptions:
 
     `READS` and `WRITES` name the files that are never overwritten, and those that are
     made. `CONFLICTS` are pairs that don't go together and `NEEDS` pairs of which the
-    first is of no use without the second, both with the reason. `NAMES` is what
-    messages call conditions that aren't options by themselves.
+    first is of no use without the second, both with the reason; each is an option that
+    is given, or ``option=value``. `NAMES` is what messages call other conditions.
     """
 
     quiet: bool = _files(False, "Print nothing but errors.", "--quiet", "-q")
@@ -167,11 +167,15 @@ class CommandOptions:
                     f"{self._called(first)} needs {self._called(second)}: {reason}."
                 )
 
-    def _given(self, name: str) -> bool:
-        return getattr(self, name) not in (None, False, [])
+    def _given(self, condition: str) -> bool:
+        name, _, value = condition.partition("=")
+        given = getattr(self, name)
+        return given == value if value else given not in (None, False, [])
 
-    def _called(self, name: str) -> str:
-        return self.NAMES.get(name, f"--{name.replace('_', '-')}")
+    def _called(self, condition: str) -> str:
+        name, _, value = condition.partition("=")
+        option = f"--{name.replace('_', '-')}" + f" {value}" * bool(value)
+        return self.NAMES.get(name, option)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -402,12 +406,7 @@ class FitOptions(TableOptions):
     READS: ClassVar[tuple[str, ...]] = ("data", "phi_file", "queries", "target_table")
     NAMES: ClassVar[dict[str, str]] = {
         "several": "--alpha LABEL=SHARE",
-        "learn": "--missingness learn",
-        "ignores": "--missingness ignore",
         "phi_file": "--missingness FILE",
-        "as_observed": "--deployment as-observed (or --missingness ignore)",
-        "observed": "--deployment as-observed",
-        "reject_all": "--on-infeasible reject_all",
         "no_ratio": "--method without a density ratio",
     }
     CHOICES: ClassVar[dict[str, tuple[str, ...]]] = {
@@ -432,14 +431,16 @@ class FitOptions(TableOptions):
         ("several", "target_table",
          "another population is for one bounded class (--controlled)"),
         ("several", "standard_errors", "they are those of one density ratio"),
-        ("several", "reject_all", "a row can't be given to several classes"),
+        ("several", "on_infeasible=reject_all",
+         "a row can't be given to several classes"),
         ("target_table", "queries", _DENSITY),
-        ("target_table", "as_observed", _DENSITY),
-        ("ignores", "queries", _REASONS),
+        ("target_table", "deployment=as-observed", _DENSITY),
+        ("target_table", "missingness=ignore", _DENSITY),
+        ("missingness=ignore", "queries", _REASONS),
         ("phi_file", "queries", _REASONS),
-        ("observed", "queries", _NO_USE),
-        ("observed", "phi_file", _NO_USE),
-        ("observed", "learn", _NO_USE),
+        ("deployment=as-observed", "queries", _NO_USE),
+        ("deployment=as-observed", "phi_file", _NO_USE),
+        ("deployment=as-observed", "missingness=learn", _NO_USE),
         ("no_ratio", "standard_errors", f"choose one of {listed(RATIOS)}"),
     )  # fmt: skip
     NEEDS: ClassVar[Pairs] = (
@@ -494,31 +495,16 @@ class FitOptions(TableOptions):
         return self.missingness == LEARN
 
     @property
-    def ignores(self) -> bool:
-        """Whether missing values are left out of account."""
-        return self.missingness == IGNORE
-
-    @property
     def phi_file(self) -> Path | None:
         """The file that says why values are missing."""
-        if self.missingness is None or self.learn or self.ignores:
+        if self.missingness in (None, LEARN, IGNORE):
             return None
-        return Path(self.missingness)
-
-    @property
-    def observed(self) -> bool:
-        """Whether it is said that rows to be classified lose values as these did."""
-        return self.deployment == "as-observed"
+        return Path(str(self.missingness))
 
     @property
     def as_observed(self) -> bool:
         """Whether rows to be classified lose values as these did."""
-        return self.ignores or self.observed
-
-    @property
-    def reject_all(self) -> bool:
-        """Whether a fit that certifies nothing is a model, too."""
-        return self.on_infeasible == "reject_all"
+        return self.missingness == IGNORE or self.deployment == "as-observed"
 
     @property
     def no_ratio(self) -> bool:

@@ -8,10 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 import missratio
-from missratio.app import options
 from missratio.app.cli import app
-from missratio.app.workflow.methods import METHODS
-from missratio.threshold import RULES
 
 runner = CliRunner()
 
@@ -50,34 +47,6 @@ def test_python_runs_it_as_a_module(module):
         check=True,
     )
     assert run.stdout.strip() == f"missratio {missratio.__version__}"
-
-
-def test_options_know_every_method_and_rule():
-    assert set(options.METHODS) == set(METHODS)
-    assert list(options.RULES) == list(RULES)
-
-
-@pytest.mark.parametrize("kind", [options.FitOptions, options.QueryOptions])
-def test_what_does_not_go_together_is_said_of_options_that_there_are(kind):
-    for first, second, reason in (*kind.CONFLICTS, *kind.NEEDS):
-        assert hasattr(kind, first) or first in kind.__dataclass_fields__
-        assert hasattr(kind, second) or second in kind.__dataclass_fields__
-        assert not reason.endswith(".")
-
-
-def test_a_refused_option_loads_nothing_heavy(tmp_path):
-    code = (
-        "import sys; from missratio.app.cli import app\n"
-        "try: app(sys.argv[1:])\n"
-        "except SystemExit as leave: print(leave.code, 'numpy' in sys.modules)"
-    )
-    words = ["fit", "t.csv", "--target", "y", "--controlled", "a", "--out", "m.skops"]
-    run = subprocess.run(
-        [sys.executable, "-c", code, *words, "--method", "tree"],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert run.stdout.strip() == "2 False"
-    assert "Did you mean 'trees'?" in run.stderr
 
 
 def test_help_loads_nothing_heavy():

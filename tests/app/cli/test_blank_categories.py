@@ -1,6 +1,5 @@
 """Categories with blanks: look-ups, a φ from the table, a φ from a file."""
 
-import csv
 import json
 
 import numpy as np
@@ -8,8 +7,8 @@ import pytest
 
 import missratio as mr
 
-OPTIONS = ["--target", "state", "--controlled", "well", "--alpha", 0.2]
-FIT = [*OPTIONS, "--method", "kliep", "--json"]
+OPTIONS = "--target state --controlled well --alpha 0.2"
+FIT = f"{OPTIONS} --method kliep --json"
 LOST = {"north": 0.1, "south": 0.3, "east": 0.5}
 LEVELS = "{ north = 0.1, south = 0.3, east = 0.5 }"
 PHI = f"""
@@ -36,111 +35,97 @@ def draw(n, seed):
     ward = np.array(list(LOST))[np.clip(np.round(place), 0, 2).astype(int)]
     state = np.where(sick, "sick", "well")
     cells = [pulse.round(2), sugar.round(3), ward, state]
-    return [list(row) for row in zip(*(c.tolist() for c in cells), strict=True)]
+    return list(zip(*(c.tolist() for c in cells), strict=True))
 
 
 @pytest.fixture
-def blank_wards(tmp_path):
+def blank_wards(tmp_path, csv_file):
     """A table whose wards are blank by their level, and what was there."""
     full, rng = draw(300, 0), np.random.default_rng(1)
-    path = tmp_path / "t.csv"
-    with path.open("w", newline="") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(["pulse", "sugar", "ward", "state"])
-        for pulse, sugar, ward, state in full:
-            chance = 1 / (1 + np.exp(9 - pulse / 10)) * (state == "well")
-            lost = rng.random() < chance
-            writer.writerow(
-                [
-                    "" if lost else pulse,
-                    sugar,
-                    "" if rng.random() < LOST[ward] else ward,
-                    state,
-                ]
-            )
-    return path, full
+    rows = []
+    for pulse, sugar, ward, state in full:
+        chance = 1 / (1 + np.exp(9 - pulse / 10)) * (state == "well")
+        lost = rng.random() < chance
+        blank = rng.random() < LOST[ward]
+        rows.append(["" if lost else pulse, sugar, "" if blank else ward, state])
+    return csv_file(tmp_path / "t.csv", "pulse,sugar,ward,state", rows), full
 
 
-def answered(run, path, full, *options):
-    """A plan that somebody filled in."""
-    plan = path.with_name("plan.csv")
-    run("query", path, *OPTIONS, "--out", plan, "-q", *options)
-    with plan.open(newline="") as stream:
-        lines = list(csv.DictReader(stream))
-    places = {"pulse": 0, "sugar": 1, "ward": 2}
-    for line in lines:
-        line["value"] = full[int(line["line"]) - 2][places[line["feature"]]]
-    write(plan, lines)
-    return plan, lines
+@pytest.fixture
+def fitted(run, blank_wards):
+    """Fit the table, and give the model and the facts, or what was said."""
+
+    def fit(*words, status=0):
+        path, out = blank_wards[0], blank_wards[0].with_name("m.skops")
+        result = run("fit", path, FIT, "--force", "--out", out, *words, status=status)
+        if status:
+            return result.stderr
+        return mr.load_model(out), json.loads(result.stdout)
+
+    return fit
 
 
-def write(path, lines):
-    with path.open("w", newline="") as stream:
-        writer = csv.DictWriter(stream, lines[0])
-        writer.writeheader()
-        writer.writerows(lines)
+@pytest.fixture
+def answered(run, fill, blank_wards):
+    """A plan that somebody filled in, but for what is told to be otherwise."""
+
+    def plan(options, **otherwise):
+        path, full = blank_wards
+        plan = path.with_name("plan.csv")
+        run("query", path, OPTIONS, "-q", options, "--out", plan)
+        places = {"pulse": 0, "sugar": 1, "ward": 2}
+
+        def value(line):
+            truth = full[int(line["line"]) - 2][places[line["feature"]]]
+            return otherwise.get(line["feature"], truth)
+
+        return plan, fill(plan, value)
+
+    return plan
 
 
-def test_looked_up_categories_are_data(run, blank_wards):
-    path, full = blank_wards
-    plan, lines = answered(run, path, full, "--budget", 120)
+def test_looked_up_categories_are_data(answered, fitted):
+    plan, lines = answered("--budget 120")
     assert {line["feature"] for line in lines} == {"pulse", "ward"}
     # A person sees levels, and writes them.
     assert {line["known ward"] for line in lines} <= {"", *LOST}
-    out = path.with_name("m.skops")
-    facts = json.loads(run("fit", path, *FIT, "--queries", plan, "--out", out).stdout)
+    _, facts = fitted("--queries", plan)
     assert facts["way"] == "look-ups"
     assert facts["certificate"]["certified"]
     assert "assumes no model of φ" in facts["missingness"]
 
 
-def test_a_category_that_the_table_does_not_have_is_refused(run, blank_wards):
-    path, full = blank_wards
-    plan, lines = answered(run, path, full, "--budget", 60)
-    first = next(line for line in lines if line["feature"] == "ward")
-    first["value"] = "nort"
-    write(plan, lines)
-    out = path.with_name("m.skops")
-    result = run("fit", path, *FIT, "--queries", plan, "--out", out, status=3)
-    assert "one of its categories" in result.stderr
-    assert "Did you mean 'north'" in result.stderr
+def test_a_category_that_the_table_does_not_have_is_refused(answered, fitted):
+    plan, _ = answered("--budget 60", ward="nort")
+    said = fitted("--queries", plan, status=3)
+    assert "one of its categories" in said
+    assert "Did you mean 'north'" in said
 
 
-def test_a_file_may_say_how_often_each_level_is_missing(run, blank_wards):
-    path, _ = blank_wards
-    phi, out = path.with_name("phi.toml"), path.with_name("m.skops")
+def test_a_file_may_say_how_often_each_level_is_missing(blank_wards, fitted):
+    phi = blank_wards[0].with_name("phi.toml")
     phi.write_text(PHI)
-    facts = json.loads(
-        run("fit", path, *FIT, "--missingness", phi, "--out", out).stdout
-    )
+    fit, facts = fitted("--missingness", phi)
     assert facts["certificate"]["certified"]
-    model = mr.load_model(out).classifier.missingness["well"]
-    places = list(mr.load_model(out).encoder.indicators["ward"])
-    levels = mr.load_model(out).encoder.columns[2].levels
+    places, levels = fit.encoder.indicators["ward"], fit.encoder.columns[2].levels
     rows = np.zeros((3, 4))
-    rows[[1, 2], places] = 1.0
+    rows[[1, 2], list(places)] = 1.0
+    model = fit.classifier.missingness["well"]
     found = model.missing_probability(rows)[:, places[0]]
     np.testing.assert_allclose(found, [LOST[level] for level in levels])
     phi.write_text(PHI.replace(f"features.ward.levels = {LEVELS}\n[", "["))
-    words = ["fit", path, *FIT, "--missingness", phi, "--out", out, "--force"]
-    result = run(*words, status=3)
-    assert "'ward', and its model says that none are" in result.stderr
+    said = fitted("--missingness", phi, status=3)
+    assert "'ward', and its model says that none are" in said
 
 
-def test_the_table_teaches_why_a_category_is_blank(run, blank_wards):
-    path, _ = blank_wards
-    out = path.with_name("m.skops")
-    words = ["fit", path, *FIT, "--missingness", "learn", "--out", out]
-    facts = json.loads(run(*words, "--on-infeasible", "reject_all").stdout)
+def test_the_table_teaches_why_a_category_is_blank(fitted):
+    model, facts = fitted("--missingness learn --on-infeasible reject_all")
     assert facts["way"] == "table"
-    model = mr.load_model(out).classifier.missingness["well"]
-    (block,) = model.blocks
-    assert block.columns == tuple(mr.load_model(out).encoder.indicators["ward"])
+    (block,) = model.classifier.missingness["well"].blocks
+    assert block.columns == tuple(model.encoder.indicators["ward"])
 
 
-def test_without_a_word_the_ways_are_shown(run, blank_wards):
-    path, _ = blank_wards
-    out = path.with_name("m.skops")
-    result = run("fit", path, *FIT, "--out", out, status=3)
-    assert "'ward'" in result.stderr
-    assert "look up nothing" in result.stderr
+def test_without_a_word_the_ways_are_shown(fitted):
+    said = fitted(status=3)
+    assert "'ward'" in said
+    assert "look up nothing" in said

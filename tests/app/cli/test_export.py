@@ -13,7 +13,8 @@ pytestmark = pytest.mark.needs("onnx", "onnxruntime")
 def test_the_file_gives_the_labels_of_the_model(run, fit):
     import onnxruntime
 
-    model, _ = fit()
+    # A cap can't be exported, and this rule needs none.
+    model, _ = fit("--rule flipped-betting")
     file = model.with_name("model.onnx")
     told = json.loads(run("export", model, "--onnx", file, "--json").stdout)
     loaded = mr.load_model(model)
@@ -34,7 +35,7 @@ def test_what_cant_be_exported_is_named(run, fit, monkeypatch):
     def refuse(estimator):
         raise CantExportError(f"{type(estimator).__name__} can't be exported to ONNX.")
 
-    model, _ = fit()
+    model, _ = fit("--rule flipped-betting")
     monkeypatch.setattr(graph, "read_estimator", refuse)
     file = model.with_name("model.onnx")
     result = run("export", model, "--onnx", file, status=2)
@@ -43,7 +44,7 @@ def test_what_cant_be_exported_is_named(run, fit, monkeypatch):
 
 
 def test_the_model_is_never_overwritten(run, fit):
-    model, _ = fit()
+    model, _ = fit("--rule flipped-betting")
     before = model.read_bytes()
     result = run("export", model, "--onnx", model, "--force", status=1)
     assert "never overwritten" in result.stderr

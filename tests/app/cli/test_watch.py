@@ -5,40 +5,47 @@ import json
 import pytest
 
 
+@pytest.fixture
+def watch(run, patients_model):
+    """What a run found, or what was said where it is refused."""
+
+    def command(table, *words, status=0, model=patients_model):
+        result = run("watch", model, table, "--json", *words, status=status)
+        return json.loads(result.stdout) if status in (0, 6) else result.stderr
+
+    return command
+
+
 @pytest.mark.needs("matplotlib")
-def test_a_promise_kept_and_then_broken(run, fit, day):
-    model, _ = fit()
+def test_a_promise_kept_and_then_broken(run, watch, day, patients_model):
     first, second = day(5), day(6, moved=15.0)
-    kept = json.loads(run("watch", model, first, "--json").stdout)
+    kept, again = watch(first), watch(first)
     assert (kept["alarm"], kept["seen_before"]) == (False, False)
-    again = json.loads(run("watch", model, first, "--json").stdout)
     assert again["seen_before"]
     assert again["rows"] == kept["rows"]
-    figure = model.with_name("watch.png")
-    result = run("watch", model, second, "--figure", figure, status=6)
+    figure = patients_model.with_name("watch.png")
+    result = run("watch", patients_model, second, "--figure", figure, status=6)
     assert "ALARM" in result.stdout
     assert figure.read_bytes()[:4] == b"\x89PNG"
 
 
-def test_the_state_of_another_model_is_refused(run, fit, day):
-    model, _ = fit()
+def test_the_state_of_another_model_is_refused(fit, watch, day, tmp_path):
     other, _ = fit(out="other.skops", alpha=0.3)
-    state = model.with_name("state.json")
-    run("watch", model, day(5), "--state", state, "-q")
-    before = state.read_bytes()
-    result = run("watch", other, day(6), "--state", state, status=3)
-    assert "about another model" in result.stderr
+    state = tmp_path / "state.json"
+    watch(day(5), "--state", state)
+    before, table = state.read_bytes(), day(6)
+    said = watch(table, "--state", state, model=other, status=3)
+    assert "about another model" in said
     assert state.read_bytes() == before
-    state.write_text("{}")
-    result = run("watch", model, day(6), "--state", state, status=3)
-    assert "not what `missratio watch` writes" in result.stderr
-    state.write_text(json.dumps({**json.loads(before), "format": 3}))
-    result = run("watch", model, day(6), "--state", state, status=3)
-    assert "written by another version" in result.stderr
+    for content, message in (
+        ("{}", "not what `missratio watch` writes"),
+        (json.dumps({**json.loads(before), "format": 3}), "written by another version"),
+    ):
+        state.write_text(content)
+        assert message in watch(table, "--state", state, status=3)
 
 
-def test_a_day_is_counted_when_all_its_labels_are_in_and_later_ones_wait(run, fit, day):
-    model, _ = fit()
+def test_a_day_is_counted_when_all_its_labels_are_in_and_later_ones_wait(watch, day):
     first, second = day(5), day(6)
     whole = first.read_text()
     lines = whole.splitlines()
@@ -47,35 +54,35 @@ def test_a_day_is_counted_when_all_its_labels_are_in_and_later_ones_wait(run, fi
         for number, line in enumerate(lines)
     ]
     first.write_text("\n".join(late))
-    said = run("watch", model, first, status=3).stderr
+    said = watch(first, status=3)
     assert "have no label in 'state'. The table is held back" in said
-    said = run("watch", model, second, status=3).stderr
+    said = watch(second, status=3)
     assert f"{first}, which came before it, still lacks labels" in said
     first.write_text(whole)
-    told = json.loads(run("watch", model, first, "--json").stdout)
+    told = watch(first)
     assert told["rows"] == sum(line.endswith("well") for line in lines)
-    more = json.loads(run("watch", model, second, "--json").stdout)
+    more = watch(second)
     assert more["rows"] == told["rows"] + more["new_rows"] > told["rows"]
 
 
 @pytest.mark.needs("matplotlib")
 @pytest.mark.parametrize("counted_before", [True, False])
-def test_a_figure_is_never_drawn_over_the_state(run, fit, day, counted_before):
-    model, _ = fit()
-    state = model.with_name("state.json")
+def test_a_figure_is_never_drawn_over_the_state(watch, day, tmp_path, counted_before):
+    state = tmp_path / "state.json"
     if counted_before:
-        run("watch", model, day(5), "--state", state, "-q")
+        watch(day(5), "--state", state)
     before = state.read_bytes() if counted_before else None
-    result = run("watch", model, day(6), "--state", state, "--figure", state, status=1)
-    assert "never overwritten" in result.stderr
+    said = watch(day(6), "--state", state, "--figure", state, status=1)
+    assert "never overwritten" in said
     assert (state.read_bytes() if state.exists() else None) == before
 
 
-def test_a_day_without_rows_of_the_controlled_class_is_counted(run, fit, day):
-    model, _ = fit()
+def test_a_day_without_rows_of_the_controlled_class_is_counted(
+    run, watch, day, patients_model
+):
     path = day(5)
     lines = path.read_text().splitlines()
     path.write_text("\n".join(line for line in lines if not line.endswith("well")))
-    told = json.loads(run("watch", model, path, "--json").stdout)
+    told = watch(path)
     assert (told["rows"], told["alarm"]) == (0, False)
-    assert "No row has been seen yet" in run("watch", model, path).stdout
+    assert "No row has been seen yet" in run("watch", patients_model, path).stdout

@@ -125,8 +125,6 @@ def test_what_is_not_understood_is_refused(models, text):
         models(text)
 
 
-def test_absent_files_are_refused(tmp_path):
-    with pytest.raises(FileNotFoundError, match="--example"):
-        read_missingness(tmp_path / "phi.toml", ENCODER, (0, 1))
+def test_a_folder_is_refused(tmp_path):
     with pytest.raises(PhiFileError, match="is a folder"):
         read_missingness(tmp_path, ENCODER, (0, 1))

@@ -74,7 +74,7 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Said:
+class CommandOutcome:
     """What a command has to say, as data and as lines, and the status to leave with."""
 
     facts: dict[str, Any]
@@ -83,7 +83,7 @@ class Said:
 
 
 def command(
-    work: Callable[[Any, Progress], Said], **callbacks: Callable[[bool], None]
+    work: Callable[[Any, Progress], CommandOutcome], **callbacks: Callable[[bool], None]
 ) -> Callable[..., None]:
     """What typer runs: the fields of the options that some work takes are its options.
 

@@ -5,16 +5,13 @@ from __future__ import annotations
 import shlex
 import sys
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
-from missratio.app.cli._command import Progress, Said
+from missratio.app.cli._command import CommandOutcome, Progress
 from missratio.app.cli._failures import failures, phrased, say
 from missratio.app.options import EXAMPLE_FILE, FitOptions, QueryOptions
-
-if TYPE_CHECKING:
-    from missratio.app.workflow import FittedTable
 
 
 def write_example(wanted: bool) -> None:
@@ -31,7 +28,7 @@ def write_example(wanted: bool) -> None:
     raise typer.Exit
 
 
-def fit(options: FitOptions, progress: Progress) -> Said:
+def fit(options: FitOptions, progress: Progress) -> CommandOutcome:
     """Fit a classifier to a table, with a certificate for one or several errors."""
     from missratio.app.modelfile import plain, save_model
     from missratio.app.workflow import fit_table
@@ -56,23 +53,20 @@ def fit(options: FitOptions, progress: Progress) -> Said:
         "warnings": warnings,
         **fitted.measured,
     }
-    return Said(facts, [*_lines(fitted), *(f"Warning: {each}" for each in warnings),
-                           f"Written: {options.out}"])  # fmt: skip
-
-
-def _lines(fitted: FittedTable) -> list[str]:
-    model = fitted.model
     rows = ", ".join(f"{n} of {label!r}" for label, n in model.training.rows.items())
-    return [
+    lines = [
         f"Rows: {rows}. Columns: {len(model.encoder.columns)}.",
         fitted.account.sentence,
         f"Method: {model.method}, {fitted.why}.",
         *fitted.findings,
         str(model.certificate),
+        *(f"Warning: {warning}" for warning in warnings),
+        f"Written: {options.out}",
     ]
+    return CommandOutcome(facts, lines)
 
 
-def query(options: QueryOptions, progress: Progress) -> Said:
+def query(options: QueryOptions, progress: Progress) -> CommandOutcome:
     """Draw which missing values to look up, as a table to fill in.
 
     Give it back to `missratio fit` by --queries, with the same DATA, --target and
@@ -109,4 +103,4 @@ def query(options: QueryOptions, progress: Progress) -> Said:
             f"Rows of the controlled class, and the power to expect: {power}. "
             f"{power.range_meaning}."
         )
-    return Said(facts, lines)
+    return CommandOutcome(facts, lines)

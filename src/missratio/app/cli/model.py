@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from missratio.app.cli._command import Progress, Said
+from missratio.app.cli._command import CommandOutcome, Progress
 from missratio.app.cli._failures import ALARM
 from missratio.app.options import (
     ExportOptions,
@@ -27,7 +27,7 @@ def _load(path: Path, progress: Progress) -> TableModel:
     return load_table_model(path)
 
 
-def predict(options: PredictOptions, progress: Progress) -> Said:
+def predict(options: PredictOptions, progress: Progress) -> CommandOutcome:
     """Write a label and a score for every row of a table of any size."""
     from missratio.app.modelfile import GROUPS, SEVERAL_CLASSES, plain
     from missratio.app.workflow import predict_table
@@ -63,10 +63,10 @@ def predict(options: PredictOptions, progress: Progress) -> Said:
     if done.measured is not None:
         facts["measured"] = done.measured.facts()
         lines.append(done.measured.words)
-    return Said(facts, lines)
+    return CommandOutcome(facts, lines)
 
 
-def report(options: ReportOptions, progress: Progress) -> Said:
+def report(options: ReportOptions, progress: Progress) -> CommandOutcome:
     """Write a page that shows what a model guarantees, and on what evidence."""
     from missratio._files import written_whole
     from missratio.app.modelfile import ModelFileError
@@ -86,10 +86,10 @@ def report(options: ReportOptions, progress: Progress) -> Said:
         ) from error
     with written_whole(out, force=options.force) as draft:
         draft.write_text(text, encoding="utf-8")
-    return Said({"report": str(out)}, [f"Written: {out}"])
+    return CommandOutcome({"report": str(out)}, [f"Written: {out}"])
 
 
-def export(options: ExportOptions, progress: Progress) -> Said:
+def export(options: ExportOptions, progress: Progress) -> CommandOutcome:
     """Write a linear or tree model, with its threshold, as an ONNX file."""
     from missratio.app.export import export_onnx
 
@@ -97,10 +97,12 @@ def export(options: ExportOptions, progress: Progress) -> Said:
     export_onnx(model, out, force=options.force)
     columns = list(model.encoder.encoded_names)
     said = f"Its input X has {len(columns)} columns: {', '.join(columns)}."
-    return Said({"onnx": str(out), "columns": columns}, [f"Written: {out}", said])
+    return CommandOutcome(
+        {"onnx": str(out), "columns": columns}, [f"Written: {out}", said]
+    )
 
 
-def watch(options: WatchOptions, progress: Progress) -> Said:
+def watch(options: WatchOptions, progress: Progress) -> CommandOutcome:
     """Check on newer, labelled rows whether promises are still kept.
 
     Exit status 0: no sign that it isn't; 6: alarm. You may run it every day: with
@@ -120,7 +122,7 @@ def watch(options: WatchOptions, progress: Progress) -> Said:
     if watched.seen_before:
         again = f"{options.labelled} was counted before, and isn't counted again."
         lines = [again, *lines]
-    return Said(watched.facts(), lines, ALARM if watched.alarm else 0)
+    return CommandOutcome(watched.facts(), lines, ALARM if watched.alarm else 0)
 
 
 def _check_drawing() -> None:
@@ -145,7 +147,7 @@ def _draw(watched: Watched, out: Path) -> None:
     for place, (promise, monitor) in enumerate(watched.monitors.items()):
         MonitorDisplay(monitor).plot(ax=panels[:, place])
         if count > 1:
-            kind = "" if promise.by_group else "class "
-            panels[0, place].set_title(f"{kind}{promise.key}")
+            kind = "" if watched.by_group else "class "
+            panels[0, place].set_title(f"{kind}{watched.key(promise)}")
     with written_whole(out, force=True) as draft:
         figure.savefig(draft, format="png", dpi=150)

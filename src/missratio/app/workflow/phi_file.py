@@ -12,7 +12,6 @@ import numpy as np
 from scipy.special import logit
 
 from missratio._base.hints import did_you_mean, listed
-from missratio._base.typing import FloatArray
 from missratio._files.numbers import canonical
 from missratio.app.tables import Encoder
 from missratio.exceptions import TableError
@@ -24,8 +23,6 @@ from missratio.missingness import (
     StepMissingness,
 )
 
-KINDS = ("logistic", "step")
-UNITS = ("values", "rows")
 # A file of this kind is written by hand.
 _MOST_BYTES = 2**22
 _SHOWN = 60
@@ -98,14 +95,21 @@ class _Section:
     def check_keys(self, known: Sequence[str]) -> None:
         for key in self.content:
             if key not in known:
-                hint = did_you_mean(key, known)
                 raise PhiFileError(
-                    f"{self.where}: {key!r} is not known here.{hint} Known are "
-                    f"{listed(known)}."
+                    f"{self.where}: {key!r} is not known here."
+                    f"{did_you_mean(key, known)} Known are {listed(known)}."
                 )
 
+    def get(self, key: str) -> Any:
+        if key not in self.content:
+            raise PhiFileError(
+                f"{self.where} has no {key!r}. `missratio fit --example` shows what a "
+                "file looks like."
+            )
+        return self.content[key]
+
     def number(self, key: str) -> float:
-        value = self._required(key)
+        value = self.get(key)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise PhiFileError(
                 f"{self.where}: {key} must be a number, got {_short(value)}."
@@ -117,8 +121,8 @@ class _Section:
                 f"{self.where}: {key} is too large, it has {len(str(value))} digits."
             ) from None
 
-    def choice(self, key: str, choices: Sequence[str]) -> str:
-        value = self._required(key)
+    def choice(self, key: str, *choices: str) -> str:
+        value = self.get(key)
         if value not in choices:
             hint = did_you_mean(str(value), choices)
             raise PhiFileError(
@@ -128,21 +132,13 @@ class _Section:
         return str(value)
 
     def section(self, key: str) -> _Section:
-        value = self._required(key)
+        value = self.get(key)
         if not isinstance(value, dict):
             raise PhiFileError(
                 f"{self.where}: {key} must be a table, such as "
                 f"{{ pulse = 1.0 }}, got {_short(value)}."
             )
         return _Section(f"{self.where.rstrip(']')}.{key}]", value)
-
-    def _required(self, key: str) -> Any:
-        if key not in self.content:
-            raise PhiFileError(
-                f"{self.where} has no {key!r}. `missratio fit --example` shows what a "
-                "file looks like."
-            )
-        return self.content[key]
 
 
 def _short(value: Any) -> str:
@@ -153,21 +149,7 @@ def _short(value: Any) -> str:
 def read_missingness(
     path: Path, encoder: Encoder, labels: Sequence[Any]
 ) -> dict[Any, Missingness]:
-    """Read the models of a file.
-
-    Parameters
-    ----------
-    path : Path
-    encoder : Encoder
-        The columns. Only those of numbers can have a model.
-    labels : sequence
-        The two classes.
-
-    Returns
-    -------
-    dict from label to Missingness
-        For the columns of the encoded matrix.
-    """
+    """Read the models of a file, by label, for the columns of the encoded matrix."""
     root = _Section(str(path), _parsed(path))
     root.check_keys(["classes"])
     classes = root.section("classes")
@@ -180,10 +162,13 @@ def read_missingness(
                 f"{path}: the table has no class {key!r}.{hint} It has "
                 f"{listed(labels)}."
             )
-        section = classes.section(key)
-        section = _Section(f"{path}, [classes.{key}]", section.content)
+        content = classes.section(key).content
+        section = _Section(f"{path}, [classes.{key}]", content)
+        unit = section.choice("missing", "values", "rows")
+        is_step = section.choice("kind", "logistic", "step") == "step"
+        make = _values if unit == "values" else _rows
         try:
-            models[by_name[canonical(key)]] = _model(section, encoder)
+            models[by_name[canonical(key)]] = make(section, encoder, is_step)
         except PhiFileError:
             raise
         except ValueError as error:
@@ -194,12 +179,7 @@ def read_missingness(
 def _parsed(path: Path) -> dict[str, Any]:
     if path.is_dir():
         raise PhiFileError(f"{path} is a folder: name a TOML file.")
-    if not path.exists():
-        raise FileNotFoundError(
-            f"There is no file {path}. `missratio fit --example` writes one to start "
-            "from; to do without, say --missingness ignore."
-        )
-    if not path.is_file():
+    if path.exists() and not path.is_file():
         raise PhiFileError(f"{path} is not a regular file: copy it into one first.")
     with path.open("rb") as stream:
         content = stream.read(_MOST_BYTES + 1)
@@ -213,38 +193,26 @@ def _parsed(path: Path) -> dict[str, Any]:
         raise PhiFileError(f"{path} is no TOML file: {error}.") from error
 
 
-def _model(section: _Section, encoder: Encoder) -> Missingness:
-    unit = section.choice("missing", UNITS)
-    kind = section.choice("kind", KINDS)
-    make = {
-        ("values", "logistic"): _logistic_values,
-        ("values", "step"): _step_values,
-        ("rows", "logistic"): _logistic_rows,
-        ("rows", "step"): _step_rows,
-    }
-    return make[unit, kind](section, encoder)
-
-
-def _logistic_values(section: _Section, encoder: Encoder) -> Missingness:
+def _values(section: _Section, encoder: Encoder, is_step: bool) -> Missingness:
+    """Single values go missing: numbers by a line or a step, categories by level."""
     section.check_keys(["missing", "kind", "features"])
     features = section.section("features")
-    intercept, coef = np.full(encoder.width, -np.inf), np.zeros(encoder.width)
-    numbers, blocks = _categories(features, encoder)
-    for name, place in numbers.items():
+    named = [name for name in features.content if name in encoder.indicators]
+    blocks = [_block(features.section(name), encoder, name) for name in named]
+    numbers = {k: v for k, v in features.content.items() if k not in named}
+    places = {}
+    if numbers or not named:
+        places = _places(_Section(features.where, numbers), encoder)
+    width = encoder.width
+    direction, threshold, probability, coef = np.zeros((4, width))
+    intercept = np.full(width, -np.inf)
+    for name, place in places.items():
         feature = features.section(name)
-        feature.check_keys(["intercept", "coef"])
-        intercept[place] = feature.number("intercept")
-        coef[place] = feature.number("coef")
-    return _with_blocks(LogisticMissingness(intercept, coef), blocks, encoder)
-
-
-def _step_values(section: _Section, encoder: Encoder) -> Missingness:
-    section.check_keys(["missing", "kind", "features"])
-    features = section.section("features")
-    direction, threshold, probability = np.zeros((3, encoder.width))
-    numbers, blocks = _categories(features, encoder)
-    for name, place in numbers.items():
-        feature = features.section(name)
+        if not is_step:
+            feature.check_keys(["intercept", "coef"])
+            intercept[place] = feature.number("intercept")
+            coef[place] = feature.number("coef")
+            continue
         feature.check_keys(["above", "below", "probability"])
         if ("above" in feature.content) == ("below" in feature.content):
             raise PhiFileError(
@@ -254,32 +222,20 @@ def _step_values(section: _Section, encoder: Encoder) -> Missingness:
         sign, side = (1.0, "above") if "above" in feature.content else (-1.0, "below")
         direction[place], threshold[place] = sign, sign * feature.number(side)
         probability[place] = feature.number("probability")
-    base = StepMissingness(direction, threshold, probability, rowwise=False)
-    return _with_blocks(base, blocks, encoder)
+    base: Missingness = LogisticMissingness(intercept, coef)
+    if is_step:
+        base = StepMissingness(direction, threshold, probability, rowwise=False)
+    return BlockMissingness(base, tuple(blocks), width) if blocks else base
 
 
-def _categories(
-    features: _Section, encoder: Encoder
-) -> tuple[dict[str, int], tuple[Block, ...]]:
-    """Where columns of numbers are, and why categories are missing."""
-    named = [name for name in features.content if name in encoder.indicators]
-    blocks = [_category(features.section(name), encoder, name) for name in named]
-    rest = {k: v for k, v in features.content.items() if k not in named}
-    if named and not rest:
-        return {}, tuple(blocks)
-    return _places(_Section(features.where, rest), encoder), tuple(blocks)
-
-
-def _category(section: _Section, encoder: Encoder, name: str) -> Block:
+def _block(section: _Section, encoder: Encoder, name: str) -> Block:
     """φ of a category, by its levels."""
     section.check_keys(["levels"])
     given = section.section("levels")
-    column = next(column for column in encoder.columns if column.name == name)
-    assert column.levels is not None
-    given.check_keys(column.levels)
+    levels = next(c.levels for c in encoder.columns if c.name == name) or ()
+    given.check_keys(levels)
     chance = [
-        given.number(level) if level in given.content else 0.0
-        for level in column.levels
+        given.number(level) if level in given.content else 0.0 for level in levels
     ]
     if not all(0.0 <= each < 1.0 for each in chance) or not any(chance):
         raise PhiFileError(
@@ -289,35 +245,22 @@ def _category(section: _Section, encoder: Encoder, name: str) -> Block:
     # A level that never goes missing has log-odds at which φ is 0 in all digits.
     odds = np.maximum(logit(chance), NEVER)
     model = LogisticMissingness(odds[0], odds[1:] - odds[0], rowwise=True)
-    own = tuple(encoder.indicators[name].tolist())
-    return Block(own, own, model)
+    columns = tuple(encoder.indicators[name].tolist())
+    return Block(columns, columns, model)
 
 
-def _with_blocks(
-    base: Missingness, blocks: tuple[Block, ...], encoder: Encoder
-) -> Missingness:
-    return BlockMissingness(base, blocks, encoder.width) if blocks else base
-
-
-def _logistic_rows(section: _Section, encoder: Encoder) -> Missingness:
-    section.check_keys(["missing", "kind", "intercept", "coef"])
-    coef = _vector(section.section("coef"), encoder)
-    return LogisticMissingness(section.number("intercept"), coef, rowwise=True)
-
-
-def _step_rows(section: _Section, encoder: Encoder) -> Missingness:
-    section.check_keys(["missing", "kind", "direction", "threshold", "probability"])
-    direction = _vector(section.section("direction"), encoder)
-    return StepMissingness(
-        direction, section.number("threshold"), section.number("probability")
-    )
-
-
-def _vector(section: _Section, encoder: Encoder) -> FloatArray:
-    vector = np.zeros(encoder.width)
-    for name, place in _places(section, encoder).items():
-        vector[place] = section.number(name)
-    return vector
+def _rows(section: _Section, encoder: Encoder, is_step: bool) -> Missingness:
+    """Whole rows go missing, by a weighted sum of numbers."""
+    name = "direction" if is_step else "coef"
+    numbers = ["threshold", "probability"] if is_step else ["intercept"]
+    section.check_keys(["missing", "kind", name, *numbers])
+    weights, vector = section.section(name), np.zeros(encoder.width)
+    for column, place in _places(weights, encoder).items():
+        vector[place] = weights.number(column)
+    first, *others = (section.number(each) for each in numbers)
+    if is_step:
+        return StepMissingness(vector, first, others[0])
+    return LogisticMissingness(first, vector, rowwise=True)
 
 
 def _places(section: _Section, encoder: Encoder) -> dict[str, int]:

@@ -13,6 +13,7 @@ from missratio._base.typing import BoolArray, FloatArray
 from missratio._files import RegularFile, TableFile, open_table, written_whole
 from missratio._files.numbers import canonical
 from missratio.app.modelfile import GROUPS, TableModel
+from missratio.app.modelfile.models import TablePromise
 from missratio.app.options import WatchOptions
 from missratio.app.tables import check_names
 from missratio.app.workflow.account import Listener
@@ -27,44 +28,7 @@ class LabelsToComeError(TableError):
     """A table that can't be counted before all labels up to it are in."""
 
 
-@dataclass(frozen=True)
-class WatchedPromise:
-    """A bound on the error of one class, or of one group of its rows.
-
-    Parameters
-    ----------
-    label : object
-        The class.
-    group : object
-        None where it is about all rows of the class.
-    by_group : bool
-        Whether the model makes promises to groups.
-    alpha, delta : float
-        What was promised, and with what part of δ.
-    """
-
-    label: Any
-    group: Any
-    by_group: bool
-    alpha: float
-    delta: float
-
-    @property
-    def key(self) -> Any:
-        """What tells it from a model's other promises."""
-        if not self.by_group:
-            return self.label
-        return "all rows" if self.group is None else self.group
-
-    @property
-    def name(self) -> str:
-        """What to call it."""
-        if not self.by_group:
-            return repr(self.label)
-        return "All rows" if self.group is None else f"Group {self.group!r}"
-
-
-Monitors = dict[WatchedPromise, TypeIErrorMonitor]
+Monitors = dict[TablePromise, TypeIErrorMonitor]
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +37,10 @@ class Watched:
 
     Parameters
     ----------
-    monitors : dict from WatchedPromise to TypeIErrorMonitor
+    monitors : dict from TablePromise to TypeIErrorMonitor
         One for each bounded class, or for each group.
+    by_group : bool
+        Whether promises are made to groups.
     new_rows : int
         Rows that were counted by this run, as often as promises are about them.
     seen_before : bool
@@ -82,6 +48,7 @@ class Watched:
     """
 
     monitors: Monitors
+    by_group: bool
     new_rows: int
     seen_before: bool
 
@@ -90,15 +57,24 @@ class Watched:
         """Whether some error has been found to exceed what was promised."""
         return any(monitor.alarm for monitor in self.monitors.values())
 
+    def key(self, promise: TablePromise) -> Any:
+        """What tells a promise from the model's others."""
+        if not self.by_group:
+            return promise.label
+        return "all rows" if promise.group is None else promise.group
+
     @property
     def words(self) -> list[str]:
         """What was found, a sentence or two for each promise."""
         if len(self.monitors) == 1:
             return [monitor.summary() for monitor in self.monitors.values()]
-        return [
-            f"{promise.name}: {monitor.summary()}"
-            for promise, monitor in self.monitors.items()
-        ]
+        said = []
+        for promise, monitor in self.monitors.items():
+            name = repr(self.key(promise))
+            if self.by_group:
+                name = "All rows" if promise.group is None else f"Group {name}"
+            said.append(f"{name}: {monitor.summary()}")
+        return said
 
     def facts(self) -> dict[str, Any]:
         """What was found, as plain data.
@@ -112,13 +88,12 @@ class Watched:
             "seen_before": self.seen_before,
         }
         found = {
-            str(promise.key): _monitor_facts(monitor)
+            str(self.key(promise)): _monitor_facts(monitor)
             for promise, monitor in self.monitors.items()
         }
-        by_group = next(iter(self.monitors)).by_group
-        if len(found) == 1 and not by_group:
+        if len(found) == 1 and not self.by_group:
             return {**next(iter(found.values())), **run}
-        return {**run, ("groups" if by_group else "classes"): found}
+        return {**run, ("groups" if self.by_group else "classes"): found}
 
 
 def watch_table(
@@ -132,11 +107,7 @@ def watch_table(
     state, source = options.counts, open_table(options.labelled, **options.how)
     progress.step(f"Reading {options.labelled}")
     model_digest = RegularFile.at(options.model_file).sha256()
-    by_group = model.kind == GROUPS
-    promises = [
-        WatchedPromise(each.label, each.group, by_group, each.alpha, each.delta)
-        for each in model.promises
-    ]
+    by_group, promises = model.kind == GROUPS, model.promises
     if not promises:
         raise TableError(
             f"{options.model_file} promises nothing that could be watched: no group "
@@ -145,7 +116,7 @@ def watch_table(
     monitors, tables, held = _read_state(state, model_digest, promises)
     digest = source.file.sha256()
     if digest in tables:
-        return Watched(monitors, 0, True)
+        return Watched(monitors, by_group, 0, True)
 
     def write() -> None:
         content = {
@@ -180,12 +151,12 @@ def watch_table(
     tables.append(digest)
     del held[:1]
     write()
-    return Watched(monitors, new_rows, False)
+    return Watched(monitors, by_group, new_rows, False)
 
 
 def _rows(
-    model: TableModel, source: TableFile, promises: list[WatchedPromise]
-) -> dict[WatchedPromise, tuple[BoolArray, FloatArray | None]]:
+    model: TableModel, source: TableFile, promises: list[TablePromise]
+) -> dict[TablePromise, tuple[BoolArray, FloatArray | None]]:
     """Of the rows that each promise is about, which are wrong, and what they weigh."""
     source.check_header()
     beside = [model.target, *([model.group_column] if model.group_column else [])]
@@ -257,7 +228,7 @@ def _weights(
 
 
 def _read_state(
-    state: Path, model_digest: str, promises: list[WatchedPromise]
+    state: Path, model_digest: str, promises: list[TablePromise]
 ) -> tuple[Monitors, list[str], list[str]]:
     if not state.exists():
         new = {each: TypeIErrorMonitor(each.alpha, each.delta) for each in promises}

@@ -1,0 +1,127 @@
+"""Options: what contradicts itself is refused at once, before anything is read."""
+
+import subprocess
+import sys
+
+import pytest
+
+from missratio.app import options
+from missratio.app.workflow.methods import METHODS
+from missratio.threshold import RULES
+
+FIT = ["fit", "t.csv", "--target", "y", "--out", "m.skops"]
+ONE = [*FIT, "--controlled", "0"]
+TWO = [*FIT, "--alpha", "sepsis=15%", "--alpha", "flu=20%"]
+GROUPS = [*ONE, "--groups", "age"]
+QUERY = ["query", "t.csv", "--target", "y", "--controlled", "0", "--out", "plan.csv"]
+BETWEEN = "must lie between 0 and 1"
+# The table and the model don't exist: nothing is read.
+REFUSED = {
+    (*ONE, "--alhpa", "0.1"): "No such option",
+    (
+        *ONE,
+        "--alpha",
+        "2",
+    ): f"{BETWEEN}, and be 1e-12 or more: got 2.0. Did you mean 2%",
+    (*ONE, "--alpha", "500%"): "--alpha must lie",
+    (*ONE, "--alpha", "a lot"): "--alpha: 'a lot' is not a share: write 0.05 or 5%",
+    (*ONE, "--alpha", "1e-320"): BETWEEN,
+    (*ONE, "--alpha", "nan"): BETWEEN,
+    (*ONE, "--delta", "0"): "--delta must lie",
+    (*ONE, "--delta", "small"): "write 0.05 or 5%",
+    (*ONE, "--calibration-size", "nan"): "--calibration-size must be",
+    (*ONE, "--calibration-size", "inf"): "--calibration-size must be",
+    (*ONE, "--calibration-size", "-1"): "--calibration-size must be",
+    (*ONE, "--calibration-size", "200"): "of the rows, between 0 and 1: got 200",
+    (*ONE, "--compare-seconds", "-1"): "--compare-seconds must be",
+    (*ONE, "--odds-factor", "nan"): "--odds-factor must be 1 or more",
+    (*ONE, "--method", "tre"): "Did you mean 'trees'",
+    (*ONE, "--rule", "bets"): "--rule must be one of",
+    (*ONE, "--deployment", "observed"): "Did you mean 'as-observed'",
+    (*ONE, "--header-row", "0"): "--header-row",
+    (*ONE, "--missingness", "ignore", "--queries", "x"): "ignore and --queries don't",
+    (*ONE, "--missingness", "a.toml", "--queries", "x"): "both say why",
+    (*ONE, "--deployment", "as-observed", "--missingness", "learn"): "no use for one",
+    (*ONE, "--target-table", "o.csv", "--missingness", "ignore"): "complete rows",
+    (
+        *ONE,
+        "--method",
+        "trees",
+        "--standard-errors",
+    ): "one of 'kliep', 'js', 'kliep-cv'",
+    (*ONE, "--ordered", "a,b"): "--ordered needs --alpha LABEL=SHARE",
+    (*FIT,): "--alpha LABEL=SHARE for each of several",
+    (*FIT, "--alpha", "5%", "--alpha", "6%"): "was given 2 times",
+    (*FIT, "--alpha", "flu=5%", "--alpha", "6%"): "--alpha takes LABEL=SHARE",
+    (*FIT, "--alpha", "flu=5%", "--alpha", "flu=6%"): "names each once",
+    (*FIT, "--alpha", "flu=many"): "is not a share",
+    (*FIT, "--alpha", "flu=5"): "--alpha flu must lie between 0 and 1, and be",
+    (*TWO, "--controlled", "flu"): "LABEL=SHARE and --controlled don't go together",
+    (*TWO, "--versus", "rest"): "and --versus don't go together",
+    (*TWO, "--queries", "plan.csv"): "in Python, fill look-ups in",
+    (*TWO, "--standard-errors"): "and --standard-errors don't go together",
+    (*TWO, "--on-infeasible", "reject_all"): "given to several classes",
+    (*TWO, "--groups", "age"): "--groups and --alpha LABEL=SHARE don't go together",
+    (*ONE, "--group-alpha", "old=5%"): "--group-alpha needs --groups: say which",
+    (*ONE, "--shared-threshold"): "--shared-threshold needs --groups",
+    (*GROUPS, "--group-alpha", "5%"): "--group-alpha takes GROUP=SHARE",
+    (*GROUPS, "--group-alpha", "old=500%"): "--group-alpha old must lie",
+    (*GROUPS, "--shared-threshold"): "it makes a promise to the groups",
+    (*GROUPS, "--standard-errors"): "--groups and --standard-errors don't",
+    (*QUERY, "--budget", "9", "--goal", "ratios"): "Did you mean 'ratio'",
+    (*QUERY, "--goal", "ratio"): "--goal needs --budget",
+    (*QUERY, "--budget", "9", "--per-feature", "9"): "both say how many",
+    (*QUERY, "--budget", "9", "--rows"): "--budget and --rows don't go together",
+    ("predict", "m", "t.csv", "--out", "p.xls"): ".csv, .parquet, .xlsx",
+    ("report", "m", "--out", "r.pdf"): ".html, .md, .json",
+}
+
+
+@pytest.mark.parametrize("words", REFUSED, ids=lambda words: " ".join(words[-4:]))
+def test_what_makes_no_sense_is_refused(run, words):
+    said = run(*words, status=2).stderr.replace("│", " ")
+    assert REFUSED[words] in " ".join(said.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--queries", "absent.csv"), "no plan absent.csv"),
+        (("--missingness", "absent.toml"), "`missratio fit --example` writes one"),
+        (("--out", "absent/m.skops"), "no folder absent"),
+    ],
+)
+def test_files_that_are_not_there_are_said_first(run, words, message):
+    assert message in " ".join(run(*ONE, *words, status=1).stderr.split())
+
+
+def test_a_folder_is_no_table(run, tmp_path):
+    said = run("fit", tmp_path, *ONE[2:], status=1).stderr
+    assert "scan_parquet reads a folder" in " ".join(said.split())
+
+
+def test_a_refused_option_loads_nothing_heavy():
+    code = (
+        "import sys; from missratio.app.cli import app\n"
+        "try: app(sys.argv[1:])\n"
+        "except SystemExit as leave: print(leave.code, 'numpy' in sys.modules)"
+    )
+    words = [sys.executable, "-c", code, *ONE, "--method", "tree"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "2 False"
+    assert "Did you mean 'trees'?" in done.stderr
+
+
+def test_options_know_every_method_and_rule():
+    assert set(options.METHODS) == set(METHODS)
+    assert list(options.RULES) == list(RULES)
+
+
+@pytest.mark.parametrize("kind", [options.FitOptions, options.QueryOptions])
+def test_conflicts_are_those_of_options_that_there_are(kind):
+    for *conditions, reason in (*kind.CONFLICTS, *kind.NEEDS):
+        for condition in conditions:
+            name, _, value = condition.partition("=")
+            assert name in kind.__dataclass_fields__ or hasattr(kind, name)
+            assert not value or value in kind.CHOICES.get(name, ("learn", "ignore"))
+        assert not reason.endswith(".")

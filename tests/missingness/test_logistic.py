@@ -10,7 +10,7 @@ from optional_packages import optional
 from scipy.special import expit
 
 import missratio as mr
-from missratio.missingness import LogisticMissingness, NamedMissingness
+from missratio.missingness import LogisticMissingness
 
 pd = optional("pandas")
 pl = optional("polars")
@@ -40,21 +40,6 @@ def test_a_probability_that_rounds_to_one_is_refused_with_its_cause():
     message = r"gives 1.0 at row 1, column 0\. expit rounds to 1.*scale of X"
     with pytest.raises(ValueError, match=message):
         LogisticMissingness(0.0, 1.0).missing_probability([[0.0], [40.0]])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((np.inf, 1.0), "intercept must be finite, or -inf"),
-        ((np.nan, 1.0), "intercept must be finite, or -inf"),
-        ((0.0, [np.inf]), "coef must be finite"),
-        (([0.0, 1.0], [1.0, 1.0, 1.0]), "intercept has 2, coef has 3"),
-        (([0.0, 1.0], [1.0, 1.0], True), "one intercept: got shape.*rowwise=False"),
-    ],
-)
-def test_parameters_that_make_no_model_are_refused(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        LogisticMissingness(*arguments)
 
 
 @settings(max_examples=60)
@@ -197,18 +182,3 @@ def test_it_can_be_copied_and_saved(tmp_path):
     mr.save_model(clf, tmp_path / "m.skops")
     loaded = mr.load_model(tmp_path / "m.skops")
     assert (loaded.predict(X) == clf.predict(X)).all()
-
-
-@pytest.mark.parametrize(
-    ("columns", "error", "match"),
-    [
-        ({}, ValueError, "No column is named"),
-        ({"bp": -1.0}, ValueError, "needs \\(intercept, coef\\)"),
-        ({"bp": (np.nan, 1.0)}, ValueError, "intercept must be finite"),
-        ({"bp": (0.0, np.inf)}, ValueError, "coef must be finite"),
-        ({3: (0.0, 1.0)}, TypeError, "named by texts"),
-    ],
-)
-def test_bad_columns_are_refused(columns, error, match):
-    with pytest.raises(error, match=match):
-        NamedMissingness(columns)

@@ -311,10 +311,10 @@ for n_rows, n_columns, dtype, within in (
         score = rows @ coef.double()
         mass = weights[seen].double() * torch.exp(score - found.log_scale[0])
         off = np.exp(abs(size) - 0.3) * within if size < 1 else 1e3 * within
-        assert abs(found.value / mass.sum() - 1) < off
+        assert abs(found.value[0] / float(mass.sum()) - 1) < off
         assert (torch.tensor(found.slope) - mass @ rows).abs().max() < off * mass.sum()
-        assert abs(found.highest - score.max()) < 1e-4 * size
-        assert abs(found.lowest - score.min()) < 1e-4 * size
+        assert abs(found.highest[0] - float(score.max())) < 1e-4 * size
+        assert abs(found.lowest[0] - float(score.min())) < 1e-4 * size
 print("as it should")
 """
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, groupby
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_array
@@ -21,8 +21,8 @@ from sklearn.utils import check_array
 from missratio._base.reading import FLOATS, only_numbers, read_labels
 from missratio.exceptions import UnreadableFileError
 from missratio.rows.labelled import LabelledBlock, LabelledSource
+from missratio.rows.source import Merge, Result
 
-_Result = TypeVar("_Result")
 # For each worker, its address, and the parts that it holds with their numbers.
 Holdings = Sequence[tuple[str, Any]]
 
@@ -60,16 +60,12 @@ class ClusterSource(LabelledSource):
         return type(self), (None, (), self.names, self.n_rows, self.n_parts)
 
     def fold(
-        self,
-        work: Callable[[LabelledBlock], _Result],
-        merge: Callable[[Sequence[_Result]], _Result],
-    ) -> _Result:
+        self, work: Callable[[LabelledBlock], Result], merge: Merge[Result]
+    ) -> Result:
         """One task a worker; results by group, merged here in the parts' order."""
         fold_parts = partial(_packed_fold, work, merge, self.n_parts)
         with _explained():
-            packed = self.client.gather(
-                _on_each(self.client, fold_parts, self.holdings)
-            )
+            packed = _gathered(self.client, fold_parts, self.holdings)
         found = [each for part in packed for each in pickle.loads(part)]
         return merge(_by_group(merge, found))
 
@@ -113,7 +109,7 @@ def held(client: Any, parts: Sequence[Any]) -> Holdings:
         for worker, numbers in own.items()
         if numbers
     ]
-    return _replaced(given, _on_each(client, _itself, given))
+    return _on_each(client, _itself, given)
 
 
 def _workers(client: Any) -> list[str]:
@@ -129,25 +125,20 @@ def _workers(client: Any) -> list[str]:
     return workers
 
 
-def _on_each(client: Any, work: Callable[[Any], Any], holdings: Holdings) -> list[Any]:
-    """One task a worker, on what it holds."""
+def _on_each(client: Any, work: Callable[[Any], Any], holdings: Holdings) -> Holdings:
+    """The same workers with what one task each makes of what they hold."""
     # Without a worker's address the scheduler may move its parts to another one.
+    options = {"allow_other_workers": True, "pure": False, "retries": RETRIES}
     return [
-        client.submit(
-            work,
-            holding,
-            workers=[worker],
-            allow_other_workers=True,
-            pure=False,
-            retries=RETRIES,
-        )
+        (worker, client.submit(work, holding, workers=[worker], **options))
         for worker, holding in holdings
     ]
 
 
-def _replaced(holdings: Holdings, found: Sequence[Any]) -> Holdings:
-    """The same workers with something else to hold."""
-    return [(worker, each) for (worker, _), each in zip(holdings, found, strict=True)]
+def _gathered(client: Any, work: Callable[[Any], Any], holdings: Holdings) -> list[Any]:
+    """What one task a worker makes of what it holds, here."""
+    found = [future for _, future in _on_each(client, work, holdings)]
+    return list(client.gather(found))
 
 
 def _fold_parts(
@@ -204,6 +195,8 @@ def of_collection(X: Any, y: Any) -> ClusterSource:
         Labels, in partitions of the same rows.
     """
     client = _current_client()
+    from dask.delayed import delayed
+
     names = [str(name) for name in getattr(X, "columns", ())]
     if not names:
         if len(X.shape) != 2 or X.shape[1] != X.shape[1]:
@@ -217,19 +210,15 @@ def of_collection(X: Any, y: Any) -> ClusterSource:
             f"X has {len(rows)} partitions and y has {len(labels)}: cut both alike, as "
             "by y = frame['label'], or y.rechunk(...)."
         )
-    parts = client.compute(
-        [
-            _block_of(names, i, *pair)
-            for i, pair in enumerate(zip(rows, labels, strict=True))
-        ]
-    )
+    block = delayed(_as_block, pure=True)
+    pairs = zip(rows, labels, strict=True)
+    parts = client.compute([block(names, i, *pair) for i, pair in enumerate(pairs)])
     # Rows are counted, and each part told where it begins, by one task a worker.
     with _explained():
         holdings = held(client, parts)
-        counts = dict(chain(*client.gather(_on_each(client, _counts, holdings))))
-    ends = np.cumsum([counts[i] for i in range(len(parts))])
-    starts = [0, *ends.tolist()]
-    holdings = _replaced(holdings, _on_each(client, partial(_placed, starts), holdings))
+        counts = dict(chain(*_gathered(client, _counts, holdings)))
+    starts = [0, *np.cumsum([counts[i] for i in range(len(parts))]).tolist()]
+    holdings = _on_each(client, partial(_placed, starts), holdings)
     return ClusterSource(client, holdings, tuple(names), starts[-1], len(parts))
 
 
@@ -243,15 +232,12 @@ def of_files(source: LabelledSource, client: Any) -> ClusterSource:
         part.n_rows / 2.0 for part in parts
     ]
     share = source.n_rows / len(workers)
-    given = [
-        (
-            worker,
-            [(i, parts[i]) for i in np.flatnonzero(middles // share == k).tolist()],
-        )
-        for k, worker in enumerate(workers)
-    ]
-    given = [(worker, own) for worker, own in given if own]
-    holdings = _replaced(given, _on_each(client, _itself, given))
+    given = []
+    for k, worker in enumerate(workers):
+        numbers = np.flatnonzero(middles // share == k).tolist()
+        if numbers:
+            given.append((worker, [(i, parts[i]) for i in numbers]))
+    holdings = _on_each(client, _itself, given)
     return ClusterSource(client, holdings, source.names, source.n_rows, len(parts))
 
 
@@ -279,12 +265,6 @@ def _partitions(collection: Any) -> list[Any]:
         # A block must hold whole rows.
         collection = collection.rechunk({1: -1})
     return list(np.ravel(collection.to_delayed()))
-
-
-def _block_of(names: list[str], number: int, rows: Any, labels: Any) -> Any:
-    from dask.delayed import delayed
-
-    return delayed(_as_block, pure=True)(names, number, rows, labels)
 
 
 def _as_block(names: list[str], number: int, rows: Any, labels: Any) -> LabelledBlock:

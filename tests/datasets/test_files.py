@@ -156,6 +156,8 @@ def test_the_list_says_what_is_at_hand(tmp_path):
     assert weather.path is None
     assert weather.account_needed
     assert not ctg.account_needed
+    with pytest.raises(ValueError, match=r"'ctg', 'fire', 'weather'.*mean 'weather'"):
+        datasets.fetch("wether")
 
 
 def test_the_folder_is_named_or_in_the_environment_or_the_platforms(
@@ -166,11 +168,6 @@ def test_the_folder_is_named_or_in_the_environment_or_the_platforms(
     assert datasets.data_folder(tmp_path) == tmp_path
     monkeypatch.delenv("MISSRATIO_DATA")
     assert "missratio" in datasets.data_folder().parts
-
-
-def test_an_unknown_name_is_refused_with_the_choices():
-    with pytest.raises(ValueError, match=r"'ctg', 'fire', 'weather'.*mean 'weather'"):
-        datasets.fetch("wether")
 
 
 @pytest.mark.data

@@ -76,7 +76,7 @@ ESTIMATORS = [
 ]
 
 
-def table(two_normals, name, n=24, seed=3):
+def table(two_normals, name, n=16, seed=3):
     X, y = two_normals(n, 2, seed=seed)
     X += np.array([1.0, -2.0]) * 0.1
     missingness, model = MISSING[name]

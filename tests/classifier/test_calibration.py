@@ -83,7 +83,7 @@ def down(X):
     return 0.8 * (X[:, 0] < 0)
 
 
-def powers(estimator, rule, n=300, seeds=6):
+def powers(estimator, rule, n=300, seeds=4):
     """Of classifiers where low rows go missing, so that a cap on weights pays."""
     phi = mr.FunctionMissingness(down, maximum=0.8)
     found = []

@@ -152,7 +152,7 @@ def test_so_many_rows_as_are_required_are_certified(phi_max):
     n = mr.classifier.required_calibration_rows(0.1, 0.05, phi_max)
     log_odds = np.log(phi_max / (1 - phi_max)) if phi_max else -np.inf
     phi = mr.LogisticMissingness(log_odds, [0.0], rowwise=True)
-    repeats, done = 100, 0
+    repeats, done = 50, 0
     for seed in range(repeats):
         rng = np.random.default_rng(seed)
         X = np.concatenate([rng.normal(0, 1, (2 * n, 1)), rng.normal(2, 1, (n, 1))])

@@ -74,7 +74,7 @@ def test_the_assumptions_name_the_missingness_model(two_normals):
 
 @pytest.mark.parametrize("check", [True, False])
 def test_a_learned_phi_that_nothing_has_tested_is_called_so(two_normals, check):
-    X, y = two_normals(2000, 3, shift=1.0)
+    X, y = two_normals(800, 3, shift=1.0)
     X = X + np.random.default_rng(1).normal(size=(len(X), 1))
     truth = LogisticMissingness([-1.0, -1.0, -1.0], [0.8, 0.0, 0.0])
     own = corrupt(X[y == 0], truth, 0)

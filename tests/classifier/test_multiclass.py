@@ -98,7 +98,7 @@ def close_classes(seed, n_rows=500):
 
 def test_thresholds_move_together_where_there_is_little_room():
     refused = together = 0
-    for seed in range(20):
+    for seed in range(12):
         X, y, models = close_classes(seed)
         fitted = mr.MulticlassNeymanPearsonClassifier(
             simulation.Centroids(),
@@ -116,8 +116,8 @@ def test_thresholds_move_together_where_there_is_little_room():
             calibration = fitted.calibrations_[each.controlled_class]
             assert calibration.select([0.1])[0].threshold <= each.threshold
             together += each.delta == fitted.delta
-    # At parts of δ, 6 of 20 are refused.
-    assert refused <= 4
+    # At parts of δ, a third of them are refused.
+    assert refused <= 3
     assert together
 
 

@@ -12,8 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 
 import missratio as mr
-from missratio.classifier import PowerSearch
-from missratio.classifier.search import measured_power, too_few
+from missratio.classifier import PowerSearch, measured_power
 
 ALPHA, DELTA = 0.1, 0.1
 
@@ -43,12 +42,8 @@ def test_power_is_the_share_above_the_threshold_that_alpha_of_the_rest_is_above(
         weighted = measured_power(scores, is_other, heavy, alpha)[0]
         repeated = measured_power(scores[times], is_other[times], ones[times], alpha)
         assert weighted == pytest.approx(repeated[0])
-
-
-def test_a_class_without_weight_has_no_power():
-    scores, is_other = np.arange(4.0), np.array([False, False, True, True])
-    for weights in ([0.0, 0, 1, 1], [1.0, 1, 0, 0]):
-        assert measured_power(scores, is_other, np.array(weights), 0.1) == (None, None)
+    for none in (~is_other, is_other):
+        assert measured_power(scores, is_other, none * 1.0, 0.1) == (None, None)
 
 
 def test_the_candidate_with_most_power_is_taken():
@@ -227,17 +222,6 @@ def test_too_few_complete_rows_tell_nothing_apart():
     search = PowerSearch(weak_first, 0.2, random_state=0).fit(X, y)
     assert search.comparison_.note == ""
     assert len(search.comparison_.ranked) == 2
-
-
-def test_rows_that_weigh_much_are_worth_less():
-    weights = np.r_[np.ones(99), 99.0]
-    is_other = np.zeros(100, dtype=bool)
-    both = np.r_[is_other, ~is_other], np.r_[weights, np.ones(100)]
-    assert "worth 4" in too_few(*both, 0.1, "rows")
-    assert too_few(both[0], np.ones(200), 0.1, "rows") == ""
-    assert "the other class" in too_few(
-        both[0], np.r_[np.ones(100), 0 * weights], 0.1, ""
-    )
 
 
 # Bounds on several classes

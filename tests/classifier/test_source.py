@@ -9,19 +9,12 @@ from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
 from missratio.classifier import reading as split
-from missratio.rows import labelled as labelled_rows
-from missratio.rows import parquet, source
 
 pd = optional("pandas")
 
+pytestmark = pytest.mark.usefixtures("blockwise")
+
 NAMES = ["a", "b"]
-
-
-@pytest.fixture(autouse=True)
-def blockwise(monkeypatch):
-    monkeypatch.setattr(source, "HELD_ELEMENTS", 100)
-    monkeypatch.setattr(labelled_rows, "DRAWN_NUMBERS", 2000)
-    monkeypatch.setattr(parquet, "BATCH_NUMBERS", 800)
 
 
 def labelled(rng, n_rows):
@@ -42,7 +35,7 @@ PHI = {0: mr.LogisticMissingness([-2.0, -3.0], [0.4, 0.3])}
 
 @pytest.mark.parametrize("missingness", [None, PHI], ids=["complete", "missing"])
 def test_the_error_exceeds_alpha_as_often_as_delta_allows(missingness, tmp_path):
-    alpha, delta, n_repeats = 0.1, 0.2, 30
+    alpha, delta, n_repeats = 0.1, 0.2, 20
     rng = np.random.default_rng(1)
     fresh = rng.normal(size=(20_000, 2))
     broken = 0

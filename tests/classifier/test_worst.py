@@ -108,7 +108,7 @@ def test_a_phi_of_the_region_may_give_an_observed_row_no_chance():
 
 
 def test_it_costs_less_power_than_a_band_and_keeps_the_promise():
-    alpha, repeats, z = 0.1, 25, np.linspace(-6, 6, 6001)[:, None]
+    alpha, repeats, z = 0.1, 15, np.linspace(-6, 6, 6001)[:, None]
     laws = [np.exp(-((z[:, 0] - shift) ** 2) / 2) for shift in (0.0, 1.5)]
     powers, broken = {"auto": [], "thinning": []}, 0
     for seed in range(repeats):

@@ -17,7 +17,6 @@ from missratio.classifier.estimators import (
     ClassScores,
     UnstableScoresWarning,
     complete_mask,
-    missingness_parameters,
 )
 from missratio.classifier.multiclass import MulticlassNeymanPearsonClassifier, TradeOff
 from missratio.classifier.neyman_pearson import (
@@ -78,7 +77,6 @@ __all__ = [
     "complete_mask",
     "expected_power",
     "measured_power",
-    "missingness_parameters",
     "named",
     "required_calibration_rows",
     "rows_of",

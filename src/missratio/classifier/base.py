@@ -176,11 +176,11 @@ class CertifiedClassifier(
         promises = self._promises(table, **options)
         fitted, chosen, held = self._split(table, rng)
         self.calibration_index_ = held
+        known = np.sort(np.concatenate([fitted, chosen])) if len(chosen) else fitted
         evidence, raises = [], self.on_infeasible == "raise"
         for promise, about in promises:
             rows = table.rows_of(table.labels.index(promise.label), held)
             rows = rows if about is None else rows[about[rows]]
-            known = np.union1d(fitted, chosen)
             evidence.append(PromisedRows.among(table, promise, rows, known))
         for each in evidence:
             # What can be known to be impossible is said now.

@@ -50,7 +50,14 @@ from missratio.missingness import (
     missingness_check,
     refuse_contradiction,
 )
-from missratio.threshold import Rule, fewest, fewest_look_ups, make_rule
+from missratio.ratio import check_choice
+from missratio.threshold import (
+    Rule,
+    TargetRule,
+    fewest,
+    fewest_look_ups,
+    make_rule,
+)
 
 Score = Callable[[Any], FloatArray]
 
@@ -97,7 +104,8 @@ def certify(
             )
         tests = getattr(model, "checks", ())
         refuse_contradiction(checks, promise.label, tests, promise.odds_factor)
-        rows = rows.drawn(rng)
+        draws = rng.uniform(size=len(rows.scores))
+        rows = replace(rows, draws=draws, coin=float(rng.uniform()))
     if promise.target is not None:
         promise.target.check(rows.X, "calibration")
     # 2. Weights, and by training rows what promises most power.
@@ -488,7 +496,11 @@ def choose_trust(
     """
     if training is None:
         return trust, promise.rule
-    how, searched = promise.target_rule(), is_searched(trust)
+    how, searched = promise.rule, is_searched(trust)
+    if promise.target is not None and isinstance(how, str):
+        # Weights may not average to one.
+        check_choice("rule", how, ("auto", TargetRule.name))
+        how = TargetRule()
     several, rules = other is not None or (how in JUDGED and not searched), [how]
     if several and how == "auto" and searched:
         # One rule for all φ: each φ alone would choose as if it were the true one.

@@ -353,11 +353,6 @@ class NeymanPearsonClassifier(TwoClassClassifier):
             caps=True,
         )
 
-    def _refuse_too_few_rows(
-        self, table: ClassTable, evidence: list[PromisedRows]
-    ) -> None:
-        """Their scores are needed to say what would do."""
-
     def _certify(
         self,
         table: ClassTable,

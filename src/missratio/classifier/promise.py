@@ -36,7 +36,6 @@ from missratio.threshold import (
     LookUpRule,
     Rule,
     Selection,
-    TargetRule,
     looked_up_sample,
     make_rule,
 )
@@ -280,13 +279,6 @@ class Promise:
         part = self.missingness_delta
         return self.delta / 2.0 if part is None else part
 
-    def target_rule(self) -> str | Rule:
-        """The rule, or for a target the one for weights that may not average to one."""
-        if self.target is None or isinstance(self.rule, Rule):
-            return self.rule
-        check_choice("rule", self.rule, ("auto", TargetRule.name))
-        return TargetRule()
-
 
 @storable()
 @dataclass(frozen=True)
@@ -443,11 +435,6 @@ class Weighted:
     draws: FloatArray | None = None
     coin: float = 1.0
     inclusion: RowInclusion | None = None
-
-    def drawn(self, rng: np.random.Generator) -> Weighted:
-        """The same with random numbers for rules that keep rows at random."""
-        draws = rng.uniform(size=len(self.scores))
-        return replace(self, draws=draws, coin=float(rng.uniform()))
 
     def weighed(self, trust: Trust) -> Weighted:
         """The same rows with their weights: φ is evaluated here, and nowhere else."""

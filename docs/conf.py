@@ -76,7 +76,7 @@ def visit_displayed_formula(translator, node):
 
 EXAMPLE_FIGURE = re.compile(r'<img [^>]*class = "sphx-glr-single-img"/>')
 CONSOLE = re.compile(r'<div class="highlight-console.*?</pre>', re.DOTALL)
-OPTION = re.compile(r"(?<=\s)--[a-z][a-z-]*")
+OPTION = re.compile(r"(?<=[\s>])--[a-z][a-z-]*")
 BACK_LINK = re.compile(
     r'(?P<to>viewcode-back" href="[^"#]*generated/(?P<page>[\w.]+)\.html)'
     r'#(?P<name>[^"]+)'

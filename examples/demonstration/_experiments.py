@@ -21,7 +21,8 @@ from missratio.missingness import (
     StepMissingness,
     corrupt,
 )
-from missratio.ratio import KLIEP, BaseRatio, NaiveBayesRatio
+from missratio.ratio import KLIEP, NaiveBayesRatio
+from missratio.ratio.base import BaseRatio
 from missratio.theory import oracle_threshold
 from missratio.weights import WeightConcentrationWarning
 

@@ -8,7 +8,6 @@ from missratio.rows.classes import (
     warn_of_concentration,
 )
 from missratio.rows.labelled import (
-    ClassSource,
     LabelledBlock,
     LabelledSource,
     as_source,
@@ -22,7 +21,6 @@ from missratio.rows.source import (
     MemorySource,
     PartlyDrawn,
     RowBlock,
-    Source,
     WeightCheck,
     WeightSums,
     block_count,
@@ -45,7 +43,6 @@ __all__ = [
     "PLAIN",
     "ClassModel",
     "ClassRows",
-    "ClassSource",
     "LabelledBlock",
     "LabelledSource",
     "MemorySource",
@@ -53,7 +50,6 @@ __all__ = [
     "ParquetSource",
     "PartlyDrawn",
     "RowBlock",
-    "Source",
     "Weighing",
     "WeightCheck",
     "WeightSums",

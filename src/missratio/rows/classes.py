@@ -167,7 +167,9 @@ class ClassRows:
         if self.weighing.model is None or self.weighing.weights is not None:
             return self
         every = replace(self, only_complete=False)
-        weights = every._fold(_block_weights, _concatenated, limits.BLOCK_ELEMENTS)
+        weights = every._fold(
+            lambda block: block.ipw, _concatenated, limits.BLOCK_ELEMENTS
+        )
         return replace(self, weighing=replace(self.weighing, weights=weights))
 
     @cached_property
@@ -465,10 +467,6 @@ class ClassRows:
                 ),
             )
         )
-
-
-def _block_weights(block: RowBlock) -> FloatArray | None:
-    return block.ipw
 
 
 def _concatenated(parts: Sequence[FloatArray | None]) -> FloatArray | None:

@@ -12,11 +12,9 @@ from missratio.tensor.arrays import (
     on_host,
     within_memory,
 )
-from missratio.tensor.rows import TensorSample, TensorSource, tensor_classes
+from missratio.tensor.rows import tensor_classes
 
 __all__ = [
-    "TensorSample",
-    "TensorSource",
     "as_numpy",
     "check_rows",
     "is_tensor",

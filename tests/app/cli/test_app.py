@@ -81,11 +81,7 @@ def test_json_is_one_object_and_nothing_else(json_run):
             assert all(len(values) == len(entry["x"]) for values in curve.values())
     first = document["naive_bayes"]["curves"]["M-KLIEP"]
     assert first["lo"][0] < first["mean"][0] < first["hi"][0]
-
-
-@pytest.mark.needs("matplotlib")
-def test_progress_goes_to_standard_error(json_run):
-    _, result = json_run
+    # Progress goes to standard error.
     assert "naive_bayes" in result.stderr
 
 
@@ -151,15 +147,14 @@ def test_data_list_says_what_is_absent_and_where_to_get_it(tmp_path, monkeypatch
     assert "archive.ics.uci.edu" in result.stdout
 
 
-def test_data_fetch_of_what_needs_an_account_says_so(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("names", "status", "message"),
+    [(["fire", "weather"], 1, "account holders"), (["whether"], 2, "mean 'weather'?")],
+)
+def test_data_that_cant_be_fetched_says_why(
+    tmp_path, monkeypatch, names, status, message
+):
     monkeypatch.setenv("MISSRATIO_DATA", str(tmp_path))
-    result = invoke("data", "fetch", "fire", "weather")
-    assert result.exit_code == 1
-    assert result.stderr.count("account holders") == 2
-
-
-def test_data_fetch_of_an_unknown_name_is_a_usage_error(tmp_path, monkeypatch):
-    monkeypatch.setenv("MISSRATIO_DATA", str(tmp_path))
-    result = invoke("data", "fetch", "whether")
-    assert result.exit_code == 2
-    assert "Did you mean 'weather'?" in result.stderr
+    result = invoke("data", "fetch", *names)
+    assert result.exit_code == status
+    assert result.stderr.count(message) == len(names)

@@ -37,42 +37,11 @@ def same(X, expected):
 NAN = np.nan
 
 
-@pytest.mark.parametrize("blank", ["", " ", "NA", "NaN", "nan", "null", "NULL", "n/a"])
-def test_blank_cells_are_missing(read, blank):
-    table = read(f"a,b,y\n1,{blank},0\n{blank},2,1\n3,4,1\n")
-    same(table.X, [[1, NAN], [NAN, 2], [3, 4]])
-
-
-def test_what_is_told_to_be_missing_is(read):
-    table = read("a,b,y\n1,-999.0,0\n?,-999,1\n", missing_values=["-999", "?"],
-                 drop=["b"])  # fmt: skip
-    same(table.X, [[1], [NAN]])
-    table = read("a,b,y\n1,-999.0,0\n2,-999,1\n3,4,1", missing_values=["-999"])
-    same(table.X, [[1, NAN], [2, NAN], [3, 4]])
-
-
 def test_byte_order_mark_and_blank_lines_are_seen_through(read):
     table = read(b"\xef\xbb\xbf\r\n\r\na,b,y\r\n1,2,0\r\n\r\n,,\r\n3,4,1\r\n")
     same(table.X, [[1, 2], [3, 4]])
     assert table.encoder.names == ["a", "b"]
     assert table.rows.tolist() == [0, 2]
-
-
-def test_blank_row_is_left_out_where_a_blank_is_a_category(read):
-    table = read("a,b,y\n1,red,0\n2,,1\n,,\n3,blue,1\n", blank_level=True)
-    assert table.rows.tolist() == [0, 1, 3]
-    assert table.encoder.columns[1].levels == ("blue", "red", "")
-
-
-@pytest.mark.parametrize("separator", [";", "\t", "|"])
-def test_other_separators_and_decimal_commas(read, separator):
-    text = "a,b,y\n1.5,2,0\n2.25,3,1\n".replace(",", separator).replace(".", ",")
-    same(read(text).X, [[1.5, 2], [2.25, 3]])
-
-
-def test_utf16_is_told_by_its_mark(read):
-    table = read("ä,y\nrot,0\nblau,1\n".encode("utf-16"))
-    assert table.encoder.encoded_names == ["ä=rot"]
 
 
 def test_other_encodings_are_told(read):
@@ -96,15 +65,58 @@ def test_compressed_csv(read):
         read(gzip.compress(b"a,y\n1,0\n" * 9000)[:-20], "cut.csv.gz")
 
 
-def test_quoted_cells_hold_separators_and_line_breaks(read):
-    table = read('a,b,y\n1,"x,\ny",0\n2,"z",1\n')
-    assert table.encoder.columns[1].levels == ("x,\ny", "z")
+BLANKS = ["", " ", "NA", "NaN", "nan", "null", "NULL", "n/a"]
+# What a table says, and the matrix that is meant.
+MEANT = {
+    **{
+        f"a,b,y\n1,{x},0\n{x},2,1\n3,4,1\n": [[1, NAN], [NAN, 2], [3, 4]]
+        for x in BLANKS
+    },
+    **{
+        f"a{s}b{s}y\n1,5{s}2{s}0\n2,25{s}3{s}1\n": [[1.5, 2], [2.25, 3]] for s in ";\t|"
+    },
+    "sep=;\r\na;b;y\r\n1,5;2;p\r\n2,5;3;q\r\n": [[1.5, 2], [2.5, 3]],
+    # Grouped for certain; decimal points in the column itself.
+    "a;b;y\n3,5;1.234.567;0\n2,5;1.234,5;1\n": [[3.5, 1234567], [2.5, 1234.5]],
+    "a|b|y\n3,5|1.234|0\n2,5|0.5|1\n": [[3.5, 1.234], [2.5, 0.5]],
+    "a;y\n1.234;0\n2.34;1\n": [[1.234], [2.34]],
+    "a,y\n1.234,0\n2.345,1\n": [[1.234], [2.345]],
+    'a,y\n"1,234.5",0\n"2,5",1\n': [[1234.5], [2.5]],
+}
 
 
-def test_labels_are_whole_numbers_or_texts(read):
-    assert read("a,y\n1,0\n2,1\n").y.tolist() == [0, 1]
-    assert read("a,y\n1,no\n2,yes\n").y.tolist() == ["no", "yes"]
-    assert read("a,y\n1, 2\n2,10\n").counts == {2: 1, 10: 1}
+@pytest.mark.parametrize("content", MEANT)
+def test_numbers_and_blanks_are_read_as_they_were_meant(read, content):
+    same(read(content).X, MEANT[content])
+
+
+def test_what_is_told_to_be_missing_is(read):
+    table = read("a,b,y\n1,-999.0,0\n?,-999,1\n3,4,1", missing_values=["-999", "?"])
+    same(table.X, [[1, NAN], [NAN, NAN], [3, 4]])
+
+
+def test_blank_row_is_left_out_where_a_blank_is_a_category(read):
+    table = read("a,b,y\n1,red,0\n2,,1\n,,\n3,blue,1\n", blank_level=True)
+    assert table.rows.tolist() == [0, 1, 3]
+    assert table.encoder.columns[1].levels == ("blue", "red", "")
+
+
+LABELS = {
+    "a,y\n1,0\n2,1\n": {0: 1, 1: 1},
+    "a,y\n1,no\n2,yes\n": {"no": 1, "yes": 1},
+    "a,y\n1, 2\n2,10\n": {2: 1, 10: 1},
+    "a,y\n1,1\n2,1.0\n3,2\n": {1: 2, 2: 1},
+    # A leading zero makes a label of its own.
+    "a,y\n1,1\n2,01\n3,01\n4,2\n": {"01": 2, "1": 1, "2": 1},
+    # Marks inside of cells, and line breaks in quoted ones, are text.
+    'a,b,y\n1,5" pipe,p\n2,5" pipe,q\n3,"a\nb, c",p\n': {"p": 2, "q": 1},
+    "ä,y\nrot,p\nblau,q\n".encode("utf-16"): {"p": 1, "q": 1},
+}
+
+
+@pytest.mark.parametrize("content", LABELS)
+def test_labels_are_whole_numbers_or_texts(read, content):
+    assert read(content).counts == LABELS[content]
 
 
 REFUSED = {
@@ -124,6 +136,14 @@ REFUSED = {
     "PAR1....": "is no text but a Parquet file",
     "PK\x03\x04..": "a zip archive or an Excel file",
     "a\0b": "bytes that are not text",
+    "a,y\n" + "x" * 200_000 + ",0\n": r"t\.csv can't be read as a CSV table: field",
+    "a;b;y\n3,5;1.234;0\n2,5;2.500;1\n": r"'b' has numbers in doubt: '1\.234' could be",
+    "a;y\n1.234;0\n2.345;1\n": "in doubt",
+    'a,y\n"1,234",0\n"5,678",1\n': r"'1,234' could be 1\.234 or 1234",
+    "blood sugar,a,y\n,1,p\n,2,q\n": r"\(--drop 'blood sugar'\)",
+    "a,id,y\n" + "".join(f"{i},P{i},{i % 2}\n" for i in range(200)): (
+        "200 different texts, .*--drop id"
+    ),
 }
 
 
@@ -134,17 +154,6 @@ def test_what_cannot_be_used_is_refused_and_left_as_it_was(read, tmp_path, conte
     assert (tmp_path / "t.csv").read_bytes() == content.encode()
 
 
-def test_names_and_dates_are_not_categories(read):
-    rows = "\n".join(f"{i},P{i},{i % 2}" for i in range(200))
-    with pytest.raises(TableError, match=r"200 different texts, .*--drop id"):
-        read(f"a,id,y\n{rows}\n")
-
-
-def test_infinite_numbers_are_refused(read):
-    with pytest.raises(TableError, match="'a' must be finite: got inf in row 2"):
-        read({"a": [1.0, np.inf], "y": [0, 1]}, "t.parquet")
-
-
 def test_folders_and_absent_files_are_refused(read, tmp_path):
     with pytest.raises(TableError, match="is a folder"):
         open_table(tmp_path)
@@ -153,6 +162,18 @@ def test_folders_and_absent_files_are_refused(read, tmp_path):
         open_table(tmp_path / "patiens.csv")
     with pytest.raises(TableError, match="suffix must say its kind"):
         open_table(write_table(tmp_path / "t.docx", "x"))
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        (pa.array([1.0, np.inf]), "'a' must be finite: got inf in row 2"),
+        (pa.array([0, 1], pa.date32()), r"type date32.*--drop a"),
+    ],
+)
+def test_columns_of_parquet_that_are_no_numbers_are_refused(read, column, message):
+    with pytest.raises(TableError, match=message):
+        read({"a": column, "y": [0, 1]}, "t.parquet")
 
 
 def test_ten_thousand_columns_are_read(read):
@@ -174,12 +195,6 @@ def test_parquet_types_are_read(read):
     same(table.X, [[1, 1.5, 1, 1], [NAN, NAN, 0, NAN], [3, 2.5, NAN, 0]])
     assert table.encoder.encoded_names == ["whole", "single", "flag", "colour=red"]
     assert table.missing["b"] == dict.fromkeys(table.encoder.names, 1)
-
-
-def test_dates_are_refused(read):
-    day = pa.array([0, 1], pa.date32())
-    with pytest.raises(TableError, match=r"type date32.*--drop day"):
-        read({"day": day, "y": [0, 1]}, "t.parquet")
 
 
 def test_damaged_parquet_is_refused(tmp_path):
@@ -212,43 +227,6 @@ def test_workbooks_are_read_by_sheet(tmp_path):
         read_table(path)
 
 
-def test_labels_with_leading_zeros_are_labels_of_their_own(read):
-    table = read("a,y\n1,1\n2,01\n3,01\n4,2\n")
-    assert table.counts == {"1": 1, "01": 2, "2": 1}
-    assert read("a,y\n1,1\n2,1.0\n3,2\n").counts == {1: 2, 2: 1}
-
-
-@pytest.mark.parametrize("separator", [";", "\t", "|"])
-def test_thousands_are_never_taken_for_decimals(read, separator):
-    def lines(*rows):
-        return "\n".join(separator.join(row) for row in [("a", "b", "y"), *rows])
-
-    # Decimal commas elsewhere: a point may group thousands.
-    with pytest.raises(
-        TableError, match=r"'b' has numbers in doubt: '1\.234' could be"
-    ):
-        read(lines(("3,5", "1.234", "0"), ("2,5", "2.500", "1")))
-    # Grouped for certain.
-    table = read(lines(("3,5", "1.234.567", "0"), ("2,5", "1.234,5", "1")))
-    assert table.X.tolist() == [[3.5, 1234567.0], [2.5, 1234.5]]
-    # Decimal points in the column itself.
-    table = read(lines(("3,5", "1.234", "0"), ("2,5", "0.5", "1")))
-    assert table.X[:, 1].tolist() == [1.234, 0.5]
-
-
-def test_semicolons_alone_leave_points_in_doubt(read):
-    with pytest.raises(TableError, match="in doubt"):
-        read("a;y\n1.234;0\n2.345;1\n")
-    assert read("a;y\n1.234;0\n2.34;1\n").X[:, 0].tolist() == [1.234, 2.34]
-    assert read("a,y\n1.234,0\n2.345,1\n").X[:, 0].tolist() == [1.234, 2.345]
-
-
-def test_commas_that_may_group_thousands_are_in_doubt(read):
-    with pytest.raises(TableError, match=r"'1,234' could be 1\.234 or 1234"):
-        read('a,y\n"1,234",0\n"5,678",1\n')
-    assert read('a,y\n"1,234.5",0\n"2,5",1\n').X[:, 0].tolist() == [1234.5, 2.5]
-
-
 def test_a_header_may_be_long(read):
     names = [f"column number {j} with a long name" for j in range(5000)]
     header = ",".join([*names, "y"])
@@ -265,23 +243,6 @@ def test_a_quotation_mark_left_open_loses_no_rows(read, line, encoding):
     content = "\n".join(["a,b,y", *rows[:9], line, *rows]) + "\n"
     with pytest.raises(TableError, match=r"t\.csv, line 11: a quotation mark"):
         read(content.encode(encoding))
-
-
-def test_a_line_for_excel_is_no_header(read):
-    table = read("sep=;\r\na;b;y\r\n1,5;2;p\r\n2,5;3;q\r\n")
-    assert table.encoder.names == ["a", "b"]
-    np.testing.assert_array_equal(table.X, [[1.5, 2], [2.5, 3]])
-
-
-def test_quotation_marks_inside_of_cells_are_texts(read):
-    rows = "".join(f'{i},5" pipe,{"pq"[i % 2]}\n' for i in range(9))
-    table = read(f'a,b,y\n{rows}10,"a\nb",p\n')
-    assert table.counts == {"p": 6, "q": 4}
-
-
-def test_a_long_cell_is_refused_without_a_traceback(read):
-    with pytest.raises(TableError, match=r"t\.csv can't be read as a CSV table: field"):
-        read("a,y\n" + "x" * 200_000 + ",0\n")
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.parquet"])
@@ -421,8 +382,3 @@ def test_labels_that_no_row_has_dont_count(read):
     labels = pa.DictionaryArray.from_arrays(codes, ["p", "gone", "q"])
     table = read({"a": range(10), "y": labels}, "t.parquet")
     assert table.counts == {"p": 5, "q": 5}
-
-
-def test_an_option_to_drop_a_column_can_be_pasted(read):
-    with pytest.raises(TableError, match=r"\(--drop 'blood sugar'\)"):
-        read("blood sugar,a,y\n,1,p\n,2,q\n")

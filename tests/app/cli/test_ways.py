@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import missratio as mr
+from missratio.app.report import Report
 
 FIT = "--target state --controlled ill --alpha 0.15 --drop id"
 ASK = "--target state --controlled ill --alpha 0.15 --id id"
@@ -23,33 +24,34 @@ def draw(n, rng):
     return values.round(4), ill
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def truth():
     return draw(900, np.random.default_rng(7))
 
 
-@pytest.fixture
-def write(tmp_path, csv_file, truth):
+@pytest.fixture(scope="module")
+def write(csv_file, truth):
     """The rows as a table, after values went missing by these log-odds."""
 
-    def table(intercept, coef):
+    def table(path, intercept, coef):
         values, ill = truth
         phi = mr.LogisticMissingness(intercept, coef)
         lossy = mr.corrupt(values, phi, np.random.default_rng(8))
         ids, state = [f"R{i}" for i in range(len(ill))], np.where(ill, "ill", "fit")
         rows = zip(ids, *lossy.T.tolist(), state, strict=True)
-        return csv_file(tmp_path / "table.csv", "id,a,b,c,d,e,state", rows)
+        return csv_file(path, "id,a,b,c,d,e,state", rows)
 
     return table
 
 
-@pytest.fixture
-def table(write):
+@pytest.fixture(scope="module")
+def table(tmp_path_factory, write):
     """Four of five columns go missing where they are high, in both classes."""
-    return write([-1.5] * 4 + [-np.inf], [1.0] * 4 + [0.0])
+    path = tmp_path_factory.mktemp("ways") / "table.csv"
+    return write(path, [-1.5] * 4 + [-np.inf], [1.0] * 4 + [0.0])
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def answer(truth, fill):
     """Fill in what a plan asks for, but for rows that are lost."""
 
@@ -64,12 +66,12 @@ def answer(truth, fill):
     return plan
 
 
-@pytest.fixture
-def fit(run, tmp_path):
-    """Fit the table; the model and the facts, or what was said."""
+@pytest.fixture(scope="module")
+def fit(run):
+    """Fit a table; the model and the facts, or what was said."""
 
-    def command(*options, status=0):
-        table, out = tmp_path / "table.csv", tmp_path / "model.skops"
+    def command(table, *options, status=0):
+        out = table.with_name("model.skops")
         words = ["fit", table, FIT, "--force --json --compare-seconds 0", "--out", out]
         result = run(*words, *options, status=status)
         if status:
@@ -79,29 +81,43 @@ def fit(run, tmp_path):
     return command
 
 
-@pytest.fixture
-def ask(run, tmp_path):
+@pytest.fixture(scope="module")
+def ask(run):
     """A plan, and what was said of it."""
 
-    def plan(options):
-        path = tmp_path / "plan.csv"
-        words = ["query", tmp_path / "table.csv", ASK, "--json", options]
+    def plan(table, options):
+        path = table.with_name(f"plan{options.count('-')}.csv")
+        words = ["query", table, ASK, "--json --force", options]
         return path, json.loads(run(*words, "--out", path).stdout)
 
     return plan
 
 
-def test_a_budget_of_look_ups_ends_in_a_certificate(table, fit, ask, answer):
-    plan, asked = ask("--budget 320")
+@pytest.fixture(scope="module")
+def budget(table, ask):
+    """A plan of look-ups that the tool has drawn, to be filled in."""
+    return ask(table, "--budget 320")
+
+
+@pytest.fixture(scope="module")
+def looked_up(table, budget, fit, answer):
+    """A filled plan, the model of it and the facts."""
+    plan = table.with_name("answered.csv")
+    plan.write_text(budget[0].read_text())
+    answer(plan)
+    return plan, *fit(table, "--queries", plan)
+
+
+def test_a_budget_of_look_ups_ends_in_a_certificate(table, budget, looked_up, fit):
+    plan, asked = budget
     assert asked["queries"] <= 320
     assert asked["rows"] > 40
     assert asked["single"] > 40
     assert [line["power"] for line in asked["power"]][-1] > 0.2
-    told = fit("--queries", plan, status=3)
+    told = fit(table, "--queries", plan, status=3)
     assert "Nothing of the controlled class 'ill' is filled in" in told
     assert "--missingness learn" in told
-    answer(plan)
-    model, facts = fit("--queries", plan)
+    _, model, facts = looked_up
     assert facts["way"] == "look-ups"
     assert "no model of φ" in facts["missingness"]
     assert f"{asked['single']} single values of 'fit'" in facts["missingness"]
@@ -116,18 +132,37 @@ def test_a_budget_of_look_ups_ends_in_a_certificate(table, fit, ask, answer):
     assert above[~ill].mean() > 0.2
 
 
-def test_rows_not_found_are_counted(table, fit, ask, answer, read_csv):
-    plan, _ = ask("--budget 320")
+def test_the_report_says_what_was_looked_up(looked_up):
+    _, model, facts = looked_up
+    data = json.loads(model.report)
+    assert data["sensitivity"] is None
+    assert data["certificate"]["looked_up"] == facts["certificate"]["looked_up"]
+    ill = data["missingness"]["classes"][0]
+    assert (ill["label"], ill["kind"]) == ("ill", "looked-up")
+    # What was looked up is still shown as what was missing.
+    missing = {f["name"]: f["missing"][0] for f in data["missingness"]["features"]}
+    assert {k: v for k, v in missing.items() if v} == facts["missing"]["ill"]
+    patterns = data["missingness"]["patterns"]
+    known = sum(entry["rows"][0] for entry in patterns["listed"])
+    assert patterns["left_out"] or known == 300
+    words = Report(data).markdown()
+    assert "Looked up" in words
+    assert "What if φ is wrong?" not in words
+
+
+def test_rows_not_found_are_counted(table, budget, fit, answer, read_csv):
+    plan = table.with_name("lost.csv")
+    plan.write_text(budget[0].read_text())
     first = next(line for line in read_csv(plan) if line["class"] == "ill")
     answer(plan, lost={int(first["line"]) - 2})
-    _, facts = fit("--queries", plan)
+    _, facts = fit(table, "--queries", plan)
     assert "(1 of them not found)" in facts["missingness"]
 
 
 def test_single_values_are_data_for_the_score(table, fit, ask, answer):
-    plan, _ = ask("--budget 320 --goal ratio")
+    plan, _ = ask(table, "--budget 320 --goal ratio")
     lines = answer(plan)
-    model, facts = fit("--queries", plan, REJECT)
+    model, facts = fit(table, "--queries", plan, REJECT)
     # Four lossy columns: few rows of 'ill' are completed, so that φ certifies.
     assert facts["way"] == "both"
     assert "Look-ups are data: 160 single values of 'fit'" in facts["missingness"]
@@ -139,29 +174,28 @@ def test_single_values_are_data_for_the_score(table, fit, ask, answer):
     asked = [not (x["class"] == "fit" and x["feature"] == "b") for x in lines]
     kept = [line for line, there in zip(text[1:], asked, strict=True) if there]
     plan.write_text("\n".join([text[0], *kept]))
-    model, facts = fit("--queries", plan, REJECT)
+    model, facts = fit(table, "--queries", plan, REJECT)
     assert "as no value of 'b' was looked up" in facts["missingness"]
     assert set(model.classifier.missingness) == {"ill", "fit"}
 
 
-def test_single_values_of_one_column_are_rows(write, fit, ask, answer):
-    write([-0.5] + 4 * [-np.inf], [1.0] + 4 * [0.0])
-    plan, _ = ask("--per-feature 60")
+def test_single_values_of_one_column_are_rows(tmp_path, write, fit, ask, answer):
+    one = write(tmp_path / "t.csv", [-0.5] + 4 * [-np.inf], [1.0] + 4 * [0.0])
+    plan, _ = ask(one, "--per-feature 60")
     answer(plan)
-    _, facts = fit("--queries", plan, "--method kliep")
+    _, facts = fit(one, "--queries", plan, "--method kliep")
     assert facts["way"] == "look-ups"
     assert facts["certificate"]["rule"] == "look-ups"
     assert "60 single values of 'fit' were looked up" in facts["missingness"]
 
 
-def test_the_table_teaches_phi_and_look_ups_add_to_it(table, fit, ask, answer):
-    alone, facts = fit("--missingness learn", REJECT)
+def test_the_table_teaches_phi_and_look_ups_add_to_it(table, fit, looked_up):
+    alone, facts = fit(table, "--missingness learn", REJECT)
     assert facts["way"] == "table"
     assert "learned from the table" in facts["missingness"]
     assert set(alone.classifier.missingness) == {"ill", "fit"}
-    plan, _ = ask("--budget 320")
-    answer(plan)
-    both, facts = fit("--missingness learn", REJECT, "--queries", plan)
+    words = ["--missingness learn", REJECT, "--queries", looked_up[0]]
+    both, facts = fit(table, *words)
     assert facts["way"] == "both"
     errors = [
         model.classifier.missingness["ill"].standard_errors[:4, 1].mean()
@@ -179,7 +213,7 @@ def test_given_nothing_the_ways_are_shown_and_their_commands_run(
     run, table, fit, monkeypatch
 ):
     monkeypatch.chdir(table.parent)
-    told = fit(status=3)
+    told = fit(table, status=3)
     head, *ways = told[told.index("Error") :].strip().splitlines()
     assert "nothing says why. These ways are open:" in head
     assert "'a' (" in head
@@ -192,29 +226,7 @@ def test_given_nothing_the_ways_are_shown_and_their_commands_run(
     run(*shlex.split(command[1]))
 
 
-def test_without_missing_values_nothing_is_asked(write, fit):
-    write([-np.inf] * 5, [0.0] * 5)
-    _, facts = fit("--method kliep")
+def test_without_missing_values_nothing_is_asked(tmp_path, write, fit):
+    whole = write(tmp_path / "t.csv", [-np.inf] * 5, [0.0] * 5)
+    _, facts = fit(whole, "--method kliep")
     assert facts["missingness"] == "No value is missing."
-
-
-def test_the_report_says_what_was_looked_up(run, table, fit, ask, answer):
-    plan, _ = ask("--budget 320")
-    answer(plan)
-    model, facts = fit("--queries", plan)
-    data = json.loads(model.report)
-    assert data["sensitivity"] is None
-    assert data["certificate"]["looked_up"] == facts["certificate"]["looked_up"]
-    ill = data["missingness"]["classes"][0]
-    assert (ill["label"], ill["kind"]) == ("ill", "looked-up")
-    # What was looked up is still shown as what was missing.
-    missing = {f["name"]: f["missing"][0] for f in data["missingness"]["features"]}
-    assert {k: v for k, v in missing.items() if v} == facts["missing"]["ill"]
-    patterns = data["missingness"]["patterns"]
-    known = sum(entry["rows"][0] for entry in patterns["listed"])
-    assert patterns["left_out"] or known == 300
-    text = table.with_name("report.md")
-    run("report", table.with_name("model.skops"), "--out", text, "-q")
-    words = text.read_text(encoding="utf-8")
-    assert "Looked up" in words
-    assert "What if φ is wrong?" not in words

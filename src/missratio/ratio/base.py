@@ -153,7 +153,8 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
             if two is None:
                 two = self._read(X, y, sample_weight, inclusion, reset=True)
             self._learn(two)
-        if is_tensor(X) and not self._apart and get_config()["array_api_dispatch"]:
+        follows = is_tensor(X) and get_config()["array_api_dispatch"]
+        if follows and "coef_" in self.__dict__ and not self._apart:
             self.coef_ = like(X, self.coef_)
         return self
 

@@ -99,6 +99,9 @@ class Rule(ABC):
         alphas : sequence of float
         delta : float
         """
+        if len(alphas) > 1:
+            # Sorted once, thresholds are read off.
+            _ = sample.scores
         return [self.select(sample, alpha, delta) for alpha in alphas]
 
     def prepare(self, training: CalibrationSample | None, *, complete: bool) -> Rule:

@@ -99,28 +99,22 @@ def test_callbacks_are_torn_down_where_a_fit_fails():
 
 
 @pytest.mark.parametrize(
-    "classifier",
+    ("kind", "bound"),
     [
-        mr.NeymanPearsonClassifier(mr.KLIEPCV(cv=3, random_state=0), 0.3),
-        mr.MulticlassNeymanPearsonClassifier(
-            mr.KLIEPCV(cv=3, random_state=0), {0: 0.3}
-        ),
+        (mr.NeymanPearsonClassifier, 0.3),
+        (mr.MulticlassNeymanPearsonClassifier, {0: 0.3}),
     ],
 )
-def test_a_classifier_hands_its_callbacks_down(classifier):
+def test_a_classifier_hands_callbacks_down_to_an_estimator_that_has_none(kind, bound):
     X, y = table()
-    recorder = Recorder()
-    classifier.set_params(random_state=0).set_callbacks(recorder).fit(X, y)
-    assert recorder.seen.count("end fold") == 3
-    assert not hasattr(classifier.estimator, "_skl_callbacks")
-
-
-def test_a_classifier_keeps_its_estimators_callbacks():
-    X, y = table()
-    recorder = Recorder()
-    ratio = mr.KLIEPCV(cv=3, random_state=0).set_callbacks(recorder)
-    mr.NeymanPearsonClassifier(ratio, 0.3, random_state=0).fit(X, y)
-    assert recorder.seen.count("end fold") == 3
+    for callbacks_of in ("classifier", "estimator"):
+        ratio, recorder = mr.KLIEPCV(cv=3, random_state=0), Recorder()
+        classifier = kind(ratio, bound, random_state=0)
+        owner = classifier if callbacks_of == "classifier" else ratio
+        owner.set_callbacks(recorder)
+        classifier.fit(X, y)
+        assert recorder.seen.count("end fold") == 3
+        assert hasattr(ratio, "_skl_callbacks") == (owner is ratio)
 
 
 def test_learning_tells_of_the_columns():

@@ -138,12 +138,8 @@ def test_columns_are_chosen_by_number_or_name():
     np.testing.assert_array_equal(
         by_name.required_columns_, by_number.required_columns_
     )
-    assert by_name.get_feature_names_out().tolist() == [
-        "mass_sp_0",
-        "mass_sp_1",
-        "age_sp_0",
-        "age_sp_1",
-    ]
+    names = by_name.get_feature_names_out()
+    assert " ".join(names) == "mass_sp_0 mass_sp_1 age_sp_0 age_sp_1"
     with pytest.raises(ValueError, match="Did you mean 'dose'"):
         ColumnwiseBasis(spline, columns=["does"]).fit(frame)
 
@@ -170,11 +166,7 @@ NONE_IN_1 = X * [1.0, np.nan, 1.0]
         (TransformerBasis(StandardScaler()), NONE_IN_1, "got 40 rows and none is comp"),
         (TransformerBasis(made_of(np.sqrt)), -np.abs(X), "infinity for a complete row"),
         (TransformerBasis(made_of(lambda x: x.sum(axis=1))), X, r"got shape \(1,\)"),
-        (
-            TransformerBasis(made_of(lambda x: np.vstack([x, x]))),
-            X,
-            r"1 rows.*got shape \(2, 3\)",
-        ),
+        (TransformerBasis(made_of(lambda x: np.vstack([x, x]))), X, r"shape \(2, 3\)"),
         (ColumnwiseBasis(made_of(np.sqrt)), -np.abs(X), "for a value of column x0"),
         (ColumnwiseBasis(made_of(lambda x: x[:1])), X, "must map 40 rows"),
         (ColumnwiseBasis(StandardScaler()), NONE_IN_1, "column x1 has none"),
@@ -188,24 +180,15 @@ def test_what_makes_no_table_of_numbers_is_an_error(basis, table, message):
         basis.fit(table).transform(table)
 
 
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [
-        ("linear", LinearBasis),
-        ("polynomial", PolynomialBasis),
-        ("gaussian", GaussianBasis),
-    ],
-)
-def test_a_name_gives_a_new_basis_with_its_defaults(name, kind):
-    basis = as_basis(name)
-    assert type(basis) is kind
-    assert basis.get_params() == kind().get_params()
-    assert as_basis(name) is not basis
-
-
-def test_a_basis_is_itself_and_any_other_transformer_is_wrapped():
-    basis, scaler = PolynomialBasis(3), StandardScaler()
-    assert as_basis(basis) is basis
+def test_a_name_is_a_new_basis_a_basis_itself_and_any_other_transformer_is_wrapped():
+    kinds = (LinearBasis, PolynomialBasis, GaussianBasis)
+    for name, kind in zip(("linear", "polynomial", "gaussian"), kinds, strict=True):
+        basis = as_basis(name)
+        assert type(basis) is kind
+        assert basis.get_params() == kind().get_params()
+        assert as_basis(name) is not basis
+        assert as_basis(basis) is basis
+    scaler = StandardScaler()
     assert as_basis(scaler).transformer is scaler
 
 

@@ -311,8 +311,8 @@ def missingness_check(
     """Test E W = 1 for the rows of one class, to see whether the table contradicts φ.
 
     All the checks together contradict a right φ with probability at most `level`, which
-    is Markov's bound on an e-value. That makes it strict: at level 0.05 it finds fault
-    with 0 to 3 of 1,000 tables that φ does describe, as docs/missingness.md prints.
+    is Markov's bound on an e-value. It is strict: a right φ is contradicted less
+    often than that.
 
     Parameters
     ----------

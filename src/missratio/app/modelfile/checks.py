@@ -208,24 +208,16 @@ def _attributes(part: Any) -> dict[str, Any]:
 
 
 def _check_attributes(part: Any) -> None:
-    cls = type(part)
-    names = [base.__name__ for base in cls.__mro__]
-    known = [STORABLE[name] for name in names if name in STORABLE]
-    counts = set().union(*(stored.counts for stored in known))
-    finite = set().union(
-        *(stored.finite for stored in known), *(_FINITE.get(name, ()) for name in names)
-    )
-    hints = _hints(cls) if known and is_dataclass(cls) else {}
     attributes = _attributes(part)
+    if not attributes:
+        return
+    cls: Any = type(part)
+    finite, counts, hints = _rules(cls)
     require(hints.keys() <= attributes.keys(), f"its {cls.__name__} lacks a field")
     for name, value in attributes.items():
-        method = inspect.getattr_static(cls, name, None)
-        taken = hasattr(method, "__get__") and not isinstance(
-            method, cached_property | types.MemberDescriptorType
-        )
-        require(not taken, f"its {name} takes a method's place")
-        wrong = f"its {cls.__name__}'s {name} is {value!r:.80}"
-        require(name not in hints or fits(value, hints[name]), wrong)
+        require(not _is_method(cls, name), f"its {name} takes a method's place")
+        if name in hints and not fits(value, hints[name]):
+            require(False, f"its {cls.__name__}'s {name} is {value!r:.80}")
         if name in finite and value is not None:
             for each in value if isinstance(value, list | tuple) else [value]:
                 array = np.asarray(each)
@@ -240,6 +232,23 @@ def _check_attributes(part: Any) -> None:
 
 
 @cache
+def _is_method(cls: Any, name: str) -> bool:
+    found = inspect.getattr_static(cls, name, None)
+    plain = isinstance(found, cached_property | types.MemberDescriptorType)
+    return hasattr(found, "__get__") and not plain
+
+
+@cache
+def _rules(cls: Any) -> tuple[set[str], set[str], dict[str, Any]]:
+    """Attributes of a class that are finite, those that count, and its annotations."""
+    names = [base.__name__ for base in cls.__mro__]
+    known = [STORABLE[name] for name in names if name in STORABLE]
+    finite = [*(s.finite for s in known), *(_FINITE.get(name, ()) for name in names)]
+    hints = _hints(cls) if known and is_dataclass(cls) else {}
+    counts = set().union(*(stored.counts for stored in known))
+    return set().union(*finite), counts, hints
+
+
 def _hints(cls: Any) -> dict[str, Any]:
     """The annotations of a dataclass's fields."""
     hints = get_type_hints(cls)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from forging import sound
 from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
@@ -18,21 +19,6 @@ from missratio.app.report.words import (
     span,
 )
 from missratio.classifier import TradeOff
-
-
-@pytest.fixture(scope="module")
-def certificate():
-    """Of a class that loses rows by a known φ."""
-    rng = np.random.default_rng(0)
-    phi = mr.StepMissingness([1.0, 1.0], 0.0, 0.5)
-    X = np.concatenate([rng.normal(0, 1, (600, 2)), rng.normal(1.5, 1, (300, 2))])
-    y = np.repeat(["well", "ill"], [600, 300])
-    X[:600] = mr.corrupt(X[:600], phi, 0)
-    fitted = mr.NeymanPearsonClassifier(
-        mr.KLIEP(), alpha=0.1, missingness={"well": phi}, controlled_class="well",
-        random_state=0,
-    )  # fmt: skip
-    return fitted.fit(X, y).certificate_
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +68,9 @@ def test_numbers_are_exact_and_have_no_powers_of_ten(words, said):
         (None, 0.0, "None"),
     ],
 )
-def test_how_wrong_phi_may_be(certificate, gamma, part, said):
+def test_how_wrong_phi_may_be(gamma, part, said):
+    # Of a class that loses rows by a known φ.
+    certificate = sound("φ").certificate_
     changed = replace(certificate, sensitivity=gamma, missingness_delta=part)
     assert said in str(robustness(changed))
 

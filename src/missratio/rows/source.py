@@ -391,7 +391,7 @@ def weighted_sums(
     combined = weights if sample_weight is None else weights * sample_weight[:, None]
     # Any number will do for what is missing and weighs nothing.
     values = values.astype(np.float64, copy=False)
-    values = np.fmax(values, np.finfo(np.float64).min)
+    values = np.where(np.isnan(values), 0.0, values)
     if by_row:
         sums = (combined.swapaxes(-1, -2) @ values)[..., 0, :]
     else:

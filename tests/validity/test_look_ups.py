@@ -38,18 +38,6 @@ def incomplete_rows(setting, u, rng):
     return rng.uniform(size=len(u)) < phi
 
 
-def low_stratum(setting, predicted, u, inclusion, broken, rng):
-    """2 for incomplete rows that are predicted to score low, 1 for the others."""
-    noise = {"exactly": 0.0, "well": 0.1, "badly": 1.0, "the wrong way": 0.0}
-    guess = u + noise[predicted] * rng.normal(size=len(u))
-    low = guess < 1 - setting["alpha"] - 0.02
-    if predicted == "the wrong way":
-        low = ~low
-    if broken == "a stratum that knows the draw":
-        low = (inclusion == 0.0) | (u < 1 - setting["alpha"])
-    return np.where(low, 2, 1)
-
-
 def violated(setting, rng, broken=None):
     """Whether the error of a certified threshold exceeds α."""
     n_rows = setting["n_rows"]
@@ -81,12 +69,7 @@ def violated(setting, rng, broken=None):
         scores, inclusion, strata = scores[keep], np.ones(keep.sum()), strata[keep]
         scores = np.where(np.isnan(scores), np.inf, scores)
     strata = strata if setting["strata"] > 1 else None
-    predicted = setting.get("predicted")
-    if predicted is not None:
-        strata = low_stratum(setting, predicted, u, inclusion, broken, rng)
-    sample = looked_up_sample(
-        scores, inclusion, strata, predicted=predicted is not None
-    )
+    sample = looked_up_sample(scores, inclusion, strata)
     chosen = LookUpRule().select(sample, setting["alpha"], setting["delta"])
     if chosen.threshold is None:
         return False
@@ -124,27 +107,6 @@ def test_random_settings(place):
     check(settings(60, seed=0)[place], 400, place, level=1e-4)
 
 
-PREDICTIONS = ("exactly", "well", "badly", "the wrong way")
-
-
-def predicted_settings(number, seed):
-    return [
-        {**setting, "strata": 1, "predicted": PREDICTIONS[place % 4]}
-        for place, setting in enumerate(settings(number, seed))
-    ]
-
-
-def test_a_few_settings_with_a_stratum_predicted_low():
-    for place, setting in enumerate(predicted_settings(8, seed=8)):
-        check(setting, 40, place, level=1e-4)
-
-
-@pytest.mark.validity
-@pytest.mark.parametrize("place", range(40))
-def test_random_settings_with_a_stratum_predicted_low(place):
-    check(predicted_settings(40, seed=1)[place], 300, place, level=1e-4)
-
-
 HARD = {
     "n_rows": 236,
     "alpha": 0.2,
@@ -169,10 +131,3 @@ def test_rows_not_found_left_out_are_caught():
     lossy = {**HARD, "lost": 0.9, "share": 1.0, "phi": "adversarial"}
     assert count(lossy, 60, seed=0) <= 15
     assert count(lossy, 60, seed=0, broken="not found ignored") > 30
-
-
-def test_a_stratum_that_knows_who_was_drawn_is_caught():
-    # All rows of the low stratum that were drawn are low, and the others need not be.
-    setting = {**HARD, "predicted": "exactly"}
-    assert count(setting, 60, seed=0) <= 15
-    assert count(setting, 60, seed=0, broken="a stratum that knows the draw") > 30

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from classifiers import Total
+from classifiers import Total, learned
 
 import missratio as mr
 from missratio.classifier.promise import Weighted
@@ -30,21 +30,24 @@ def problem(seed=0, n=1000, m=100, d=1, slope=1.0, rowwise=False):
     return X, np.repeat([0, 1], [2 * n, n]), learned, truth
 
 
-@pytest.mark.parametrize(("d", "rowwise"), [(1, True), (1, False), (2, False)])
-def test_no_phi_of_the_region_asks_for_a_larger_threshold(d, rowwise):
-    X, y, learned, _ = problem(d=d, rowwise=rowwise)
+@pytest.mark.parametrize(
+    ("d", "rowwise", "seed"),
+    [(1, True, 0), (1, False, 0), (2, False, 0), (2, False, 1)],
+)
+def test_no_phi_of_the_region_asks_for_a_larger_threshold(d, rowwise, seed):
+    X, y, given, _ = learned(2000, d, 100, seed, rowwise, intercept=-1.0)
     # A rule that draws nothing, so that samples made again are the same.
     model = mr.NeymanPearsonClassifier(
-        Total(0), 0.3, 0.1, missingness={0: learned}, rule="hoeffding-bentkus",
+        Total(0), 0.3, 0.1, missingness={0: given}, rule="hoeffding-bentkus",
         random_state=0,
     ).fit(X, y)  # fmt: skip
     calibration, held = model.calibration_, X[model.calibration_index_]
     scores = np.where(np.isnan(held).any(axis=1), -np.inf, held[:, 0])
     rng, asked = np.random.default_rng(0), []
-    for k in range(len(learned.region(0.05)[0]) if d == 1 else 150):
+    for k in range(len(given.region(0.05)[0]) if d == 1 else 150):
         points = [
             region[k if d == 1 else rng.integers(len(region))]
-            for region in learned.region(0.05)
+            for region in given.region(0.05)
         ]
         first, slope = np.array(points).T
         phi = mr.LogisticMissingness(first[0] if rowwise else first, slope, rowwise)

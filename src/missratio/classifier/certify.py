@@ -15,8 +15,9 @@ mildest after it: the steepest one gives its weight to the farthest rows, and th
 the ones out of reach.
 
 A region is given by points on its boundary, column by column. Where one column loses
-values, every point is tried. Where several do, each column's points are tried in turn,
-the others being the worst that were found, twice over.
+values, every point is tried. Where several do, the search begins at the worst of some φ
+drawn from the region, and tries each column's points in turn, the others being the
+worst that were found, twice over.
 
 Caps on the weights, and the rule, are what promises most power. Training rows alone
 judge that, so it is decided before any calibration row is seen.
@@ -335,7 +336,7 @@ def _rows_like(calibration: Calibration, alpha: float) -> int | None:
 
 # Columns that lose values beyond which the band stands for the region.
 MOST_COLUMNS = 8
-SWEEPS = 2
+STARTS = 32
 # Of a region's points the first sweep tries every so many.
 FIRST = 4
 # Levels, as multiples of α, at which the φ that asks most is kept.
@@ -379,8 +380,8 @@ def calibrate(
     tables = [rows.X] if training is None else [rows.X, training.X]
     regions = [points[::step] for points in _possible(model, trust.delta, tables)]
     lossy = [j for j, points in enumerate(regions) if len(points)]
-    coef = np.atleast_1d(np.asarray(model.coef, dtype=np.float64)).copy()
-    intercept = np.broadcast_to(np.asarray(model.intercept), coef.shape).copy()
+    coef = np.atleast_1d(np.asarray(model.coef, dtype=np.float64))
+    worst = np.stack([np.broadcast_to(model.intercept, coef.shape), coef])
     levels = [times * alpha for times in LEVELS if times * alpha < 1.0]
     levels = levels if step == 1 else levels[:1]
 
@@ -390,23 +391,44 @@ def calibrate(
         )
         return tried, [demanded(each.threshold) for each in tried.select(levels)]
 
-    def moved(j: int, point: FloatArray) -> Missingness:
-        first, slopes = intercept.copy(), coef.copy()
-        first[j], slopes[j] = point[:2]
-        if model.rowwise:
-            return LogisticMissingness(first[0], slopes, rowwise=True)
-        return LogisticMissingness(first, slopes)
+    def search(candidates: list[FloatArray]) -> None:
+        """Try intercepts and slopes of all columns; note those that ask most."""
+        nonlocal worst
+        found = []
+        for intercept, slopes in candidates:
+            first = intercept[0] if model.rowwise else intercept
+            phi = LogisticMissingness(first, slopes, rowwise=model.rowwise)
+            found.append(under(phi))
+        tried.extend(found)
+        worst = candidates[int(np.argmax([thresholds[0] for _, thresholds in found]))]
 
-    tried: list[tuple[Calibration, list[float]]] = []
-    for sweep in range(SWEEPS if len(lossy) > 1 else 1):
-        last = sweep == SWEEPS - 1 or len(lossy) == 1
-        tried = [under(model.as_known())]
+    def moved(points: dict[int, FloatArray]) -> FloatArray:
+        """The worst, but for some columns."""
+        candidate = worst.copy()
+        for j, point in points.items():
+            candidate[:, j] = point[:2]
+        return candidate
+
+    tried = [under(model.as_known())]
+    sweeps = [1]
+    if len(lossy) > 1:
+        sweeps = [FIRST, 1]
+        # What is worst of one column depends on the others: the search begins at the
+        # worst of some φ drawn from the region.
+        draw = np.random.default_rng(0).random((STARTS if step == 1 else 0, len(lossy)))
+        starts = [
+            moved(
+                {
+                    j: regions[j][int(share * len(regions[j]))]
+                    for j, share in zip(lossy, shares, strict=True)
+                }
+            )
+            for shares in draw
+        ]
+        search([worst, *starts])
+    for every in sweeps:
         for j in lossy:
-            points = regions[j] if last else regions[j][::FIRST]
-            along = [under(moved(j, point)) for point in points]
-            place = int(np.argmax([thresholds[0] for _, thresholds in along]))
-            intercept[j], coef[j] = points[place, :2]
-            tried += along
+            search([moved({j: point}) for point in regions[j][::every]])
     demands = np.array([thresholds for _, thresholds in tried])
     most: list[int] = np.argmax(demands, axis=0).tolist()
     others = tuple(tried[at][0] for at in dict.fromkeys(most) if at != most[0])

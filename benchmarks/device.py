@@ -22,7 +22,7 @@ from sklearn.linear_model import LogisticRegression
 
 import uninstalled  # noqa: F401  isort: skip
 import missratio as mr
-from missratio.tensor import _fused
+from missratio.tensor import fused
 
 N_COLUMNS, REPEATS = 64, 5
 
@@ -87,7 +87,7 @@ def one_size(n_rows: int) -> None:
     both = torch.stack([zeros + 0.05, zeros])
     weights = torch.rand(n_rows, device="cuda")
     for name, own in (("without", None), ("with", weights)):
-        took = best(lambda own=own: _fused.tilted_sums(X[:n_rows], own, both))
+        took = best(lambda own=own: fused.tilted_sums(X[:n_rows], own, both))
         print(f"  one pass {name} weights {took:8.2f} ms {size / took / 1e9:6.2f} TB/s")
     del weights
     ratio = mr.KLIEP()

@@ -33,7 +33,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 from typing import Any, Literal
 
 import numpy as np
@@ -411,8 +411,7 @@ def _halves(X: FloatArray) -> IntArray | None:
         return None
     order = np.random.default_rng(0).permutation(n_rows)[:_MOST_PREDICTED]
     table, sides = X[order].astype(np.float64), np.zeros((n_rows, width), dtype=np.intp)
-    for end in (len(order) // 4, len(order) // 2, len(order)):
-        start = len(order) // 8 if end == len(order) // 4 else end // 2
+    for start, end in pairwise(len(order) // part for part in (8, 4, 2, 1)):
         known = np.ma.masked_invalid(table[:start])
         mean, spread = known.mean(axis=0).filled(0.0), known.std(axis=0).filled(0.0)
         scaled = (table[:end] - mean) / np.where(spread > 0.0, spread, np.inf)

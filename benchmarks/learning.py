@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 import pages
 from joblib import Parallel, delayed
-from scipy.special import expit, ndtri
-from scipy.stats import binomtest, t
+from scipy import special
+from scipy.stats import binomtest, norm, t
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 import missratio as mr
@@ -47,7 +47,7 @@ class Law:
 
 
 LAWS = {
-    "normal": Law(ndtri),
+    "normal": Law(norm.ppf),
     "exponential": Law(lambda u: -np.log1p(-u)),
     "t3": Law(t(3).ppf),
 }
@@ -113,7 +113,7 @@ def cover(setting: Setting, repeats: int) -> Coverage:
     estimates = np.stack([learned.intercept, learned.coef], axis=1)
     reach = NORMAL_QUANTILE * learned.standard_errors
     grid = law.grid
-    phi = expit(at_truth[0] + at_truth[1] * grid[:, 0])
+    phi = special.expit(at_truth[0] + at_truth[1] * grid[:, 0])
     band = {delta: np.zeros(repeats, dtype=bool) for delta in LEVELS}
     width = np.zeros(repeats)
     for j in range(repeats):
@@ -130,7 +130,9 @@ def lose_and_reveal(
     values: np.ndarray, at_truth: np.ndarray, n: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """What is observed of values, and n of the others in every column."""
-    lost = rng.uniform(size=values.shape) < expit(at_truth[0] + at_truth[1] * values)
+    lost = rng.uniform(size=values.shape) < special.expit(
+        at_truth[0] + at_truth[1] * values
+    )
     order = np.where(lost, rng.uniform(size=values.shape), np.inf)
     last = np.sort(order, axis=0)[n - 1]
     chosen = lost & (order <= last)
@@ -242,8 +244,8 @@ class Situation:
     def grid(self) -> np.ndarray:
         """Rows of N(0, I), evenly spread, to measure errors with."""
         if self.n_features == 1:
-            return ndtri((np.arange(5000) + 0.5) / 5000)[:, None]
-        side = ndtri((np.arange(120) + 0.5) / 120)
+            return special.ndtri((np.arange(5000) + 0.5) / 5000)[:, None]
+        side = special.ndtri((np.arange(120) + 0.5) / 120)
         return np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 import pages
 from joblib import Parallel, delayed
-from scipy.special import stdtrit
+from scipy import special
 
 import missratio as mr
 
@@ -173,7 +173,10 @@ def as_if_known(
 
 def half_lengths(uncertainty: mr.uncertainty.RatioUncertainty) -> np.ndarray:
     """Of the intervals at level 0.95, in the order of the estimates."""
-    own = stdtrit(uncertainty.degrees_of_freedom, 0.975) * uncertainty.standard_errors
+    own = (
+        special.stdtrit(uncertainty.degrees_of_freedom, 0.975)
+        * uncertainty.standard_errors
+    )
     lower, upper = uncertainty.interval(POINTS)
     return np.concatenate([own, (upper - lower) / 2.0])
 

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 import pages
 from joblib import Parallel, delayed
-from scipy.special import expit, ndtr, ndtri
+from scipy import special
 from scipy.stats import binomtest
 
 import missratio as mr
@@ -94,16 +94,16 @@ class Setting:
             lossy = np.arange(self.width) < self.columns
             each = 1.0 - (1.0 - most) ** (1.0 / self.columns)
             return mr.FunctionMissingness(
-                lambda X: each * lossy * expit(slope * X),
+                lambda X: each * lossy * special.expit(slope * X),
                 rowwise=False,
                 maximum=each * lossy,
             )
         functions = {
             "step": lambda z: most * (slope * z > 0),
-            "logistic": lambda z: most * expit(slope * z),
+            "logistic": lambda z: most * special.expit(slope * z),
             "bump": lambda z: most * np.exp(-slope * slope * (z - 1.0) ** 2),
             "constant": lambda z: np.full(len(z), most),
-            "no bound": lambda z: expit(slope / 2 * z - 1.0),
+            "no bound": lambda z: special.expit(slope / 2 * z - 1.0),
         }
         function = functions[self.kind]
         maximum = None if self.kind == "no bound" else most
@@ -144,14 +144,14 @@ class Setting:
 
     def error(self, thresholds: np.ndarray) -> np.ndarray:
         """P(h(Z⁰) > C): with ties a score of C reaches up to half a step more."""
-        return ndtr(-(thresholds + self.grid / 2))
+        return special.ndtr(-(thresholds + self.grid / 2))
 
     def power(self, thresholds: np.ndarray) -> np.ndarray:
-        return ndtr(SHIFT - (thresholds + self.grid / 2))
+        return special.ndtr(SHIFT - (thresholds + self.grid / 2))
 
     @property
     def oracle_power(self) -> float:
-        threshold = -ndtri(self.alpha)
+        threshold = -special.ndtri(self.alpha)
         if self.grid:
             steps = math.ceil((threshold - self.grid / 2) / self.grid - 1e-9)
             threshold = steps * self.grid

@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from missratio._files import find_files, in_order, open_table
+from missratio._files import open_table
+from missratio._files.parquet import find_files, in_order
 from missratio.exceptions import TableError, UnreadableFileError
 
 

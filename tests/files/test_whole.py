@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from missratio._files import check_writable, written_whole
+from missratio._files import written_whole
+from missratio._files.files import check_writable
 
 
 def test_nothing_is_overwritten_without_force(tmp_path):

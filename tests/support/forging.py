@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import missratio as mr
-from missratio._files import Cells
+from missratio._files.cells import Cells
 from missratio.app.modelfile import TableModel, TrainingData
 from missratio.app.modelfile.archive import HEADER, SCHEMA, _digest
 from missratio.app.tables import Encoder, TableColumn

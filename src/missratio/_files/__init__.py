@@ -1,37 +1,53 @@
 """Files: tables read alike, whatever they are for, and results written whole."""
 
-from missratio._files.cells import (
-    Cells,
-    NotNumbersError,
-    is_number,
-    is_text,
-    whole_numbers,
-)
-from missratio._files.files import (
-    RegularFile,
-    check_writable,
-    kind_of,
-    write_whole,
-    written_whole,
-)
-from missratio._files.parquet import ParquetFile, RowGroup, find_files, in_order
-from missratio._files.tables import TableFile, open_table
+from __future__ import annotations
 
-__all__ = [
-    "Cells",
-    "NotNumbersError",
-    "ParquetFile",
-    "RegularFile",
-    "RowGroup",
-    "TableFile",
-    "check_writable",
-    "find_files",
-    "in_order",
-    "is_number",
-    "is_text",
-    "kind_of",
-    "open_table",
-    "whole_numbers",
-    "write_whole",
-    "written_whole",
-]
+from pathlib import Path
+
+from missratio._files.delimited import CsvFile
+from missratio._files.files import RegularFile, kind_of, write_whole, written_whole
+from missratio._files.parquet import ParquetTable
+from missratio._files.tables import TableFile
+from missratio._files.workbooks import ExcelSheet
+from missratio.exceptions import TableError
+
+__all__ = ["TableFile", "open_table", "write_whole", "written_whole"]
+
+
+def open_table(
+    path: Path,
+    *,
+    encoding: str | None = None,
+    sheet: str | None = None,
+    fallback: str | None = None,
+    preferred: str | None = None,
+    header_row: int | None = None,
+) -> TableFile:
+    """Open a CSV, Parquet or Excel file, by its suffix.
+
+    Parameters
+    ----------
+    path : Path
+    encoding : str, optional
+        Of a CSV file; by default UTF-8.
+    sheet : str, optional
+        Of a workbook; by default the first.
+    fallback : str, optional
+        Encoding of a CSV file that is not UTF-8, where none was told.
+    preferred : str, optional
+        Sheet to take if it is there, where none was told.
+    header_row : int, optional
+        The line of the header, from 1, where others come before it; by default the
+        first that isn't blank.
+    """
+    file, kind = RegularFile.at(path), kind_of(path)
+    if kind == "csv":
+        return CsvFile(file, encoding, fallback, header_row)
+    if kind == "excel":
+        return ExcelSheet(file, sheet, preferred, header_row)
+    if header_row is not None:
+        raise TableError(
+            f"{path} is a Parquet file, whose columns have names: leave out "
+            "--header-row."
+        )
+    return ParquetTable(file)

@@ -12,9 +12,12 @@ BLANKS = ("", "na", "n/a", "#n/a", "nan", "null", "none")
 """What stands for nothing, in lower case."""
 
 _PLAIN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
+# Thousands set off by commas, before a decimal point.
+_GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?")
 _INFINITE = re.compile(r"[+-]?(inf|infinity|∞)", re.IGNORECASE)
 # Spreadsheets group digits by spaces that don't break, and type minus signs.
 _TYPED = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ", "\u2212": "-"})
+_SWAPPED = str.maketrans(",.", ".,")
 
 
 class DoubtfulNumberError(ValueError):
@@ -25,7 +28,6 @@ class DoubtfulNumberError(ValueError):
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 Mark = Literal[",", "."]
-_MARKS: tuple[tuple[Mark, Mark], ...] = ((".", ","), (",", "."))
 
 
 def is_blank(cell: Any) -> bool:
@@ -68,8 +70,8 @@ def decimal_marks(cells: Iterable[Any]) -> frozenset[Mark]:
     >>> sorted(decimal_marks(["1,234,567", "0.5"]))
     ['.']
     """
-    found = (_mark(_tidy(cell)) for cell in cells if isinstance(cell, str))
-    return frozenset(mark for mark in found if mark is not None)
+    readings = (_readings(_tidy(cell)) for cell in cells if isinstance(cell, str))
+    return frozenset(mark for found in readings if len(found) == 1 for mark in found)
 
 
 def parse_number(
@@ -165,54 +167,31 @@ def _tidy(text: str) -> str:
     return text
 
 
-def _mark(text: str) -> Mark | None:
-    """The decimal mark of a number, if there is no doubt which it is."""
-    for decimal, group in _MARKS:
-        if _is_grouped(text, group, decimal):
-            return decimal
-    for mark, _ in _MARKS:
-        plain = text.replace(mark, ".", 1)
-        if (
-            text.count(mark) == 1
-            and _PLAIN.fullmatch(plain)
-            and not _may_be_thousands(text, mark)
-        ):
-            return mark
-    return None
-
-
-def _is_grouped(text: str, group: str, decimal: str) -> bool:
-    """Say whether thousands are set off for certain: twice, or before a decimal."""
-    g, d = re.escape(group), re.escape(decimal)
-    return bool(
-        re.fullmatch(rf"[+-]?[1-9]\d{{0,2}}({g}\d{{3}})+{d}\d*", text)
-        or re.fullmatch(rf"[+-]?[1-9]\d{{0,2}}({g}\d{{3}}){{2,}}", text)
-    )
-
-
-def _may_be_thousands(text: str, mark: str) -> bool:
-    return bool(re.fullmatch(rf"[+-]?[1-9]\d{{0,2}}{re.escape(mark)}\d{{3}}", text))
+def _readings(text: str) -> dict[Mark, float]:
+    """The numbers that a text can be, by the decimal mark that it would have."""
+    english = {".": text, ",": text.translate(_SWAPPED)}
+    readings: dict[Mark, float] = {}
+    for mark in (".", ","):
+        if _PLAIN.fullmatch(english[mark]):
+            readings[mark] = float(english[mark])
+        elif _GROUPED.fullmatch(english[mark]):
+            readings[mark] = float(english[mark].replace(",", ""))
+    return readings
 
 
 def _parse_text(cell: str, marks: frozenset[Mark]) -> float:
     text = _tidy(cell)
-    for decimal, group in _MARKS:
-        if _is_grouped(text, group, decimal):
-            return float(text.replace(group, "").replace(decimal, "."))
     if _INFINITE.fullmatch(text):
         return float("-inf") if text.startswith("-") else float("inf")
-    mark = "," if "," in text else "."
-    plain = text.replace(mark, ".", 1)
-    if not _PLAIN.fullmatch(plain):
+    readings = _readings(text)
+    if not readings:
         raise ValueError(f"{cell!r} is not a number.")
-    if _may_be_thousands(text, mark) and not _settled(mark, marks):
-        whole = text.replace(mark, "")
+    mark: Mark = "," if "," in text else "."
+    # The only decimal mark of the column settles it, and a point is one by default.
+    settled = marks == {mark} or (mark == "." and not marks)
+    if len(set(readings.values())) > 1 and not settled:
+        plain, whole = text.replace(mark, ".", 1), text.replace(mark, "")
         raise DoubtfulNumberError(
             f"{cell!r} could be {plain} or {whole}. Write {plain}0 or {whole}."
         )
-    return float(plain)
-
-
-def _settled(mark: str, marks: frozenset[Mark]) -> bool:
-    """Say whether a mark is the decimal one: the column's only one, or by default."""
-    return marks == {mark} or (mark == "." and not marks)
+    return readings.get(mark, next(iter(readings.values())))

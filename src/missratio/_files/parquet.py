@@ -10,14 +10,16 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from missratio._base.hints import listed
-from missratio.exceptions import UnreadableFileError
+from missratio._files.files import RegularFile
+from missratio._files.tables import TableFile
+from missratio.exceptions import TableError, UnreadableFileError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
 # What Hive, Spark and Dask name the folder of rows without a value.
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|nan|NaN")
+
+_BATCH_ROWS = 2**16
+# Pages of whole tables are read as they are needed, in pieces of this size.
+_BUFFER = 2**20
 
 Value = int | float | str | None
 
@@ -57,27 +63,59 @@ def open_parquet(path: Any, **options: Any) -> pq.ParquetFile:
     )
 
 
-def parquet_batches(
-    file: pq.ParquetFile,
-    columns: Sequence[str],
-    size: int,
-    groups: Sequence[int] | None = None,
-    *,
-    threads: bool = True,
-) -> Iterator[pa.RecordBatch]:
-    """Record batches of some columns, of all row groups or of some, within `sound`."""
-    count, data = 0, file.metadata
-    chosen = list(range(data.num_row_groups) if groups is None else groups)
-    for batch in file.iter_batches(size, chosen, list(columns), threads):
-        count += len(batch)
-        yield batch
-    check_count(count, sum(data.row_group(group).num_rows for group in chosen))
-
-
 def check_count(count: int, expected: int) -> None:
     """Refuse columns that have fewer values than the footer says."""
     if count != expected:
         raise ValueError(f"it has {count} rows, and its footer says {expected}")
+
+
+class ParquetTable(TableFile):
+    """A Parquet file, of which only a few pages are in memory at a time."""
+
+    n_rows: int
+
+    def __init__(self, file: RegularFile) -> None:
+        super().__init__(file)
+        with self._sound():
+            self._file = open_parquet(self.path, buffer_size=_BUFFER)
+        self.names = list(self._file.schema_arrow.names)
+        self.n_rows = self._file.metadata.num_rows
+
+    def _sound(self) -> AbstractContextManager[None]:
+        # PyArrow opens the file itself, and keeps it open.
+        self.file.open().close()
+        return sound(TableError, f"{self.path} can't be read as a Parquet file")
+
+    def lines(self) -> Iterator[tuple[int, Sequence[Any]]]:
+        """The rows, each with its number."""
+        columns = (column.to_pylist() for column in self.read(self.names).columns)
+        return enumerate(zip(*columns, strict=True), start=1)
+
+    def line_numbers(self) -> Sequence[int]:
+        """The number of each row, from 1."""
+        return range(1, self.n_rows + 1)
+
+    def place(self, row: int) -> str:
+        """The number of a row: a Parquet file has no lines."""
+        return f"row {row + 1}"
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Record batches of some columns, of the types that the file has."""
+        count = 0
+        with self._sound():
+            for batch in self._file.iter_batches(_BATCH_ROWS, columns=list(columns)):
+                count += len(batch)
+                yield batch
+            check_count(count, self.n_rows)
+
+    def read(self, columns: Sequence[str]) -> Any:
+        """All rows of some columns, decoded by all cores."""
+        if self.n_rows == 0:
+            return super().read(columns)
+        with self._sound():
+            table = self._file.read(columns=list(columns)).select(list(columns))
+            check_count(table.num_rows, self.n_rows)
+            return table
 
 
 @dataclass(frozen=True)
@@ -165,16 +203,14 @@ class RowGroup:
             self.file.check_unchanged()
             # Reading ahead would hold the row group, four times the memory.
             with open_parquet(self.file.path) as file:
-                group = [self.number]
-                for batch in parquet_batches(
-                    file, of_file, size, group, threads=threads
-                ):
+                for batch in file.iter_batches(size, [self.number], of_file, threads):
                     whole = batch
                     for name in (name for name in columns if name in folder):
                         values = pa.repeat(folder[name], len(batch))
                         whole = whole.append_column(name, values)
                     yield row, whole
                     row += len(batch)
+            check_count(row, self.rows)
             self.file.check_unchanged()
 
 

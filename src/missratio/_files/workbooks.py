@@ -8,12 +8,13 @@ import re
 import subprocess
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 
 from missratio._base.hints import listed
 from missratio._files.files import RegularFile
+from missratio._files.tables import TableFile
 from missratio.exceptions import TableError
 
 EXCEL_LINES = 1_048_576
@@ -56,10 +57,8 @@ with CalamineWorkbook.from_path(path) as book:
 """
 
 
-def read_sheet(
-    file: RegularFile, sheet: str | None, preferred: str | None
-) -> list[tuple[int, list[Any]]]:
-    """A sheet's lines that aren't empty, each with its number.
+class ExcelSheet(TableFile):
+    """A sheet of a workbook; its first line that isn't blank is the header.
 
     Parameters
     ----------
@@ -68,37 +67,85 @@ def read_sheet(
         As told.
     preferred : str or None
         The sheet to take if it is there and none was told; else the first.
+    header_row : int or None
+        The line of the header, from 1; None for the first that isn't blank.
     """
-    _check_sizes(file)
-    words = [str(file.path.absolute()), sheet or "", preferred or ""]
-    try:
-        done = subprocess.run(
-            [sys.executable, "-c", _READER, *words],
-            capture_output=True,
-            timeout=_SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise _unreadable(file, f"it takes more than {_SECONDS} s") from None
-    # Whether it is still the file that was looked at.
-    file.open().close()
-    if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        reason = said[-1] if done.returncode == 1 and said else "it takes too much"
-        raise _unreadable(file, reason)
-    names, name, start, lines = json.loads(done.stdout)
-    if name not in names:
-        raise TableError(
-            f"{file.path} has no sheet {name!r}. Choose one of {listed(names)}."
-        )
-    numbered = [
-        (number, line)
-        for number, line in enumerate(lines, start + 1)
-        if any(cell != "" for cell in line)
-    ]
-    if not numbered:
-        raise TableError(f"{file.path}: sheet {name!r} is empty.")
-    return numbered
+
+    def __init__(
+        self,
+        file: RegularFile,
+        sheet: str | None,
+        preferred: str | None,
+        header_row: int | None,
+    ) -> None:
+        super().__init__(file)
+        _check_sizes(file)
+        words = [str(file.path.absolute()), sheet or "", preferred or ""]
+        try:
+            done = subprocess.run(
+                [sys.executable, "-c", _READER, *words],
+                capture_output=True,
+                timeout=_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise _unreadable(file, f"it takes more than {_SECONDS} s") from None
+        # Whether it is still the file that was looked at.
+        file.open().close()
+        if done.returncode:
+            said = done.stderr.decode(errors="replace").strip().splitlines()
+            reason = said[-1] if done.returncode == 1 and said else "it takes too much"
+            raise _unreadable(file, reason)
+        sheets, name, start, cells = json.loads(done.stdout)
+        if name not in sheets:
+            raise TableError(
+                f"{file.path} has no sheet {name!r}. Choose one of {listed(sheets)}."
+            )
+        lines = [
+            (number, line)
+            for number, line in enumerate(cells, start + 1)
+            if any(cell != "" for cell in line) and number >= (header_row or 0)
+        ]
+        if header_row is not None and (not lines or lines[0][0] != header_row):
+            raise self.no_header(header_row)
+        if not lines:
+            raise TableError(f"{file.path}: sheet {name!r} is empty.")
+        (_, header), *self._lines = lines
+        self.names = [str(cell).strip() for cell in header]
+        self.n_rows = len(self._lines)
+
+    @property
+    def notes(self) -> list[str]:
+        """What is odd about the workbook."""
+        count = formulas_without_result(self.file)
+        if not count:
+            return []
+        return [
+            f"{count} formula(s) in {self.path} have no result in the file and count "
+            "as missing. Open it in a spreadsheet, let it calculate, and save it."
+        ]
+
+    def lines(self) -> Iterator[tuple[int, Sequence[Any]]]:
+        """The lines below the header that aren't empty, each with its number."""
+        return iter(self._lines)
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """One record batch: numbers where a column has no text, else text."""
+        import pyarrow
+
+        arrays = []
+        for place in map(self.names.index, columns):
+            cells = [line[place] for _, line in self._lines]
+            if all(type(cell) in (int, float) for cell in cells if cell != ""):
+                numbers = [None if cell == "" else float(cell) for cell in cells]
+                arrays.append(pyarrow.array(numbers, pyarrow.float64()))
+                continue
+            whole = (
+                int(cell) if isinstance(cell, float) and cell.is_integer() else cell
+                for cell in cells
+            )
+            arrays.append(pyarrow.array(map(str, whole), pyarrow.string()))
+        yield pyarrow.RecordBatch.from_arrays(arrays, names=list(columns))
 
 
 def formulas_without_result(file: RegularFile) -> int:

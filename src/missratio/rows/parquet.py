@@ -14,7 +14,7 @@ import numpy as np
 from missratio._base.hints import listed
 from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import FloatArray
-from missratio._files import ParquetFile, RowGroup, find_files, in_order
+from missratio._files.parquet import ParquetFile, RowGroup, find_files, in_order
 from missratio.rows.labelled import LabelledBlock, LabelledSource, check_label_count
 from missratio.rows.source import Merge, Result
 

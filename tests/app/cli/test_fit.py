@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import missratio as mr
-from missratio._files import RegularFile
+from missratio._files.files import RegularFile
 
 OPTIONS = "--target state --controlled well --drop id"
 AT_ONCE = "--compare-seconds 0"

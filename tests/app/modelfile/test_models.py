@@ -9,7 +9,7 @@ from forging import grouped, sample, sound, table, trees
 from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
-from missratio._files import Cells
+from missratio._files.cells import Cells
 from missratio.app.tables import Encoder, TableColumn
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from missratio._files import Cells
+from missratio._files.cells import Cells
 from missratio.app.tables import Encoder, TableColumn
 from missratio.exceptions import TableError
 

@@ -5,7 +5,7 @@ import tomllib
 import numpy as np
 import pytest
 
-from missratio._files import Cells
+from missratio._files.cells import Cells
 from missratio.app.tables import Encoder, TableColumn
 from missratio.app.workflow import EXAMPLE, PhiFileError, read_missingness
 

@@ -102,7 +102,7 @@ def command(
         with failures(*outputs):
             with Progress(options.quiet) as progress:
                 options.check()
-                from missratio._files import check_writable
+                from missratio._files.files import check_writable
 
                 reads = options.paths(options.READS)
                 for path in outputs:

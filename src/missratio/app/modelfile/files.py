@@ -10,7 +10,8 @@ from zipfile import ZIP_STORED, ZipFile
 
 from sklearn.utils.validation import check_is_fitted
 
-from missratio._files import check_writable, written_whole
+from missratio._files import written_whole
+from missratio._files.files import check_writable
 from missratio.app.modelfile.archive import (
     SCHEMA,
     ModelFileError,

@@ -29,7 +29,6 @@ from missratio._base.reading import (
 )
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio._files import open_table, written_whole
-from missratio._files.delimited import ragged
 from missratio._files.numbers import (
     canonical,
     decimal_marks,
@@ -671,7 +670,7 @@ def _read_table(source: Any) -> tuple[Columns, list[str], frozenset[Any]]:
         names, places, lines = table.names, [], []
         for number, line in table.lines():
             if not all(is_blank(cell) for cell in line[len(names) :]):
-                raise ragged(table.file, number, len(line), len(names))
+                raise table.ragged(number, len(line))
             places.append(f"{table.path.name}, line {number}")
             # Cells that are absent from the end of a line are blank.
             cells = [with_formula(c) if isinstance(c, str) else c for c in line]

@@ -18,7 +18,8 @@ from missratio._base.hints import did_you_mean, listed
 from missratio._base.storable import storable
 from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import FloatArray, IntArray
-from missratio._files import Cells, NotNumbersError, TableFile, is_number, is_text
+from missratio._files import TableFile
+from missratio._files.cells import Cells, NotNumbersError, is_number, is_text
 from missratio._files.numbers import Mark
 from missratio.exceptions import TableError
 

@@ -14,7 +14,8 @@ from missratio._base.blocks import rows_with_nan
 from missratio._base.hints import did_you_mean, shown
 from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import FloatArray, IntArray
-from missratio._files import Cells, TableFile, is_number, is_text, whole_numbers
+from missratio._files import TableFile
+from missratio._files.cells import Cells, is_number, is_text, whole_numbers
 from missratio._files.numbers import canonical
 from missratio.app.tables.columns import (
     BLOCK_ROWS,

@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from missratio._base.blocks import any_by_row
 from missratio._base.hints import listed
 from missratio._base.typing import BoolArray, FloatArray, IntArray
-from missratio._files import TableFile, is_text, kind_of, open_table, written_whole
+from missratio._files import TableFile, open_table, written_whole
+from missratio._files.cells import is_text
+from missratio._files.files import kind_of
 from missratio._files.numbers import canonical, without_formula
 from missratio._files.workbooks import EXCEL_LINES, close_workbook, write_cell
 from missratio.app.modelfile import (

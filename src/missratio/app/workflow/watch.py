@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from missratio._base.typing import BoolArray, FloatArray
-from missratio._files import RegularFile, TableFile, open_table, written_whole
+from missratio._files import TableFile, open_table, written_whole
+from missratio._files.files import RegularFile
 from missratio._files.numbers import canonical
 from missratio.app.modelfile import GROUPS, TableModel
 from missratio.app.modelfile.models import TablePromise

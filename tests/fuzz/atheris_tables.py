@@ -17,7 +17,7 @@ with atheris.instrument_imports(include=["missratio._files", "missratio.app.tabl
     import test_fuzz as seeds
 
     from missratio._files import open_table
-    from missratio.app.tables import Wanted, read_labelled
+    from missratio.app.tables.labelled import Wanted, read_labelled
     from missratio.exceptions import TableError
 
 KINDS = (".csv", ".tsv", ".csv.gz", ".parquet")

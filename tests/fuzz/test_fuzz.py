@@ -31,7 +31,7 @@ from optional_packages import optional
 import missratio as mr
 from missratio._files import open_table, workbooks
 from missratio.app.modelfile import ModelFileError
-from missratio.app.tables import Wanted, read_labelled
+from missratio.app.tables.labelled import Wanted, read_labelled
 from missratio.app.workflow import PhiFileError, read_missingness
 from missratio.exceptions import TableError
 

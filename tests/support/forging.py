@@ -18,7 +18,7 @@ import missratio as mr
 from missratio._files.cells import Cells
 from missratio.app.modelfile import TableModel, TrainingData
 from missratio.app.modelfile.archive import HEADER, SCHEMA, _digest
-from missratio.app.tables import Encoder, TableColumn
+from missratio.app.tables.columns import Encoder, TableColumn
 from missratio.classifier import CandidatePower, PowerComparison
 
 PHI = mr.LogisticMissingness([-2.0, -np.inf], [0.5, 0.0])

@@ -44,17 +44,6 @@ class Cells:
     missing_values: tuple[str, ...] = ()
     marks: tuple[Mark, ...] = ()
 
-    @property
-    def _missing_numbers(self) -> FloatArray:
-        """The missing-value marks that are numbers."""
-        found = []
-        for value in self.missing_values:
-            try:
-                found.append(float(value))
-            except ValueError:
-                continue
-        return np.array(found)
-
     def texts(self, column: Any) -> Any:
         """A column as texts without surrounding space, null where missing.
 
@@ -69,7 +58,8 @@ class Cells:
         if pyarrow.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
         if pyarrow.types.is_floating(column.type):
-            column = _float_texts(self.numbers(column))
+            # Without a minus before 0, as a CSV file has it.
+            column = pyarrow.array(self.numbers(column) + 0.0, from_pandas=True)
         column = column.cast(pyarrow.string())
         column = compute.utf8_trim_whitespace(column)
         # As numbers of other files: a whole number has no decimals.
@@ -110,31 +100,24 @@ class Cells:
         elif not types.is_float64(column.type):
             column = compute.cast(column, pyarrow.float64(), safe=False)
         values = column.to_numpy(zero_copy_only=False)
-        if self.missing_values:
-            told = np.isin(values, self._missing_numbers)
-            values = np.where(told, np.nan, values) if told.any() else values
+        for value in self.missing_values:
+            with suppress(ValueError):
+                values = np.where(values == float(value), np.nan, values)
         return np.asarray(values, dtype=np.float64)
 
     def _plain(self, column: Any) -> Any:
-        """Numbers of texts; those that are blank in the usual spellings at once."""
+        """Numbers of texts, all at once where they are written plainly."""
         import pyarrow
         from pyarrow import compute
 
         if pyarrow.types.is_string(column.type) and "," not in self.marks:
             usual = compute.is_in(column, value_set=pyarrow.array(_USUAL))
-            try:
+            with suppress(pyarrow.ArrowInvalid):
                 return compute.if_else(usual, None, column).cast(pyarrow.float64())
-            except pyarrow.ArrowInvalid:
-                pass
-        return self._parsed(self.texts(column))
-
-    def _parsed(self, texts: Any) -> Any:
-        import pyarrow
-        from pyarrow import compute
-
+        texts = self.texts(column)
         if self.marks == (",",):
-            plain = compute.match_substring_regex(texts, _DECIMAL_COMMA)
-            if compute.all(compute.fill_null(plain, True)).as_py():
+            decimal = compute.match_substring_regex(texts, _DECIMAL_COMMA)
+            if compute.all(decimal, min_count=0).as_py():
                 texts = compute.replace_substring(texts, ",", ".", max_replacements=1)
                 return compute.cast(texts, pyarrow.float64())
         elif "," not in self.marks:
@@ -165,21 +148,6 @@ class Cells:
             at = np.append(wrong, False)[codes]
             raise NotNumbersError(texts.cast(pyarrow.string()), at, doubt)
         return pyarrow.array(np.append(values, np.nan)[codes])
-
-
-def _float_texts(numbers: FloatArray) -> Any:
-    """Numbers as the texts that a CSV file would have."""
-    import pyarrow
-
-    whole = np.isfinite(numbers) & (numbers == np.round(numbers))
-    whole &= np.abs(numbers) < 2**53
-    return pyarrow.array(
-        [
-            None if np.isnan(number) else str(int(number) if is_whole else number)
-            for number, is_whole in zip(numbers.tolist(), whole, strict=True)
-        ],
-        pyarrow.string(),
-    )
 
 
 class NotNumbersError(ValueError):
@@ -231,7 +199,6 @@ def is_number(kind: Any) -> bool:
 
 def whole_numbers(texts: Iterable[str]) -> list[int] | None:
     """Texts as whole numbers; None where some aren't, such as 01, or aren't alone."""
-    found = list(texts)
-    if all(re.match(_WHOLE, text) for text in found):
-        return [int(text) for text in found]
-    return None
+    spelled = list(texts)
+    whole = all(re.match(_WHOLE, text) for text in spelled)
+    return [int(text) for text in spelled] if whole else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import gzip
 import hashlib
 import os
@@ -12,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
+from glob import escape
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -26,8 +26,6 @@ GZIP = ".gz"
 _MARK = "-missratio-draft"
 # A draft that nothing was written to for so long is that of a run which was killed.
 _OLD_SECONDS = 3600.0
-# Drafts that this process has made and not yet removed.
-_drafts: set[Path] = set()
 
 
 def kind_of(path: Path) -> str:
@@ -98,8 +96,8 @@ class RegularFile:
             return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _identity(found: os.stat_result) -> tuple[int, ...]:
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+def _identity(state: os.stat_result) -> tuple[int, ...]:
+    return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns
 
 
 def _near(path: Path) -> str:
@@ -139,7 +137,7 @@ def check_writable(
     try:
         _create(draft, 0o600)
     finally:
-        _remove(draft)
+        draft.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -172,7 +170,7 @@ def written_whole(path: Path, *, force: bool) -> Iterator[Path]:
         _check_free(path, force=force)
         _move(draft, path, force=force)
     finally:
-        _remove(draft)
+        draft.unlink(missing_ok=True)
 
 
 def write_whole(path: Path, content: bytes) -> Path:
@@ -204,22 +202,7 @@ def _check_free(path: Path, *, force: bool) -> None:
 
 def _draft_of(path: Path) -> Path:
     """A name beside the destination: the last step is a rename within one disk."""
-    draft = path.with_name(f".{path.stem}{_MARK}-{uuid4().hex}{path.suffix}")
-    _drafts.add(draft)
-    return draft
-
-
-def _remove(draft: Path) -> None:
-    draft.unlink(missing_ok=True)
-    _drafts.discard(draft)
-
-
-@atexit.register
-def _remove_drafts() -> None:
-    """Remove drafts that a second interrupt kept from being removed."""
-    for draft in _drafts:
-        with suppress(OSError):
-            draft.unlink(missing_ok=True)
+    return path.with_name(f".{path.stem}{_MARK}-{uuid4().hex}{path.suffix}")
 
 
 def _create(draft: Path, mode: int) -> None:
@@ -254,11 +237,9 @@ def _move(draft: Path, path: Path, *, force: bool) -> None:
 
 def _sweep(path: Path) -> None:
     """Remove drafts of this destination that killed runs have left."""
-    start, now = f".{path.stem}{_MARK}-", time.time()
-    with suppress(OSError):
-        for each in path.parent.iterdir():
-            is_ours = each.name.startswith(start) and each.suffix == path.suffix
-            if is_ours and each.is_file() and not each.is_symlink():
-                with suppress(OSError):
-                    if now - each.stat().st_mtime > _OLD_SECONDS:
-                        each.unlink()
+    pattern = f".{escape(path.stem)}{_MARK}-*{escape(path.suffix)}"
+    for draft in path.parent.glob(pattern):
+        with suppress(OSError):
+            old = time.time() - draft.stat().st_mtime > _OLD_SECONDS
+            if old and draft.is_file() and not draft.is_symlink():
+                draft.unlink()

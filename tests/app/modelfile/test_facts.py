@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 
 from missratio.app.modelfile import ModelFileError
 from missratio.app.modelfile.checks import check_model, header_of
-from missratio.app.tables import TableColumn
+from missratio.app.tables.columns import TableColumn
 
 
 def refused(model, match="It holds no sound model"):

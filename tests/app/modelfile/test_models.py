@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
 from missratio._files.cells import Cells
-from missratio.app.tables import Encoder, TableColumn
+from missratio.app.tables.columns import Encoder, TableColumn
 
 
 def two(estimator=None):

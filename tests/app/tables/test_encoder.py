@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from missratio._files.cells import Cells
-from missratio.app.tables import Encoder, TableColumn
+from missratio.app.tables.columns import Encoder, TableColumn
 from missratio.exceptions import TableError
 
 ENCODER = Encoder(

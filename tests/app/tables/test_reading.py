@@ -14,7 +14,7 @@ from optional_packages import optional
 
 import missratio as mr
 from missratio._files import open_table
-from missratio.app.tables import Wanted, read_labelled
+from missratio.app.tables.labelled import Wanted, read_labelled
 from missratio.exceptions import TableError
 
 xlsxwriter = optional("xlsxwriter")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from missratio._files.cells import Cells
-from missratio.app.tables import Encoder, TableColumn
+from missratio.app.tables.columns import Encoder, TableColumn
 from missratio.app.workflow import EXAMPLE, PhiFileError, read_missingness
 
 ENCODER = Encoder(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio._files.numbers import canonical
-from missratio.app.tables import Encoder, as_arrow, column_names, flat
+from missratio.app.tables.columns import Encoder, as_arrow, column_names, flat
 from missratio.classifier import (
     Certificate,
     GroupedNeymanPearsonClassifier,

@@ -6,7 +6,7 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -16,7 +16,6 @@ import numpy as np
 
 from missratio._base.hints import did_you_mean, listed
 from missratio._base.storable import storable
-from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import FloatArray, IntArray
 from missratio._files import TableFile
 from missratio._files.cells import Cells, NotNumbersError, is_number, is_text
@@ -70,8 +69,6 @@ def _frame(X: Any) -> nw.DataFrame[Any]:
 
 
 SHOWN = 8
-# Rows are read in blocks that fit the cache.
-BLOCK_ROWS = 2**13
 BLANK = ""
 """The level of a missing category, where that is a level of its own."""
 
@@ -211,10 +208,11 @@ class Encoder:
                     f"Column {column.name!r} holds {kind}: it is of type {cells.type}. "
                     f"Make {kind} of it, as they were when the model was fitted."
                 ) from error
-        X, infinite = stacked(parts, len(table))
-        if infinite:
-            start = infinite[0]
-            row, j = (np.argwhere(np.isinf(X[start:]))[0] + (start, 0)).tolist()
+        X: FloatArray = np.empty((len(table), len(parts)))
+        for j, part in enumerate(parts):
+            X[:, j] = part
+        if infinite := np.argwhere(np.isinf(X)).tolist():
+            row, j = infinite[0]
             raise TableError(
                 f"Column {self.encoded_names[j]!r} must be finite: got {X[row, j]} in "
                 f"{place(first_row + row)}. Correct it, or leave it blank if it is "
@@ -306,23 +304,6 @@ def flat(column: Any) -> Any:
     )
 
 
-def stacked(parts: Sequence[FloatArray], n_rows: int) -> tuple[FloatArray, list[int]]:
-    """Columns side by side, and where blocks of rows begin that have an infinity."""
-    X = np.empty((n_rows, len(parts)))
-
-    def fill(start: int) -> bool:
-        block = X[start : start + BLOCK_ROWS]
-        for place, part in enumerate(parts):
-            block[:, place] = part[start : start + BLOCK_ROWS]
-        with np.errstate(over="ignore", invalid="ignore"):
-            return not np.isfinite(block.sum()) and bool(np.isinf(block).any())
-
-    starts = range(0, n_rows, BLOCK_ROWS)
-    with one_blas_thread(X.size) as threads:
-        found = share(fill, starts, threads)
-    return X, [start for start, infinite in zip(starts, found, strict=True) if infinite]
-
-
 MOST_LEVELS = 100
 # Where more than this share of a column are numbers, the rest are taken for slips.
 _MOSTLY = 0.5
@@ -335,26 +316,18 @@ def check_names(source: TableFile, option: str, names: Sequence[str]) -> None:
     absent = [name for name in names if name not in source.names]
     if not absent:
         return
-    has = f" It has {listed(source.names, _SHOWN)}"
-    if len(absent) == 1:
-        hint = did_you_mean(absent[0], source.names)
-        titled = ""
-        if len(source.names) == 1 and source.path.suffix != ".parquet":
-            titled = (
-                " If lines come before the column names, say in which line these are: "
-                "--header-row 4"
-            )
-        raise TableError(
-            f"{option} {absent[0]!r} is not a column of {source.path}.{hint}{has}."
-            + f"{titled}." * bool(titled)
+    one, titled = len(absent) == 1, ""
+    hints = [(name, did_you_mean(name, source.names)) for name in absent]
+    if one and len(source.names) == 1 and source.path.suffix != ".parquet":
+        titled = (
+            " If lines come before the column names, say in which line these are: "
+            "--header-row 4."
         )
-    hints = "".join(
-        f" {name!r}:{hint}"
-        for name in absent
-        if (hint := did_you_mean(name, source.names))
-    )
     raise TableError(
-        f"{option} {listed(absent)} are not columns of {source.path}.{hints}{has}."
+        f"{option} {listed(absent)} {'is not a column' if one else 'are not columns'} "
+        f"of {source.path}."
+        + "".join(hint if one else f" {name!r}:{hint}" for name, hint in hints if hint)
+        + f" It has {listed(source.names, _SHOWN)}.{titled}"
     )
 
 
@@ -376,39 +349,37 @@ def named_columns(source: TableFile, given: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def drop_option(name: str) -> str:
-    """The option that leaves a column out, to be pasted into a shell."""
-    return f"--drop {shlex.quote(name)}"
-
-
-@dataclass
 class ColumnReader:
     """Finds out what columns hold; what is wrong with any of them is said at once.
 
     Parameters
     ----------
-    path : Path
-        Of the table.
-    place : callable
-        Where a row is, from its number.
+    source : TableFile
     cells : Cells
     categorical : sequence of str
         Columns that are categories though they look like numbers.
     blank_level : bool
         Whether a missing category is a level of its own.
+
+    Attributes
+    ----------
     notes : list of str
         What may not be as it was meant.
     known : dict from str to ndarray
         Numbers that had to be read to find out.
     """
 
-    path: Path
-    place: Callable[[int], str]
-    cells: Cells
-    categorical: Sequence[str]
-    blank_level: bool
-    notes: list[str]
-    known: dict[str, FloatArray] = field(default_factory=dict)
+    def __init__(
+        self,
+        source: TableFile,
+        cells: Cells,
+        categorical: Sequence[str],
+        blank_level: bool,
+    ) -> None:
+        self.source, self.cells = source, cells
+        self.categorical, self.blank_level = categorical, blank_level
+        self.notes = source.notes
+        self.known: dict[str, FloatArray] = {}
 
     def read(self, table: Any, names: Sequence[str]) -> list[TableColumn]:
         """The columns of a PyArrow table, numbers first."""
@@ -418,20 +389,15 @@ class ColumnReader:
                 columns.append(self._column(table.column(name), name))
             except TableError as error:
                 problems[name] = f"column {name!r} {error}"
-        if len(problems) == 1:
-            raise TableError(f"{self.path}, {next(iter(problems.values()))}")
-        if problems:
-            raise refused(f"{self.path}: ", problems)
+        refuse_columns(problems, self.source.path)
         return sorted(columns, key=lambda column: column.levels is not None)
 
     def _column(self, column: Any, name: str) -> TableColumn:
         """Whether a column holds numbers or categories, and which."""
         from pyarrow import compute
 
-        forced, leave_out = (
-            name in self.categorical,
-            f"Leave it out ({drop_option(name)})",
-        )
+        forced = name in self.categorical
+        leave_out = f"Leave it out ({drop_option(name)})"
         if _PANDAS_NAME.fullmatch(name):
             raise TableError(
                 "had no name when pandas wrote the table: that is how it writes its "
@@ -491,10 +457,10 @@ class ColumnReader:
         if found.n_wrong < _MOSTLY * found.n_known:
             raise TableError(
                 f"has {found.n_known - found.n_wrong} numbers and {found.n_wrong} "
-                f"cell(s) that are not: {found.text!r} in {self.place(found.row)} is "
-                f"the first. Correct them; or --missing-value {found.text!r} if that "
-                f"means missing; or --categorical {shlex.quote(name)} if the numbers "
-                "are names."
+                f"cell(s) that are not: {found.text!r} in "
+                f"{self.source.place(found.row)} is the first. Correct them; or "
+                f"--missing-value {found.text!r} if that means missing; or "
+                f"--categorical {shlex.quote(name)} if the numbers are names."
             )
         if found.n_wrong < found.n_known:
             self.notes.append(
@@ -503,11 +469,18 @@ class ColumnReader:
             )
 
 
-def refused(where: str, problems: dict[str, str]) -> TableError:
-    """Several columns that can't be used, each with what is wrong, by their names."""
-    drop = " ".join(map(drop_option, problems))
-    return TableError(
-        f"{where}{len(problems)} columns can't be used as they are:\n"
-        + "\n".join(f"- {problem}" for problem in problems.values())
-        + f"\nTo leave all of them out: {drop}"
-    )
+def refuse_columns(problems: Mapping[str, str], path: Path) -> None:
+    """Refuse columns, each with what is wrong with it, by their names, if any."""
+    if len(problems) == 1:
+        raise TableError(f"{path}, {next(iter(problems.values()))}")
+    if problems:
+        raise TableError(
+            f"{path}: {len(problems)} columns can't be used as they are:\n"
+            + "\n".join(f"- {problem}" for problem in problems.values())
+            + f"\nTo leave all of them out: {' '.join(map(drop_option, problems))}"
+        )
+
+
+def drop_option(name: str) -> str:
+    """The option that leaves a column out, to be pasted into a shell."""
+    return f"--drop {shlex.quote(name)}"

@@ -12,13 +12,11 @@ from numpy.typing import NDArray
 
 from missratio._base.blocks import rows_with_nan
 from missratio._base.hints import did_you_mean, shown
-from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import FloatArray, IntArray
 from missratio._files import TableFile
 from missratio._files.cells import Cells, is_number, is_text, whole_numbers
 from missratio._files.numbers import canonical
 from missratio.app.tables.columns import (
-    BLOCK_ROWS,
     ColumnReader,
     Encoder,
     check_names,
@@ -31,24 +29,6 @@ from missratio.exceptions import TableError, about_file
 
 # Numbers that people write for a value that isn't there.
 _SENTINELS = [sign * (10.0**digits - 1.0) for digits in range(2, 7) for sign in (-1, 1)]
-
-
-def varies(column: FloatArray) -> bool:
-    """Whether a column has two different values, missing ones apart.
-
-    Looks no further than it has to.
-    """
-    first = np.nan
-    for start in range(0, len(column), BLOCK_ROWS):
-        block = column[start : start + BLOCK_ROWS]
-        known = block[~np.isnan(block)]
-        if not len(known):
-            continue
-        if np.isnan(first):
-            first = known[0]
-        if (known != first).any():
-            return True
-    return False
 
 
 def sentinels(X: FloatArray, names: Sequence[str]) -> list[str]:
@@ -224,14 +204,7 @@ class LabelledTable:
     @cached_property
     def incomplete(self) -> IntArray:
         """Where the rows are that miss a cell."""
-
-        def lossy(start: int) -> IntArray:
-            found = rows_with_nan(self.X[start : start + BLOCK_ROWS])
-            return start + np.flatnonzero(found)
-
-        with one_blas_thread(self.X.size) as threads:
-            starts = range(0, len(self.X), BLOCK_ROWS)
-            return np.concatenate(share(lossy, starts, threads))
+        return np.flatnonzero(rows_with_nan(self.X))
 
     @cached_property
     def missing(self) -> dict[Any, dict[str, int]]:
@@ -268,14 +241,7 @@ def read_labelled(source: TableFile, wanted: Wanted) -> LabelledTable:
     beside = [wanted.groups] if wanted.groups else []
     table = source.read([*names, *beside, wanted.target])
     cells = Cells(tuple(wanted.missing_values), source.marks)
-    reader = ColumnReader(
-        source.path,
-        source.place,
-        cells,
-        wanted.categorical,
-        wanted.blank_level,
-        source.notes,
-    )
+    reader = ColumnReader(source, cells, wanted.categorical, wanted.blank_level)
     encoder = Encoder(tuple(reader.read(table, names)), cells)
     with about_file(source.path):
         X = encoder.encode(table, known=reader.known, place=source.place)

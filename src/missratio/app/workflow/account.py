@@ -21,10 +21,10 @@ from missratio._base.typing import FloatArray
 from missratio._files import TableFile, open_table
 from missratio.app.options import FitOptions, QueryOptions
 from missratio.app.queries import QueryPlan, Revealed, plan_queries
-from missratio.app.tables import (
+from missratio.app.tables.columns import check_names
+from missratio.app.tables.labelled import (
     LabelledTable,
     Wanted,
-    check_names,
     read_labelled,
     two_classes,
 )

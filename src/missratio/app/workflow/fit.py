@@ -25,17 +25,13 @@ from missratio._files.numbers import canonical
 from missratio.app.modelfile import TableModel, TrainingData
 from missratio.app.options import RATIOS, FitOptions
 from missratio.app.report import LabelledRows, Names, Origin, describe
-from missratio.app.tables import (
-    BLANK,
-    Encoder,
+from missratio.app.tables.columns import BLANK, Encoder, drop_option, refuse_columns
+from missratio.app.tables.labelled import (
     LabelledTable,
     Wanted,
-    drop_option,
     find_label,
     read_labelled,
-    refused,
     two_classes,
-    varies,
 )
 from missratio.app.workflow.account import Account, Listener, Silence, account_of
 from missratio.app.workflow.methods import (
@@ -136,7 +132,16 @@ def fit_table(
         digest = beside.submit(source.file.sha256)
         with about_file(source.path):
             table, bounded, order = _labelled(table, options)
-            _check_columns(table)
+        varies = np.fmin.reduce(table.X) < np.fmax.reduce(table.X)
+        refuse_columns(
+            {
+                name: f"column {name!r} has one value only, in every row: nothing can "
+                f"be learned from it. Leave it out ({drop_option(name)})."
+                for name, differs in zip(table.encoder.names, varies, strict=False)
+                if not differs and name not in table.encoder.indicators
+            },
+            source.path,
+        )
         account = account_of(table, bounded, source, options, progress)
         situation = _situation(table, bounded, account, options)
         method, why = choose_method(options.method, situation, options.several)
@@ -223,22 +228,6 @@ def _labelled(
             + f": got {list(levels)}."
         )
     return table, levels, order
-
-
-def _check_columns(table: LabelledTable) -> None:
-    """Refuse columns of numbers that are the same in every row, all at once."""
-    names = table.encoder.names[: table.encoder.n_numeric]
-    constant = {
-        name: f"column {name!r} has one value only, in every row: nothing can be "
-        f"learned from it. Leave it out ({drop_option(name)})."
-        for j, name in enumerate(names)
-        if not varies(table.X[:, j])
-    }
-    if len(constant) == 1:
-        (problem,) = constant.values()
-        raise TableError(problem[:1].upper() + problem[1:])
-    if constant:
-        raise refused("", constant)
 
 
 def _names(encoder: Encoder) -> Names:

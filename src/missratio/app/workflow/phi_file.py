@@ -13,7 +13,7 @@ from scipy.special import logit
 
 from missratio._base.hints import did_you_mean, listed
 from missratio._files.numbers import canonical
-from missratio.app.tables import Encoder
+from missratio.app.tables.columns import Encoder
 from missratio.exceptions import TableError
 from missratio.missingness import (
     Block,

@@ -26,7 +26,7 @@ from missratio.app.modelfile import (
     TableModel,
 )
 from missratio.app.options import PredictOptions
-from missratio.app.tables import Encoder, check_names, flat, named_columns
+from missratio.app.tables.columns import Encoder, check_names, flat, named_columns
 from missratio.app.workflow.account import Listener
 from missratio.evaluation import exact_interval
 from missratio.exceptions import TableError, about_file

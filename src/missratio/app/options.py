@@ -121,9 +121,10 @@ class CommandOptions:
     """What every command takes.
 
     `READS` and `WRITES` name the files that are never overwritten, and those that are
-    made. `CONFLICTS` are pairs that don't go together and `NEEDS` pairs of which the
-    first is of no use without the second, both with the reason; each is an option that
-    is given, or ``option=value``. `NAMES` is what messages call other conditions.
+    made; a command that `RESUMES` goes on where it was interrupted. `CONFLICTS` are
+    pairs that don't go together and `NEEDS` pairs of which the first is of no use
+    without the second, both with the reason; each is an option that is given, or
+    ``option=value``. `NAMES` is what messages call other conditions.
     """
 
     quiet: bool = _files(False, "Print nothing but errors.", "--quiet", "-q")
@@ -131,6 +132,7 @@ class CommandOptions:
 
     READS: ClassVar[tuple[str, ...]] = ()
     WRITES: ClassVar[tuple[str, ...]] = ("out",)
+    RESUMES: ClassVar[bool] = False
     NAMES: ClassVar[dict[str, str]] = {}
     CHOICES: ClassVar[dict[str, tuple[str, ...]]] = {}
     CONFLICTS: ClassVar[Pairs] = ()

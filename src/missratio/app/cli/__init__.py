@@ -24,9 +24,8 @@ app = typer.Typer(
 )
 app.command()(command(query))
 app.command()(command(fit, example=write_example))
-for work in (predict, report, export, watch):
+for work in (predict, report, export, watch, reproduce):
     app.command()(command(work))
-app.command()(reproduce)
 app.add_typer(data, name="data")
 
 

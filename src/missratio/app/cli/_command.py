@@ -99,7 +99,7 @@ def command(
     def run(**given: Any) -> None:
         options = kind(**given)
         outputs = options.paths(options.WRITES)
-        with failures(*outputs):
+        with failures(*outputs, resumes=options.RESUMES):
             with Progress(options.quiet) as progress:
                 options.check()
                 from missratio._files.files import check_writable
@@ -126,19 +126,18 @@ def signature(kind: type[Any], **callbacks: Callable[[bool], None]) -> Signature
     """The options of a dataclass as parameters, in the order of the panels of help."""
     types, parameters = get_type_hints(kind), []
     for each in dataclasses.fields(kind):
-        info = copy(each.metadata["typer"])
+        info, default = copy(each.metadata["typer"]), each.default
         if each.default_factory is not dataclasses.MISSING:
-            info.default = each.default_factory()
-        elif each.default is not dataclasses.MISSING:
-            info.default = each.default
-        else:
-            info.default = ...
+            default = each.default_factory()
+        info.default = ... if default is dataclasses.MISSING else default
         if isinstance(info, OptionInfo):
-            if types[each.name] is bool:
+            flag = types[each.name] is bool
+            if flag:
                 info.metavar = ""
-                info.param_decls = info.param_decls or (f"--{_dashed(each.name)}",)
-            flag = types[each.name] is bool and "/" not in str(info.param_decls)
-            info.show_default = not flag and info.default not in (None, [])
+                dashed = each.name.replace("_", "-")
+                info.param_decls = info.param_decls or (f"--{dashed}",)
+            one_sided = flag and "/" not in str(info.param_decls)
+            info.show_default = not one_sided and default not in (None, [])
             if each.name in callbacks:
                 info.callback, info.is_eager = callbacks[each.name], True
         parameters.append(
@@ -149,12 +148,6 @@ def signature(kind: type[Any], **callbacks: Callable[[bool], None]) -> Signature
                 annotation=types[each.name],
             )
         )
-    return Signature(sorted(parameters, key=_panel))
-
-
-def _dashed(name: str) -> str:
-    return name.replace("_", "-")
-
-
-def _panel(parameter: Parameter) -> int:
-    return PANELS.index(parameter.default.rich_help_panel)
+    return Signature(
+        sorted(parameters, key=lambda each: PANELS.index(each.default.rich_help_panel))
+    )

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 FAILURE, USAGE, TABLE, MODEL, NO_CERTIFICATE, ALARM = 1, 2, 3, 4, 5, 6
 FAULT, INTERRUPTED = 70, 130
+STATUS = {
+    "DataError": TABLE, "ModelFileError": MODEL, "NoCertificateError": NO_CERTIFICATE,
+}  # fmt: skip
 TRACEBACK = "MISSRATIO_TRACEBACK"
 
 
@@ -97,12 +100,12 @@ def _told(error: BaseException, *, resumes: bool, written: bool) -> tuple[str, i
             INTERRUPTED
         )
     text = str(error)
-    # An error is of a module that was loaded; loading another takes seconds.
-    known = sys.modules.get("missratio.exceptions")
-    if known is not None and isinstance(error, known.Explained):
+    if hasattr(error, "message"):
         text = phrased(error.message)
     if isinstance(error, ValueError):
-        status = _status(error)
+        # By their names: loading what is refused for another reason takes seconds.
+        kinds = [kind.__name__ for kind in type(error).__mro__]
+        status = next((STATUS[kind] for kind in kinds if kind in STATUS), USAGE)
     elif isinstance(error, MemoryError):
         text = (
             f"There is not enough memory. {text} Bring fewer rows; or fit in Python, "
@@ -159,19 +162,6 @@ def phrased(message: Message) -> str:
             "was found",
         }
     )
-
-
-def _status(error: ValueError) -> int:
-    """Which kind of refusal an error is."""
-    for module, name, status in (
-        ("missratio.exceptions", "DataError", TABLE),
-        ("missratio.app.modelfile", "ModelFileError", MODEL),
-        ("missratio.exceptions", "NoCertificateError", NO_CERTIFICATE),
-    ):
-        kind = getattr(sys.modules.get(module), name, None)
-        if kind is not None and isinstance(error, kind):
-            return status
-    return USAGE
 
 
 def _flush_output() -> None:

@@ -7,20 +7,20 @@ import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, ClassVar, cast
 
 import typer
 
-from missratio.app.cli._command import signature
-from missratio.app.cli._failures import failures, say, say_json
-from missratio.app.options import argument, asked
+from missratio.app.cli._command import CommandOutcome, Progress
+from missratio.app.cli._failures import failures, say
+from missratio.app.options import Writing, argument, asked
 
 if TYPE_CHECKING:
-    from missratio.reproduce import Reproduction, Variant
+    from missratio.reproduce import Variant
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReproduceOptions:
+class ReproduceOptions(Writing):
     """What is asked of a reproduction."""
 
     ids: list[str] | None = argument(
@@ -63,24 +63,23 @@ class ReproduceOptions:
     force: bool = asked(
         False, "Replace results of another seed or variant in the folder."
     )
-    as_json: bool = asked(
-        False, "Print the curves as JSON, and nothing else.", "--json"
-    )
+
+    WRITES: ClassVar[tuple[str, ...]] = ()
+    RESUMES: ClassVar[bool] = True
 
 
-def reproduce(**given: Any) -> None:
+def reproduce(options: ReproduceOptions, progress: Progress) -> CommandOutcome:
     """Run the paper's experiments: tables of every run, figures, and a summary.
 
     If a run is interrupted, the same command continues where it stopped.
     """
-    with failures(resumes=True):
-        from joblib import cpu_count
+    from joblib import cpu_count
 
-        from missratio.reproduce import Options
-        from missratio.reproduce import reproduce as run
+    from missratio.reproduce import Options
+    from missratio.reproduce import reproduce as run
 
-        options = ReproduceOptions(**given)
-        wanted = Options(
+    made = run(
+        Options(
             options.ids or (),
             cast("Variant", options.variant),
             options.runs,
@@ -89,65 +88,21 @@ def reproduce(**given: Any) -> None:
             options.jobs or int(cpu_count()),
             options.beyond,
             _names(options.without),
-        )
-        with _Progress() as progress:
-            made = run(
-                wanted,
-                options.out,
-                command=shlex.join(["missratio", *sys.argv[1:]]),
-                force=options.force,
-                announce=progress.announce,
-                tick=progress.tick,
-            )
-        if options.as_json:
-            say_json(made.as_json())
-        else:
-            _show(made, options.out)
-
-
-reproduce.__signature__ = signature(ReproduceOptions)  # type: ignore[attr-defined]
+        ),
+        options.out,
+        command=shlex.join(["missratio", *sys.argv[1:]]),
+        force=options.force,
+        announce=lambda sizes: progress.step(
+            f"Running {', '.join(sizes)}", sum(sizes.values())
+        ),
+        tick=lambda task: progress.tick(task.size),
+    )
+    summary = f"{made.headline} See {options.out / 'summary.html'}."
+    return CommandOutcome(made.as_json(), [made.markdown(pictures=False), summary])
 
 
 def _names(words: list[str]) -> list[str]:
     return [name.strip() for word in words for name in word.split(",")]
-
-
-class _Progress:
-    """Bars on standard error, one for each experiment."""
-
-    def __enter__(self) -> _Progress:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-        from rich.progress import TimeElapsedColumn as Elapsed
-
-        self._bars: dict[str, Any] = {}
-        self._progress = Progress(
-            TextColumn("{task.description:20}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            Elapsed(),
-            console=Console(stderr=True),
-        )
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
-
-    def announce(self, sizes: dict[str, int]) -> None:
-        for name, size in sizes.items():
-            self._bars[name] = self._progress.add_task(name, total=size)
-
-    def tick(self, task: Any) -> None:
-        self._progress.advance(self._bars[task.experiment], task.size)
-
-
-def _show(made: Reproduction, out: Path) -> None:
-    from rich.console import Console
-    from rich.markdown import Markdown
-
-    Console().print(Markdown(made.markdown(pictures=False)))
-    say(f"{made.headline} See {out / 'summary.html'}.")
 
 
 data = typer.Typer(help="Find or download the paper's data sets.", no_args_is_help=True)

@@ -15,12 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.moments import Link, Parameters, Sums, accumulate, merge_all
-from missratio.rows import ClassRows, RowBlock, block_count
+from missratio.rows import ClassRows, RowBlock
 from missratio.rows import source as limits
-from missratio.rows.source import Merge, Result
+from missratio.rows.source import Merge, Result, fold_blocks
 
 # Numbers of a block, at first order; at second order a quarter as many, as those need
 # two more arrays of the block's size.
@@ -94,7 +93,7 @@ class AnySample(ABC):
         def work(features: FloatArray, weights: FloatArray | None) -> list[Sums]:
             if squared and weights is not None:
                 weights = weights**2
-            sums = accumulate(
+            return accumulate(
                 term_of,
                 features,
                 weights,
@@ -103,13 +102,14 @@ class AnySample(ABC):
                 drawn=drawn,
                 lowest=lowest,
             )
-            self._check_finite(sums[0].slope)
-            return sums
 
-        return self.fold(work, elements)
+        sums = self.fold(work, elements)
+        if not np.isfinite(sums[0].slope).all():
+            self.refuse_odd()
+        return sums
 
-    def _check_finite(self, numbers: FloatArray) -> None:
-        """Refuse rows with NaN or infinity if what was found of them isn't finite."""
+    def refuse_odd(self) -> None:
+        """Refuse NaN and infinity in rows that nothing has looked at before."""
         return
 
     @abstractmethod
@@ -170,18 +170,12 @@ class Sample(AnySample):
         merge: Merge[Result] = merge_all,  # type: ignore[assignment]
     ) -> Result:
         """Map work over blocks of rows, among threads."""
-        n_blocks = block_count(self.size, elements)
-        if n_blocks <= 1:
-            return work(self.features, self.weights)
-        length = -(-self.n_rows // n_blocks)
 
-        def one(start: int) -> Result:
-            rows = slice(start, start + length)
-            weights = None if self.weights is None else self.weights[:, rows]
-            return work(self.features[:, rows], weights)
+        def on_rows(start: int, stop: int) -> Result:
+            weights = None if self.weights is None else self.weights[:, start:stop]
+            return work(self.features[:, start:stop], weights)
 
-        with one_blas_thread(self.size) as threads:
-            return merge(share(one, range(0, self.n_rows, length), threads))
+        return fold_blocks(on_rows, merge, self.n_rows, self.size, elements)
 
     def held(self, stride: int, centre: FloatArray) -> Sample:
         """Every stride-th row standing for all, centred, in single precision."""
@@ -263,7 +257,7 @@ class RowSample(AnySample):
                 weights = weights[None].astype(features.dtype, copy=False)
             return features[None], weights
         n_problems, width = self.features.shape
-        if not _is_range(self.features, features.shape[1]):
+        if not np.array_equal(self.features.ravel(), np.arange(features.shape[1])):
             features = features[:, self.features.ravel()]
         features = features.reshape(len(features), n_problems, width).swapaxes(0, 1)
         if width == 1:
@@ -274,7 +268,7 @@ class RowSample(AnySample):
             return features, None if weights is None else weights[None]
         if weights.ndim == 2:
             assert self.columns is not None
-            if not _is_range(self.columns, weights.shape[1]):
+            if not np.array_equal(self.columns, np.arange(weights.shape[1])):
                 weights = weights[:, self.columns]
             weights = weights.T
         else:
@@ -327,7 +321,8 @@ class RowSample(AnySample):
                 out = whole[:, block.place]
             with np.errstate(over="ignore", invalid="ignore"):
                 np.subtract(features, shift, out=out, casting="same_kind")
-                self._check_finite(out.sum(axis=(1, 2)))
+                if not np.isfinite(out.sum()):
+                    self.refuse_odd()
             if weights is not None:
                 weights = weights.astype(dtype, copy=False)
             return [(out, weights)]
@@ -343,20 +338,20 @@ class RowSample(AnySample):
         total = self.total * (rows.n_rows / self.n_rows)
         return Sample(features, total, weights, centred=True)
 
-    def _check_finite(self, numbers: FloatArray) -> None:
-        if not self.rows.only_complete and not np.isfinite(numbers).all():
+    def refuse_odd(self) -> None:
+        """Refuse NaN and infinity in rows that nothing has looked at before."""
+        if not self.rows.only_complete:
             self.rows.complete_weights()
 
     def peek(self) -> FloatArray:
         """Features of a few hundred rows from all over the sample."""
+        # All that were drawn, where incomplete ones are left out only now.
         few = self.rows.every(1 if self.rereads else 1 + self.n_rows // 256)
         features = few.fold(
             lambda block: self._problem(block)[0],
             lambda parts: np.concatenate(parts, axis=1),
         )
-        return (
-            features[:, :: 1 + features.shape[1] // 256] if self.rereads else features
-        )
+        return features[:, :: 1 + features.shape[1] // 257]
 
     def problems(self, which: slice | BoolArray) -> RowSample:
         """The sample of some problems of the batch."""
@@ -391,10 +386,6 @@ def sample_of(
         return in_place
     # Small samples are copied, so that a class lies together in memory.
     return in_place.held(1, centre, single=False)
-
-
-def _is_range(index: IntArray, n: int) -> bool:
-    return index.size == n and bool((index.ravel() == np.arange(n)).all())
 
 
 def _single_or(dtype: Any, few: FloatArray) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from missratio._base.blocks import rows_with_nan
-from missratio._base.reading import as_numeric_array, column_name, float_blocks, joined
+from missratio._base.reading import column_name, joined, read_floats
 from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.exceptions import Message, WeightConcentrationWarning
@@ -25,16 +25,16 @@ __all__ = [
     "complete_row_weights",
     "effective_sample_size",
     "inverse_probability_weights",
+    "joint_weight",
     "row_weights",
     "sample_size",
     "warn_if_concentrated",
-    "weight_edges",
     "worst_case_sample_size",
 ]
 
 
-def checked_weights(weights: ArrayLike) -> FloatArray:
-    """An array of weights, finite and not negative."""
+def checked_weights(weights: ArrayLike, *, of_rows: bool = False) -> FloatArray:
+    """An array of weights, finite and not negative; one for each row, if so."""
     checked = np.asarray(weights, dtype=np.float64)
     if checked.ndim == 0:
         raise ValueError(f"weights must be an array: got {weights!r}.")
@@ -46,13 +46,7 @@ def checked_weights(weights: ArrayLike) -> FloatArray:
             f"weights must be finite and not negative: got {checked[at]} at index "
             f"{at}. Missing rows or entries have weight 0."
         )
-    return checked
-
-
-def checked_row_weights(weights: ArrayLike) -> FloatArray:
-    """Weights of rows, one for each."""
-    checked = checked_weights(weights)
-    if checked.ndim != 1:
+    if of_rows and checked.ndim != 1:
         raise ValueError(
             f"weights must have shape (rows,): got {checked.shape}. Give one column, "
             "or the rows' product by row_weights."
@@ -61,6 +55,7 @@ def checked_row_weights(weights: ArrayLike) -> FloatArray:
 
 
 _HEAVIEST = 1e15
+_CONCENTRATED_SHARE = 20
 
 
 def inverse_probability_weights(
@@ -99,15 +94,10 @@ def inverse_probability_weights(
             f"{missingness!r}. From a mapping of classes to models take the class's "
             "own."
         )
-    table = as_numeric_array(X)
+    missing = np.isnan(read_floats(X))
     if missingness == "ignore":
-        weights = np.empty(table.shape)
-        for rows, block in float_blocks(table, X):
-            weights[rows] = ~np.isnan(block)
-        return weights
-    incomplete = np.zeros(table.shape[1], dtype=bool)
-    for _, block in float_blocks(table, X):
-        incomplete |= np.isnan(block).any(axis=0)
+        return (~missing).astype(np.float64)
+    incomplete = missing.any(axis=0)
     if incomplete.any():
         names = [column_name(X, int(j)) for j in np.flatnonzero(incomplete)]
         raise ValueError(
@@ -115,7 +105,7 @@ def inverse_probability_weights(
             'given. Give a missingness model, or missingness="ignore" for the '
             "complete-case estimator."
         )
-    return np.ones(len(table))
+    return np.ones(len(missing))
 
 
 def row_weights(entry_weights: ArrayLike, groups: IntArray | None = None) -> FloatArray:
@@ -148,14 +138,7 @@ def row_weights(entry_weights: ArrayLike, groups: IntArray | None = None) -> Flo
             f"entry_weights must have shape (rows, features): got {entries.shape}. "
             "Weights of rows need no product."
         )
-    if groups is not None:
-        entries = entries[:, once(groups)]
-    with np.errstate(over="ignore", invalid="ignore"):
-        weights: FloatArray = entries.prod(axis=1)
-    finite = np.isfinite(weights)
-    if not finite.all():
-        # A missing entry beside huge ones is inf · 0; its row weighs nothing.
-        weights[~finite] = np.where((entries[~finite] == 0).any(axis=1), 0.0, np.inf)
+    weights = joint_weight(entries, groups)
     if np.isinf(weights).any():
         raise ValueError(
             "The product of the entry weights overflows at row "
@@ -163,6 +146,30 @@ def row_weights(entry_weights: ArrayLike, groups: IntArray | None = None) -> Flo
             "1. Use fewer features, or fit them one at a time."
         )
     return weights
+
+
+def joint_weight(weights: FloatArray, groups: IntArray | None) -> FloatArray:
+    """What a row's entries weigh together, over the last axis.
+
+    The product over groups of the largest weight in each, or 0 where one is missing:
+    of what was drawn together, entries that were not lost weigh one.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (..., n_columns)
+        0 where missing.
+    groups : ndarray of int of shape (n_columns,), or None
+        Columns with equal numbers are there or missing together.
+    """
+    if groups is not None:
+        parts = [weights[..., groups == group] for group in np.unique(groups)]
+        largest = [np.where((p > 0.0).all(axis=-1), p.max(axis=-1), 0.0) for p in parts]
+        weights = np.stack(largest, axis=-1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        product = np.asarray(weights.prod(axis=-1))
+    # A missing entry beside huge ones is inf · 0; its row weighs nothing.
+    product[np.isnan(product)] = 0.0
+    return product
 
 
 def complete_row_weights(
@@ -189,11 +196,7 @@ def complete_row_weights(
     array([1., 0.])
     """
     if isinstance(missingness, str) and missingness == "ignore":
-        table = as_numeric_array(X)
-        weights = np.empty(len(table))
-        for rows, block in float_blocks(table, X):
-            weights[rows] = ~rows_with_nan(block)
-        return weights
+        return (~rows_with_nan(read_floats(X))).astype(np.float64)
     weights = inverse_probability_weights(X, missingness)
     if weights.ndim == 1:
         return weights
@@ -226,25 +229,6 @@ def complete_row_weight_edges(
     if missingness.groups is not None:
         kept = once(missingness.groups)
         lower, upper = lower[:, kept], upper[:, kept]
-    return weight_edges(lower, upper, odds_factor)
-
-
-def weight_edges(
-    lower: FloatArray, upper: FloatArray, odds_factor: float
-) -> tuple[FloatArray, FloatArray]:
-    """Return the least and the largest weight of rows whose φ is within bounds.
-
-    Parameters
-    ----------
-    lower, upper : ndarray of shape (n,) or (n, d)
-        Bounds on φ, NaN where missing.
-    odds_factor : float
-        By what factor the odds φ/(1 − φ) may be beyond them.
-
-    Returns
-    -------
-    low, high : ndarray of shape (n,)
-    """
     edges = []
     for probability, factor in ((lower, 1.0 / odds_factor), (upper, odds_factor)):
         with np.errstate(divide="ignore", over="ignore"):
@@ -253,9 +237,6 @@ def weight_edges(
                 weights = weights.prod(axis=1)
         edges.append(np.where(np.isnan(weights), 0.0, np.minimum(weights, _HEAVIEST)))
     return edges[0], edges[1]
-
-
-_CONCENTRATED_SHARE = 20
 
 
 def effective_sample_size(weights: ArrayLike, axis: int = -1) -> float | FloatArray:
@@ -344,7 +325,7 @@ def sample_size(weights: ArrayLike, maximum: float | None = None) -> SampleSize:
         plug-in: φ at the observed rows can't exceed the supremum, so the worst case
         comes out too large.
     """
-    checked = checked_row_weights(weights)
+    checked = checked_weights(weights, of_rows=True)
     observed = int(np.count_nonzero(checked))
     largest = maximum if maximum is not None else _largest_probability(checked)
     return SampleSize(
@@ -373,7 +354,7 @@ def warn_if_concentrated(
     -----
     WeightConcentrationWarning
     """
-    checked = checked_row_weights(weights)
+    checked = checked_weights(weights, of_rows=True)
     positive = checked[checked > 0]
     n_observed = positive.size
     if n_observed <= 2:

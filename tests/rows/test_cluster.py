@@ -115,20 +115,18 @@ def test_groups_have_the_same_digits_whichever_worker_holds_their_parts(n_worker
     parts = [LabelledBlock(v.reshape(1, 1), np.zeros(1), 0, "") for v in values]
     holder = rng.integers(0, n_workers, len(parts))
 
-    def sums(parts_of_workers):
-        return [
-            each
-            for own in parts_of_workers
-            for each in cluster_rows._fold_parts(_first, sum, len(parts), own)
-        ]
-
-    together = sums([list(enumerate(parts))])
-    apart = sums(
+    together = [list(enumerate(parts))]
+    apart = [
         [(i, part) for i, part in enumerate(parts) if holder[i] == worker]
         for worker in range(n_workers)
-    )
-    assert len(together) == 4
-    digits = {sum(cluster_rows._by_group(sum, each)) for each in (together, apart)}
+    ]
+    digits = set()
+    for held_by_workers in (together, apart):
+        packed = [
+            cluster_rows.fold_parts(_first, sum, len(parts), own)
+            for own in held_by_workers
+        ]
+        digits.add(cluster_rows.merge_parts(sum, packed))
     assert len(digits) == 1
 
 

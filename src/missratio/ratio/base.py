@@ -400,7 +400,7 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         classes = []
         for position, chosen in ((1, is_numerator), (0, ~is_numerator)):
             source = MemorySource.of(table, features, chosen, sample_weight)
-            part = None if inclusion is None else inclusion[source.index]
+            part = None if inclusion is None else inclusion[chosen]
             classes.append(self._class_rows(source, position, part))
         return Two(*classes)
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal
 
 import numpy as np
 
@@ -29,10 +28,14 @@ from missratio.rows.weighing import (
     Weighing,
     as_weighing,
     class_model,
-    joint_weight,
     weights_of_features,
 )
-from missratio.weights import SampleSize, warn_if_concentrated, worst_case_sample_size
+from missratio.weights import (
+    SampleSize,
+    joint_weight,
+    warn_if_concentrated,
+    worst_case_sample_size,
+)
 
 Normalization = Literal["hajek", "horvitz-thompson", "regression"]
 # As many rows find what is worth a warning. Of up to as many φ's weights are kept.
@@ -86,12 +89,16 @@ class ClassRows:
         label = label.item() if hasattr(label, "item") else label
         model = class_model(missingness, label, names)
         weighing = as_weighing(model, inclusion, label)
-        if weighing.model is not None:
-            try:
-                weighing.model.check_width(source.table.shape[1])
-            except ValueError as error:
-                raise ValueError(f"Class {label!r}: {error}") from error
-        return cls(label, source, weighing, normalize, names, where)
+        rows = cls(label, source, weighing, normalize, names, where)
+        if weighing.model is None:
+            return rows
+        try:
+            weighing.model.check_width(source.table.shape[1])
+        except ValueError as error:
+            raise ValueError(f"Class {label!r}: {error}") from error
+        # Where rows are many, φ is evaluated at each pass.
+        few = source.in_memory and source.n_rows <= MOST_CHECKED
+        return rows.known() if few else rows
 
     @property
     def n_rows(self) -> int:
@@ -143,46 +150,31 @@ class ClassRows:
         elements : int, optional
             How many numbers a block holds, about.
         """
-        return self._written._fold(work, merge, elements or self._elements)
 
-    @property
-    def _elements(self) -> int:
-        """How many numbers a block holds: more where there are no weights to make."""
-        return limits.BLOCK_ELEMENTS * (4 if self.weighing.plain else 1)
-
-    def _fold(
-        self, work: Callable[[RowBlock], Result], merge: Merge[Result], elements: int
-    ) -> Result:
         def on_block(block: RowBlock) -> Any:
             if not self.only_complete:
                 return work(replace(block, ipw=self._weigh(block)))
             block = self._complete(block)
             return work(block) if len(block.rows) else None
 
-        total: Result = self.source.fold(on_block, partial(merge_some, merge), elements)
+        if elements is None:
+            # More where there are no weights to make.
+            elements = limits.BLOCK_ELEMENTS * (4 if self.weighing.plain else 1)
+        total: Result = self.source.fold(on_block, merge, elements)
         return total
 
     def known(self) -> ClassRows:
         """The same with φ's weights written down, for passes over rows in memory."""
         if self.weighing.model is None or self.weighing.weights is not None:
             return self
-        every = replace(self, only_complete=False)
-        weights = every._fold(
-            lambda block: block.ipw, _concatenated, limits.BLOCK_ELEMENTS
-        )
+        weights = replace(self, only_complete=False).weights()
         return replace(self, weighing=replace(self.weighing, weights=weights))
-
-    @cached_property
-    def _written(self) -> ClassRows:
-        """The same where rows are few; else φ is evaluated at each pass."""
-        few = self.source.in_memory and self.n_rows <= MOST_CHECKED
-        return self.known() if few else self
 
     def _weigh(self, block: RowBlock) -> FloatArray | None:
         try:
             return self.weighing.weigh(block)
         except ValueError as error:
-            self._refuse_infinity(block)
+            self._refuse_odd(block)
             message = Message(
                 "Class {label!r}: {text}", label=self.label, facts={"text": str(error)}
             )
@@ -269,30 +261,37 @@ class ClassRows:
         known = self.source.first_pass
         sums = self.sums(required) if known is None else known[0]
         self._check_any(sums.count)
-        if self.adjusted is None and not (sums.count > 0).all():
-            raise self._never_observed(required[sums.count == 0])
-        return sums
+        if self.adjusted is not None or (sums.count > 0).all():
+            return sums
+        lacking, how = required[sums.count == 0], ""
+        columns = np.unique(lacking)
+        if lacking.ndim == 2:
+            columns = np.flatnonzero(lacking.any(axis=0))
+            how = " together" if lacking.sum(axis=1).max() > 1 else ""
+        raise DataError(
+            Message(
+                f"Class {{label!r}}: feature(s) [{{columns}}] are never observed{how}.",
+                label=self.label,
+                columns=tuple(columns[:10].tolist()),
+                remedies=(Remedy.DROP_COLUMNS, "bring rows in which they are"),
+            )
+        )
 
     def complete_sums(self) -> WeightSums:
         """Sums of complete rows' weights over all rows, in one pass."""
 
         def work(block: RowBlock) -> WeightSums:
-            weights = written._row_weights(block)
+            weights = self._row_weights(block)
             return weighted_sums(
                 np.empty((len(block.rows), 0)), weights, block.sample_weight
             )
 
-        written = self._written
         return self.source.fold(work, WeightSums.merged)
 
     def complete_weights(self) -> FloatArray | None:
         """Weights of complete rows, 0 for others; None where all are ones."""
-        weights = self.source.fold(
-            self._written._row_weights, _concatenated, self._elements
-        )
-        if weights is not None and not self.weighing.by_entry:
-            self._check_any(weights)
-        self._check_sample_weight()
+        weights = self.source.fold(self._row_weights, _concatenated)
+        self._check_any(None if self.weighing.by_entry else weights)
         return weights
 
     def complete(self) -> tuple[ClassRows, WeightSums]:
@@ -305,8 +304,7 @@ class ClassRows:
         if not isinstance(source, MemorySource):
             known = source.first_pass
             sums = self.complete_sums() if known is None else known[1]
-            if not self.weighing.by_entry:
-                self._check_any(sums.count)
+            self._check_any(None if self.weighing.by_entry else sums.count)
             return replace(self, only_complete=True), sums
         # NaN and infinities show in the scores of large tables, and no pass looks for
         # them: that saves a tenth of a fit of complete rows.
@@ -339,8 +337,8 @@ class ClassRows:
         self, required: BoolArray | IntArray | None = None
     ) -> FloatArray | None:
         """Weights of all rows or entries, or of one feature; None for ones."""
-        if required is None and self._written.weighing.weights is not None:
-            return self._written.weighing.weights
+        if required is None and self.weighing.weights is not None:
+            return self.weighing.weights
 
         def work(block: RowBlock) -> FloatArray | None:
             weights = block.ipw
@@ -384,7 +382,7 @@ class ClassRows:
         return replace(
             self,
             source=self.source.take(chosen),
-            weighing=self._written.weighing.take(chosen),
+            weighing=self.weighing.take(chosen),
             adjusted=None if self.adjusted is None else self.adjusted[chosen],
         )
 
@@ -399,17 +397,13 @@ class ClassRows:
 
     # What is refused.
 
-    def _check_any(self, count: FloatArray) -> None:
-        """Refuse a class of which nothing is observed."""
-        if not count.any():
+    def _check_any(self, count: FloatArray | None) -> None:
+        """Refuse a class of which nothing is observed, or that has no weight."""
+        if count is not None and not count.any():
             raise ValueError(
                 f"Class {self.label!r} has no observed row among its {self.n_rows}: "
                 "bring rows in which something is observed."
             )
-        self._check_sample_weight()
-
-    def _check_sample_weight(self) -> None:
-        """Refuse a class without weight."""
         weights = self.source.sample_weight
         if weights is not None and not weights.any():
             raise ValueError(
@@ -417,41 +411,18 @@ class ClassRows:
                 "needs rows of both classes."
             )
 
-    def _never_observed(self, required: BoolArray | IntArray) -> DataError:
-        """By the columns that some features need, or the only ones."""
-        columns, how = np.unique(required), ""
-        if required.ndim == 2:
-            columns = np.flatnonzero(required.any(axis=0))
-            how = " together" if required.sum(axis=1).max() > 1 else ""
-        return DataError(
-            Message(
-                f"Class {{label!r}}: feature(s) [{{columns}}] are never observed{how}.",
-                label=self.label,
-                columns=tuple(columns[:10].tolist()),
-                remedies=(Remedy.DROP_COLUMNS, "bring rows in which they are"),
-            )
-        )
-
-    def _refuse_infinity(self, block: RowBlock) -> None:
+    def _refuse_odd(self, block: RowBlock) -> None:
+        """Refuse infinities in a block, and NaN where nothing says why."""
         refuse_infinity(
             block.rows, lambda row: self.source.row_number(block.start + row)
         )
-
-    def _refuse_odd(self, block: RowBlock) -> None:
-        """Refuse infinities in a block, and NaN where nothing says why."""
-        self._refuse_infinity(block)
-        if self.weighing.plain and np.isnan(block.rows).any():
-            self._refuse_nan()
-
-    def _refuse_nan(self) -> NoReturn:
-        """Refuse NaN without a model, by its columns."""
-
-        def lacking(block: RowBlock) -> BoolArray:
-            return np.asarray(np.isnan(block.rows).any(axis=0))
-
-        lossy = self.source.fold(lacking, lambda parts: np.any(parts, axis=0))
-        places = tuple(np.flatnonzero(lossy).tolist())
-        names = self.names
+        if not (self.weighing.plain and np.isnan(block.rows).any()):
+            return
+        lossy = self.source.fold(
+            lambda part: np.isnan(part.rows).any(axis=0),
+            lambda parts: np.any(parts, axis=0),
+        )
+        places, names = tuple(np.flatnonzero(lossy).tolist()), self.names
         raise UnexplainedMissingError(
             Message(
                 "Class {label!r} has NaN in column(s) {columns}{where} and no "
@@ -484,12 +455,6 @@ def _first_seen(
     return seen, values
 
 
-def merge_some(merge: Merge[Any], parts: Sequence[Any]) -> Any:
-    """Merge what is there; None where nothing is."""
-    some = [part for part in parts if part is not None]
-    return merge(some) if some else None
-
-
 def effective_size(rows: ClassRows, sums: WeightSums) -> SampleSize:
     """The effective size, of the feature with the least where they differ."""
     kish = sums.kish
@@ -498,7 +463,8 @@ def effective_size(rows: ClassRows, sums: WeightSums) -> SampleSize:
     if not rows.weighing.corrects:
         worst_case = float(observed)
     else:
-        largest = rows.weighing.maximum
+        model = rows.weighing.model
+        largest = None if model is None else model.maximum
         if largest is None:
             largest = max(0.0, 1.0 - 1.0 / sums.largest[worst])
         worst_case = worst_case_sample_size(rows.n_rows, largest)
@@ -555,10 +521,13 @@ def warn_if_contradicted(rows: ClassRows, complete: bool, stacklevel: int) -> No
     if model is None or not rows.source.in_memory:
         return
     stride = 1 + rows.n_rows // MOST_CHECKED
-    few, weights = rows.source.every(stride).block(), rows._written.weighing.weights
-    weights = rows._weigh(few) if weights is None else weights[::stride]
+    weights = rows.every(stride).weights()
     assert weights is not None
     checks = contradictions(
-        few.rows, model, weights=weights, complete=complete, names=rows.names
+        rows.source.every(stride).block().rows,
+        model,
+        weights=weights,
+        complete=complete,
+        names=rows.names,
     )
     warn_of_contradiction(checks, rows.label, stacklevel + 1)

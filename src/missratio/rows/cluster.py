@@ -63,11 +63,10 @@ class ClusterSource(LabelledSource):
         self, work: Callable[[LabelledBlock], Result], merge: Merge[Result]
     ) -> Result:
         """One task a worker; results by group, merged here in the parts' order."""
-        fold_parts = partial(_packed_fold, work, merge, self.n_parts)
+        on_parts = partial(fold_parts, work, merge, self.n_parts)
         with _explained():
-            packed = _gathered(self.client, fold_parts, self.holdings)
-        found = [each for part in packed for each in pickle.loads(part)]
-        return merge(_by_group(merge, found))
+            packed = _gathered(self.client, on_parts, self.holdings)
+        return merge_parts(merge, packed)
 
 
 @contextmanager
@@ -109,7 +108,7 @@ def held(client: Any, parts: Sequence[Any]) -> Holdings:
         for worker, numbers in own.items()
         if numbers
     ]
-    return _on_each(client, _itself, given)
+    return _on_each(client, list, given)
 
 
 def _workers(client: Any) -> list[str]:
@@ -141,48 +140,39 @@ def _gathered(client: Any, work: Callable[[Any], Any], holdings: Holdings) -> li
     return list(client.gather(found))
 
 
-def _fold_parts(
+def fold_parts(
     work: Any, merge: Any, n_parts: int, parts: list[tuple[int, Any]]
-) -> list[tuple[int, bool, Any]]:
+) -> bytes:
     """The sums of each part, on a worker, or of a group where it holds all of it.
 
-    Each with the number of the first part, and whether it is a whole group; empty
-    parts are left out.
+    Each with the number of the first part; empty parts are left out. They come as one
+    pickle: Dask would take a list of hundreds apart, which for 1,000 parts takes longer
+    than all else of a pass.
     """
-    found: list[tuple[int, bool, Any]] = []
+
+    def fold_part(part: Any) -> Any:
+        if isinstance(part, LabelledSource):
+            return part.fold(work, merge)
+        return merge([work(part)]) if len(part.labels) else None
+
+    found: list[tuple[int, Any]] = []
     for first, members in groupby(parts, lambda part: part[0] - part[0] % GROUP):
-        own = [(number, _fold_part(work, merge, part)) for number, part in members]
-        whole = len(own) == min(GROUP, n_parts - first)
-        some = [(number, False, sums) for number, sums in own if sums is not None]
-        if whole and some:
-            some = [(first, True, merge([sums for _, _, sums in some]))]
+        sums = [(number, fold_part(part)) for number, part in members]
+        some = [(number, each) for number, each in sums if each is not None]
+        if some and len(sums) == min(GROUP, n_parts - first):
+            some = [(first, merge([each for _, each in some]))]
         found += some
-    return found
+    return pickle.dumps(found, pickle.HIGHEST_PROTOCOL)
 
 
-def _packed_fold(*given: Any) -> bytes:
-    """The same as one pickle: Dask would take a list of hundreds apart.
-
-    For 1,000 parts that takes longer than all else of a pass.
-    """
-    return pickle.dumps(_fold_parts(*given), pickle.HIGHEST_PROTOCOL)
-
-
-def _by_group(merge: Any, found: list[tuple[int, bool, Any]]) -> list[Any]:
-    """The sums of groups in their order; those of parts that lie apart are merged."""
-    groups = []
-    in_order = sorted(found, key=lambda part: part[0])
-    for _, members in groupby(in_order, lambda part: part[0] // GROUP):
-        own = list(members)
-        sums = [each for _, _, each in own]
-        groups.append(sums[0] if own[0][1] else merge(sums))
-    return groups
-
-
-def _fold_part(work: Any, merge: Any, part: Any) -> Any:
-    if isinstance(part, LabelledSource):
-        return part.fold(work, merge)
-    return merge([work(part)]) if len(part.labels) else None
+def merge_parts(merge: Merge[Result], packed: Sequence[bytes]) -> Result:
+    """All workers' sums, by groups in their order, and then those of the groups."""
+    found = sorted(
+        (each for part in packed for each in pickle.loads(part)),
+        key=lambda part: part[0],
+    )
+    groups = groupby(found, lambda part: part[0] // GROUP)
+    return merge([merge([sums for _, sums in members]) for _, members in groups])
 
 
 def of_collection(X: Any, y: Any) -> ClusterSource:
@@ -237,7 +227,7 @@ def of_files(source: LabelledSource, client: Any) -> ClusterSource:
         numbers = np.flatnonzero(middles // share == k).tolist()
         if numbers:
             given.append((worker, [(i, parts[i]) for i in numbers]))
-    holdings = _on_each(client, _itself, given)
+    holdings = _on_each(client, list, given)
     return ClusterSource(client, holdings, source.names, source.n_rows, len(parts))
 
 
@@ -302,7 +292,3 @@ def _placed(
     starts: list[int], parts: list[tuple[int, LabelledBlock]]
 ) -> list[tuple[int, LabelledBlock]]:
     return [(number, replace(block, start=starts[number])) for number, block in parts]
-
-
-def _itself(part: Any) -> Any:
-    return part

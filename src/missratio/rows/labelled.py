@@ -11,14 +11,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial, wraps
+from functools import cached_property, wraps
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from missratio._base.blocks import gathered
 from missratio._base.typing import FloatArray
-from missratio.rows.classes import ClassRows, Normalization, merge_some
+from missratio.rows.classes import ClassRows, Normalization
 from missratio.rows.source import (
     MemorySource,
     Merge,
@@ -144,11 +144,11 @@ class ClassSource(PartlyDrawn):
     n_rows: int
     drawn: MemorySource
     evaluate: Evaluate | None = None
-    first_pass: tuple[WeightSums, WeightSums] | None = None
+    first_pass: tuple[WeightSums, ...] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         none = MemorySource.of(self.table[:0], self.features[:0])
-        return type(self), (None, self.label, self.n_rows, none)
+        return type(self), (None, self.label, self.n_rows, none, self.evaluate)
 
     def fold(
         self,
@@ -158,24 +158,25 @@ class ClassSource(PartlyDrawn):
     ) -> Result:
         """Work on the class's rows in every block, as the labelled source cuts them."""
         assert self.labelled is not None
-        on_class = partial(_on_class, self.label, self.evaluate, work)
-        found: Result = self.labelled.fold(on_class, partial(merge_some, merge))
-        assert found is not None
+
+        def on_class(block: LabelledBlock) -> Result | None:
+            rows = block.of_class(self.label)
+            if not len(rows):
+                return None
+            features = rows if self.evaluate is None else self.evaluate(rows)
+            return work(RowBlock(rows, features, start=block.start))
+
+        def merge_some(parts: Sequence[Any]) -> Any:
+            some = [part for part in parts if part is not None]
+            return merge(some) if some else None
+
+        found: Result = self.labelled.fold(on_class, merge_some)
         return found
 
     def with_features(self, evaluate: Evaluate) -> ClassSource:
         """The same class with basis features, evaluated block by block."""
         drawn = MemorySource.of(self.table, evaluate(self.table))
         return replace(self, drawn=drawn, evaluate=evaluate)
-
-
-def _on_class(label: Any, evaluate: Any, work: Any, block: LabelledBlock) -> Any:
-    """Work on one class's rows of a block; None where it has none."""
-    rows = block.of_class(label)
-    if not len(rows):
-        return None
-    features = rows if evaluate is None else evaluate(rows)
-    return work(RowBlock(rows, features, start=block.start))
 
 
 # Of a label: how many rows it has, those drawn, and sums of features and complete rows.
@@ -237,8 +238,7 @@ def survey(
         # What is joined isn't kept in pieces as well.
         n_rows, parts, sums = found.pop(label)
         drawn = MemorySource.of(np.concatenate(parts))
-        first_pass = (sums[0], sums[1]) if sums else None
-        sources[label] = ClassSource(labelled, label, n_rows, drawn, None, first_pass)
+        sources[label] = ClassSource(labelled, label, n_rows, drawn, None, sums or None)
     return sources
 
 
@@ -325,26 +325,19 @@ def by_partition(method: Method) -> Method:
             return method(self, X)
         labels = method.__name__ == "predict"
         dtype = self.classes_.dtype if labels else np.dtype(np.float64)
-        work = partial(_of_rows, partial(method, self), dtype)
-        if hasattr(X, "columns"):
-            import pandas as pd
 
-            return X.map_partitions(
-                _as_series, work, meta=pd.Series(np.empty(0, dtype))
-            )
-        # A block must hold whole rows.
-        return X.rechunk({1: -1}).map_blocks(work, dtype=dtype, drop_axis=1)
+        def predicted(rows: Any) -> Any:
+            # A partition may be empty.
+            return method(self, rows) if len(rows) else np.empty(0, dtype)
+
+        if not hasattr(X, "columns"):
+            # A block must hold whole rows.
+            return X.rechunk({1: -1}).map_blocks(predicted, dtype=dtype, drop_axis=1)
+        import pandas as pd
+
+        return X.map_partitions(
+            lambda frame: pd.Series(predicted(frame), index=frame.index),
+            meta=pd.Series(np.empty(0, dtype)),
+        )
 
     return cast(Method, call)
-
-
-def _of_rows(work: Callable[[Any], Any], dtype: Any, rows: Any) -> Any:
-    """Predictions for a partition, which may be empty."""
-    return work(rows) if len(rows) else np.empty(0, dtype)
-
-
-def _as_series(frame: Any, work: Callable[[Any], Any]) -> Any:
-    """Predictions for a partition under its index."""
-    import pandas as pd
-
-    return pd.Series(work(frame), index=frame.index)

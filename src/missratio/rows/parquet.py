@@ -152,30 +152,21 @@ def scan_parquet(
             f"{listed(schema.names, SHOWN)}. Where folders are named for it, as "
             f"{target}=value, name the folder that holds them."
         )
-    names = _columns(columns, schema.names, target, first)
-    for path, schema in schemas:
-        _check_schema(path, schema, names, target, schemas[0])
-    singles = ({str(s.field(name).type) for name in names} for _, s in schemas)
-    return ParquetSource(files, target, names, set().union(*singles) == {"float"})
-
-
-def _columns(
-    columns: Sequence[str] | None, known: Sequence[str], target: str, path: str
-) -> tuple[str, ...]:
-    """The columns to fit: those asked for, or all but the target."""
     if isinstance(columns, str):
         raise TypeError(f"columns must be a list of names, got {columns!r}.")
-    given = known if columns is None else columns
+    given = schema.names if columns is None else columns
     names = tuple(name for name in given if name != target)
     if not names:
-        raise ValueError(f"{path} has no column besides {target!r} to fit.")
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
+        raise ValueError(f"{first} has no column besides {target!r} to fit.")
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
         raise ValueError(
             f"columns names {listed(twice, SHOWN)} twice, and nothing tells a column "
             "from itself. Name each once."
         )
-    return names
+    for path, schema in schemas:
+        _check_schema(path, schema, names, target, schemas[0])
+    singles = ({str(s.field(name).type) for name in names} for _, s in schemas)
+    return ParquetSource(files, target, names, set().union(*singles) == {"float"})
 
 
 def _kind(type_: pa.DataType) -> str:
@@ -247,11 +238,6 @@ def _numbers(array: pa.Array) -> FloatArray:
         array = array.dictionary_decode()
     if not t.is_floating(array.type) or t.is_float16(array.type):
         array = array.cast(pa.float64(), safe=False)
-    if not array.null_count and len(array):
-        # As `to_numpy`, which would let go of the interpreter for every column.
-        dtype = np.dtype(array.type.to_pandas_dtype())
-        start = array.offset * dtype.itemsize
-        return np.frombuffer(array.buffers()[1], dtype, len(array), start)
     numbers: FloatArray = array.to_numpy(zero_copy_only=False)
     return numbers
 

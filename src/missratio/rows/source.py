@@ -6,7 +6,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -33,20 +32,48 @@ Result = TypeVar("Result")
 Merge = Callable[[Sequence[Result]], Result]
 
 
-def block_count(size: int, elements: int) -> int:
-    """Into how many blocks a table is cut; how many threads there are doesn't matter.
+def fold_blocks(
+    work: Callable[[int, int], Result],
+    merge: Merge[Result],
+    n_rows: int,
+    size: int,
+    elements: int,
+) -> Result:
+    """Work on consecutive rows among threads, and merge the results in order.
+
+    How rows are cut doesn't depend on the number of threads.
 
     Parameters
     ----------
+    work : callable
+        From the first row of a block, and the one after its last, to something small.
+    merge : callable
+        From several results to one; called on results of results too.
+    n_rows : int
     size : int
-        How many numbers the table holds.
+        How many numbers all rows hold.
     elements : int
         How many a block of a small table holds.
     """
     larger = min(max(elements, size // BLOCKS), LARGER_BLOCKS * elements)
-    n_blocks = max(1, -(-size // larger))
-    # A power of two shares out evenly among threads, which mostly are one as well.
-    return n_blocks if n_blocks <= 8 else 2 ** round(math.log2(n_blocks))
+    n_blocks = -(-size // larger)
+    if n_blocks <= 1:
+        return work(0, n_rows)
+    if n_blocks > 8:
+        # A power of two shares out evenly among threads, which mostly are one as well.
+        n_blocks = 2 ** round(math.log2(n_blocks))
+    length = -(-n_rows // n_blocks)
+    starts = range(0, n_rows, length)
+    per_chunk = math.ceil(len(starts) / CHUNKS)
+
+    def fold_chunk(first: int) -> Result:
+        chunk = starts[first : first + per_chunk]
+        parts = [work(start, min(start + length, n_rows)) for start in chunk]
+        # Threads wait for each other in merging: what is one part needs none.
+        return parts[0] if len(parts) == 1 else merge(parts)
+
+    with one_blas_thread(size) as threads:
+        return merge(share(fold_chunk, range(0, len(starts), per_chunk), threads))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +110,14 @@ class RowBlock:
 class Source(ABC):
     """Rows of one class, wherever they lie, which may be read again and again."""
 
+    n_rows: Any
     # In memory: all rows, or some that were drawn; and their basis features.
     table: FloatArray
     features: FloatArray
+    in_memory: ClassVar[bool] = False
     sample_weight: FloatArray | None = None
     # Sums over features, and over complete rows, where a first pass has made them.
-    first_pass: tuple[WeightSums, WeightSums] | None = None
-    in_memory: ClassVar[bool] = False
-    n_rows: Any
+    first_pass: tuple[WeightSums, ...] | None = None
 
     @property
     def size(self) -> int:
@@ -142,15 +169,15 @@ class MemorySource(Source):
     table : ndarray of shape (n_all_rows, n_columns)
     features : ndarray of shape (n_all_rows, n_features)
         Basis features of all rows; `table` itself where those are the columns.
-    index : ndarray of int, or slice
-        The rows chosen; a slice where they are evenly spaced.
+    index : ndarray of int, or range
+        The rows chosen; a range where they are evenly spaced.
     sample_weight : ndarray of shape (n_rows,), or None
         Of the chosen rows.
     """
 
     table: FloatArray
     features: FloatArray
-    index: IntArray | slice
+    index: IntArray | range
     sample_weight: FloatArray | None = None
     in_memory: ClassVar[bool] = True
 
@@ -165,19 +192,17 @@ class MemorySource(Source):
         """The rows of a mask (or all), with the weights of all rows."""
         features = table if features is None else features
         if chosen is None:
-            return cls(table, features, slice(0, len(table), 1), sample_weight)
-        start, n_rows = int(chosen.argmax()), np.count_nonzero(chosen)
-        index: IntArray | slice = slice(start, start + n_rows, 1)
-        if not chosen[index].all():
-            index = np.flatnonzero(chosen)
-        weights = None if sample_weight is None else sample_weight[index]
+            return cls(table, features, range(len(table)), sample_weight)
+        start = int(chosen.argmax())
+        stop = start + int(np.count_nonzero(chosen))
+        together = bool(chosen[start:stop].all())
+        index = range(start, stop) if together else np.flatnonzero(chosen)
+        weights = None if sample_weight is None else sample_weight[chosen]
         return cls(table, features, index, weights)
 
     @property
     def n_rows(self) -> int:
         """The number of rows chosen."""
-        if isinstance(self.index, slice):
-            return len(range(self.index.start, self.index.stop, self.index.step))
         return len(self.index)
 
     def fold(
@@ -187,63 +212,47 @@ class MemorySource(Source):
         elements: int = BLOCK_ELEMENTS,
     ) -> Result:
         """Work on blocks of rows, among threads."""
-        n_rows, width = self.n_rows, max(self.table.shape[1], self.features.shape[1])
-        if not isinstance(self.index, slice):
+        size = self.n_rows * max(self.table.shape[1], self.features.shape[1])
+        if not isinstance(self.index, range):
             # What is gathered is a copy.
             elements //= 2
-        n_blocks = block_count(n_rows * width, elements)
-        if n_blocks == 1:
-            return work(self.block())
-        length = -(-n_rows // n_blocks)
-        starts = range(0, n_rows, length)
-        per_chunk = math.ceil(len(starts) / CHUNKS)
-        chunks = [starts[i : i + per_chunk] for i in range(0, len(starts), per_chunk)]
-
-        def fold_chunk(chunk: Sequence[int]) -> Result:
-            parts = [work(self.block(i, min(i + length, n_rows))) for i in chunk]
-            # Threads wait for each other in merging: what is one part needs none.
-            return parts[0] if len(parts) == 1 else merge(parts)
-
-        with one_blas_thread(n_rows * width) as threads:
-            return merge(share(fold_chunk, chunks, threads))
+        return fold_blocks(
+            lambda start, stop: work(self.block(start, stop)),
+            merge,
+            self.n_rows,
+            size,
+            elements,
+        )
 
     def block(self, start: int = 0, stop: int | None = None) -> RowBlock:
         """Some consecutive rows, as views where the chosen ones are evenly spaced."""
-        stop = self.n_rows if stop is None else stop
-        rows = self._at(self.table, start, stop)
-        linear = self.features is self.table
-        features = rows if linear else self._at(self.features, start, stop)
+        index = self.index[start:stop]
+
+        def chosen(table: FloatArray) -> FloatArray:
+            if isinstance(index, range):
+                return table[index.start : index.stop : index.step]
+            return gathered(table, index)
+
+        rows = chosen(self.table)
+        features = rows if self.features is self.table else chosen(self.features)
         weights = self.sample_weight
         return RowBlock(
             rows, features, None if weights is None else weights[start:stop], start
         )
 
-    def _at(self, table: FloatArray, start: int, stop: int) -> FloatArray:
-        index = self.index
-        if not isinstance(index, slice):
-            return gathered(table, index[start:stop])
-        first, step = index.start, index.step
-        return table[first + step * start : first + step * stop : step]
-
     def row_number(self, row: int) -> int:
         """Where a chosen row is in the table, for messages."""
-        if isinstance(self.index, slice):
-            return int(self.index.start) + int(self.index.step) * row
         return int(self.index[row])
 
     def every(self, stride: int) -> MemorySource:
         """Every stride-th row chosen."""
         weights = None if self.sample_weight is None else self.sample_weight[::stride]
-        if not isinstance(self.index, slice):
-            return replace(self, index=self.index[::stride], sample_weight=weights)
-        start, stop, step = self.index.start, self.index.stop, self.index.step
-        index = slice(start, stop, step * stride)
-        return replace(self, index=index, sample_weight=weights)
+        return replace(self, index=self.index[::stride], sample_weight=weights)
 
     def take(self, chosen: BoolArray) -> MemorySource:
         """The chosen rows of a mask."""
         index = self.index
-        if isinstance(index, slice):
+        if isinstance(index, range):
             index = np.arange(index.start, index.stop, index.step)
         weights = None if self.sample_weight is None else self.sample_weight[chosen]
         return replace(self, index=index[chosen], sample_weight=weights)
@@ -381,11 +390,22 @@ def weighted_sums(
     """
     n_rows = features.shape[-2]
     values = features if origin is None else features - origin
+    ones = np.ones(n_rows)
     if weights is None:
-        one = np.ones((*features.shape[:-2], 1))
-        mass = n_rows * one if sample_weight is None else sample_weight.sum() * one
-        sums, each = _column_sums(values, sample_weight), n_rows * one
-        return WeightSums(n_rows, each, each, each, one, mass, sums, origin)
+        each = np.full((*features.shape[:-2], 1), float(n_rows))
+        mass = (
+            each if sample_weight is None else np.full_like(each, sample_weight.sum())
+        )
+        if sample_weight is None and values.dtype == np.float32:
+            sums = np.asarray(values.sum(axis=-2, dtype=np.float64))
+        else:
+            # BLAS adds rows up twice as fast as a sum along the first axis. NumPy's dot
+            # lets go of the interpreter lock, its matmul doesn't.
+            add = np.dot if values.ndim == 2 else np.matmul
+            sums = add(ones if sample_weight is None else sample_weight, values)
+        return WeightSums(
+            n_rows, each, each, each, np.ones_like(each), mass, sums, origin
+        )
     by_row = weights.ndim < features.ndim
     weights = weights[..., None] if by_row else weights
     combined = weights if sample_weight is None else weights * sample_weight[:, None]
@@ -396,7 +416,6 @@ def weighted_sums(
         sums = (combined.swapaxes(-1, -2) @ values)[..., 0, :]
     else:
         sums = np.einsum("...ij,...ij->...j", combined, values)
-    ones = np.ones(n_rows)
     total = ones @ weights
     return WeightSums(
         n_rows,
@@ -408,23 +427,3 @@ def weighted_sums(
         sums,
         origin,
     )
-
-
-def _column_sums(values: FloatArray, sample_weight: FloatArray | None) -> FloatArray:
-    if not values.shape[-1]:
-        return np.zeros((*values.shape[:-2], 0))
-    if sample_weight is None and values.dtype == np.float32:
-        return np.asarray(values.sum(axis=-2, dtype=np.float64))
-    # BLAS adds rows up twice as fast as a sum along the first axis.
-    # NumPy's dot lets go of the interpreter lock, its matmul doesn't.
-    weights = _ones(values.shape[-2]) if sample_weight is None else sample_weight
-    total: FloatArray = (
-        np.dot(weights, values) if values.ndim == 2 else weights @ values
-    )
-    return total
-
-
-@lru_cache(maxsize=2)
-def _ones(n: int) -> FloatArray:
-    # Blocks are all of one length, but for the last.
-    return np.ones(n)

@@ -13,6 +13,7 @@ from missratio._base.blocks import any_by_row, inverse_where_positive
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.missingness import Missingness, drawn_together
 from missratio.rows.source import RowBlock
+from missratio.weights import joint_weight
 
 ClassModel = Missingness | Literal["ignore"] | None
 
@@ -35,8 +36,6 @@ class Weighing:
     corrects : bool
         Whether weights make up for what is missing, so that they average to one.
         Complete cases stand for themselves only.
-    maximum : float, or None
-        ‖φ‖∞, the largest probability of being missing, where it is known.
     groups : ndarray of int of shape (n_columns,), or None
         Columns with equal numbers are there or missing together, so that several have
         the probability of one: all, where rows were drawn whole, and the indicators of
@@ -49,7 +48,6 @@ class Weighing:
     weights: FloatArray | None = None
     by_entry: bool = False
     corrects: bool = True
-    maximum: float | None = None
     groups: IntArray | None = None
     by_design: bool = False
 
@@ -69,12 +67,11 @@ class Weighing:
 
     def take(self, chosen: BoolArray | slice) -> Weighing:
         """The same for some of the rows."""
-        if self.weights is None:
-            return self
-        return replace(self, weights=self.weights[chosen])
+        weights = None if self.weights is None else self.weights[chosen]
+        return replace(self, weights=weights)
 
 
-PLAIN = Weighing(corrects=False, maximum=0.0)
+PLAIN = Weighing(corrects=False)
 
 
 def as_weighing(
@@ -93,12 +90,7 @@ def as_weighing(
     """
     drawn = inclusion is not None and bool(((inclusion > 0) & (inclusion < 1)).any())
     if isinstance(model, Missingness) and not drawn:
-        return Weighing(
-            model,
-            by_entry=not model.rowwise,
-            maximum=model.maximum,
-            groups=model.groups,
-        )
+        return Weighing(model, by_entry=not model.rowwise, groups=model.groups)
     if inclusion is None or (model is None and (inclusion == 1.0).all()):
         return PLAIN if model is None else Weighing(by_entry=True, corrects=False)
     if model is not None:
@@ -245,28 +237,6 @@ def weights_of_features(
     for j, needed in enumerate(required):
         for column in np.flatnonzero(needed):
             product[..., j] *= weights[..., column]
-    return product
-
-
-def joint_weight(weights: FloatArray, groups: IntArray | None) -> FloatArray:
-    """What a row's entries weigh together, over the last axis.
-
-    The product over groups of the largest weight in each, or 0 where one is missing:
-    of what was drawn together, entries that were not lost weigh one.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (..., n_columns)
-        0 where missing.
-    groups : ndarray of int of shape (n_columns,), or None
-        As of `Weighing`.
-    """
-    if groups is None:
-        return np.asarray(weights.prod(axis=-1))
-    product = np.ones(weights.shape[:-1])
-    for group in np.unique(groups):
-        own = weights[..., groups == group]
-        product *= np.where((own > 0.0).all(axis=-1), own.max(axis=-1), 0.0)
     return product
 
 

@@ -13,6 +13,7 @@ from missratio import (
     ImputationEnsemble,
     LogisticMissingness,
     NeymanPearsonClassifier,
+    QueryPlan,
     TiltedImputer,
     plan_queries,
 )
@@ -161,7 +162,7 @@ def test_a_plan_fills_the_table_and_each_class_is_imputed_by_its_own_look_ups():
     plan = plan_queries(before, y, per_feature=60, random_state=0)
     answers = plan.to_frame()
     answers["value"] = Z[plan.rows, plan.columns]
-    X, inclusion = plan.read_back(answers, before, y).fill(before)
+    X, inclusion = QueryPlan.read(answers, before, y).fill(before)
     imputer = TiltedImputer(random_state=0)
     table = imputer.fit_transform(X, y, inclusion=inclusion)
     assert set(imputer.convergence_) == {"ill", "well"}

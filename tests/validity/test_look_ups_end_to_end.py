@@ -68,7 +68,7 @@ def answered(X, y, Z, setting, seed, rng):
     values[plan.order > np.ceil(setting["answered"] * plan.order.max())] = None
     frame = plan.to_frame()
     frame["value"] = values
-    return plan.read_back(frame, X, y)
+    return mr.QueryPlan.read(frame, X, y)
 
 
 def outcome(seed):

@@ -129,7 +129,7 @@ def test_a_mixed_plan_goes_through_a_workbook(tmp_path):
     single = int(np.flatnonzero(~plan.rowwise)[0])
     table.loc[single, "value"] = "not found"
     table.to_excel(tmp_path / "answers.xlsx", index=False, engine="xlsxwriter")
-    read = mr.QueryPlan.read(tmp_path / "answers.xlsx", X, y, lines=lines)
+    read = mr.QueryPlan.read(tmp_path / "answers.xlsx", X, y)
     filled, inclusion = read.fill(X)
     at = plan.rows[single], plan.columns[single]
     assert np.isnan(filled[at])

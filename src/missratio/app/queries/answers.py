@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
@@ -34,7 +34,6 @@ from missratio._files.numbers import (
     decimal_marks,
     is_blank,
     parse_number,
-    parse_position,
     with_formula,
     without_formula,
 )
@@ -43,15 +42,17 @@ from missratio.exceptions import DestinationError, Message, Remedy, TableError
 
 # Consonants only: no spreadsheet takes such a word for a number, a date or a boolean.
 LETTERS = "bcdfghjkmnpqrstvwxz"
-WORD_LENGTH = 8
+WORD_LENGTH, CHECK_LENGTH = 8, 5
 SHEET = "queries"
 HOW_TO_FILL_IN = (
     "From the top down, as far as you get, in the units of the table. Write 'not "
     "found' where a value can't be had."
 )
-REQUIRED = ("draw", "feature", "value", "key")
+REQUIRED = ("value", "key")
 NOT_FOUND = frozenset({"not found", "not-found", "notfound"})
 BACKENDS = ("pandas", "polars", "pyarrow")
+KEY = f"([{LETTERS}]+)-([{LETTERS}]+)"
+SUFFIXES = (".csv", ".parquet", ".xlsx")
 SHOWN = 5
 
 Columns = dict[str, list[Any]]
@@ -98,7 +99,7 @@ class MissingCells:
             if len(set(spellings)) < len(spellings):
                 same = [n for n in given if spellings.count(canonical(n)) > 1]
                 raise ValueError(
-                    f"{what} must have different names: got {listed(same[:5])}."
+                    f"{what} must have different names: got {listed(same[:SHOWN])}."
                 )
         return cls(missing, codes, classes, names)
 
@@ -127,24 +128,39 @@ class MissingCells:
 
 def table_word(fingerprint: str, *, rowwise: bool) -> str:
     """The first half of a key: of which table, and whether rows or cells are asked."""
-    return _word(f"{fingerprint} {'rows' if rowwise else 'cells'}")
+    return _spelt(f"{fingerprint} {'rows' if rowwise else 'cells'}", WORD_LENGTH)
 
 
-def cell_word(fingerprint: str, row: int, column: int, draw: int) -> str:
-    """The second half of a key: which cell, and as which it was drawn.
+def cell_word(fingerprint: str, shape: tuple[int, int], cell: Sequence[int]) -> str:
+    """The second half of a key: which row and column, and as which it was drawn.
 
-    It guards against slips, not forgery.
+    They can be read from it, and are followed by letters that guard against slips.
     """
-    return _word(f"{fingerprint} {row} {column} {draw}")
-
-
-def _word(text: str) -> str:
-    number = int.from_bytes(blake2b(text.encode(), digest_size=8).digest())
-    letters = []
-    for _ in range(WORD_LENGTH):
+    row, column, draw = cell
+    number, letters = (draw * shape[0] + row) * shape[1] + column, ""
+    check = _spelt(f"{fingerprint} {number}", CHECK_LENGTH)
+    while number:
         number, letter = divmod(number, len(LETTERS))
-        letters.append(LETTERS[letter])
-    return "".join(letters)
+        letters += LETTERS[letter]
+    return letters + check
+
+
+def read_cell(
+    fingerprint: str, shape: tuple[int, int], word: str
+) -> tuple[int, int, int] | None:
+    """Row, column and draw of a cell's word; None if it isn't one."""
+    letters = [LETTERS.index(letter) for letter in word[:-CHECK_LENGTH]]
+    number = sum(letter * len(LETTERS) ** k for k, letter in enumerate(letters))
+    rest, column = divmod(number, shape[1])
+    draw, row = divmod(rest, shape[0])
+    cell = row, column, draw
+    return cell if cell_word(fingerprint, shape, cell) == word else None
+
+
+def _spelt(text: str, length: int) -> str:
+    """A digest in letters."""
+    digest = blake2b(text.encode(), digest_size=length).digest()
+    return "".join(LETTERS[byte % len(LETTERS)] for byte in digest)
 
 
 def as_native(columns: Columns, backend: str) -> Any:
@@ -174,17 +190,12 @@ def write_table(
     A file that exists is left as it is unless `force` is true.
     """
     path = Path(path)
-    write = _WRITERS.get(path.suffix.lower())
-    if write is None:
+    kind = path.suffix.lower()
+    if kind not in SUFFIXES:
         raise ValueError(
             f"The kind of a file is told by its suffix: got {path.name!r}. Choose one "
-            f"of {listed(_WRITERS)}."
+            f"of {listed(SUFFIXES)}."
         )
-    if escape_formulas and write is _write_csv:
-        columns = {
-            name: [without_formula(c) if isinstance(c, str) else c for c in cells]
-            for name, cells in columns.items()
-        }
     if path.is_file() and not force:
         raise DestinationError(
             Message(
@@ -194,51 +205,47 @@ def write_table(
             )
         )
     with written_whole(path, force=force) as draft:
-        write(columns, draft)
+        if kind == ".xlsx":
+            _write_excel(columns, draft)
+        elif kind == ".parquet":
+            how = {"write_page_checksum": True, "compression": "zstd"}
+            table = import_module("pyarrow").table(columns)
+            import_module("pyarrow.parquet").write_table(table, draft, **how)
+        else:
+            draft.write_bytes(_as_csv(columns, escape_formulas=escape_formulas))
 
 
-def _optional_module(name: str) -> Any:
-    """Import a module of the extra `tables`, or say how to get it."""
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise ImportError(
-            f"This kind of file needs {name.partition('.')[0]}: install it, or "
-            "missratio's extra with all of them, by pip install 'missratio[tables]'. "
-            "CSV needs nothing."
-        ) from error
+def _as_csv(columns: Columns, *, escape_formulas: bool) -> bytes:
+    def written(cell: Any) -> Any:
+        if isinstance(cell, str) and escape_formulas:
+            return without_formula(cell)
+        return "" if cell is None else cell
 
-
-def _write_csv(columns: Columns, path: Path) -> None:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
     writer.writerow(columns)
-    writer.writerows(
-        ["" if cell is None else cell for cell in row]
-        for row in zip(*columns.values(), strict=True)
-    )
+    lines = zip(*columns.values(), strict=True)
+    writer.writerows([written(cell) for cell in line] for line in lines)
     # Excel takes a file without the mark for one in the system's old encoding; other
     # readers are better off without it, so only text that needs it gets it.
     content = text.getvalue()
-    encoding = "utf-8" if content.isascii() else "utf-8-sig"
-    path.write_bytes(content.encode(encoding))
-
-
-def _write_parquet(columns: Columns, path: Path) -> None:
-    parquet, arrow = _optional_module("pyarrow.parquet"), import_module("pyarrow")
-    parquet.write_table(
-        arrow.table(columns), path, write_page_checksum=True, compression="zstd"
-    )
+    return content.encode("utf-8" if content.isascii() else "utf-8-sig")
 
 
 def _write_excel(columns: Columns, path: Path) -> None:
-    n_lines = len(next(iter(columns.values())))
+    n_lines = len(columns["key"])
     if n_lines >= EXCEL_LINES:
         raise ValueError(
             f"An Excel sheet has {EXCEL_LINES} lines, and the plan {n_lines + 1}: "
             "write it as CSV or Parquet."
         )
-    book = _optional_module("xlsxwriter").Workbook(path)
+    try:
+        book = import_module("xlsxwriter").Workbook(path)
+    except ImportError as error:
+        raise ImportError(
+            "This kind of file needs xlsxwriter: pip install 'missratio[tables]'. CSV "
+            "and Parquet need nothing."
+        ) from error
     sheet = book.add_worksheet(SHEET)
     bold = book.add_format({"bold": True})
     to_fill_in = book.add_format({"bg_color": "#FFF8DC"})
@@ -246,20 +253,12 @@ def _write_excel(columns: Columns, path: Path) -> None:
         width = max(len(str(cell)) for cell in [name, *cells])
         sheet.set_column(place, place, min(width + 2, 40))
         sheet.write_string(0, place, name, bold)
-        style = to_fill_in if name == "value" else None
-        if name == "value":
-            sheet.write_comment(0, place, HOW_TO_FILL_IN)
         for line, cell in enumerate(cells, start=1):
+            style = to_fill_in if name == "value" else None
             write_cell(sheet, line, place, cell, style)
+    sheet.write_comment(0, list(columns).index("value"), HOW_TO_FILL_IN)
     sheet.freeze_panes(1, 0)
     close_workbook(book)
-
-
-_WRITERS: dict[str, Callable[[Columns, Path], None]] = {
-    ".csv": _write_csv,
-    ".parquet": _write_parquet,
-    ".xlsx": _write_excel,
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -347,33 +346,39 @@ class Revealed:
             )
         values = np.array(as_numeric_array(X), dtype=np.float64)
         inclusion = np.where(cells.missing, 0.0, 1.0)
-        for rows, columns, name in self._pools():
-            pool = np.ix_(rows, columns)
-            lost, table = cells.missing[pool], self.table[pool]
-            incomplete = any_by_row(lost)
-            found = incomplete & ~any_by_row(lost & np.isnan(table))
-            ended = found | any_by_row(self.not_found[pool])
-            order = np.where(incomplete, self.order[pool].max(axis=1), 0)
-            drawn = _drawn(order, ended, name)
-            share = (found & drawn).sum() / max(incomplete.sum(), 1)
-            inclusion[pool] = np.where(lost, share * drawn[:, None], 1.0)
-            values[pool] = np.where(
-                lost & (found & drawn)[:, None], table, values[pool]
-            )
+        every = np.arange(values.shape[1])
+        for code, whole in enumerate(self.rowwise):
+            rows = np.flatnonzero(self.codes == code)
+            # What was drawn from: rows as a whole, or one column of them.
+            for columns in every[None] if whole else every[:, None]:
+                pool = np.ix_(rows, columns)
+                lost, table = cells.missing[pool], self.table[pool]
+                incomplete = any_by_row(lost)
+                found = incomplete & ~any_by_row(lost & np.isnan(table))
+                ended = found | any_by_row(self.not_found[pool])
+                order = np.where(incomplete, self.order[pool].max(axis=1), 0)
+                drawn = (order > 0) & (order <= order[ended].max(initial=0))
+                gaps = np.setdiff1d(np.arange(1, order[drawn].max(initial=0)), order)
+                if len(gaps):
+                    raise self._taken_out(gaps, code, None if whole else columns[0])
+                share = (found & drawn).sum() / max(incomplete.sum(), 1)
+                inclusion[pool] = np.where(lost, share * drawn[:, None], 1.0)
+                there = lost & (found & drawn)[:, None]
+                values[pool] = np.where(there, table, values[pool])
         return with_values(X, values), inclusion
 
-    def _pools(self) -> Iterator[tuple[IntArray, IntArray, str]]:
-        """What was drawn from: rows and columns that go together, and their name."""
-        columns = np.arange(len(self.feature_names))
-        for code, label in enumerate(self.classes):
-            rows = np.flatnonzero(self.codes == code)
-            name = "" if label is None else f"class {label!r}"
-            if self.rowwise[code]:
-                yield rows, columns, name
-                continue
-            for column, feature in enumerate(self.feature_names):
-                parts = [name, f"feature {feature!r}"]
-                yield rows, columns[[column]], ", ".join(filter(None, parts))
+    def _taken_out(self, draws: IntArray, code: int, column: int | None) -> ValueError:
+        label, parts = self.classes[code], []
+        if label is not None:
+            parts.append(f"class {label!r}")
+        if column is not None:
+            parts.append(f"feature {self.feature_names[column]!r}")
+        pool = f" of {', '.join(parts)}" if parts else ""
+        return ValueError(
+            f"Lines were taken out of the plan{pool} before its last answer: draw "
+            f"{listed(draws[:SHOWN].tolist())}. Put them back, blank or with 'not "
+            "found' if nothing was found."
+        )
 
     def __getitem__(self, label: Any) -> FloatArray:
         """The revealed values of one class, (n_class_rows, n_features)."""
@@ -381,8 +386,7 @@ class Revealed:
             raise KeyError(
                 f"{label!r} is not among the classes {listed(self.classes)}."
             )
-        of_class: BoolArray = self.codes == self.classes.index(label)
-        return np.asarray(self.table[of_class])
+        return np.asarray(self.table[self.codes == self.classes.index(label)])
 
     def summary(self, backend: str = "pandas") -> Any:
         """A dataframe of how much is missing, asked and answered.
@@ -413,243 +417,142 @@ class Revealed:
         )
 
 
-def _drawn(order: IntArray, ended: BoolArray, name: str) -> BoolArray:
-    """Which of a pool were drawn: all up to the last answer, in drawing order."""
-    last = int(order[ended].max(initial=0))
-    drawn = (order > 0) & (order <= last)
-    absent = sorted(set(range(1, last + 1)) - set(order[drawn].tolist()))
-    if absent:
-        of = f" of {name}" if name else ""
-        raise ValueError(
-            f"Lines were taken out of the plan{of} before its last answer: draw "
-            f"{listed(absent[:SHOWN])}. Put them back, blank or with 'not found' if "
-            "nothing was found."
-        )
-    return drawn
-
-
 def read_answers(
-    source: Any,
-    X: Any,
-    y: Any = None,
-    planned: BoolArray | None = None,
-    *,
-    lines: Any = None,
-    levels: Levels | None = None,
+    source: Any, X: Any, y: Any = None, levels: Levels | None = None
 ) -> Revealed:
     """Read the answers in a file or a dataframe, and check each against X and y.
 
-    `planned` marks the cells of one plan, where others of the same table are not to be
-    taken as well. `lines` says where rows are in the user's own file, for a plan that
-    goes by them, and `levels` what the numbers of features that are categories stand
+    A line's key says which cell it is about; what else the plan says of that cell must
+    agree with it. `levels` says what the numbers of features that are categories stand
     for.
     """
+    # 1. Whether the plan is for this table.
     cells = MissingCells.of(X, y)
-    answers = _Answers(source, cells, planned, lines, levels or {})
-    # 1. Every line by itself; what is wrong is told of several at once.
-    problems = []
-    for line, place in enumerate(answers.places):
-        try:
-            answers.read(line)
-        except ValueError as problem:
-            problems.append(f"{place}: {problem}")
-    # 2. Rows and single cells of one class are two plans; rows are filled in whole.
-    problems = problems or answers.settle()
-    if problems:
-        more = len(problems) - SHOWN
-        rest = [f"and {more} more."] if more > 0 else []
-        raise TableError("\n".join([*problems[:SHOWN], *rest]))
-    table = answers.table
-    table.flags.writeable = False
-    return Revealed(
-        table=table,
-        codes=cells.codes,
-        classes=cells.classes,
-        feature_names=cells.feature_names,
-        missing=cells.counts(cells.missing),
-        asked=cells.counts(answers.order > 0 if planned is None else planned),
-        answered=cells.counts(~np.isnan(table)),
-        rowwise=np.array([kinds == {True} for kinds in answers.kinds]),
-        fingerprint=cells.fingerprint,
-        order=answers.order,
-        not_found=answers.not_found,
+    fingerprint, shape, names = (
+        cells.fingerprint,
+        cells.missing.shape,
+        cells.feature_names,
     )
-
-
-class _Answers:
-    """The lines of a plan that was filled in, and what they say so far."""
-
-    def __init__(
-        self,
-        source: Any,
-        cells: MissingCells,
-        planned: BoolArray | None,
-        file_lines: Any,
-        levels: Levels,
-    ) -> None:
-        self.cells, self.planned, self.levels = cells, planned, levels
-        self.columns, self.places, marks = _read_table(source)
-        by_line = "row" not in self.columns
-        if by_line and "line" not in self.columns:
+    columns, places, marks = _read_table(source)
+    marks = decimal_marks(columns["value"]) or marks
+    kinds = {table_word(fingerprint, rowwise=whole): whole for whole in (False, True)}
+    keys = [re.fullmatch(KEY, str(key).strip()) for key in columns["key"]]
+    for place, key in zip(places, keys, strict=True):
+        # A key that is none is refused with its line.
+        if key is not None and key[1] not in kinds:
             raise TableError(
-                "A plan says by 'row' or by 'line' where a value is missing: neither "
-                "is among its columns. Keep the header as it was written."
+                f"{place}: the plan was made for another table. X must be what it "
+                "was: the same rows in the same order, the same columns, and the same "
+                "cells missing, without the answers put in."
             )
-        if by_line and file_lines is None:
-            raise TableError(
-                "The plan gives lines of a file, and not rows of X: say by lines=... "
-                "which line each row of X is."
+    if not cells.labelled and not all(map(is_blank, columns.get("class", []))):
+        raise TableError("The plan is by class: give y, the labels of the rows of X.")
+    # 2. Every line by itself; what is wrong is told of several at once.
+    table, order = np.full(shape, np.nan), np.zeros(shape, dtype=np.intp)
+    not_found = np.zeros(shape, dtype=bool)
+    asked_whole: list[set[bool]] = [set() for _ in cells.classes]
+    answered: dict[tuple[int, int], tuple[str, Any]] = {}
+    called: dict[int, str] = {}
+
+    def read(line: int) -> None:
+        key = keys[line]
+        cell = None if key is None else read_cell(fingerprint, shape, key[2])
+        if key is None or cell is None:
+            raise ValueError(
+                f"its key {columns['key'][line]!r} isn't in the plan. Only cells drawn "
+                "at random may be answered: put the key back, or plan more cells with "
+                "the same random_state instead."
             )
-        self.lines = np.asarray(file_lines).tolist() if by_line else None
-        self.rows_by_line = {line: row for row, line in enumerate(self.lines or ())}
-        self.features = {canonical(n): j for j, n in enumerate(cells.feature_names)}
-        self.marks = decimal_marks(self.columns["value"]) or marks
-        fingerprint = cells.fingerprint
-        whole = (False, True)
-        self.words = {table_word(fingerprint, rowwise=each): each for each in whole}
-        for place, key in zip(self.places, self.columns["key"], strict=True):
-            match = re.fullmatch("([a-z]+)-[a-z]+", str(key).strip())
-            # A key that is none is refused with its line.
-            if match is not None and match[1] not in self.words:
-                raise TableError(
-                    f"{place}: the plan was made for another table. X must be what it "
-                    "was: the same rows in the same order, the same columns, and the "
-                    "same cells missing, without the answers put in."
+        *at, draw = cell
+        row, column = at = tuple(at)
+        code = cells.codes[row]
+        facts = {"row": row, "feature": names[column], "draw": draw}
+        facts |= {"class": cells.classes[code]} if cells.labelled else {}
+        for name, fact in facts.items():
+            given = columns[name][line] if name in columns else None
+            if not is_blank(given) and canonical(given) != canonical(fact):
+                raise ValueError(
+                    f"{name} is {given!r} there, and {fact!r} by its key. A cell keeps "
+                    "the row, feature, class and draw that it was given: put it back."
                 )
-        labels = self.columns.get("class", [])
-        if not cells.labelled and not all(is_blank(label) for label in labels):
-            raise TableError(
-                "The plan is by class: give y, the labels of the rows of X."
-            )
-        shape = cells.missing.shape
-        self.table: FloatArray = np.full(shape, np.nan)
-        self.order: IntArray = np.zeros(shape, dtype=np.intp)
-        self.not_found = np.zeros(shape, dtype=bool)
-        self.kinds: list[set[bool]] = [set() for _ in cells.classes]
-        self.answered: dict[tuple[int, int], str] = {}
-
-    def read(self, line: int) -> None:
-        """Take a line's answer; ValueError where it can't be one."""
-        cells = self.cells
-        names = cells.feature_names
-        # 1. Where it belongs.
-        row = self._row(line)
-        feature = self.columns["feature"][line]
-        column = self.features.get(canonical(feature))
-        if column is None:
-            hint = did_you_mean(str(feature), names)
-            raise ValueError(f"X has no feature {feature!r}.{hint}")
-        where = f"{self._called(row)}, feature {names[column]!r}"
-        # 2. Whether the plan asks for it, with this draw and class.
-        label = cells.classes[cells.codes[row]]
-        given = self.columns["class"][line] if "class" in self.columns else None
-        if (
-            cells.labelled
-            and not is_blank(given)
-            and canonical(given) != canonical(label)
-        ):
-            raise ValueError(
-                f"{self._called(row)} is of class {label!r} in y, and of class "
-                f"{given!r} in the plan."
-            )
-        if not cells.missing[row, column]:
-            raise ValueError(
-                f"{where} isn't missing: X has a value there. Take the line out."
-            )
-        draw = self._position(line, "draw", "a draw")
-        word, _, own = str(self.columns["key"][line]).strip().rpartition("-")
-        known = self.planned is None or self.planned[row, column]
-        if not known or own != cell_word(cells.fingerprint, row, column, draw):
-            raise ValueError(
-                f"{where} isn't in the plan as draw {draw}. Only cells drawn at random "
-                "may be answered, and keep the draw that they had: put it back, or "
-                "plan more cells with the same random_state instead."
-            )
-        self.order[row, column] = draw
-        self.kinds[cells.codes[row]].add(self.words.get(word, False))
-        # 3. What was found.
-        cell = self.columns["value"][line]
-        if is_blank(cell):
+        # As the plan calls it: by the line of the user's own file, if it has that.
+        line_there = columns["line"][line] if "line" in columns else None
+        called[row] = f"row {row}" if line_there is None else f"line {line_there}"
+        order[at] = draw
+        asked_whole[code].add(kinds[key[1]])
+        given = columns["value"][line]
+        if is_blank(given):
             return
-        if isinstance(cell, str) and cell.strip().lower() in NOT_FOUND:
-            self.not_found[row, column] = True
+        if isinstance(given, str) and given.strip().lower() in NOT_FOUND:
+            not_found[at] = True
             return
-        value, levels = self._value(cell, column, where), self.levels.get(names[column])
-        before = self.answered.setdefault((row, column), self.places[line])
-        last = self.table[row, column]
-        if before != self.places[line] and last != value:
-            last, now = (
-                f"{each:g}" if levels is None else repr(levels[int(each)])
-                for each in (last, value)
-            )
-            raise ValueError(
-                f"{where} was answered before, by {last} in {before}, and now by "
-                f"{now}. Keep one of them."
-            )
-        self.table[row, column] = value
-
-    def settle(self) -> list[str]:
-        """What is wrong with all lines together."""
-        for label, kinds in zip(self.cells.classes, self.kinds, strict=True):
-            if len(kinds) > 1:
-                of = "" if label is None else f" of class {label!r}"
-                raise TableError(
-                    f"Some lines{of} are of a plan for whole rows and some of one for "
-                    "single cells: read them one by one."
+        where = f"{called[row]}, feature {names[column]!r}"
+        if (known := (levels or {}).get(names[column])) is not None:
+            spellings = [canonical(level) for level in known]
+            if canonical(given) not in spellings:
+                raise ValueError(
+                    f"the value at {where} must be one of its categories, "
+                    f"{listed(known)}: got {given!r}.{did_you_mean(str(given), known)} "
+                    "Write one of them, or 'not found'."
                 )
-        found = ~np.isnan(self.table)
-        blank = self.cells.missing & ~found
-        partial = found.any(axis=1) & blank.any(axis=1) & ~self.not_found.any(axis=1)
-        whole = np.array([kinds == {True} for kinds in self.kinds])
-        names = np.array(self.cells.feature_names, dtype=object)
-        return [
-            f"{self._called(row)} is to be filled in as a whole: "
-            f"{listed(names[blank[row]])} are blank. Fill them in, write 'not found', "
-            "or clear the row."
-            for row in np.flatnonzero(partial & whole[self.cells.codes]).tolist()
-        ]
-
-    def _called(self, row: int) -> str:
-        """A row as the plan calls it."""
-        return f"row {row}" if self.lines is None else f"line {self.lines[row]}"
-
-    def _row(self, line: int) -> int:
-        if self.lines is not None:
-            number = self._position(line, "line", "a line of the table's file")
-            if number not in self.rows_by_line:
-                raise ValueError(f"the table has no row in line {number} of its file.")
-            return self.rows_by_line[number]
-        row, n_rows = self._position(line, "row", "a row of X"), len(self.table)
-        if not 0 <= row < n_rows:
-            raise ValueError(f"X has rows 0 to {n_rows - 1}: got row {row}.")
-        return row
-
-    def _position(self, line: int, name: str, what: str) -> int:
-        cell = self.columns[name][line]
-        try:
-            return parse_position(cell)
-        except ValueError:
-            raise ValueError(
-                f"{name} must be the number of {what}, a whole number: got {cell!r}."
-            ) from None
-
-    def _value(self, cell: Any, column: int, where: str) -> float:
-        levels = self.levels.get(self.cells.feature_names[column])
-        if levels is None:
+            value = float(spellings.index(canonical(given)))
+        else:
             try:
-                return parse_number(cell, self.marks)
+                value = parse_number(given, marks)
             except ValueError as problem:
                 raise ValueError(
                     f"the value at {where} must be a number: {problem}"
                 ) from None
-        known = [canonical(level) for level in levels]
-        if canonical(cell) not in known:
+        place, last = answered.setdefault(at, (places[line], given))
+        if place != places[line] and table[at] != value:
             raise ValueError(
-                f"the value at {where} must be one of its categories, "
-                f"{listed(levels)}: got {cell!r}.{did_you_mean(str(cell), levels)} "
-                "Write one of them, or 'not found'."
+                f"{where} was answered before, by {last} in {place}, and now by "
+                f"{given}. Keep one of them."
             )
-        return float(known.index(canonical(cell)))
+        table[at] = value
+
+    problems = []
+    for line, place in enumerate(places):
+        try:
+            read(line)
+        except ValueError as problem:
+            problems.append(f"{place}: {problem}")
+    # 3. Rows and single cells of one class are two plans; rows are filled in whole.
+    found = ~np.isnan(table)
+    whole = np.array([asked == {True} for asked in asked_whole])
+    if not problems:
+        for label, asked in zip(cells.classes, asked_whole, strict=True):
+            if len(asked) > 1:
+                whose = "" if label is None else f" of class {label!r}"
+                raise TableError(
+                    f"Some lines{whose} are of a plan for whole rows and some of one "
+                    "for single cells: read them one by one."
+                )
+        blank = cells.missing & ~found
+        half = any_by_row(found) & any_by_row(blank) & ~any_by_row(not_found)
+        problems = [
+            f"{called[row]} is to be filled in as a whole: "
+            f"{listed(np.array(names, dtype=object)[blank[row]])} are blank. Fill them "
+            "in, write 'not found', or clear the row."
+            for row in np.flatnonzero(half & whole[cells.codes]).tolist()
+        ]
+    if problems:
+        more = len(problems) - SHOWN
+        rest = [f"and {more} more."] if more > 0 else []
+        raise TableError("\n".join([*problems[:SHOWN], *rest]))
+    return Revealed(
+        table=table,
+        codes=cells.codes,
+        classes=cells.classes,
+        feature_names=names,
+        missing=cells.counts(cells.missing),
+        asked=cells.counts(order > 0),
+        answered=cells.counts(found),
+        rowwise=whole,
+        fingerprint=fingerprint,
+        order=order,
+        not_found=not_found,
+    )
 
 
 def _read_table(source: Any) -> tuple[Columns, list[str], frozenset[Any]]:

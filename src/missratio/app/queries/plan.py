@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from missratio._base.blocks import any_by_row, inverse_where_positive
 from missratio._base.hints import did_you_mean, listed
 from missratio._base.reading import as_frame, as_numeric_array
+from missratio._base.seeds import entropy
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio._files.numbers import canonical
 from missratio.app.queries.answers import (
@@ -134,47 +136,67 @@ def plan_queries(
     >>> QueryPlan.read(frame, X).answered
     array([[1, 1]])
     """
-    cells = MissingCells.of(X, y)
-    seed = _integer_seed(random_state)
-    power, parts, total = None, None, None
+    cells, seed = MissingCells.of(X, y), _integer_seed(random_state)
+    values, names = as_numeric_array(X), cells.feature_names
+    n_rows = len(cells.codes)
+    # 1. What to draw from, and how much of each.
+    if goal not in (None, *GOALS):
+        raise ValueError(
+            f"goal must be one of {listed(GOALS)}, or None: got {goal!r}."
+            f"{did_you_mean(str(goal), GOALS)}"
+        )
+    power, for_rows = None, None
     if goal in ("certificate", "both"):
-        total = _positive(budget, "budget")
-        place = _controlled_place(cells, controlled_class)
-        pools = _pools(cells, [place], rowwise=True)
-        if goal == "both":
-            pools += _pools(cells, [1 - place], rowwise=False)
-        _check_pools(pools, total)
-        values = np.asarray(as_numeric_array(X), dtype=np.float64)
-        levels_asked = alpha, delta, calibration_size
-        trial = _PowerTrial(values, cells, pools, place, levels_asked, seed)
-        power = trial.planned_power(total)
-        counts, parts = trial.division(total, power.share)
-    else:
-        if goal is not None and goal not in GOALS:
+        if len(cells.classes) != 2 or controlled_class not in cells.classes:
             raise ValueError(
-                f"goal must be one of {listed(GOALS)}, or None: got {goal!r}."
-                f"{did_you_mean(str(goal), GOALS)}"
+                "A goal needs the labels of two classes, the controlled one among "
+                f"them: got controlled_class={controlled_class!r} and the labels "
+                f"{listed(cells.classes)}. Give y and controlled_class."
             )
-        pools = _pools(cells, _chosen_classes(cells, classes), rowwise)
-        _check_pools(pools)
+        place = cells.classes.index(controlled_class)
+        whole, single = [place], [1 - place] if goal == "both" else []
+        pools, total = _pools(cells, whole, single), _positive(budget, "budget")
+        if total < len(pools):
+            raise ValueError(
+                "A budget must allow one value for each feature of the other class "
+                f"that misses some, and a row: got {total}, needs {len(pools)} or "
+                "more. Raise it, or take goal='certificate', which leaves the other "
+                "class alone."
+            )
+        floats = np.asarray(values, dtype=np.float64)
+        asked = alpha, delta, calibration_size
+        forecast = _Forecast(floats, cells, pools, place, asked, seed)
+        power = forecast.planned_power(total)
+        for_rows, counts = forecast.division(total, power.share)
+        rows_there = [len(pool.rows) for pool in pools if pool.column is None]
+        counts = np.append(rows_there, counts).astype(np.intp)
+    else:
+        codes = _chosen_classes(cells, classes)
+        pools = _pools(cells, *((codes, []) if rowwise else ([], codes)))
         counts = _even_counts(cells, pools, per_feature, budget)
-    rows, columns, order, whole = _draw(cells, pools, counts, seed, parts, budget)
-    keys, n_rows = _row_ids(X, ids, len(cells.codes)), len(cells.codes)
+    # 2. The draw, and how the person who looks things up calls rows.
+    rows, columns, order, drawn_whole = _draw(
+        cells, pools, counts, seed, budget, for_rows
+    )
+    if ids is None and (frame := as_frame(X)) is not None:
+        index = nw.maybe_get_index(frame)
+        if index is not None and not np.array_equal(index, np.arange(n_rows)):
+            ids = index
     return QueryPlan(
         rows=rows,
         columns=columns,
         order=order,
         labels=np.array(cells.classes)[cells.codes[rows]] if cells.labelled else None,
-        ids=None if keys is None else keys[rows],
-        feature_names=cells.feature_names,
-        shape=(n_rows, len(cells.feature_names)),
-        rowwise=whole,
+        ids=None if ids is None else _by_row(ids, "ids", n_rows)[rows],
+        feature_names=names,
+        shape=(n_rows, len(names)),
+        rowwise=drawn_whole,
         lines=None if lines is None else _by_row(lines, "lines", n_rows)[rows],
-        others=np.asarray(as_numeric_array(X)[rows], dtype=np.float64),
+        others=np.asarray(values[rows], dtype=np.float64),
         seed=seed,
         fingerprint=cells.fingerprint,
         power=power,
-        levels=levels,
+        levels=levels or {},
     )
 
 
@@ -214,7 +236,7 @@ class QueryPlan:
         A digest of the shape of X, its columns and what is missing in it.
     power : PlannedPower or None
         What this and other budgets should buy, where the plan has a goal.
-    levels : dict of str to sequence of str, or None
+    levels : mapping of str to sequence of str
         What the numbers of features that are categories stand for.
     """
 
@@ -230,8 +252,8 @@ class QueryPlan:
     others: FloatArray
     seed: int
     fingerprint: str
-    power: PlannedPower | None = None
-    levels: Levels | None = None
+    power: PlannedPower | None
+    levels: Levels
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -319,7 +341,6 @@ class QueryPlan:
         X: Any,
         y: ArrayLike | None = None,
         *,
-        lines: ArrayLike | None = None,
         levels: Levels | None = None,
     ) -> Revealed:
         """Read the answers from a file that was filled in.
@@ -337,8 +358,6 @@ class QueryPlan:
             The table that the plan was made for, as it was.
         y : array-like of shape (n,), default=None
             Its labels.
-        lines : array-like of shape (n,), default=None
-            Where each row is in the user's own file, as the plan was given them.
         levels : mapping from str to sequence of str, default=None
             Of features that are categories, as the plan was given them.
 
@@ -349,54 +368,36 @@ class QueryPlan:
         Raises
         ------
         ValueError
-            With the line and the row: a cell that isn't missing in X or isn't in the
-            plan, a value that isn't a finite number, one that could be two numbers
-            (1,234), a cell answered by two values, a class other than that in y, a
-            feature that X doesn't have, a row filled in by half where whole rows are
-            asked for, or a plan for another table.
+            With the line: a key that isn't in the plan, a row, feature, class or draw
+            other than its key says, a value that isn't a finite number, one that could
+            be two numbers (1,234), a cell answered by two values, a row filled in by
+            half where whole rows are asked for, or a plan for another table.
         """
-        return read_answers(source, X, y, lines=lines, levels=levels)
-
-    def read_back(self, source: Any, X: Any, y: ArrayLike | None = None) -> Revealed:
-        """Read answers to this plan, as `read` does.
-
-        A cell of another plan for the same table is refused, and `asked` also counts
-        lines that were taken out.
-        """
-        planned = np.zeros(self.shape, dtype=bool)
-        planned[self.rows, self.columns] = True
-        lines = self._file_lines()
-        return read_answers(source, X, y, planned, lines=lines, levels=self.levels)
-
-    def _file_lines(self) -> IntArray | None:
-        """The line of each row of X, where the plan knows it; -1 elsewhere."""
-        if self.lines is None:
-            return None
-        lines = np.full(self.shape[0], -1)
-        lines[self.rows] = self.lines
-        return lines
+        return read_answers(source, X, y, levels)
 
     def _columns(self, revealed: Revealed | None, *, known: bool = False) -> Columns:
+        def written(value: float, name: str) -> float | str | None:
+            """A value as a person writes it; None where there is none."""
+            if np.isnan(value):
+                return None
+            return (
+                self.levels[name][int(value)] if name in self.levels else float(value)
+            )
+
         names = [self.feature_names[column] for column in self.columns]
         columns: Columns = {"draw": self.order.tolist()}
         # In a file to fill in, a row goes by one number: that in the user's own file.
-        if self.lines is None or not known:
-            columns["row"] = self.rows.tolist()
-        for name, keys in (
-            ("line", self.lines),
-            ("id", self.ids),
-            ("class", self.labels),
-        ):
-            if keys is not None:
-                columns[name] = keys.tolist()
-        for name, values in zip(self.feature_names, self.others.T, strict=True):
-            if known:
-                columns[f"known {name}"] = [self._written(v, name) for v in values]
+        row = self.rows if self.lines is None or not known else None
+        keys = {"row": row, "line": self.lines, "id": self.ids, "class": self.labels}
+        columns |= {name: k.tolist() for name, k in keys.items() if k is not None}
+        if known:
+            for name, values in zip(self.feature_names, self.others.T, strict=True):
+                columns[f"known {name}"] = [written(value, name) for value in values]
         columns["feature"] = names
         answers = np.full(len(self), np.nan)
         if revealed is not None:
             answers = self._answers(revealed)
-        values = [self._written(v, n) for v, n in zip(answers, names, strict=True)]
+        values = [written(*pair) for pair in zip(answers, names, strict=True)]
         if self.levels:
             # A column has one type: texts, as soon as a category may be among them.
             values = [None if value is None else str(value) for value in values]
@@ -404,8 +405,8 @@ class QueryPlan:
         words = [table_word(self.fingerprint, rowwise=whole) for whole in (False, True)]
         cells = np.stack([self.rowwise, self.rows, self.columns, self.order], axis=1)
         columns["key"] = [
-            f"{words[whole]}-{cell_word(self.fingerprint, row, column, draw)}"
-            for whole, row, column, draw in cells.tolist()
+            f"{words[whole]}-{cell_word(self.fingerprint, self.shape, cell)}"
+            for whole, *cell in cells.tolist()
         ]
         return columns
 
@@ -421,13 +422,6 @@ class QueryPlan:
                 "Plan as many values as before or more, with the same random_state."
             )
         return np.asarray(answers)
-
-    def _written(self, value: float, name: str) -> float | str | None:
-        """A value as a person writes it; None where there is none."""
-        if np.isnan(value):
-            return None
-        levels = None if self.levels is None else self.levels.get(name)
-        return float(value) if levels is None else levels[int(value)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -460,7 +454,7 @@ class PlannedPower:
     lower: FloatArray
     upper: FloatArray
 
-    def to_frame(self, backend: Any = "pandas") -> Any:
+    def to_frame(self, backend: str = "pandas") -> Any:
         """The table, a line for each budget.
 
         Parameters
@@ -471,14 +465,10 @@ class PlannedPower:
         -------
         dataframe
         """
-        columns = {
-            "values": self.values.tolist(),
-            "rows": self.rows.tolist(),
-            "power": self.power.tolist(),
-            "lower": self.lower.tolist(),
-            "upper": self.upper.tolist(),
-        }
-        return nw.from_dict(columns, backend=backend).to_native()
+        names = ("values", "rows", "power", "lower", "upper")
+        return as_native(
+            {name: getattr(self, name).tolist() for name in names}, backend
+        )
 
     def __str__(self) -> str:
         """In words: how much power each number of rows should buy."""
@@ -523,9 +513,6 @@ class PlannedPower:
         )
 
 
-# Draws
-
-
 @dataclass(frozen=True)
 class Pool:
     """The rows of a class that miss a feature, or any where `column` is None."""
@@ -535,35 +522,19 @@ class Pool:
     column: int | None
 
 
-def _pools(cells: MissingCells, codes: Sequence[int], rowwise: bool) -> list[Pool]:
-    """What can be drawn from: by class, and by feature unless rows are whole."""
-    columns: list[int | None] = [None] if rowwise else [*range(cells.missing.shape[1])]
+def _pools(
+    cells: MissingCells, whole: Sequence[int], single: Sequence[int]
+) -> list[Pool]:
+    """What can be drawn from: rows of some classes, and single values of others."""
+    features = range(cells.missing.shape[1])
     pools = []
-    for code in codes:
-        rows = np.flatnonzero(cells.codes == code)
-        missing = cells.missing[rows]
-        for column in columns:
-            lost = any_by_row(missing) if column is None else missing[:, column]
-            if lost.any():
-                pools.append(Pool(rows[lost], code, column))
-    return pools
-
-
-def _check_pools(pools: list[Pool], budget: int | None = None) -> None:
+    for code, column in [*product(whole, [None]), *product(single, features)]:
+        lost = any_by_row(cells.missing) if column is None else cells.missing[:, column]
+        rows = np.flatnonzero(lost & (cells.codes == code))
+        pools += [Pool(rows, code, column)] if len(rows) else []
     if not pools:
         raise ValueError("There is nothing to look up: no value of X is missing.")
-    if budget is not None and budget < len(pools):
-        raise ValueError(
-            f"A budget must allow one value for each feature of the other class that "
-            f"misses some, and a row: got {budget}, needs {len(pools)} or more. Raise "
-            "it, or take goal='certificate', which leaves the other class alone."
-        )
-
-
-def _mean_price(cells: MissingCells, pools: Iterable[Pool]) -> float:
-    """Missing values of a row that has any, on average over the pools' rows."""
-    rows = np.concatenate([pool.rows for pool in pools])
-    return float(cells.missing[rows].sum(axis=1).mean())
+    return pools
 
 
 def _even_counts(
@@ -581,8 +552,7 @@ def _even_counts(
             f"budget={budget!r}."
         )
     if budget is None:
-        level = _positive(per_feature, "per_feature")
-        return np.asarray(np.minimum(available, level))
+        return np.minimum(available, _positive(per_feature, "per_feature"))
     # A draw takes one value, or as many as a row misses on average.
     whole = pools[0].column is None
     price = _mean_price(cells, pools) if whole else 1.0
@@ -599,6 +569,12 @@ def _even_counts(
     counts: IntArray = np.minimum(available, level - 1)
     counts[np.flatnonzero(available > counts)[: draws - counts.sum()]] += 1
     return counts
+
+
+def _mean_price(cells: MissingCells, pools: list[Pool]) -> float:
+    """How many values a row misses, on average over the pools' rows."""
+    rows = np.concatenate([pool.rows for pool in pools])
+    return float(cells.missing[rows].sum(axis=1).mean())
 
 
 def _proportional_counts(pools: list[Pool], total: int) -> IntArray:
@@ -620,15 +596,15 @@ def _draw(
     pools: list[Pool],
     counts: IntArray,
     seed: int,
-    parts: list[float] | None,
     budget: float | None,
+    for_rows: int | None,
 ) -> tuple[IntArray, IntArray, IntArray, BoolArray]:
     """The first of a random order of each pool, one of every pool in turn.
 
     Rows that would exceed the budget are left out at the end: how many values a row
-    misses is known, so what is left is a smaller draw. Where each pool has a part of
-    the budget, pools take turns in proportion to what they draw, so that the first
-    lines of a plan divide a smaller budget in the same way.
+    misses is known, so what is left is a smaller draw. Where rows have a part of the
+    budget, `for_rows`, pools take turns in proportion to what they draw, so that the
+    first lines of a plan divide a smaller budget in the same way.
 
     Returns
     -------
@@ -639,44 +615,44 @@ def _draw(
     rowwise : ndarray of bool of shape (n_cells,)
         Whether each is one of a row that was drawn as a whole.
     """
-    drawn = []
-    for place, pool in enumerate(pools):
+    prices, drawn = cells.missing.sum(axis=1), []
+    for pool, count in zip(pools, counts, strict=True):
         # A stream of its own for a class and feature, whatever others there are.
         words = [canonical(cells.classes[pool.code])]
         words += [] if pool.column is None else [cells.feature_names[pool.column]]
         digests = [blake2b(word.encode(), digest_size=8).digest() for word in words]
         stream = tuple(int.from_bytes(digest) for digest in digests)
         sequence = np.random.SeedSequence(seed, spawn_key=stream)
-        rows = np.random.default_rng(sequence).permutation(pool.rows)[: counts[place]]
-        if parts is not None and pool.column is None:
-            prices = cells.missing[rows].sum(axis=1)
-            rows = rows[np.cumsum(prices) <= parts[place]]
+        rows = np.random.default_rng(sequence).permutation(pool.rows)[:count]
+        if for_rows is not None and pool.column is None:
+            rows = rows[np.cumsum(prices[rows]) <= for_rows]
         drawn.append(rows)
     sizes = np.array([len(rows) for rows in drawn])
     rank = np.concatenate([np.arange(size) for size in sizes])
     source = np.repeat(np.arange(len(pools)), sizes)
-    turn = rank if parts is None else (rank + 0.5) / sizes[source]
+    turn = rank if for_rows is None else (rank + 0.5) / sizes[source]
     order = np.lexsort((source, turn))
     rows, rank, source = np.concatenate(drawn)[order], rank[order] + 1, source[order]
     wanted = cells.missing[rows]
     for place, pool in enumerate(pools):
         if pool.column is not None:
             wanted[source == place] = np.arange(wanted.shape[1]) == pool.column
-    if parts is None and budget is not None:
+    if for_rows is None and budget is not None:
         wanted[np.cumsum(wanted.sum(axis=1)) > budget] = False
     whole = np.array([pool.column is None for pool in pools])
     if whole.any() and not whole[source[any_by_row(wanted)]].any():
-        price = _mean_price(cells, (pool for pool in pools if pool.column is None))
+        price = _mean_price(cells, [pool for pool in pools if pool.column is None])
         raise ValueError(
             "The budget pays for no row: the first one drawn misses more values, and "
-            f"rows miss {price:.1f} on average. To leave it out for that would be no "
-            "fair draw. Raise the budget, or ask for single values (goal='ratio')."
+            f"rows miss {price:.1f} on average. To leave it out for that would "
+            "be no fair draw. Raise the budget, or ask for single values "
+            "(goal='ratio')."
         )
     draws, columns = np.nonzero(wanted)
     return rows[draws], columns, rank[draws], whole[source[draws]]
 
 
-class _PowerTrial:
+class _Forecast:
     """How a budget is best divided, by the certified power that it buys.
 
     The table is completed once: each missing value gets that of a random row of its
@@ -706,55 +682,50 @@ class _PowerTrial:
     ) -> None:
         self.values, self.missing, self.seed = values, cells.missing, seed
         self.alpha, self.delta, self.calibration_size = levels
-        self.whole = [pool for pool in pools if pool.column is None]
         self.single = [pool for pool in pools if pool.column is not None]
         self.is_other: BoolArray = cells.codes != controlled
         self.prices: IntArray = cells.missing.sum(axis=1)
-        self.incomplete = any_by_row(cells.missing)
+        self.incomplete = np.flatnonzero((self.prices > 0) & ~self.is_other)
         self.walks = WALKS if len(values) <= MANY_ROWS else 2
-        self._complete(np.zeros(values.shape[1]))
 
     def planned_power(self, budget: int) -> PlannedPower:
         """The share of a budget with the most power, and what other budgets buy."""
-        both = self.whole and self.single
-        shares = SHARES if both else (float(len(self.whole)),)
-        tried = {share: self._power(budget, share)[0] for share in shares}
+        both = len(self.incomplete) and self.single
+        shares = SHARES if both else (float(len(self.incomplete) > 0),)
+        rows = self._completed(np.zeros(self.values.shape[1]))
+        tried = {share: self._power(rows, budget, share)[0] for share in shares}
         share = max(tried, key=lambda each: tried[each])
         budgets = np.unique(np.round(budget * np.array(MULTIPLES)).astype(int))
-        budgets = budgets[budgets >= len(self.whole) + len(self.single)]
-        known = [self._power(int(size), share) for size in budgets]
+        budgets = budgets[budgets >= bool(len(self.incomplete)) + len(self.single)]
+        known = [self._power(rows, int(size), share) for size in budgets]
         by_law = [[power for power, _ in known]]
         # By column: 1 where larger values score higher, −1 where smaller ones do.
-        towards = np.sign(self._logistic(np.arange(len(self.rows)))[0])
+        towards = np.sign(self._logistic(rows, np.ones(len(rows)))[0])
         self.walks = max(2, self.walks // 2)
         for tilt in (TILT, -TILT):
-            self._complete(tilt * towards)
-            by_law.append([self._power(int(size), share)[0] for size in budgets])
+            tilted = self._completed(tilt * towards)
+            by_law.append([self._power(tilted, int(n), share)[0] for n in budgets])
         # A budget beyond all that is missing buys no more: it isn't shown twice.
-        rows, first = np.unique([count for _, count in known], return_index=True)
+        counts, first = np.unique([count for _, count in known], return_index=True)
         powers = np.array(by_law)[:, first]
         ends = powers.min(axis=0), powers.max(axis=0)
-        return PlannedPower(budgets[first], rows, powers[0], share, tried, *ends)
+        return PlannedPower(budgets[first], counts, powers[0], share, tried, *ends)
 
-    def division(self, budget: int, share: float) -> tuple[IntArray, list[float]]:
-        """How many to draw from each pool, and the values that each may take."""
-        for_rows, for_cells = self._divided(budget, share)
-        counts = np.array([len(pool.rows) for pool in self.whole + self.single])
-        if self.single:
-            single = _proportional_counts(self.single, for_cells)
-            counts[len(self.whole) :] = single
-        parts = [float(for_rows)] * len(self.whole) + [np.inf] * len(self.single)
-        return counts, parts
+    def division(self, budget: int, share: float) -> tuple[int, IntArray]:
+        """Values for rows, and single ones of each pool.
 
-    def _divided(self, budget: int, share: float) -> tuple[int, int]:
-        """Values for rows, and single ones; what one part can't use the other gets."""
-        most_rows = sum(int(self.prices[pool.rows].sum()) for pool in self.whole)
+        What one part can't use the other gets.
+        """
+        most_rows = int(self.prices[self.incomplete].sum())
         most_cells = sum(len(pool.rows) for pool in self.single)
         for_rows = min(round(share * budget), most_rows)
         for_cells = min(budget - for_rows, most_cells)
-        return min(budget - for_cells, most_rows), for_cells
+        for_rows = min(budget - for_cells, most_rows)
+        if not self.single:
+            return for_rows, np.zeros(0, dtype=np.intp)
+        return for_rows, _proportional_counts(self.single, for_cells)
 
-    def _complete(self, tilt: FloatArray) -> None:
+    def _completed(self, tilt: FloatArray) -> FloatArray:
         """Missing values by those of random rows of the same class; 0 if none has it.
 
         `tilt` has each column's log-odds of being missing for a standard deviation, in
@@ -762,41 +733,41 @@ class _PowerTrial:
         values is that of observed ones times the odds of being missing.
         """
         rng = np.random.default_rng([self.seed, 1])
-        self.rows = rows = self.values.copy()
+        rows = self.values.copy()
         for of_class, slopes in ((self.is_other, -tilt), (~self.is_other, tilt)):
             for column, slope in enumerate(slopes):
-                values = rows[of_class, column]
-                known = values[~np.isnan(values)]
-                lost = np.flatnonzero(of_class & np.isnan(rows[:, column]))
+                lost = np.flatnonzero(of_class & self.missing[:, column])
+                known = rows[of_class & ~self.missing[:, column], column]
                 if not len(known):
                     rows[lost, column] = 0.0
                     continue
-                odds = None
-                if slope and (spread := known.std()) > 0.0:
-                    far = (known - known.mean()) / spread
-                    odds = np.exp(slope * far.clip(-MOST_DEVIATIONS, MOST_DEVIATIONS))
-                    odds /= odds.sum()
-                rows[lost, column] = rng.choice(known, len(lost), p=odds)
+                spread = known.std() or 1.0
+                far = ((known - known.mean()) / spread).clip(
+                    -MOST_DEVIATIONS, MOST_DEVIATIONS
+                )
+                odds = np.exp(slope * far)
+                law = odds / odds.sum() if slope else None
+                rows[lost, column] = rng.choice(known, len(lost), p=law)
+        return rows
 
-    def _power(self, budget: int, share: float) -> tuple[float, int]:
+    def _power(self, rows: FloatArray, budget: int, share: float) -> tuple[float, int]:
         """The mean power, and the number of controlled rows that are looked up."""
-        for_rows, for_cells = self._divided(budget, share)
-        if for_cells < len(self.single):
+        for_rows, counts = self.division(budget, share)
+        if (counts == 0).any():
             return 0.0, 0
-        powers, counts = [], []
+        powers, n_drawn = [], []
         for walk in range(self.walks):
             rng = np.random.default_rng([self.seed, 2, walk])
             # 1. How likely rows were to be there, and single values of the other class.
-            pool = rng.permutation(np.flatnonzero(self.incomplete & ~self.is_other))
+            pool = rng.permutation(self.incomplete)
             drawn = pool[np.cumsum(self.prices[pool]) <= for_rows]
-            counts.append(len(drawn))
+            n_drawn.append(len(drawn))
             looked_up = len(drawn) / max(len(pool), 1)
-            inclusion = np.where(self.incomplete, 0.0, 1.0)
+            inclusion = np.where(self.prices > 0, 0.0, 1.0)
             inclusion[drawn] = looked_up
             entries = np.where(self.missing, 0.0, 1.0)
             if self.single:
-                single = _proportional_counts(self.single, for_cells).tolist()
-                for each, count in zip(self.single, single, strict=True):
+                for each, count in zip(self.single, counts.tolist(), strict=True):
                     chosen = rng.choice(each.rows, count, replace=False)
                     entries[chosen, each.column] = count / len(each.rows)
                 inclusion[self.is_other] = entries[self.is_other].prod(axis=1)
@@ -804,13 +775,14 @@ class _PowerTrial:
             controlled = rng.permutation(np.flatnonzero(~self.is_other))
             n_held = round(self.calibration_size * len(controlled))
             held, training = controlled[:n_held], controlled[n_held:]
-            expected = float(self.incomplete[~self.is_other].mean()), looked_up
-            all_scores = (
-                self._normal_score(training, inclusion, entries[self.is_other]),
-                self._logistic_score(training, inclusion),
-            )
+            expected = len(self.incomplete) / len(controlled), looked_up
+            seen = inclusion.copy()
+            seen[held] = 0.0
             found = []
-            for scores in all_scores:
+            for scores in (
+                self._normal_score(rows, training, inclusion, entries),
+                self._logistic(rows, seen)[1],
+            ):
                 threshold = None
                 if scores is not None:
                     sample = looked_up_sample(
@@ -818,18 +790,20 @@ class _PowerTrial:
                     )
                     chosen = LookUpRule().select(sample, self.alpha, self.delta)
                     threshold = chosen.threshold
-                if scores is None or threshold is None:
-                    found.append(0.0)
-                else:
-                    found.append(float((scores[self.is_other] > threshold).mean()))
+                above = 0.0 if threshold is None else scores[self.is_other] > threshold
+                found.append(float(np.mean(above)))
             powers.append(found)
-        return float(np.mean(powers, axis=0).max()), round(float(np.mean(counts)))
+        return float(np.mean(powers, axis=0).max()), round(float(np.mean(n_drawn)))
 
     def _normal_score(
-        self, training: IntArray, inclusion: FloatArray, entries: FloatArray
+        self,
+        rows: FloatArray,
+        training: IntArray,
+        inclusion: FloatArray,
+        entries: FloatArray,
     ) -> FloatArray | None:
         """Σ₀⁻¹(μ₁ − μ₀), what the log-ratio of two normal laws comes to."""
-        rows, weights = self.rows, inverse_where_positive(inclusion[training])
+        weights = inverse_where_positive(inclusion[training])
         if np.count_nonzero(weights) < 2:
             return None
         tiny = np.finfo(np.float64).tiny
@@ -837,48 +811,33 @@ class _PowerTrial:
         centred = rows[training] - mean
         spread = (weights * centred.T) @ centred / weights.sum()
         spread += np.diag(RIDGE * np.diagonal(spread) + tiny)
-        worth = inverse_where_positive(entries)
+        worth = inverse_where_positive(entries[self.is_other])
         other = (worth * rows[self.is_other]).sum(axis=0)
         other /= np.maximum(worth.sum(axis=0), tiny)
         return np.asarray(rows @ np.linalg.lstsq(spread, other - mean)[0])
 
-    def _logistic_score(
-        self, training: IntArray, inclusion: FloatArray
-    ) -> FloatArray | None:
-        """Logistic, by complete rows weighted by how likely they were to be there."""
-        used = np.concatenate([training, np.flatnonzero(self.is_other)])
-        used = used[inclusion[used] > 0.0]
-        if len(np.unique(self.is_other[used])) < 2:
-            return None
-        return self._logistic(used, 1.0 / inclusion[used])[1]
-
     def _logistic(
-        self, used: IntArray, worth: FloatArray | None = None
-    ) -> tuple[FloatArray, FloatArray]:
-        """Coefficients of standardised columns, and the scores of all rows."""
+        self, rows: FloatArray, inclusion: FloatArray
+    ) -> tuple[FloatArray, FloatArray | None]:
+        """By rows that were there: coefficients of standardised columns, and scores."""
         from sklearn.linear_model import LogisticRegression
         from sklearn.preprocessing import StandardScaler
 
-        scaler = StandardScaler().fit(self.rows[used])
+        used = np.flatnonzero(inclusion)
+        if len(np.unique(self.is_other[used])) < 2:
+            return np.zeros(rows.shape[1]), None
+        scaler = StandardScaler().fit(rows[used])
         model = LogisticRegression()
-        model.fit(scaler.transform(self.rows[used]), self.is_other[used], worth)
-        scores = model.decision_function(scaler.transform(self.rows))
-        return np.asarray(model.coef_[0]), np.asarray(scores)
-
-
-# What was asked for
+        seen = scaler.transform(rows[used])
+        model.fit(seen, self.is_other[used], 1.0 / inclusion[used])
+        return model.coef_[0], model.decision_function(scaler.transform(rows))
 
 
 def _integer_seed(random_state: RandomState) -> int:
     """An int to draw from again, whatever the source."""
-    if random_state is None:
-        random_state = np.random.default_rng()
-    if isinstance(random_state, np.random.Generator):
-        return int(random_state.integers(2**63))
-    if isinstance(random_state, np.random.RandomState):
-        return int(random_state.randint(2**63, dtype=np.int64))
-    if isinstance(random_state, int | np.integer) and random_state >= 0:
-        return int(random_state)
+    seed = entropy(np.random.default_rng() if random_state is None else random_state)
+    if isinstance(seed, int | np.integer) and seed >= 0:
+        return int(seed)
     raise ValueError(
         "random_state must be an int that is not negative, a RandomState, a Generator "
         f"or None: got {random_state!r}."
@@ -892,41 +851,17 @@ def _positive(value: Any, name: str) -> int:
     return int(value)
 
 
-def _controlled_place(cells: MissingCells, controlled: Any) -> int:
-    if not cells.labelled or controlled not in cells.classes or len(cells.classes) != 2:
-        raise ValueError(
-            "A goal needs the labels of two classes, the controlled one among them: "
-            f"got controlled_class={controlled!r} and the labels "
-            f"{listed(cells.classes)}. Give y and controlled_class."
-        )
-    return cells.classes.index(controlled)
-
-
 def _chosen_classes(cells: MissingCells, classes: Iterable[Any] | None) -> list[int]:
     if classes is None:
         return list(range(len(cells.classes)))
     if not cells.labelled:
         raise ValueError("classes are chosen among the labels: give y.")
     wanted = [classes] if isinstance(classes, str) else list(classes)
-    unknown = [label for label in wanted if label not in cells.classes]
-    if unknown or not wanted:
+    if not wanted or not set(wanted) <= set(cells.classes):
         raise ValueError(
             f"classes must be some of {listed(cells.classes)}: got {listed(wanted)}."
         )
     return sorted({cells.classes.index(label) for label in wanted})
-
-
-def _row_ids(X: Any, ids: ArrayLike | None, n_rows: int) -> NDArray[Any] | None:
-    if ids is None:
-        frame = as_frame(X)
-        index = None if frame is None else nw.maybe_get_index(frame)
-        if index is None or np.array_equal(index, np.arange(n_rows)):
-            return None
-        ids = index
-    keys = _by_row(ids, "ids", n_rows)
-    if keys.dtype.kind in "biuf":
-        return keys
-    return np.array([str(key) for key in keys], dtype=object)
 
 
 def _by_row(given: ArrayLike, name: str, n_rows: int) -> NDArray[Any]:
@@ -936,4 +871,4 @@ def _by_row(given: ArrayLike, name: str, n_rows: int) -> NDArray[Any]:
             f"{name} must hold one key for each of {n_rows} rows: got shape "
             f"{keys.shape}."
         )
-    return keys
+    return keys if keys.dtype.kind in "biuf" else np.array(list(map(str, keys)), object)

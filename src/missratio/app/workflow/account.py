@@ -333,15 +333,11 @@ def _lookup_account(
     trial: Mapping[str, Any],
 ) -> Account:
     """What was looked up: as data, unless φ is to be learned from it."""
-    plan, numbers = options.queries, source.line_numbers()
+    plan = options.queries
     assert plan is not None
     try:
         revealed = QueryPlan.read(
-            plan,
-            table.asked_frame(),
-            table.y,
-            lines=[numbers[row] for row in table.rows.tolist()],
-            levels=table.asked_levels,
+            plan, table.asked_frame(), table.y, levels=table.asked_levels
         )
         if not options.learn:
             return _data_account(table, controlled, revealed, trial)

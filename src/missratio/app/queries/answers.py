@@ -463,8 +463,8 @@ def read_answers(
                 "at random may be answered: put the key back, or plan more cells with "
                 "the same random_state instead."
             )
-        *at, draw = cell
-        row, column = at = tuple(at)
+        row, column, draw = cell
+        at = row, column
         code = cells.codes[row]
         facts = {"row": row, "feature": names[column], "draw": draw}
         facts |= {"class": cells.classes[code]} if cells.labelled else {}

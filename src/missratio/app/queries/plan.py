@@ -552,7 +552,8 @@ def _even_counts(
             f"budget={budget!r}."
         )
     if budget is None:
-        return np.minimum(available, _positive(per_feature, "per_feature"))
+        level = _positive(per_feature, "per_feature")
+        return np.asarray(np.minimum(available, level))
     # A draw takes one value, or as many as a row misses on average.
     whole = pools[0].column is None
     price = _mean_price(cells, pools) if whole else 1.0
@@ -783,15 +784,15 @@ class _Forecast:
                 self._normal_score(rows, training, inclusion, entries),
                 self._logistic(rows, seen)[1],
             ):
-                threshold = None
-                if scores is not None:
-                    sample = looked_up_sample(
-                        scores[held], inclusion[held], expected=expected
-                    )
-                    chosen = LookUpRule().select(sample, self.alpha, self.delta)
-                    threshold = chosen.threshold
-                above = 0.0 if threshold is None else scores[self.is_other] > threshold
-                found.append(float(np.mean(above)))
+                found.append(0.0)
+                if scores is None:
+                    continue
+                sample = looked_up_sample(
+                    scores[held], inclusion[held], expected=expected
+                )
+                rule = LookUpRule().select(sample, self.alpha, self.delta)
+                if rule.threshold is not None:
+                    found[-1] = float((scores[self.is_other] > rule.threshold).mean())
             powers.append(found)
         return float(np.mean(powers, axis=0).max()), round(float(np.mean(n_drawn)))
 

@@ -101,7 +101,7 @@ def p_values(
             two.X1, two.X0, missingness=missingness, n_resamples=RESAMPLES,
             random_state=rng,
         )  # fmt: skip
-        found.append(result.p_value)
+        found.append(result.pvalue)
     return np.array(found)
 
 

@@ -61,8 +61,8 @@ for label, shift in (("no drift", 0.0), ("age drifts", 0.25)):
     ignored = mr.ratio_test(june, may, missingness="ignore", random_state=0)
     results[label] = june, may
     print(
-        f"{label:10} weighted p = {weighted.p_value:.3f} ({weighted.method}), "
-        f"complete cases p = {ignored.p_value:.3f}"
+        f"{label:10} weighted p = {weighted.pvalue:.3f} ({weighted.method}), "
+        f"complete cases p = {ignored.pvalue:.3f}"
     )
 
 # %%

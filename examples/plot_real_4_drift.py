@@ -100,7 +100,7 @@ for name, columns, missingness in (
     test = mr.ratio_test(
         now[columns], then[columns], missingness=missingness, random_state=0
     )
-    print(f"{name:18} p = {test.p_value:.3f} by {test.method}")
+    print(f"{name:18} p = {test.pvalue:.3f} by {test.method}")
 
 # %%
 # All three tests reject: something did change, at the airport too, where nothing is

@@ -6,8 +6,6 @@ from optional_packages import optional
 from scipy.stats import binom, hypergeom
 
 from missratio import (
-    KLIEP,
-    FDivergenceRatio,
     LogisticMissingness,
     StepMissingness,
     corrupt,
@@ -31,11 +29,11 @@ def test_the_statistic_does_not_depend_on_the_units_of_columns():
     scale = np.array([1e3, 1e-3])
     one = ratio_test(X1, X0, n_resamples=99, random_state=0)
     two = ratio_test(X1 * scale, X0 * scale, n_resamples=99, random_state=0)
-    assert one.p_value == two.p_value
+    assert one.pvalue == two.pvalue
     assert one.statistic == pytest.approx(two.statistic)
     # (1 + b)/(1 + B)
     assert one.n_resamples == 99
-    assert round(one.p_value * 100, 9) in range(1, 101)
+    assert round(one.pvalue * 100, 9) in range(1, 101)
 
 
 def test_constant_missingness_is_complete_rows():
@@ -73,8 +71,6 @@ def test_permutation_is_refused_where_it_is_not_exact():
     X1 = corrupt(X1, ROWS, random_state=0)
     with pytest.raises(ValueError, match="not exact"):
         ratio_test(X1, X0, missingness={1: ROWS}, method="permutation")
-    with pytest.raises(ValueError, match="permutation"):
-        ratio_test(X1, X0, KLIEP(), missingness={1: ROWS})
 
 
 @pytest.mark.parametrize(
@@ -102,14 +98,6 @@ def test_bad_tables_and_parameters_are_refused(change, message):
         ratio_test(*samples, **options)
 
 
-def test_an_estimator_of_ones_own_and_a_dataframe():
-    X1, X0 = normals(60, 7)
-    frames = [pd.DataFrame(X, columns=["a", "b"]) for X in (X1 + 0.8, X0)]
-    found = ratio_test(*frames, KLIEP(l2=0.01), n_resamples=39, random_state=0)
-    assert found.p_value == 1 / 40
-    assert 0.0 < found.divergence < np.log(2.0)
-
-
 def test_inclusion_by_design_weighs_rows():
     X1, X0 = normals(400, 8)
     probability = 1.0 - ROWS.missing_probability(X1)
@@ -121,7 +109,7 @@ def test_inclusion_by_design_weighs_rows():
     by_model = ratio_test(X1, X0, missingness={1: ROWS}, n_resamples=99, random_state=0)
     assert by_design == by_model
     ignored = ratio_test(X1, X0, missingness="ignore", n_resamples=99, random_state=0)
-    assert ignored.p_value == 0.01 < by_model.p_value
+    assert ignored.pvalue == 0.01 < by_model.pvalue
 
 
 def rejections(rng, n_tests, n, missing, scale=1.0, level=0.1):
@@ -137,7 +125,7 @@ def rejections(rng, n_tests, n, missing, scale=1.0, level=0.1):
         found += (
             ratio_test(
                 X1, X0, missingness=missingness, n_resamples=59, random_state=rng
-            ).p_value
+            ).pvalue
             <= level
         )
     return found
@@ -161,21 +149,14 @@ def one_row_differs(n, n_columns=1, value=1.0):
 def test_where_all_relabellings_are_equivalent_the_p_value_is_one(n, swapped):
     X1, X0 = one_row_differs(n, value=0.1)[:: -1 if swapped else 1]
     for seed in range(3):
-        assert ratio_test(X1, X0, n_resamples=99, random_state=seed).p_value == 1.0
+        assert ratio_test(X1, X0, n_resamples=99, random_state=seed).pvalue == 1.0
 
 
 @pytest.mark.parametrize("value", [0.0, 0.1, 1e300])
 @pytest.mark.parametrize("method", ["permutation", "bootstrap"])
 def test_equal_rows_have_a_p_value_of_one(value, method):
     X1, X0 = np.full((20, 2), value), np.full((30, 2), value)
-    assert ratio_test(X1, X0, method=method, n_resamples=99).p_value == 1.0
-
-
-def test_an_estimators_ties_are_ties():
-    X1, X0 = one_row_differs(20)
-    logistic = FDivergenceRatio("js", l2=0.1)
-    found = ratio_test(X1, X0, logistic, n_resamples=39, random_state=0)
-    assert found.p_value == 1.0
+    assert ratio_test(X1, X0, method=method, n_resamples=99).pvalue == 1.0
 
 
 @pytest.mark.parametrize(("ones", "others"), [(3, 0), (0, 3), (5, 1), (2, 2)])
@@ -186,7 +167,7 @@ def test_a_binary_column_is_fishers_two_sided_test(ones, others):
     law = hypergeom(80, k, 40).pmf(np.arange(k + 1))
     far = np.abs(np.arange(k + 1) - k / 2) >= abs(ones - k / 2)
     exact = law[far].sum()
-    found = ratio_test(X1, X0, n_resamples=1999, random_state=0).p_value
+    found = ratio_test(X1, X0, n_resamples=1999, random_state=0).pvalue
     assert found == pytest.approx(exact, abs=4 * np.sqrt(0.25 / 2000))
 
 
@@ -208,7 +189,7 @@ def test_the_level_holds_with_many_ties(law):
     found = []
     for _ in range(n_tests):
         X1, X0 = np.split(law(rng, 2 * rng.integers(25, 51)), 2)
-        found.append(ratio_test(X1, X0, n_resamples=99, random_state=rng).p_value)
+        found.append(ratio_test(X1, X0, n_resamples=99, random_state=rng).pvalue)
     for level in (0.01, 0.05):
         rejected = np.count_nonzero(np.array(found) <= level)
         assert rejected <= binom(n_tests, level).ppf(0.999)

@@ -1,7 +1,6 @@
 """Data sets are read as published or corrected; what isn't such a table is refused."""
 
 import gzip
-import sys
 
 import numpy as np
 import pytest
@@ -48,7 +47,7 @@ def test_labels_say_the_class_and_the_footer_is_dropped_or_published(ctg):
     np.testing.assert_array_equal(np.isnan(data[5]), [1, 1, 0, 0, 0, 0, 0, 0, 1, 1])
 
 
-def test_a_bunch_and_a_frame_are_as_of_scikit_learn(ctg, monkeypatch):
+def test_a_bunch_and_a_frame_are_as_of_scikit_learn(ctg):
     where = ctg()
     table = load_ctg(**where)
     assert table.feature_names == CTG_FEATURES
@@ -63,10 +62,6 @@ def test_a_bunch_and_a_frame_are_as_of_scikit_learn(ctg, monkeypatch):
     data, target = arrays(load_ctg, as_frame=True, **where)
     assert list(data.columns) == CTG_FEATURES
     assert target.name == "target"
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match="as_frame=False"):
-        load_ctg(as_frame=True, **where)
-    assert load_ctg(**where).data.shape == (3, 10)
 
 
 @pytest.mark.parametrize(

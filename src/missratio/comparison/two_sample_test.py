@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
 from sklearn.utils import check_scalar
 
-from missratio._base.blocks import take_rows
-from missratio._base.callbacks import task, told
 from missratio._base.seeds import generator
 from missratio._base.threads import one_blas_thread
 from missratio._base.typing import FloatArray
 from missratio.comparison.samples import (
     Inclusion,
     Samples,
-    fit_some,
     missing_alike,
     read_samples,
 )
@@ -32,7 +29,6 @@ from missratio.ratio import (
     WeightedTable,
     check_choice,
     gaussian,
-    stack_samples,
 )
 from missratio.weights import complete_row_weights, effective_sample_size
 
@@ -40,9 +36,8 @@ TestMethod = Literal["auto", "permutation", "bootstrap"]
 N_CENTERS, N_WIDTHS = 100, 5
 # Of the bumps' mean variance, added to all of them.
 RIDGE = 0.1
-# Relative to the largest divergence: rounding of kernel means stays far below the
-# first, that of a refitted ratio, which is solved to a tolerance, below the second.
-ROUNDING, REFIT_ROUNDING = 1e-9, 1e-6
+# Relative to the largest divergence: rounding of kernel means stays far below it.
+ROUNDING = 1e-9
 # A divergence that varies by less than this over resamples doesn't vary.
 CONSTANT = 1e-6
 # Resamples whose means are taken at once, in numbers.
@@ -60,11 +55,11 @@ class RatioTest:
 
     Parameters
     ----------
-    p_value : float
+    pvalue : float
         (1 + b)/(1 + B), where b of B resamples have a statistic as large.
     statistic : float
         The largest of the divergences at all widths, each less its mean over resamples
-        and divided by its deviation; or the divergence under the estimator given.
+        and divided by its deviation.
     divergence : float
         The estimated squared distance E[(r − 1)²] of the relative ratio
         r = p1/(αp1 + (1 − α)p0), with α the numerator's share of the rows.
@@ -73,7 +68,7 @@ class RatioTest:
         B.
     """
 
-    p_value: float
+    pvalue: float
     statistic: float
     divergence: float
     method: str
@@ -83,14 +78,12 @@ class RatioTest:
 def ratio_test(
     X1: Any,
     X0: Any,
-    estimator: Any = None,
     *,
     missingness: MissingnessParameter = None,
     inclusion: Inclusion = None,
     method: TestMethod = "auto",
     n_resamples: int = 1000,
     random_state: Any = None,
-    callbacks: Sequence[Any] | None = None,
 ) -> RatioTest:
     """Test whether two samples have one law: P(p-value ≤ a) ≤ a if they have.
 
@@ -104,9 +97,6 @@ def ratio_test(
     ----------
     X1, X0 : array-like or dataframe of shape (n_rows, n_columns)
         Rows of P1 and P0, NaN where a value is missing.
-    estimator : ratio estimator, default=None
-        Refitted to every resample, by permutation only: its Jensen-Shannon divergence
-        is the statistic. None is the kernel statistic.
     missingness : mapping from {1, 0} to Missingness, "ignore" or None
         Why values are missing. With "ignore" the test is of the laws of complete rows.
     inclusion : tuple of array-like or None, probabilities by design of X1 and X0
@@ -114,7 +104,6 @@ def ratio_test(
         "auto" permutes where that is exact; "permutation" is an error elsewhere.
     n_resamples : int, default=1000
     random_state : int, RandomState, Generator or None, default=None
-    callbacks : sequence of scikit-learn callbacks, told of every refit of `estimator`
 
     Returns
     -------
@@ -126,22 +115,32 @@ def ratio_test(
     >>> import missratio as mr
     >>> rng = np.random.default_rng(0)
     >>> X1, X0 = rng.normal(0, 1.5, (200, 2)), rng.normal(0, 1, (200, 2))
-    >>> mr.ratio_test(X1, X0, random_state=0).p_value < 0.01
+    >>> mr.ratio_test(X1, X0, random_state=0).pvalue < 0.01
     True
     """
     check_scalar(n_resamples, "n_resamples", Integral, min_val=1)
     samples = read_samples(X1, X0, missingness, inclusion)
-    chosen = _chosen(method, missing_alike(missingness, inclusion), estimator)
-    if chosen == "bootstrap":
+    check_choice("method", method, ("auto", "permutation", "bootstrap"))
+    alike = missing_alike(missingness, inclusion)
+    if method == "auto":
+        method = "permutation" if alike else "bootstrap"
+    if method == "permutation" and not alike:
+        raise ValueError(
+            "Permutation is not exact where the samples lose values for different "
+            "reasons: complete rows of one law then have different laws. Use "
+            "method='bootstrap', or 'auto'."
+        )
+    if method == "bootstrap":
         warn_of_heavy_rows(samples, stacklevel=2)
     rng = generator(random_state)
-    if estimator is None:
-        with one_blas_thread(N_CENTERS * sum(map(len, samples))):
-            divergences = _kernel_divergences(samples, chosen, n_resamples, rng)
-        return _test(*_largest_over_widths(divergences), chosen)
-    statistic = _refitted(samples, estimator, missingness, n_resamples, rng, callbacks)
-    tolerance = REFIT_ROUNDING * float(np.abs(statistic).max())
-    return _test(statistic, float(statistic[0]), tolerance, chosen)
+    with one_blas_thread(N_CENTERS * sum(map(len, samples))):
+        divergences = _kernel_divergences(samples, method, n_resamples, rng)
+    statistic, divergence, rounding = _largest_over_widths(divergences)
+    # Rounding must not tell a resample from its equal. The tolerance is the same for
+    # all resamples, so that it can make the p-value larger only.
+    as_large = int((statistic[1:] >= statistic[0] - rounding).sum())
+    pvalue = (1 + as_large) / len(statistic)
+    return RatioTest(pvalue, float(statistic[0]), divergence, method, n_resamples)
 
 
 def warn_of_heavy_rows(samples: Samples, stacklevel: int) -> None:
@@ -188,42 +187,6 @@ def warn_of_heavy_rows(samples: Samples, stacklevel: int) -> None:
         )
         warnings.warn(SmallSampleWarning(message), stacklevel=stacklevel + 1)
         return
-
-
-def _chosen(
-    method: TestMethod, alike: bool, estimator: Any
-) -> Literal["permutation", "bootstrap"]:
-    """How to resample; what isn't exact, or isn't there, is refused."""
-    check_choice("method", method, ("auto", "permutation", "bootstrap"))
-    if method == "auto":
-        method = "permutation" if alike else "bootstrap"
-    if method == "permutation" and not alike:
-        raise ValueError(
-            "Permutation is not exact where the samples lose values for different "
-            "reasons: complete rows of one law then have different laws. Use "
-            "method='bootstrap', or 'auto'."
-        )
-    if method == "bootstrap" and estimator is not None:
-        raise ValueError(
-            "An estimator is tested by permutation, which is not exact here. Leave out "
-            "estimator for the kernel statistic."
-        )
-    return method
-
-
-def _test(
-    statistic: FloatArray, divergence: float, tolerance: float, method: TestMethod
-) -> RatioTest:
-    """The p-value of the first statistic among the resamples'.
-
-    Rounding must not tell a resample from its equal. The tolerance is the same for all
-    resamples, so that it can make the p-value larger only.
-    """
-    as_large = int((statistic[1:] >= statistic[0] - tolerance).sum())
-    p_value = (1 + as_large) / len(statistic)
-    return RatioTest(
-        p_value, float(statistic[0]), divergence, method, len(statistic) - 1
-    )
 
 
 def _largest_over_widths(found: FloatArray) -> tuple[FloatArray, float, float]:
@@ -332,45 +295,3 @@ def _blocks(n_resamples: int, n_rows: int) -> Iterator[int]:
     most = max(1, BLOCK_ELEMENTS // n_rows)
     for start in range(0, n_resamples, most):
         yield min(most, n_resamples - start)
-
-
-def _refitted(
-    samples: Samples,
-    estimator: Any,
-    missingness: Any,
-    n_resamples: int,
-    rng: np.random.Generator,
-    callbacks: Sequence[Any] | None,
-) -> FloatArray:
-    """The divergence that an estimator finds in the samples, then in permutations."""
-    together, _ = stack_samples(samples[0].given, samples[1].given)
-    table = np.concatenate([each.table for each in samples])
-    weights = np.concatenate([each.weights for each in samples])
-    split = len(samples[0])
-
-    def divergence(resample: int) -> float:
-        """½Ê₁[log 2r/(1 + r)] + ½Ê₀[log 2/(1 + r)]."""
-        order = np.arange(len(table))
-        if resample:
-            order = rng.permutation(order)
-        parts = [
-            replace(
-                sample,
-                given=take_rows(together, some),
-                table=table[some],
-                weights=weights[some],
-            )
-            for sample, some in zip(samples, np.split(order, [split]), strict=True)
-        ]
-        kept = [np.arange(len(part)) for part in parts]
-        fitted = fit_some(parts, kept, estimator, missingness)
-        total = 0.0
-        for part, sign in zip(parts, (1.0, -1.0), strict=True):
-            score = fitted.predict_log_ratio(part.take(part.rows))
-            gain = np.log(2.0) - np.logaddexp(0.0, -sign * score)
-            total += part.mean(gain) / 2.0
-        return total
-
-    times = n_resamples + 1
-    listener = task("ratio_test", callbacks)
-    return np.array(told(listener, "refit", range(times), divergence, times))

@@ -4,13 +4,6 @@ from missratio.datasets import simulations
 from missratio.datasets.files import DataFile, available, data_folder, fetch
 from missratio.datasets.laws import GaussianMixture, Simulation
 from missratio.datasets.loaders import load_ctg, load_fire, load_weather
-from missratio.datasets.simulations import (
-    make_diff_variance,
-    make_misspecification,
-    make_msd_5dim,
-    make_naive_bayes,
-    make_np_mixture,
-)
 
 __all__ = [
     "DataFile",
@@ -22,10 +15,5 @@ __all__ = [
     "load_ctg",
     "load_fire",
     "load_weather",
-    "make_diff_variance",
-    "make_misspecification",
-    "make_msd_5dim",
-    "make_naive_bayes",
-    "make_np_mixture",
     "simulations",
 ]

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
+from sklearn.utils import Bunch
 
 from missratio._base.threads import one_blas_thread
 from missratio._base.typing import FloatArray, IntArray
-from missratio.missingness import Missingness
+from missratio.missingness import Missingness, corrupt
+from missratio.missingness.contract import RandomState
 
 Rng = np.random.Generator | np.random.RandomState
 
@@ -255,6 +257,57 @@ class Simulation:
         """
         rows = [self.numerator.sample(n1, rng), self.denominator.sample(n0, rng)]
         return np.concatenate(rows), np.repeat([1, 0], [n1, n0])
+
+    def sample(
+        self, n_samples: int | Sequence[int], *, random_state: RandomState = None
+    ) -> Bunch:
+        """A table in mixed order that has lost values, and what it was before.
+
+        Parameters
+        ----------
+        n_samples : int or pair of int
+            Rows in all, half of them in each class, or the rows of class 0 and of
+            class 1.
+        random_state : int, RandomState, Generator or None, default=None
+            Random seed; an int gives the same sample every time.
+
+        Returns
+        -------
+        Bunch
+            With `data` (NaN where missing), `target` (1 for the numerator, 0 for the
+            controlled class), `complete` (the data before values were lost) and
+            `missingness`.
+
+        Examples
+        --------
+        >>> from missratio.datasets import simulations
+        >>> sample = simulations.np_mixture().sample((300, 200), random_state=0)
+        >>> sample.data.shape, int(sample.target.sum())
+        ((500, 2), 200)
+        """
+        sizes = np.asarray(n_samples)
+        whole = sizes.dtype.kind in "iu" and sizes.shape in ((), (2,))
+        if not whole or sizes.min() < 0:
+            raise ValueError(
+                "n_samples must be a number of rows, or the rows of class 0 and of "
+                f"class 1: got {n_samples!r}."
+            )
+        n0, n1 = (
+            sizes.tolist() if sizes.ndim else (int(sizes) // 2, -(-int(sizes) // 2))
+        )
+        rng = random_state
+        if not isinstance(rng, np.random.RandomState):
+            rng = np.random.default_rng(rng)
+        complete, target = self.draw(n1, n0, rng)
+        order = rng.permutation(n0 + n1)
+        complete, target = complete[order], target[order]
+        data = complete.copy()
+        for label, phi in self.missingness.items():
+            rows = target == label
+            if rows.any():
+                data[rows] = corrupt(complete[rows], phi, rng)
+        parts = {"complete": complete, "missingness": self.missingness}
+        return Bunch(data=data, target=target, **parts)
 
     def log_ratio(self, X: ArrayLike) -> FloatArray:
         """The logarithm of p₁/p₀ at the rows of X.

@@ -298,19 +298,12 @@ def _load(
         raise ValueError(f"variant must be one of {listed(VARIANTS)}: got {variant!r}.")
     path, content = read_file(name, data_home, verify)
     parse = {"ctg": _ctg, "fire": _fire, "weather": _weather}[name]
-    parsed = parse(content, path, variant == "published")
-    data: Any
-    target: Any
+    parsed: tuple[Any, ...] = parse(content, path, variant == "published")
     data, target, feature_names, target_names = parsed
     frame: Any = None
     if as_frame:
-        try:
-            import pandas
-        except ImportError as error:
-            raise ImportError(
-                "as_frame=True needs pandas, which is not installed. Install it, or "
-                "take the arrays: as_frame=False."
-            ) from error
+        import pandas
+
         data = pandas.DataFrame(data, columns=feature_names)
         target = pandas.Series(target, name="target")
         frame = pandas.concat([data, target], axis=1)

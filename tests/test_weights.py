@@ -11,6 +11,7 @@ from hypothesis.extra import numpy as hnp
 from optional_packages import optional
 
 from missratio._base import reading
+from missratio.exceptions import WeightConcentrationWarning
 from missratio.missingness import (
     FunctionMissingness,
     LogisticMissingness,
@@ -19,7 +20,6 @@ from missratio.missingness import (
 )
 from missratio.weights import (
     SampleSize,
-    WeightConcentrationWarning,
     complete_row_weight_edges,
     complete_row_weights,
     effective_sample_size,

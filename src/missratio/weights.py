@@ -16,21 +16,7 @@ from missratio._base.reading import column_name, joined, read_floats
 from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.exceptions import Message, WeightConcentrationWarning
-from missratio.missingness import Missingness, once
-
-__all__ = [
-    "SampleSize",
-    "WeightConcentrationWarning",
-    "complete_row_weight_edges",
-    "complete_row_weights",
-    "effective_sample_size",
-    "inverse_probability_weights",
-    "joint_weight",
-    "row_weights",
-    "sample_size",
-    "warn_if_concentrated",
-    "worst_case_sample_size",
-]
+from missratio.missingness import Missingness, joint_weight, once
 
 
 def checked_weights(weights: ArrayLike, *, of_rows: bool = False) -> FloatArray:
@@ -146,30 +132,6 @@ def row_weights(entry_weights: ArrayLike, groups: IntArray | None = None) -> Flo
             "1. Use fewer features, or fit them one at a time."
         )
     return weights
-
-
-def joint_weight(weights: FloatArray, groups: IntArray | None) -> FloatArray:
-    """What a row's entries weigh together, over the last axis.
-
-    The product over groups of the largest weight in each, or 0 where one is missing:
-    of what was drawn together, entries that were not lost weigh one.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (..., n_columns)
-        0 where missing.
-    groups : ndarray of int of shape (n_columns,), or None
-        Columns with equal numbers are there or missing together.
-    """
-    if groups is not None:
-        parts = [weights[..., groups == group] for group in np.unique(groups)]
-        largest = [np.where((p > 0.0).all(axis=-1), p.max(axis=-1), 0.0) for p in parts]
-        weights = np.stack(largest, axis=-1)
-    with np.errstate(over="ignore", invalid="ignore"):
-        product = np.asarray(weights.prod(axis=-1))
-    # A missing entry beside huge ones is inf · 0; its row weighs nothing.
-    product[np.isnan(product)] = 0.0
-    return product
 
 
 def complete_row_weights(

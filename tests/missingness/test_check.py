@@ -329,15 +329,16 @@ def test_columns_at_once_are_columns_one_by_one(n_rows):
     rng = np.random.default_rng(n_rows)
     weights = 1.0 + rng.exponential(2.0, (n_rows, 5))
     weights[rng.random(weights.shape) < 0.4] = 0.0
-    for column, own in zip(weights.T, WeightEvidence.of_columns(weights), strict=True):
-        alone = WeightEvidence.of(column)
-        assert (own.n_rows, own.n_observed) == (alone.n_rows, alone.n_observed)
-        assert (own.least, own.largest) == (alone.least, alone.largest)
+    together = WeightEvidence.of(weights)
+    alone = [WeightEvidence.of(column[:, None]) for column in weights.T]
+    for name, each in zip(together._fields, zip(*alone, strict=True), strict=True):
+        expected = np.concatenate(each)
+        np.testing.assert_allclose(getattr(together, name), expected, rtol=1e-12)
+    for j, column in enumerate(weights.T):
         odds = column[column > 0.0] - 1.0
-        assert own.total == pytest.approx(column.sum())
-        assert own.odds_squares == pytest.approx(odds @ odds)
-        bet = 0.95
-        assert own.growth[-1] == pytest.approx(np.log1p(bet * odds).sum())
+        assert together.total[j] == pytest.approx(column.sum())
+        assert together.odds_squares[j] == pytest.approx(odds @ odds)
+        assert together.growth[j, -1] == pytest.approx(np.log1p(0.95 * odds).sum())
 
 
 @pytest.mark.parametrize("level", [0.0, 5.0, np.nan])

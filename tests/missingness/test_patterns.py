@@ -1,18 +1,14 @@
-"""Patterns of missingness: counts, Little's test, and the picture."""
+"""Patterns of missingness: counts and Little's test."""
 
-import matplotlib as mpl
 import numpy as np
 import pytest
 from optional_packages import optional
 from scipy.stats import binomtest
 
 import missratio as mr
-from missratio.missingness import MissingnessPatternsDisplay
 
 pd = optional("pandas")
 pl = optional("polars")
-
-mpl.use("Agg")
 
 
 def lossy(n=600, d=4, seed=0, because_of_another=False):
@@ -90,22 +86,3 @@ def test_no_test_rules_out_mnar_and_the_sentence_says_so():
     Z = rng.normal(size=(2000, 3))
     X = mr.corrupt(Z, mr.LogisticMissingness(0.0, 2.0), rng)
     assert mr.missingness_patterns(X).mcar_test.p_value > 0.01
-
-
-def test_the_picture_shows_the_most_frequent():
-    patterns = mr.missingness_patterns(lossy())
-    display = MissingnessPatternsDisplay.from_patterns(patterns, most=5).plot()
-    columns, image, shares = display.axes_
-    assert [bar.get_height() for bar in columns.patches] == pytest.approx(
-        patterns.missing_share
-    )
-    assert [bar.get_width() for bar in shares.patches] == pytest.approx(
-        patterns.shares[:5]
-    )
-    assert "more not shown" in image.get_ylabel()
-    # A column's bar stands above its cells.
-    centres = [bar.get_x() + bar.get_width() / 2 for bar in columns.patches]
-    assert centres == pytest.approx(np.arange(4) + 0.5)
-    mpl.pyplot.close(display.figure_)
-    with pytest.raises(ValueError, match="1 or more"):
-        MissingnessPatternsDisplay.from_patterns(patterns, most=0)

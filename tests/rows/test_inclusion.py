@@ -85,9 +85,9 @@ def test_inclusion_is_routed_as_sample_weight_is():
     [
         (lambda X, q: q[:-1], "inclusion must have shape"),
         (lambda X, q: 2 * q, r"probabilities in \[0, 1\]"),
-        (lambda X, q: np.ones(q.shape), "is 1 but the entry has NaN"),
-        (lambda X, q: np.where(q == 1, 0.0, q), "is 0 but the entry has no NaN"),
-        (lambda X, q: np.zeros(len(q)), "is 0 but the row has no NaN"),
+        (lambda X, q: np.ones(q.shape), "is 1, and the entry has NaN"),
+        (lambda X, q: np.where(q == 1, 0.0, q), "is 0, and the entry has no NaN"),
+        (lambda X, q: np.zeros(len(q)), "is 0, and the row has no NaN"),
     ],
 )
 def test_inclusion_is_zero_exactly_where_values_are_missing(change, message):

@@ -10,12 +10,14 @@ from missratio.missingness.check import (
     refuse_contradiction,
     warn_of_contradiction,
 )
-from missratio.missingness.contract import Missingness, corrupt, once
+from missratio.missingness.contract import Missingness, corrupt, joint_weight, once
 from missratio.missingness.logistic import LogisticMissingness, NamedMissingness
 from missratio.missingness.look_ups import (
     RowInclusion,
     drawn_together,
     looked_up_terms,
+    read_inclusion,
+    refuse_misplaced,
     row_probability,
 )
 from missratio.missingness.models import (
@@ -27,7 +29,6 @@ from missratio.missingness.models import (
 from missratio.missingness.patterns import (
     LittleTest,
     MissingnessPatterns,
-    MissingnessPatternsDisplay,
     missingness_patterns,
 )
 
@@ -43,18 +44,20 @@ __all__ = [
     "MissingnessContradictionError",
     "MissingnessContradictionWarning",
     "MissingnessPatterns",
-    "MissingnessPatternsDisplay",
     "NamedMissingness",
     "RowInclusion",
     "StepMissingness",
     "contradictions",
     "corrupt",
     "drawn_together",
+    "joint_weight",
     "looked_up_terms",
     "missingness_check",
     "missingness_patterns",
     "once",
+    "read_inclusion",
     "refuse_contradiction",
+    "refuse_misplaced",
     "row_probability",
     "warn_of_contradiction",
 ]

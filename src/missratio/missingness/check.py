@@ -34,15 +34,16 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise, product
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from scipy.special import logsumexp
 
 from missratio._base.reading import as_numeric_array, column_name, column_names
 from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import FloatArray, IntArray
 from missratio.exceptions import Explained, Message, Remedy
-from missratio.missingness.contract import Missingness, once
+from missratio.missingness.contract import Missingness, joint_weight, once
 
 # How often, at most, a table that φ does describe is said to contradict it.
 LEVEL = 1e-3
@@ -67,28 +68,27 @@ _FEWEST_PREDICTED, _MOST_PREDICTED, _WIDEST = 200, 20_000, 200
 _RIDGE = 0.05
 
 
-@dataclass(frozen=True)
-class WeightEvidence:
+class WeightEvidence(NamedTuple):
     """What is to be known of weights to test that their mean is one.
 
-    Kept are sums of odds o = W − 1 = φ/(1 − φ) over what is observed. Two of them add
-    up to those of both tables.
+    Kept are sums of odds o = W − 1 = φ/(1 − φ) over what is observed, an entry for each
+    test. Those of two tables add up to those of both.
     """
 
     # Missing ones included, and how many weights are positive.
-    n_rows: int
-    n_observed: int
+    n_rows: FloatArray
+    n_observed: FloatArray
     # Σ o and Σ o².
-    odds: float
-    odds_squares: float
+    odds: FloatArray
+    odds_squares: FloatArray
     # Of the odds; inf and 0 where nothing is observed.
-    least: float
-    largest: float
-    # Σ log(1 + λo) for each bet λ, or less.
+    least: FloatArray
+    largest: FloatArray
+    # Σ log(1 + λo) for each bet λ, or less: (n_tests, n_bets).
     growth: FloatArray
 
     @classmethod
-    def of_columns(cls, weights: FloatArray) -> list[WeightEvidence]:
+    def of(cls, weights: FloatArray) -> WeightEvidence:
         """Sums of each column of weights: 0 where missing, else 1/(1 − φ)."""
         n_rows, width = weights.shape
         step = 8 * max(1, _BLOCK // width)
@@ -96,68 +96,47 @@ class WeightEvidence:
         with one_blas_thread(weights.size) as threads:
             parts = share(_block_sums, blocks, threads)
         added, least, largest, growth = zip(*parts, strict=True)
-        n_observed, odds, squares = np.sum(added, axis=0)
-        columns = zip(
-            n_observed.astype(int).tolist(),
-            odds.tolist(),
-            squares.tolist(),
-            np.min(least, axis=0).tolist(),
-            np.max(largest, axis=0).tolist(),
+        return cls(
+            np.full(width, float(n_rows)),
+            *np.sum(added, axis=0),
+            np.min(least, axis=0),
+            np.max(largest, axis=0),
             np.sum(growth, axis=0).T,
-            strict=True,
         )
-        return [cls(n_rows, *column) for column in columns]
-
-    @classmethod
-    def of(cls, weights: Any) -> WeightEvidence:
-        """Sums of weights of shape (n,)."""
-        return cls.of_columns(np.asarray(weights, dtype=np.float64)[:, None])[0]
 
     @property
-    def total(self) -> float:
+    def total(self) -> FloatArray:
         """Σ W."""
         return self.n_observed + self.odds
 
-    @property
-    def plausible_bound(self) -> float:
-        """A bound on weights by those observed, where φ's maximum isn't known.
-
-        With r the range of the observed log-odds, 1 + 2 max o · e^min(r, 1): were what
-        is missing spread over another r of log-odds beyond the largest that was
-        observed, some of it would have been observed below the bound. A few values show
-        no range: then there is no bound.
-        """
-        if self.n_observed < _FEWEST:
-            return math.inf
-        if self.largest == 0.0:
-            return 1.0
-        spread = math.log(self.largest / max(self.least, _SMALLEST_ODDS))
-        spread = max(spread, 0.0)
-        return 1.0 + 2.0 * self.largest * math.exp(min(spread, 1.0))
-
-    def room(self, bound: float | None) -> float:
-        """The largest odds that are possible; None: that are plausible."""
-        largest = (self.plausible_bound if bound is None else bound) - 1.0
-        return max(largest, self.largest, _SMALLEST_ODDS)
-
 
 def log_evidence(
-    tested: Sequence[WeightEvidence], bounds: Sequence[float | None]
-) -> tuple[list[float], list[float]]:
-    """Log e-values against "not too much" and "not too little" weight, of each."""
-    n_missing = np.array([[each.n_rows - each.n_observed] for each in tested])
-    over = n_missing * _LOG_STAKES + np.array([each.growth for each in tested])
-    pairs = zip(tested, bounds, strict=True)
-    room = np.array([[each.room(bound)] for each, bound in pairs])
-    odds = np.array([[each.odds] for each in tested])
-    squares = np.array([[each.odds_squares] for each in tested])
+    tested: WeightEvidence, bounds: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Log e-values against "not too much" and "not too little" weight, of each.
+
+    Where φ's maximum isn't known, and a bound is inf, one on weights is taken from
+    those observed: with r the range of the observed log-odds, 1 + 2 max o · e^min(r,
+    1). Were what is missing spread over another r of log-odds beyond the largest that
+    was observed, some of it would have been observed below the bound. A few values show
+    no range: then there is no bound.
+    """
+    n_missing = (tested.n_rows - tested.n_observed)[:, None]
+    over = n_missing * _LOG_STAKES + tested.growth
+    largest = np.maximum(tested.largest, _SMALLEST_ODDS)
+    spread = np.log(largest / np.clip(tested.least, _SMALLEST_ODDS, largest))
+    plausible = 2.0 * tested.largest * np.exp(np.minimum(spread, 1.0))
+    plausible[tested.n_observed < _FEWEST] = np.inf
+    room = np.where(np.isfinite(bounds), bounds - 1.0, plausible)
+    room = np.maximum(room, largest)[:, None]
     # A missing row's ξ = 1/room is known; observed rows take Fan's bound.
     under = (
         n_missing * np.log1p(_BETS / room)
-        - _BETS * (odds / room)
-        - _PENALTIES * (squares / room / room)
+        - _BETS * (tested.odds[:, None] / room)
+        - _PENALTIES * (tested.odds_squares[:, None] / room / room)
     )
-    return _log_mean_exp(over), _log_mean_exp(under)
+    share = 1.0 / len(_BETS)
+    return logsumexp(over, axis=1, b=share), logsumexp(under, axis=1, b=share)
 
 
 def _block_sums(
@@ -183,13 +162,6 @@ def _growth(odds: FloatArray) -> FloatArray:
     return np.stack(
         [np.log((1.0 + b * eights).prod(axis=0)).sum(axis=0) for b in _BETS]
     )
-
-
-def _log_mean_exp(exponents: FloatArray) -> list[float]:
-    top = exponents.max(axis=1)
-    mean = np.exp(exponents - top[:, None]).mean(axis=1)
-    found: list[float] = (top + np.log(mean)).tolist()
-    return found
 
 
 @dataclass(frozen=True)
@@ -459,64 +431,62 @@ def check_weights(
     and `halves` says by which rows each column is tested once more.
     """
     columns = [each.reshape(len(each), -1) for each in edges]
-    by_column = zip(*map(WeightEvidence.of_columns, columns), strict=True)
-    tested: list[tuple[tuple[int, ...], Sequence[WeightEvidence]]] = [
-        ((j,), sums) for j, sums in enumerate(by_column)
-    ]
-    among = [""] * len(tested)
-    lossy = [j for (j,), sums in tested if sums[-1].total != sums[-1].n_rows]
+    n_rows, width = columns[0].shape
+    evidence = [[WeightEvidence.of(each)] for each in columns]
+    lossy = np.flatnonzero(evidence[-1][0].total != n_rows).tolist()
+    # 1. What is tested: columns, of which rows, and how to say it.
+    tested: list[tuple[tuple[int, ...], Any, str]] = []
     if halves is not None:
         for j, (side, word) in product(lossy, ((1, "high"), (-1, "low"))):
-            kept = halves[:, j] == side
-            tested.append(((j,), [WeightEvidence.of(e[kept, j]) for e in columns]))
-            among.append(f" (where other columns predict a {word} value)")
+            among = f" (where other columns predict a {word} value)"
+            tested.append(((j,), halves[:, j] == side, among))
     if complete and len(lossy) > 1:
         pairs = list(combinations(lossy, 2))
         # Some of the rows are enough where there are many pairs.
-        step = 1 + len(columns[0]) * len(pairs) // _PAIR_ENTRIES
-        for group in [*pairs, *([tuple(lossy)] if len(lossy) > 2 else [])]:
-            some = slice(None, None, step if len(group) == 2 else 1)
-            tested.append(
-                (group, [_product_evidence(e[some, list(group)]) for e in columns])
-            )
-            among.append("")
-    # Each is tested on two sides.
-    each_level = level / (2 * len(tested))
-    bounds = [math.prod(float(bounds[j]) for j in group) for group, _ in tested]
-    limits = [each if math.isfinite(each) else None for each in bounds]
-    # Too much weight even at the least, or too little even at the largest.
-    over, under = log_evidence([sums[0] for _, sums in tested], limits)
+        some = slice(None, None, 1 + n_rows * len(pairs) // _PAIR_ENTRIES)
+        tested += [(pair, some, "") for pair in pairs]
+        tested += [(tuple(lossy), slice(None), "")] * (len(lossy) > 2)
+    for group, rows, _ in tested:
+        for found, each in zip(evidence, columns, strict=True):
+            weights = joint_weight(each[rows][:, list(group)])
+            found.append(WeightEvidence.of(weights[:, None]))
+    tested = [((j,), slice(None), "") for j in range(width)] + tested
+    # 2. Too much weight even at the least, or too little even at the largest.
+    least, *_, most = (
+        WeightEvidence(*map(np.concatenate, zip(*found, strict=True)))
+        for found in (evidence[0], *evidence)
+    )
+    limits = np.array([math.prod(float(bounds[j]) for j in g) for g, *_ in tested])
+    over, under = log_evidence(least, limits)
     if len(edges) > 1:
-        under = log_evidence([sums[-1] for _, sums in tested], limits)[1]
+        under = log_evidence(most, limits)[1]
+    # 3. Each is tested on two sides.
+    each_level = level / (2 * len(tested))
     checks = []
-    for k, (group, sums) in enumerate(tested):
+    for k, (group, _, among) in enumerate(tested):
         what = " or ".join(names[j] for j in group) if len(group) < 3 else "rows"
-        too_much = over[k] >= under[k]
-        worse, exact = sums[0 if too_much else -1], too_much or limits[k] is not None
-        n, seen = max(worse.n_rows, 1), worse.n_observed
+        too_much = bool(over[k] >= under[k])
+        worse = least if too_much else most
+        n, seen, total = (
+            float(each[k]) for each in (worse.n_rows, worse.n_observed, worse.total)
+        )
         checks.append(
             MissingnessCheck(
                 what,
-                worse.n_rows,
-                seen,
-                1.0 - seen / worse.total if seen else 1.0,
-                1.0 - seen / n,
-                worse.total / n,
+                int(n),
+                int(seen),
+                1.0 - seen / total if seen else 1.0,
+                1.0 - seen / max(n, 1.0),
+                total / max(n, 1.0),
                 # Where nothing is observed there is nothing to compare.
-                max(over[k], under[k]) if seen else -math.inf,
+                float(max(over[k], under[k])) if seen else -math.inf,
                 each_level,
-                exact,
+                too_much or bool(np.isfinite(limits[k])),
                 len(group) > 1,
-                among[k],
+                among,
             )
         )
     return tuple(checks)
-
-
-def _product_evidence(weights: FloatArray) -> WeightEvidence:
-    with np.errstate(over="ignore", invalid="ignore"):
-        products = weights.prod(axis=1)
-    return WeightEvidence.of(np.where((weights > 0).all(axis=1), products, 0.0))
 
 
 def describe(checks: Sequence[Any], label: Any, refuted: bool = False) -> str:

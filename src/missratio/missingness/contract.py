@@ -61,15 +61,20 @@ class Missingness(ABC):
     _parameters: ClassVar[tuple[str, ...]] = ()
 
     @property
+    def groups(self) -> IntArray | None:
+        """Columns with equal numbers go missing together; None where none do."""
+        return None
+
+    @property
+    def learned(self) -> bool:
+        """Whether φ was estimated, so that a guarantee must allow for its error."""
+        return False
+
+    @property
     def n_features(self) -> int | None:
         """The number of features that the model is for; None where any will do."""
         given = {name: np.asarray(getattr(self, name)) for name in self._parameters}
         return common_width(**given)
-
-    @property
-    def groups(self) -> IntArray | None:
-        """Columns with equal numbers go missing together; None where none do."""
-        return None
 
     def weight_bound(self, n_columns: int, odds_factor: float = 1.0) -> float | None:
         """The largest weight 1/(1 − φ) that a complete row can have; None if unknown.
@@ -119,11 +124,6 @@ class Missingness(ABC):
         """
         return self
 
-    @property
-    def learned(self) -> bool:
-        """Whether φ was estimated, so that a guarantee must allow for its error."""
-        return False
-
     def probability_band(
         self, X: Any, delta: float | None = 0.05
     ) -> tuple[FloatArray, FloatArray]:
@@ -142,8 +142,8 @@ class Missingness(ABC):
         -------
         lower, upper : ndarray of shape (n,) for a rowwise model, else (n, d)
         """
-        if delta is not None:
-            check_delta(delta)
+        if delta is not None and not 0.0 < delta < 1.0:
+            raise ValueError(f"delta must lie strictly between 0 and 1: got {delta}.")
         probability = self._by_block(
             X, lambda model, *block: model._block_probability(*block, may_be_one=True)
         )
@@ -281,32 +281,27 @@ class Missingness(ABC):
         first_row: int,
         source: Any,
     ) -> None:
-        def first(where: BoolArray) -> tuple[str, float]:
-            row, *column = np.argwhere(where)[0].tolist()
-            at = "".join(f", column {column_name(source, j)}" for j in column)
-            value = float(probability[(row, *column)])
-            name = type(self).__name__
-            return f"{name} gives {value} at row {first_row + row}{at}", value
-
         below = probability <= 1 if may_be_one else probability < 1
-        outside = known & ~((probability >= 0) & below)
-        if outside.any():
-            given, value = first(outside)
+        bad = known & ~((probability >= 0) & below)
+        outside, largest = bad.any(), self.column_maxima(probability.shape[-1])
+        if not outside and self.maximum is not None:
+            bad = known & (probability > largest * (1 + _MAXIMUM_TOLERANCE))
+        if not bad.any():
+            return
+        row, *column = np.argwhere(bad)[0].tolist()
+        value = float(probability[(row, *column)])
+        given = f"{type(self).__name__} gives {value} at row {first_row + row}"
+        given += "".join(f", column {column_name(source, j)}" for j in column)
+        if outside:
             raise ValueError(
                 f"The missing probability must lie in [0, 1): {given}. "
                 f"{_NAN_REMEDY if np.isnan(value) else self._remedy}"
             )
-        if self.maximum is None:
-            return
-        largest = self.column_maxima(probability.shape[-1])
-        excess = known & (probability > largest * (1 + _MAXIMUM_TOLERANCE))
-        if excess.any():
-            column = int(np.argwhere(excess)[0][-1]) if len(largest) > 1 else 0
-            raise ValueError(
-                f"The declared maximum {largest[column]} of the missing probability is "
-                f"exceeded: {first(excess)[0]}. Declare a larger maximum, or None if "
-                "it is not known."
-            )
+        declared = largest[column[0] if column else 0]
+        raise ValueError(
+            f"The declared maximum {declared} of the missing probability is exceeded: "
+            f"{given}. Declare a larger maximum, or None if it is not known."
+        )
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore a copied or unpickled model; its arrays are read-only again."""
@@ -329,10 +324,28 @@ def once(groups: IntArray) -> IntArray:
     return np.sort(np.unique(groups, return_index=True)[1])
 
 
-def check_delta(delta: float) -> None:
-    """Refuse a level that is no probability strictly between 0 and 1."""
-    if not 0.0 < delta < 1.0:
-        raise ValueError(f"delta must lie strictly between 0 and 1: got {delta}.")
+def joint_weight(weights: FloatArray, groups: IntArray | None = None) -> FloatArray:
+    """What a row's entries weigh together, over the last axis.
+
+    The product over groups of the largest weight in each, or 0 where one is missing:
+    of what was drawn together, entries that were not lost weigh one.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (..., n_columns)
+        0 where missing.
+    groups : ndarray of int of shape (n_columns,), or None
+        Columns with equal numbers are there or missing together.
+    """
+    if groups is not None:
+        parts = [weights[..., groups == group] for group in np.unique(groups)]
+        largest = [np.where((p > 0.0).all(axis=-1), p.max(axis=-1), 0.0) for p in parts]
+        weights = np.stack(largest, axis=-1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        product = np.asarray(weights.prod(axis=-1))
+    # A missing entry beside huge ones is inf · 0; its row weighs nothing.
+    product[np.isnan(product)] = 0.0
+    return product
 
 
 def _short(value: Any) -> str:

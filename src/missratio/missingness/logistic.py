@@ -8,13 +8,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize.elementwise import find_root
 from scipy.special import expit, logit
 
 from missratio._base.blocks import rows_with_nan
 from missratio._base.hints import did_you_mean, listed
 from missratio._base.reading import as_numeric_array, float_blocks, row_blocks
 from missratio._base.storable import storable
-from missratio._base.typing import FloatArray
+from missratio._base.typing import FloatArray, IntArray
 from missratio.missingness.contract import (
     Missingness,
     as_array,
@@ -24,9 +25,7 @@ from missratio.missingness.contract import (
     read_only_parameter,
 )
 
-_RELATIVE_TOLERANCE = 1e-11
 _ACCEPTED = 1e-10
-_MAX_ITERATIONS = 200
 # From these log-odds on expit is 1.
 _ROUNDS_TO_ONE = 36.7
 # Down from these 1 + exp is 1; exp of far lower ones takes twice the time.
@@ -234,35 +233,27 @@ def _linear_predictor(
 def _solve_intercepts(predictor: FloatArray, target: FloatArray) -> FloatArray:
     """Solve mean expit(intercept + predictor) = target for every column at once.
 
-    Newton on the log-odds of the mean, which is nearly linear in the intercept, kept
-    within a bracket: where a step leaves it or doesn't halve the last one, the bracket
-    is halved.
+    The solution lies between those for all rows at the largest value of coef·x and all
+    at the smallest.
     """
-    # 1. The solution lies between those for all rows at the largest value of coef·x
-    #    and all at the smallest.
     wanted = logit(target)
     observed = ~np.isneginf(predictor)
     count = observed.sum(axis=0)
     low = wanted - predictor.max(axis=0) - 1.0
     high = wanted - predictor.min(axis=0, where=observed, initial=np.inf) + 1.0
-    intercept: FloatArray = wanted - predictor.mean(axis=0, where=observed)
-    last_step = np.full(target.shape, np.inf)
-    for _ in range(_MAX_ITERATIONS):
-        # 2. Is the mean reached, and if not, on which side are we?
-        mean, slope = _mean_and_slope(predictor, intercept, count)
-        solved = np.abs(mean - target) <= _RELATIVE_TOLERANCE * target
-        low = np.where(mean < target, intercept, low)
-        high = np.where(mean < target, high, intercept)
-        # 3. A Newton step where it is safe, else half of the bracket.
-        with np.errstate(divide="ignore", invalid="ignore"):
-            step = (wanted - logit(mean)) * mean * (1 - mean) / slope
-            newton = intercept + step
-            safe = (low < newton) & (newton < high) & (2 * np.abs(step) <= last_step)
-            proposal = np.where(safe, newton, (low + high) / 2)
-            last_step = np.abs(proposal - intercept)
-        if (solved | (proposal == intercept)).all():
-            break
-        intercept = np.where(solved, intercept, proposal)
+
+    def excess(intercept: FloatArray, column: IntArray) -> FloatArray:
+        """By how much the means of some columns are too large."""
+        total = np.zeros(len(column))
+        for rows in row_blocks((len(predictor), max(len(column), 1))):
+            total += expit(predictor[rows, column] + intercept).sum(axis=0)
+        return total / count[column] - target[column]
+
+    intercept, lossy = np.full(target.shape, -np.inf), np.flatnonzero(target > 0.0)
+    if not len(lossy):
+        return intercept
+    intercept[lossy] = find_root(excess, (low[lossy], high[lossy]), args=(lossy,)).x
+    mean = expit(predictor + intercept).sum(axis=0) / count
     missed = ~(np.abs(mean - target) <= _ACCEPTED)
     if missed.any():
         column = int(np.argmax(missed))
@@ -272,23 +263,6 @@ def _solve_intercepts(predictor: FloatArray, target: FloatArray) -> FloatArray:
             "floating point. Rescale coef to the scale of X."
         )
     return intercept
-
-
-def _mean_and_slope(
-    predictor: FloatArray, intercept: FloatArray, count: NDArray[np.intp]
-) -> tuple[FloatArray, FloatArray]:
-    """Return the mean of φ over observed rows and its derivative in the intercept."""
-    total, spread = np.zeros((2, predictor.shape[1]))
-    for rows in row_blocks((predictor.shape[0], predictor.shape[1])):
-        # expit by NumPy's exp, which takes half of the time.
-        probability = -(predictor[rows] + intercept)
-        with np.errstate(over="ignore"):
-            np.exp(probability, out=probability)
-        probability += 1.0
-        np.reciprocal(probability, out=probability)
-        total += probability.sum(axis=0)
-        spread += np.einsum("ij,ij->j", probability, 1.0 - probability)
-    return total / count, spread / count
 
 
 @storable()

@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from missratio._base.blocks import any_by_row
+from missratio._base.blocks import any_by_row, inverse_where_positive
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.missingness.contract import once
 
@@ -66,21 +66,10 @@ class RowInclusion:
         equally likely to be looked up in all of them: these are the strata. Where rows
         were drawn whole (`drawn_whole`), all of a class were.
         """
-        given = np.asarray(inclusion, dtype=np.float64)
         n_rows = len(complete)
-        if given.shape not in ((n_rows,), (n_rows, width)):
-            raise ValueError(
-                f"inclusion must have shape ({n_rows},), for rows, or ({n_rows}, "
-                f"{width}), for entries: got {given.shape}."
-            )
-        if not ((given >= 0.0) & (given <= 1.0)).all():
-            raise ValueError(
-                "inclusion must hold probabilities in [0, 1]: 1 where a value was "
-                "observed, the share looked up where it was looked up, 0 where it is "
-                "missing still."
-            )
+        given = read_inclusion(inclusion, (n_rows, width))
         if given.ndim == 1:
-            _check(given, complete)
+            refuse_misplaced(given, ~complete)
             return cls(given, None, complete)
         lost = given < 1.0
         by_row, strata = np.empty(n_rows), np.zeros(n_rows, dtype=np.intp)
@@ -92,16 +81,13 @@ class RowInclusion:
             if not drawn_whole(given[rows]):
                 own = np.unique(lost[rows], axis=0, return_inverse=True)[1]
             strata[rows] = strata.max(initial=0) + 1 + own
-        _check(by_row, complete)
+        refuse_misplaced(by_row, ~complete)
         return cls(by_row, strata, complete)
 
     @property
     def weights(self) -> FloatArray:
         """One over the probability for rows that are there, 0 for the others."""
-        weights = np.zeros(len(self.found))
-        present = self.found & (self.probability > 0.0)
-        weights[present] = 1.0 / self.probability[present]
-        return weights
+        return inverse_where_positive(np.where(self.found, self.probability, 0.0))
 
     @property
     def by_design(self) -> bool:
@@ -168,18 +154,37 @@ def row_probability(inclusion: FloatArray) -> FloatArray:
     return np.where(least == 0.0, 0.0, alone.prod(axis=1))
 
 
-def _check(probability: FloatArray, complete: BoolArray) -> None:
-    for wrong, what in (
-        ((probability == 1.0) & ~complete, "1, and the row has NaN"),
-        ((probability == 0.0) & complete, "0, and the row has no NaN"),
+def read_inclusion(inclusion: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
+    """A copy of the inclusion probabilities of a table's rows or entries."""
+    given = np.array(inclusion, dtype=np.float64)
+    if given.shape not in (shape[:1], shape):
+        raise ValueError(
+            f"inclusion must have shape {shape[:1]}, for whole rows, or {shape}, for "
+            f"single entries: got {given.shape}."
+        )
+    if not ((given >= 0.0) & (given <= 1.0)).all():
+        raise ValueError(
+            "inclusion must hold probabilities in [0, 1]: 1 where a value was "
+            "observed, the share looked up where it was looked up, 0 where it is "
+            "missing still."
+        )
+    return given
+
+
+def refuse_misplaced(probability: FloatArray, lost: BoolArray) -> None:
+    """Refuse rows or entries that are surely there and missing, or the reverse."""
+    what = "row" if lost.ndim == 1 else "entry"
+    for wrong, how in (
+        ((probability == 1.0) & lost, "1, and the {} has NaN"),
+        ((probability == 0.0) & ~lost, "0, and the {} has no NaN"),
     ):
         if wrong.any():
-            row = int(np.argmax(wrong))
+            at = tuple(int(i) for i in np.argwhere(wrong)[0])
             raise ValueError(
-                f"inclusion of row {row} is {what} ({np.count_nonzero(wrong)} such "
-                "rows). It is 1 for rows that were complete, and 0 for those that were "
-                "not and weren't drawn: take it from revealed.fill(X), with the table "
-                "that it fills in."
+                f"inclusion at {at} is {how.format(what)} ({np.count_nonzero(wrong)} "
+                "such). It is 1 for what was observed, and 0 for what wasn't and is "
+                "missing still: take it from revealed.fill(X), with the table that it "
+                "fills in."
             )
 
 

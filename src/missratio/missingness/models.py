@@ -88,18 +88,12 @@ class StepMissingness(Missingness):
             as_array(each, X, xp)
             for each in (self.direction, self.threshold, logit(self.probability))
         )
-        beyond = (X @ direction if self.rowwise else X * direction) > threshold
+        with np.errstate(over="ignore", invalid="ignore"):
+            beyond = (X @ direction if self.rowwise else X * direction) > threshold
         return xp.where(beyond, step, -np.inf)
 
     def _evaluate(self, X: FloatArray) -> FloatArray:
-        direction = np.asarray(self.direction)
-        with np.errstate(over="ignore", invalid="ignore"):
-            projection = X @ direction if self.rowwise else X * direction
-        beyond = projection > np.asarray(self.threshold)
-        # Of a sum that overflows it is not known on which side it lies.
-        return np.where(
-            np.isfinite(projection), np.where(beyond, self.probability, 0.0), np.nan
-        )
+        return np.where(np.isneginf(self.log_odds(X)), 0.0, self.probability)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -12,9 +12,6 @@ from scipy.stats import chi2
 
 from missratio._base.reading import as_numeric_array, float_blocks, names_or_numbers
 from missratio._base.typing import BoolArray, FloatArray, IntArray
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 # Little's test takes this many of the most frequent patterns at most.
 MOST_PATTERNS = 1000
@@ -258,91 +255,3 @@ def _normal_law(
         if change < TOLERANCE:
             break
     return mean, covariance
-
-
-class MissingnessPatternsDisplay:
-    """Patterns of missingness as a picture: a line for each, a column for each.
-
-    Make it by `from_patterns`; `plot` draws it.
-
-    Parameters
-    ----------
-    patterns : MissingnessPatterns
-    most : int
-        The most frequent patterns that are drawn.
-
-    Attributes
-    ----------
-    figure_ : matplotlib Figure
-    axes_ : ndarray of matplotlib Axes
-        Shares of columns, the patterns, and their shares.
-    """
-
-    def __init__(self, patterns: MissingnessPatterns, most: int = 25) -> None:
-        self.patterns = patterns
-        self.most = most
-
-    @classmethod
-    def from_patterns(cls, patterns: MissingnessPatterns, *, most: int = 25) -> Self:
-        """A picture of the most frequent patterns.
-
-        Parameters
-        ----------
-        patterns : MissingnessPatterns
-        most : int, default=25
-        """
-        if most < 1:
-            raise ValueError(f"most must be 1 or more patterns: got {most}.")
-        return cls(patterns, most)
-
-    def plot(self) -> Self:
-        """Draw it.
-
-        Returns
-        -------
-        Self
-            With `figure_` and `axes_`.
-        """
-        import matplotlib.pyplot as plt
-        from matplotlib.colors import ListedColormap
-
-        shown = min(self.most, len(self.patterns.counts))
-        width = len(self.patterns.feature_names)
-        figure, axes = plt.subplots(
-            2,
-            2,
-            figsize=(min(2.5 + 0.32 * width, 16.0), 2.2 + 0.26 * shown),
-            gridspec_kw={
-                "width_ratios": [max(0.32 * width, 1.5), 1.4],
-                "height_ratios": [1.0, max(0.26 * shown, 0.6)],
-            },
-            sharex="col",
-            sharey="row",
-            squeeze=False,
-            layout="constrained",
-        )
-        axes[0, 1].remove()
-        above, image, beside = axes[0, 0], axes[1, 0], axes[1, 1]
-        places = np.arange(width) + 0.5
-        above.bar(places, self.patterns.missing_share, color="C3", width=0.8)
-        above.set(ylim=(0.0, 1.0), ylabel="missing")
-        colours = ListedColormap(["0.9", "C3"])
-        lost = self.patterns.missing[:shown]
-        image.pcolormesh(
-            lost, cmap=colours, vmin=0, vmax=1, edgecolors="w", linewidth=1
-        )
-        names = self.patterns.feature_names
-        image.set_xticks(places, names, rotation=90, fontsize="small")
-        image.set_yticks([])
-        image.set_ylim(shown, 0)
-        rest = len(self.patterns.counts) - shown
-        more = f", {rest:,} more not shown" if rest else ""
-        image.set_ylabel(f"{shown} patterns{more}")
-        shares = self.patterns.shares[:shown]
-        beside.barh(np.arange(shown) + 0.5, shares, color="0.5", height=0.8)
-        beside.set_xlabel("share of rows")
-        for ax in (above, beside):
-            ax.spines[["top", "right"]].set_visible(False)
-        self.figure_: Figure = figure
-        self.axes_ = np.array([above, image, beside], dtype=object)
-        return self

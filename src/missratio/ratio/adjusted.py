@@ -17,9 +17,8 @@ import numpy as np
 from missratio._base.blocks import inverse_where_positive
 from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import BoolArray, FloatArray, IntArray
-from missratio.missingness import looked_up_terms
+from missratio.missingness import joint_weight, looked_up_terms
 from missratio.rows import ClassRows, RowBlock, only_columns, weighted_sums
-from missratio.weights import joint_weight
 
 # A block of rows with its controls fits the processor's cache.
 BLOCK_ROWS = 4096

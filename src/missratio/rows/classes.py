@@ -12,7 +12,11 @@ from missratio._base.blocks import rows_with_nan
 from missratio._base.reading import refuse_infinity
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.exceptions import DataError, Message, Remedy, UnexplainedMissingError
-from missratio.missingness import contradictions, warn_of_contradiction
+from missratio.missingness import (
+    contradictions,
+    joint_weight,
+    warn_of_contradiction,
+)
 from missratio.rows import source as limits
 from missratio.rows.source import (
     MemorySource,
@@ -32,7 +36,6 @@ from missratio.rows.weighing import (
 )
 from missratio.weights import (
     SampleSize,
-    joint_weight,
     warn_if_concentrated,
     worst_case_sample_size,
 )

@@ -11,9 +11,14 @@ from numpy.typing import ArrayLike
 
 from missratio._base.blocks import any_by_row, inverse_where_positive
 from missratio._base.typing import BoolArray, FloatArray, IntArray
-from missratio.missingness import Missingness, drawn_together
+from missratio.missingness import (
+    Missingness,
+    drawn_together,
+    joint_weight,
+    read_inclusion,
+    refuse_misplaced,
+)
 from missratio.rows.source import RowBlock
-from missratio.weights import joint_weight
 
 ClassModel = Missingness | Literal["ignore"] | None
 
@@ -129,36 +134,12 @@ def check_inclusion(inclusion: ArrayLike, X: FloatArray) -> FloatArray:
     inclusion : array-like of shape (n_rows,) or (n_rows, n_columns)
     X : ndarray of shape (n_rows, n_columns)
     """
-    checked = np.array(inclusion, dtype=np.float64)
-    if checked.shape not in (X.shape[:1], X.shape):
-        raise ValueError(
-            f"inclusion must have shape {X.shape[:1]}, for whole rows, or {X.shape}, "
-            f"for single entries: got {checked.shape}."
-        )
-    if not ((checked >= 0.0) & (checked <= 1.0)).all():
-        raise ValueError(
-            "inclusion must hold probabilities in [0, 1]: 1 where a value was "
-            "observed, the share looked up where it was looked up, 0 where it is "
-            "missing."
-        )
+    checked = read_inclusion(inclusion, X.shape)
     missing = np.isnan(X)
-    what, lost = "entry", missing
-    if checked.ndim == 1:
-        what, lost = "row", any_by_row(missing)
-    _refuse_cells((checked == 1.0) & lost, f"is 1 but the {what} has NaN")
-    _refuse_cells((checked == 0.0) & ~lost, f"is 0 but the {what} has no NaN")
+    lost = missing if checked.ndim == 2 else any_by_row(missing)
+    refuse_misplaced(checked, lost)
     checked[lost] = 0.0
     return checked
-
-
-def _refuse_cells(wrong: BoolArray, what: str) -> None:
-    if wrong.any():
-        at = tuple(int(i) for i in np.argwhere(wrong)[0])
-        raise ValueError(
-            f"inclusion at {at} {what} ({np.count_nonzero(wrong)} such). A value has "
-            "inclusion 0 where it is still missing (NaN), and 1 where it was "
-            "observed."
-        )
 
 
 def class_model(

@@ -10,11 +10,10 @@ import numpy as np
 
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.learning import Influence, LearnedMissingness, influence_of
-from missratio.missingness import Block
+from missratio.missingness import Block, joint_weight
 from missratio.rows import ClassRows, RowBlock, weights_of_features
 from missratio.uncertainty.expansion import Means
 from missratio.uncertainty.reliability import rates, weight_sums
-from missratio.weights import joint_weight
 
 # A row that has all of the weight can't be left out: no row counts for more than this.
 LARGEST_LEVERAGE = 0.99

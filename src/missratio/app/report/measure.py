@@ -16,12 +16,8 @@ import numpy as np
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.app.report.rows import LabelledRows
 from missratio.evaluation import Interval, exact_interval
-from missratio.weights import (
-    WeightConcentrationWarning,
-    effective_sample_size,
-    sample_size,
-    warn_if_concentrated,
-)
+from missratio.exceptions import WeightConcentrationWarning
+from missratio.weights import effective_sample_size, sample_size, warn_if_concentrated
 
 Data = dict[str, Any]
 

@@ -19,25 +19,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from missratio._base.hints import listed
 
-__all__ = [
-    "DataError",
-    "DestinationError",
-    "Explained",
-    "FlatRatioWarning",
-    "Message",
-    "NoCertificateError",
-    "NoFiniteOptimumWarning",
-    "NotSolvedWarning",
-    "OpenWay",
-    "Remedy",
-    "SmallSampleWarning",
-    "TableError",
-    "UnexplainedMissingError",
-    "UnreadableFileError",
-    "WeightConcentrationWarning",
-    "about_file",
-]
-
 _SHOWN = 10
 
 
@@ -185,8 +166,7 @@ class Message:
         names = self.names
         if names is None:
             names = tuple(f"x{j}" for j in self.columns)
-        more = len(names) - _SHOWN
-        return listed(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+        return listed(names, _SHOWN)
 
 
 class Explained:

@@ -6,16 +6,13 @@ from functools import reduce
 from typing import Any
 
 import narwhals.stable.v2 as nw
+import narwhals.stable.v2.selectors as ns
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
-from missratio._base.threads import THREADED_ELEMENTS, one_blas_thread, share
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 
 _SHORT_ROW = 32
-# Elements of a block of rows: half a megabyte, which fits a core's cache.
-_BLOCK_ELEMENTS = 2**16
 # From this part of the rows on it is quicker to look at all than to gather some.
 MANY = 1 / 16
 
@@ -99,7 +96,7 @@ def gathered(X: FloatArray, index: IntArray) -> FloatArray:
 
 
 def take_rows(X: Any, index: IntArray) -> Any:
-    """Some rows of an array, sparse matrix or dataframe; threads share a large array.
+    """Some rows of an array, sparse matrix or dataframe, by their numbers.
 
     Parameters
     ----------
@@ -112,19 +109,9 @@ def take_rows(X: Any, index: IntArray) -> Any:
     array([[3.],
            [1.]])
     """
-    large = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f"
-    if not large or len(index) * X.shape[1] < THREADED_ELEMENTS:
-        return _safe_indexing(X, index)
-    taken: NDArray[Any] = np.empty((len(index), X.shape[1]), dtype=X.dtype)
-    length = max(1, _BLOCK_ELEMENTS // X.shape[1])
-
-    def gather(start: int) -> None:
-        chosen = slice(start, start + length)
-        taken[chosen] = gathered(X, index[chosen])
-
-    with one_blas_thread(taken.size) as threads:
-        share(gather, range(0, len(index), length), threads)
-    return taken
+    if isinstance(X, np.ndarray) and X.ndim == 2:
+        return gathered(X, index)
+    return _safe_indexing(X, index)
 
 
 def in_double(X: Any) -> Any:
@@ -132,14 +119,9 @@ def in_double(X: Any) -> Any:
 
     So a row has one score, whichever precision its values are asked for in.
     """
-    if isinstance(X, np.ndarray):
+    if getattr(X, "dtype", None) is not None:
         return X.astype(np.float64) if X.dtype == np.float32 else X
     frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
-        single = [name for name, kind in frame.schema.items() if kind == nw.Float32]
-        if not single:
-            return X
-        return frame.with_columns(nw.col(*single).cast(nw.Float64)).to_native()
-    if getattr(X, "dtype", None) == np.float32:
-        return X.astype(np.float64)
-    return X
+    if not isinstance(frame, nw.DataFrame) or nw.Float32 not in frame.schema.values():
+        return X
+    return frame.with_columns(ns.by_dtype(nw.Float32).cast(nw.Float64)).to_native()

@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 from sklearn.base import clone
 
 try:
-    from sklearn.callback import CallbackSupportMixin, with_callbacks
+    from sklearn.callback import CallbackSupportMixin as CallbackSupportMixin
+    from sklearn.callback import with_callbacks
 except ImportError:
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
@@ -23,15 +24,6 @@ except ImportError:
         """The method itself."""
         return method
 
-
-__all__ = [
-    "CallbackSupportMixin",
-    "handed_down",
-    "has_callbacks",
-    "listens",
-    "task",
-    "told",
-]
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")

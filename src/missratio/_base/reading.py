@@ -281,7 +281,26 @@ def as_numeric_array(X: Any) -> NDArray[Any]:
         numbers.
     """
     frame = as_frame(X)
-    array = _array_from_frame(frame) if frame is not None else _array_from_array_like(X)
+    if frame is None:
+        array = np.asarray(unmasked(X))
+        try:
+            if array.dtype.kind not in "biufO":
+                raise TypeError(f"values of type {array.dtype}")
+            array = array.astype(float) if array.dtype.kind == "O" else array
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"X must be numeric: got {error}. Encode or drop what is not a number."
+            ) from error
+    else:
+        foreign = [n for n, kind in frame.schema.items() if not _is_number(kind)]
+        if foreign:
+            raise ValueError(
+                f"X must be numeric: column(s) {listed(foreign, _LISTED)} are not. "
+                "Encode or drop them."
+            )
+        if any(kind != nw.Float64 for kind in frame.schema.values()):
+            frame = frame.select(nw.all().cast(nw.Float64))
+        array = frame.to_numpy()
     if array.ndim != 2 or array.shape[1] == 0:
         raise ValueError(
             "X must be two-dimensional, (rows, features), with one feature or more: "
@@ -290,38 +309,11 @@ def as_numeric_array(X: Any) -> NDArray[Any]:
     return array
 
 
-def _array_from_frame(frame: "nw.DataFrame[Any]") -> NDArray[Any]:
-    schema = frame.schema
-    foreign = [name for name, dtype in schema.items() if not _is_number(dtype)]
-    if foreign:
-        raise ValueError(
-            f"X must be numeric: column(s) {listed(foreign, _LISTED)} are not. Encode "
-            "or drop them."
-        )
-    if any(dtype != nw.Float64 for dtype in schema.values()):
-        frame = frame.select(nw.all().cast(nw.Float64))
-    return frame.to_numpy()
-
-
-def _array_from_array_like(X: Any) -> NDArray[Any]:
-    array = np.asarray(unmasked(X))
-    if array.dtype.kind in "biuf":
-        return array
-    try:
-        if array.dtype.kind != "O":
-            raise TypeError(f"values of type {array.dtype}")
-        return array.astype(float)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"X must be numeric: got {error}. Encode or drop what is not a number."
-        ) from error
-
-
 def read_floats(X: Any, name: str = "X") -> FloatArray:
     """X as an array of float64 without infinities, where no estimator owns it."""
     try:
         table: FloatArray = as_numeric_array(X).astype(np.float64, copy=False)
-        check_no_infinity(table)
+        check_no_infinity(table, X)
     except ValueError as error:
         raise ValueError(re.sub(r"\bX\b", name, str(error))) from error
     return table
@@ -349,7 +341,7 @@ def refuse_infinity(
         )
 
 
-def check_no_infinity(X: FloatArray) -> bool:
+def check_no_infinity(X: FloatArray, source: Any = None) -> bool:
     """Refuse infinities, and say whether X is free of NaN as well."""
 
     def is_finite(rows: slice) -> bool:
@@ -357,7 +349,7 @@ def check_no_infinity(X: FloatArray) -> bool:
         with np.errstate(over="ignore", invalid="ignore"):
             if math.isfinite(block.sum()):
                 return True
-        refuse_infinity(block, partial(add, rows.start))
+        refuse_infinity(block, partial(add, rows.start), source)
         return not np.isnan(block).any()
 
     with one_blas_thread(X.size) as threads:

@@ -64,7 +64,7 @@ class Summary:
             f'<tr><th scope="row" style="text-align: left">{escape(name)}</th>'
             + "".join(f"<td>{escape(cell)}</td>" for cell in cells)
             + "</tr>"
-            for name, *cells in self._shown()
+            for name, *cells in self.rows[:MOST_ROWS]
         )
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         notes = "".join(f"<p>{escape(note)}</p>" for note in (*self._more, *self.notes))
@@ -73,55 +73,38 @@ class Summary:
             f"</table>{table if self.rows else ''}{notes}</div>"
         )
 
-    def _shown(self) -> Sequence[tuple[str, ...]]:
-        return self.rows[:MOST_ROWS]
-
     @property
     def _more(self) -> list[str]:
         more = len(self.rows) - MOST_ROWS
         return [f"… and {more} more"] if more > 0 else []
 
     def _table(self, line: str) -> list[str]:
-        lines = [self.header, *self._shown()]
+        lines = [self.header, *self.rows[:MOST_ROWS]]
         widths = [max(len(cells[j]) for cells in lines) for j in range(len(lines[0]))]
         # Names give way to figures where both don't fit.
         widths[0] = max(8, min(widths[0], WIDTH - sum(widths[1:]) - 2 * len(widths)))
-        set_out = [
-            "  ".join(
-                [
-                    _shortened(cells[0], widths[0]).ljust(widths[0]),
-                    *(
-                        cell.rjust(w)
-                        for cell, w in zip(cells[1:], widths[1:], strict=True)
-                    ),
-                ]
-            ).rstrip()
-            for cells in lines
-        ]
+        set_out = []
+        for first, *cells in lines:
+            cut = first[: widths[0] - 1] + "…" if len(first) > widths[0] else first
+            figures = [c.rjust(w) for c, w in zip(cells, widths[1:], strict=True)]
+            set_out.append("  ".join([cut.ljust(widths[0]), *figures]).rstrip())
         return [set_out[0], line, *set_out[1:], *self._more]
-
-
-def _shortened(text: str, width: int) -> str:
-    return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def _pairs(facts: Sequence[tuple[str, str]]) -> list[str]:
     """Facts in two columns, where they are short enough."""
-    cells = [f"{name}: {value}" for name, value in facts]
     half = WIDTH // 2 - 1
     lines: list[str] = []
-    waiting = ""
-    for cell in cells:
-        if len(cell) > half:
-            lines += [waiting] if waiting else []
-            waiting = ""
-            lines += textwrap.wrap(cell, WIDTH, subsequent_indent="  ")
-        elif waiting:
-            lines.append(f"{waiting.ljust(half + 2)}{cell}")
-            waiting = ""
+    alone = False
+    for name, value in facts:
+        cell = f"{name}: {value}"
+        short = len(cell) <= half
+        if alone and short:
+            lines[-1] = f"{lines[-1].ljust(half + 2)}{cell}"
         else:
-            waiting = cell
-    return [*lines, *([waiting] if waiting else [])]
+            lines += textwrap.wrap(cell, WIDTH, subsequent_indent="  ")
+        alone = short and not alone
+    return lines
 
 
 def figure(value: Any, digits: int = 4) -> str:

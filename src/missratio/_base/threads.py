@@ -29,22 +29,10 @@ _Result = TypeVar("_Result")
 
 
 @cache
-def _threadpools() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
 def _blas_libraries() -> list[Any]:
-    libraries = _threadpools().lib_controllers
+    libraries = ThreadpoolController().lib_controllers
     blas = [lib for lib in libraries if lib.user_api == "blas"]
     return [lib for lib in blas if lib.num_threads is not None]
-
-
-def _allowed_threads() -> int:
-    """As many threads as the user lets BLAS have: the least of the libraries loaded.
-
-    Others may be loaded after the user has set a limit, and know nothing of it.
-    """
-    return int(min((lib.num_threads for lib in _blas_libraries()), default=1))
 
 
 class _Hold:
@@ -124,23 +112,20 @@ def one_blas_thread(size: int) -> Iterator[int]:
     if size < BLAS_THREAD_ELEMENTS:
         yield 1
         return
+    useful = 1 if size < THREADED_ELEMENTS else max(2, size // ELEMENTS_A_THREAD)
     threads = _held.get()
     if threads is not None:
-        yield _useful_threads(size, threads)
+        yield min(threads, useful)
         return
-    threads = _allowed_threads()
+    # As many as the user lets BLAS have: the least of the libraries loaded. Others may
+    # be loaded after the user has set a limit, and know nothing of it.
+    threads = int(min((lib.num_threads for lib in _blas_libraries()), default=1))
     token = _held.set(threads)
     try:
         with _one_thread()():
-            yield _useful_threads(size, threads)
+            yield min(threads, useful)
     finally:
         _held.reset(token)
-
-
-def _useful_threads(size: int, threads: int) -> int:
-    if size < THREADED_ELEMENTS:
-        return 1
-    return min(threads, max(2, size // ELEMENTS_A_THREAD))
 
 
 def share(

@@ -96,9 +96,12 @@ class WeightEvidence(NamedTuple):
         with one_blas_thread(weights.size) as threads:
             parts = share(_block_sums, blocks, threads)
         added, least, largest, growth = zip(*parts, strict=True)
+        n_observed, odds, squares = np.sum(added, axis=0)
         return cls(
             np.full(width, float(n_rows)),
-            *np.sum(added, axis=0),
+            n_observed,
+            odds,
+            squares,
             np.min(least, axis=0),
             np.max(largest, axis=0),
             np.sum(growth, axis=0).T,

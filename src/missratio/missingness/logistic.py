@@ -247,7 +247,7 @@ def _solve_intercepts(predictor: FloatArray, target: FloatArray) -> FloatArray:
         total = np.zeros(len(column))
         for rows in row_blocks((len(predictor), max(len(column), 1))):
             total += expit(predictor[rows, column] + intercept).sum(axis=0)
-        return total / count[column] - target[column]
+        return np.asarray(total / count[column] - target[column])
 
     intercept, lossy = np.full(target.shape, -np.inf), np.flatnonzero(target > 0.0)
     if not len(lossy):

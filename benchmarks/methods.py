@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import shutil
 from collections.abc import Iterator, Sequence
+from math import isnan
 from pathlib import Path
 
 import pages
@@ -117,9 +118,9 @@ def table(result: Result, methods: Sequence[str], points: Sequence[float]) -> st
 def cell(curve: MeanCurve, place: int) -> str:
     """A mean and half of its interval."""
     mean, high = curve.mean[place], curve.hi[place]
-    if mean is None:
+    if isnan(mean):
         return "–"
-    return f"{mean:.3f}" if high is None else f"{mean:.3f} ± {high - mean:.3f}"
+    return f"{mean:.3f}" if isnan(high) else f"{mean:.3f} ± {high - mean:.3f}"
 
 
 def figures(results: dict[str, Result]) -> Iterator[list[object]]:
@@ -139,9 +140,9 @@ def figures(results: dict[str, Result]) -> Iterator[list[object]]:
             curves += difference(result, known(TILTED), other, LEAD)
         for quantity, method, curve in curves:
             for place, x in enumerate(result.experiment.x):
-                if (mean := curve.mean[place]) is not None:
+                if not isnan(mean := curve.mean[place]):
                     high = curve.hi[place]
-                    half = "" if high is None else f"{high - mean:.3f}"
+                    half = "" if isnan(high) else f"{high - mean:.3f}"
                     at = [result.experiment.x_name, f"{x:g}", fits_of(method)]
                     yield [experiment, quantity, *at, f"{mean:.3f}", half]
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from dataclasses import replace
+from math import isnan
 from pathlib import Path
 
 import pages
@@ -106,8 +107,7 @@ def run_quick(
     for name, point in EFFECTS.items():
         if name in corrected:
             experiment = replace(EXPERIMENTS[name], x=(point,))
-            slow = experiment.slow_methods
-            quick = tuple(m for m in corrected[name].values if m not in slow)
+            quick = tuple(m for m in corrected[name].values if m != methods.IMPUTATION)
             n_runs = len(corrected[name].values[quick[0]])
             conditions = Conditions(correction, seed)
             plans.append(Plan(experiment, quick, conditions, n_runs))
@@ -184,12 +184,12 @@ def points(variants: dict[str, dict[str, Result]]) -> Iterator[list[object]]:
             curves += [("paper", m, curve) for m, curve in theirs.items()]
             for whose, method, curve in curves:
                 for place, x in enumerate(result.experiment.x):
-                    if curve.mean[place] is None:
+                    if isnan(curve.mean[place]):
                         continue
                     runs = curve.runs[place] if whose == "ours" else ""
                     given = [name, variant, result.experiment.x_name, f"{x:g}", method]
                     figures = (curve.mean[place], curve.lo[place], curve.hi[place])
-                    shown = ["" if v is None else f"{v:.4f}" for v in figures]
+                    shown = ["" if isnan(v) else f"{v:.4f}" for v in figures]
                     yield [*given, whose, runs, *shown]
 
 

@@ -46,14 +46,14 @@ class Experiment:
         Of the intervals, mean ± z·sd/√runs.
     runs_per_task : int
         How many runs are computed together.
-    slow_methods : tuple of str
-        Computed apart from the others.
-    slow_runs : int, optional
-        How often these are repeated; None: as often as the others.
+    imputation_runs : int, optional
+        How often iterative imputation is repeated; None: as often as the others.
     beyond : tuple of str
         Curves that go past the paper.
     beyond_runs : int, optional
         How often these are repeated; None: as often as the paper's.
+    shares_fits : bool
+        Whether all points are computed from the same fits.
     """
 
     id: str
@@ -66,10 +66,10 @@ class Experiment:
     runs: int = 100
     confidence: float = 0.95
     runs_per_task: int = 50
-    slow_methods: tuple[str, ...] = ()
-    slow_runs: int | None = None
+    imputation_runs: int | None = None
     beyond: tuple[str, ...] = ()
     beyond_runs: int | None = None
+    shares_fits: bool = False
 
     @property
     def curves(self) -> tuple[str, ...]:
@@ -79,8 +79,17 @@ class Experiment:
     @property
     def blocks(self) -> tuple[tuple[float, ...], ...]:
         """Points that are computed together."""
-        shared = self.procedure.shares_fits
-        return (self.x,) if shared else tuple((point,) for point in self.x)
+        return (self.x,) if self.shares_fits else tuple((point,) for point in self.x)
+
+    @property
+    def apart(self) -> tuple[str, ...]:
+        """Curves that are slow, and computed apart from the others, run by run."""
+        return (m.IMPUTATION, *self.beyond)
+
+    def n_runs(self, method: str) -> int:
+        """How often a method is run: fewer times if it is slow or past the paper."""
+        fewer = self.imputation_runs if method == m.IMPUTATION else None
+        return (self.beyond_runs if method in self.beyond else fewer) or self.runs
 
     @property
     def z(self) -> float:
@@ -144,6 +153,7 @@ SIMULATED = [
         Simulated("np_boundary", _mixture, measured=boundary, at=500.0),
         runs=1,
         confidence=0.99,
+        shares_fits=True,
     ),
     _power(
         "np_power",
@@ -197,7 +207,7 @@ def _real(
     title: str,
     sizes: SplitSizes,
     runs: tuple[int, int],
-    slow_runs: tuple[int | None, int | None] = (None, None),
+    imputation_runs: tuple[int | None, int | None] = (None, None),
     *,
     by_share: tuple[str, ...] = BY_SHARE,
     **shared: Any,
@@ -209,7 +219,7 @@ def _real(
     name, title : str
     sizes : SplitSizes
         Of experiment 1; experiment 2 looks up `FEWER_QUERIES` values of each feature.
-    runs, slow_runs : pair of int
+    runs, imputation_runs : pair of int
         Of experiments 1 and 2.
     by_share : tuple of str
         Curves past the paper in experiment 2, where each point has its own fits.
@@ -220,7 +230,6 @@ def _real(
     learners = [kind(each) for each in m.LEARNERS for kind in (m.known, m.learned)]
     trees = (m.IMPUTED_TREES, m.NAN_TREES, m.FULL_TREES)
     y_name = "out-of-sample power"
-    shared["slow_methods"] = (m.IMPUTATION,)
     return [
         Experiment(
             f"{name}_vary_alpha",
@@ -231,8 +240,9 @@ def _real(
             RealData(name, "alpha", sizes),
             (m.FULL_DATA, *paper),
             runs[0],
-            slow_runs=slow_runs[0],
+            imputation_runs=imputation_runs[0],
             beyond=(*learners, *trees, *map(m.type_one, (m.KNOWN, *learners))),
+            shares_fits=True,
             **shared,
         ),
         Experiment(
@@ -244,7 +254,7 @@ def _real(
             RealData(name, "missing", sizes._replace(queries=FEWER_QUERIES)),
             paper,
             runs[1],
-            slow_runs=slow_runs[1],
+            imputation_runs=imputation_runs[1],
             beyond=by_share,
             **shared,
         ),

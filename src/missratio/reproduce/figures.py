@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from missratio._base.typing import FloatArray
 from missratio.reproduce import methods as m
 from missratio.reproduce.methods import fits_of, known, learned
 from missratio.reproduce.procedures import Simulated, certified_excess
-from missratio.reproduce.results import MeanCurve, Result
+from missratio.reproduce.results import Result
 
 # Okabe and Ito's colours, which the colour-blind tell apart.
 COLOURS = {
@@ -96,11 +95,6 @@ def _rendered(draw: Callable[[Any], None]) -> dict[str, bytes]:
     return made
 
 
-def _arrays(curve: MeanCurve) -> list[FloatArray]:
-    """The mean and both ends, NaN where there is none."""
-    return [np.array(x, dtype=np.float64) for x in (curve.mean, curve.lo, curve.hi)]
-
-
 def _draw_curves(result: Result, ax: Any) -> None:
     experiment = result.experiment
     past = any(method in experiment.beyond for method in result.values)
@@ -111,12 +105,11 @@ def _draw_curves(result: Result, ax: Any) -> None:
     for place, (method, curve) in enumerate(curves.items()):
         # Curves that coincide are moved apart by a little.
         shift = min(0.08, 0.4 / len(curves)) * step * (place - (len(curves) - 1) / 2)
-        mean, low, high = _arrays(curve)
         again = fits_of(method) not in COLOURS and method.endswith(learned(""))
         ax.errorbar(
             x + shift,
-            mean,
-            yerr=np.nan_to_num(np.array([mean - low, high - mean])),
+            curve.mean,
+            yerr=np.nan_to_num(curve.hi - curve.mean),
             color=colour(method),
             marker=MARKERS[place % len(MARKERS)],
             markersize=4,
@@ -127,12 +120,10 @@ def _draw_curves(result: Result, ax: Any) -> None:
             label=method,
         )
         if method in published:
-            mean, low, high = _arrays(published[method])
-            style = {"color": colour(method), "linewidth": 1}
-            ax.plot(x + shift, mean, linestyle="--", alpha=0.8, **style)
-            ax.fill_between(
-                x + shift, low, high, **style | {"alpha": 0.15, "linewidth": 0}
-            )
+            other, style = published[method], {"color": colour(method)}
+            ax.plot(x + shift, other.mean, "--", alpha=0.8, linewidth=1, **style)
+            band = style | {"alpha": 0.15, "linewidth": 0}
+            ax.fill_between(x + shift, other.lo, other.hi, **band)
     if published:
         ax.plot([], [], color="0.4", linestyle="--", label="published, dashed")
     ax.set_xlabel(experiment.x_name)

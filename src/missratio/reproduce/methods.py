@@ -6,6 +6,7 @@ side in one table, and one fit does for all of them.
 
 from __future__ import annotations
 
+import hashlib
 import warnings
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -130,6 +131,12 @@ class RealTable:
     def has_nan(self) -> bool:
         """Whether the data set itself lacks values."""
         return bool(np.isnan(self.X).any())
+
+    @cached_property
+    def digest(self) -> str:
+        """A checksum of the values and the classes."""
+        parts = self.X.T.tobytes(), self.is_numerator.tobytes()
+        return hashlib.sha256(b"".join(parts)).hexdigest()
 
 
 @dataclass(frozen=True, eq=False)
@@ -289,12 +296,6 @@ class Batch:
     def phi(self) -> Missingness:
         """The φ by which each run's class 1 lost entries, for all columns."""
         models = [run.phi for run in self.runs]
-        logistic = [each for each in models if isinstance(each, LogisticMissingness)]
-        if len(logistic) == len(models):
-            return LogisticMissingness(
-                np.concatenate([np.asarray(each.intercept) for each in logistic]),
-                np.concatenate([np.asarray(each.coef) for each in logistic]),
-            )
 
         def probability(X: FloatArray) -> FloatArray:
             blocks = zip(models, np.split(X, len(models), axis=1), strict=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ import numpy as np
 from scipy.optimize.elementwise import find_root
 
 from missratio import datasets
-from missratio._base.typing import FloatArray, IntArray
+from missratio._base.typing import FloatArray
 from missratio.datasets import Simulation
 from missratio.datasets.laws import spread_points
 from missratio.missingness import LogisticMissingness, corrupt
@@ -40,11 +39,6 @@ LOADERS: dict[str, Callable[..., tuple[FloatArray, FloatArray]]] = {
 
 class Procedure(ABC):
     """How the numbers of an experiment come about; by default from nothing else."""
-
-    @property
-    @abstractmethod
-    def shares_fits(self) -> bool:
-        """Whether all points are computed from the same fits."""
 
     @abstractmethod
     def draw(self, point: float, runs: range, conditions: Conditions) -> list[Run]:
@@ -76,7 +70,9 @@ class Procedure(ABC):
         methods: Sequence[str],
         conditions: Conditions,
     ) -> dict[str, FloatArray]:
-        """Run some runs at some points. Curves of the same fits share them.
+        """Run some runs at a point, or at points that share their fits.
+
+        Curves of the same fits share them, too.
 
         Returns
         -------
@@ -84,18 +80,14 @@ class Procedure(ABC):
             NaN where a method has nothing to do at a point.
         """
         values = {m: np.full((len(runs), len(points)), np.nan) for m in methods}
-        step = len(points) if self.shares_fits else 1
-        for start in range(0, len(points), step):
-            shared = points[start : start + step]
-            batch = Batch(self.draw(shared[0], runs, conditions))
-            for fit in dict.fromkeys(map(fits_of, methods)):
-                scores = METHODS[fit](batch, conditions)
-                pairs = zip(batch.runs, scores, strict=True)
-                for number, (run, score) in enumerate(pairs):
-                    for method in (m for m in methods if score and fits_of(m) == fit):
-                        assert score is not None
-                        values[method][number, start : start + step] = self.outcome(
-                            run, score, shared, method, conditions
+        batch = Batch(self.draw(points[0], runs, conditions))
+        for fit in dict.fromkeys(map(fits_of, methods)):
+            scores = METHODS[fit](batch, conditions)
+            for number, (run, score) in enumerate(zip(batch.runs, scores, strict=True)):
+                for method in methods:
+                    if score is not None and fits_of(method) == fit:
+                        values[method][number] = self.outcome(
+                            run, score, points, method, conditions
                         )
         return values
 
@@ -178,11 +170,6 @@ class Simulated(Procedure):
         certified_power
     )
     at: float | None = None
-
-    @property
-    def shares_fits(self) -> bool:
-        """Whether all points are computed from the same fits."""
-        return self.at is not None
 
     def draw(self, point: float, runs: range, conditions: Conditions) -> list[Run]:
         """The samples of some runs at a point, each from a generator of its own."""
@@ -277,49 +264,28 @@ def draw_run(
     falls = rng.integers(0, 2, np.size(rising.coef)).astype(bool)
     intercepts = np.where(falls, falling.intercept, rising.intercept)
     slopes = np.where(falls, falling.coef, rising.coef)
-    numerator, lost, queried = complete.copy(order="F"), [], []
+    numerator, queried = complete.copy(order="F"), []
     for j, log_odds in enumerate(zip(intercepts, slopes, strict=True)):
         phi = LogisticMissingness(*log_odds)
         numerator[:, j : j + 1] = corrupt(complete[:, j : j + 1], phi, rng)
         # 4. Look some of them up.
-        lost.append(np.flatnonzero(np.isnan(numerator[:, j])))
-        n_queries = min(sizes.queries, len(lost[j]))
-        queried.append(rng.choice(lost[j], n_queries, replace=False))
+        lost = np.flatnonzero(np.isnan(numerator[:, j]))
+        n_queries = min(sizes.queries, len(lost))
+        queried.append(rng.choice(lost, n_queries, replace=False))
     # 5. Normalise by class 0 and what is left of class 1.
-    every = (numerator, complete, denominator, calibration, test)
-    centre = _means(denominator, numerator, lost)
-    for rows in every:
-        rows -= centre
-    scale = np.sqrt(_means(denominator, numerator, lost, power=2))
+    both = np.concatenate([denominator, numerator])
+    centre, scale = np.nanmean(both, axis=0), np.nanstd(both, axis=0)
     scale[scale == 0.0] = 1.0
-    for rows in every:
+    for rows in (numerator, complete, denominator, calibration, test):
+        rows -= centre
         rows /= scale
     revealed = np.full_like(complete, np.nan)
     for j, rows in enumerate(queried):
         revealed[rows, j] = complete[rows, j]
     phi = LogisticMissingness(intercepts + slopes * centre, slopes * scale)
-    return Run(
-        table, phi, numerator, complete, denominator, calibration, revealed, test,
-        int(training[0]),
-    )  # fmt: skip
-
-
-def _means(
-    denominator: FloatArray,
-    numerator: FloatArray,
-    lost: Sequence[IntArray],
-    *,
-    power: int = 1,
-) -> FloatArray:
-    """Means of both classes' values or squares, column by column, without the lost."""
-    means = np.empty(len(lost))
-    for j, rows in enumerate(lost):
-        values = numerator[:, j].copy()
-        values[rows] = 0.0
-        columns = (np.ascontiguousarray(denominator[:, j]), values)
-        total = sum(each.sum() if power == 1 else each @ each for each in columns)
-        means[j] = total / (len(denominator) + len(values) - len(rows))
-    return means
+    seed = int(training[0])
+    parts = numerator, complete, denominator, calibration, revealed, test
+    return Run(table, phi, *parts, seed)
 
 
 @cache
@@ -359,11 +325,6 @@ class RealData(Procedure):
     varies: Literal["alpha", "missing"]
     sizes: SplitSizes
 
-    @property
-    def shares_fits(self) -> bool:
-        """Whether all points are computed from the same fits."""
-        return self.varies == "alpha"
-
     def unavailable(self) -> str | None:
         """Say so where the file is not at hand."""
         entry = next(e for e in datasets.available() if e.name == self.name)
@@ -376,23 +337,20 @@ class RealData(Procedure):
 
     def fingerprint(self, conditions: Conditions) -> str:
         """The checksum of the table as it was read."""
-        table = load_table(self.name, corrected=conditions.corrects("data"))
-        state = hashlib.sha256(table.X.T.tobytes())
-        state.update(table.is_numerator.tobytes())
-        return state.hexdigest()
+        return load_table(self.name, corrected=conditions.corrects("data")).digest
 
     def draw(self, point: float, runs: range, conditions: Conditions) -> list[Run]:
         """Some runs, for a share that is to be missing or without a shift."""
         corrected = conditions.corrects("data")
         table = load_table(self.name, corrected=corrected)
-        share = None if self.shares_fits else point
+        share = None if self.varies == "alpha" else point
         key = "alpha" if share is None else f"missing {share:g}"
-        models = loss(table, share)
-        generators = [conditions.generator(self.name, key, number) for number in runs]
-        return [
-            draw_run(table, self.sizes, models, rng, corrected=corrected)
-            for rng in generators
-        ]
+        models, drawn = loss(table, share), []
+        for number in runs:
+            rng = conditions.generator(self.name, key, number)
+            run = draw_run(table, self.sizes, models, rng, corrected=corrected)
+            drawn.append(run)
+        return drawn
 
     def outcome(
         self,
@@ -410,5 +368,5 @@ class RealData(Procedure):
         else:
             calibration, test = np.array_split(calibration, 2)
         strict = conditions.corrects("threshold")
-        alphas = points if self.shares_fits else [ALPHA]
+        alphas = points if self.varies == "alpha" else [ALPHA]
         return [power(calibration, test, alpha, strict=strict) for alpha in alphas]

@@ -17,45 +17,41 @@ from typing import Any
 import numpy as np
 
 from missratio._base.typing import FloatArray
+from missratio.reproduce import methods as m
 from missratio.reproduce.experiments import Experiment
-from missratio.reproduce.methods import (
-    KNOWN,
-    M_KLIEP,
-    TRUE_RATIO,
-    TYPE_ONE,
-    Conditions,
-    fits_of,
-)
+from missratio.reproduce.methods import Conditions, fits_of
 
-Values = tuple[float | None, ...]
-COLUMNS = ("x", "method", "run", "value")
-REFERENCES = (TRUE_RATIO, M_KLIEP, KNOWN)
+REFERENCES = (m.TRUE_RATIO, m.M_KLIEP, m.KNOWN)
+VERDICTS = {True: "overlap", False: "**apart**", None: "–"}
+STYLE = """\
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; }
+td, th { padding: .15rem .7rem; border-bottom: 1px solid #ddd; text-align: left; }
+img { max-width: 100%; }
+"""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class MeanCurve:
-    """Means with their intervals, point by point; None where there is none.
+    """Means with their intervals, point by point.
 
     Parameters
     ----------
-    mean, lo, hi : tuple of float or None
-    runs : tuple of int
+    mean, lo, hi : ndarray of shape (n_points,)
+        NaN where there is none.
+    runs : sequence of int
         How many runs each point stands on; empty where that is not known.
     """
 
-    mean: Values
-    lo: Values
-    hi: Values
-    runs: tuple[int, ...] = ()
+    mean: FloatArray
+    lo: FloatArray
+    hi: FloatArray
+    runs: Sequence[int] = ()
 
     def words(self, place: int) -> str:
         """One of its points in words."""
         mean, low, high = self.mean[place], self.lo[place], self.hi[place]
-        if mean is None:
-            return "–"
-        if low is None or high is None:
-            return f"{mean:.4f}"
-        return f"{mean:.4f} [{low:.4f}, {high:.4f}]"
+        interval = "" if np.isnan(low) else f" [{low:.4f}, {high:.4f}]"
+        return "–" if np.isnan(mean) else f"{mean:.4f}{interval}"
 
 
 def make_curve(values: FloatArray, z: float) -> MeanCurve:
@@ -67,20 +63,12 @@ def make_curve(values: FloatArray, z: float) -> MeanCurve:
         NaN for what was not run.
     z : float
     """
-    points = [column[~np.isnan(column)] for column in values.T]
-    means = [float(each.mean()) if len(each) else None for each in points]
-    halves = [
-        float(z * each.std(ddof=1) / np.sqrt(len(each))) if len(each) > 1 else None
-        for each in points
-    ]
-
-    def end(sign: int) -> Values:
-        return tuple(
-            None if mean is None or half is None else mean + sign * half
-            for mean, half in zip(means, halves, strict=True)
-        )
-
-    return MeanCurve(tuple(means), end(-1), end(1), tuple(map(len, points)))
+    known: Any = np.ma.masked_invalid(values)
+    runs = known.count(axis=0)
+    mean = known.mean(axis=0).filled(np.nan)
+    deviation = known.std(axis=0, ddof=1).filled(np.nan)
+    half = z * deviation / np.sqrt(np.maximum(runs, 1))
+    return MeanCurve(mean, mean - half, mean + half, runs.tolist())
 
 
 @cache
@@ -88,11 +76,6 @@ def _document() -> dict[str, Any]:
     text = files("missratio.reproduce").joinpath("published_curves.json")
     document: dict[str, Any] = json.loads(text.read_text(encoding="utf-8"))
     return document
-
-
-def published_source() -> str:
-    """Where the published curves are from."""
-    return str(_document()["source"])
 
 
 @cache
@@ -105,15 +88,13 @@ def published_curves(experiment_id: str, x: tuple[float, ...]) -> dict[str, Mean
         Empty where none are known.
     """
     entry = _document()["experiments"].get(experiment_id, {"x": [], "curves": {}})
-    places = [entry["x"].index(point) if point in entry["x"] else None for point in x]
 
-    def at_points(values: Sequence[float | None]) -> Values:
-        return tuple(None if place is None else values[place] for place in places)
+    def at_points(values: Sequence[float | None]) -> FloatArray:
+        known = dict(zip(entry["x"], values, strict=True))
+        return np.array([known.get(point) for point in x], dtype=np.float64)
 
     return {
-        method: MeanCurve(
-            at_points(curve["mean"]), at_points(curve["lo"]), at_points(curve["hi"])
-        )
+        method: MeanCurve(*(at_points(curve[key]) for key in ("mean", "lo", "hi")))
         for method, curve in entry["curves"].items()
     }
 
@@ -125,19 +106,14 @@ def overlap(ours: MeanCurve, theirs: MeanCurve) -> tuple[bool | None, ...]:
 
     Examples
     --------
-    >>> ours = MeanCurve((1.0, 1.0), (0.5, 0.5), (1.5, 1.5))
-    >>> overlap(ours, MeanCurve((2.0, None), (1.5, None), (2.5, None)))
+    >>> import numpy as np
+    >>> ours = MeanCurve(np.ones(2), np.full(2, 0.5), np.full(2, 1.5))
+    >>> overlap(ours, MeanCurve(*np.array([[2.0, np.nan], [1.5, np.nan], [2.5, 3.0]])))
     (True, None)
     """
-
-    def verdict(*ends: float | None) -> bool | None:
-        known = [end for end in ends if end is not None]
-        if len(known) < len(ends):
-            return None
-        low, high, their_low, their_high = known
-        return low <= their_high and their_low <= high
-
-    return tuple(map(verdict, ours.lo, ours.hi, theirs.lo, theirs.hi))
+    unknown = np.isnan([ours.lo, ours.hi, theirs.lo, theirs.hi]).any(axis=0)
+    meet = (ours.lo <= theirs.hi) & (theirs.lo <= ours.hi)
+    return tuple(np.where(unknown, None, meet).tolist())
 
 
 @dataclass(frozen=True)
@@ -150,9 +126,8 @@ class Result:
     conditions : Conditions
     values : dict from method to ndarray of shape (n_runs, n_points)
         NaN for what was not run.
-    seconds : dict from method to float
-        Computing time; methods that are computed together share theirs, under the
-        first one's name.
+    seconds : dict from str to float
+        Computing time by the methods that were computed together.
     """
 
     experiment: Experiment
@@ -178,6 +153,31 @@ class Result:
         conditions = Conditions(settings["variant"], settings["seed"])
         return cls(experiment, conditions, values, seconds)
 
+    def as_parquet(self) -> bytes:
+        """Every run as a row of a Parquet file: x, method, run, value."""
+        import pyarrow
+        from pyarrow import parquet
+
+        experiment, rows = self.experiment, []
+        for method, values in self.values.items():
+            for place, run in np.argwhere(~np.isnan(values.T)).tolist():
+                rows.append((experiment.x[place], method, run, values[run, place]))
+        names = ("x", "method", "run", "value")
+        columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+        settings = {
+            "experiment": experiment.id,
+            **asdict(self.conditions),
+            "x_name": experiment.x_name,
+            "y_name": experiment.y_name,
+            "confidence": experiment.confidence,
+        }
+        table = pyarrow.table(columns).replace_schema_metadata(
+            {"missratio": json.dumps(settings)}
+        )
+        buffer = io.BytesIO()
+        parquet.write_table(table, buffer, write_page_checksum=True)
+        return buffer.getvalue()
+
     @property
     def curves(self) -> dict[str, MeanCurve]:
         """Means and intervals of each method."""
@@ -193,39 +193,54 @@ class Result:
     @property
     def overlaps(self) -> dict[str, tuple[bool | None, ...]]:
         """Whether our intervals and the published ones overlap."""
-        ours = self.curves
+        ours, theirs = self.curves, self.published
+        return {method: overlap(ours[method], theirs[method]) for method in theirs}
+
+    def as_json(self) -> dict[str, Any]:
+        """The experiment's entry of the command's JSON output, null for NaN."""
+
+        def plain(values: FloatArray) -> list[float | None]:
+            return np.where(np.isnan(values), None, values).tolist()
+
+        experiment, curves = self.experiment, self.curves
         return {
-            method: overlap(ours[method], theirs)
-            for method, theirs in self.published.items()
+            "x_name": experiment.x_name,
+            "x": list(experiment.x),
+            "y_name": experiment.y_name,
+            "curves": {
+                method: {
+                    key: plain(getattr(curve, key)) for key in ("mean", "lo", "hi")
+                }
+                for method, curve in curves.items()
+            },
         }
 
-    @property
-    def interval_note(self) -> str:
-        """What the intervals are."""
-        experiment = self.experiment
-        if experiment.runs == 1:
-            return "One run; it has no interval."
-        return (
-            f"Mean [mean ± {experiment.z:.4g} sd/√runs], variant "
-            f"{self.conditions.variant}, seed {self.conditions.seed}."
-        )
-
-    def rows(self) -> list[list[str]]:
-        """Each curve at each point in words: ours, the published, and the verdict."""
-        curves, published, overlaps = self.curves, self.published, self.overlaps
-        rows = []
-        for place, point in enumerate(self.experiment.x):
+    def markdown(self, *, pictures: bool) -> str:
+        """Its part of the summary: each curve at each point, and the verdict."""
+        experiment, published, overlaps = self.experiment, self.published, self.overlaps
+        note = "One run; it has no interval."
+        if experiment.runs > 1:
+            note = (
+                f"Mean [mean ± {experiment.z:.4g} sd/√runs], variant "
+                f"{self.conditions.variant}, seed {self.conditions.seed}."
+            )
+        rows, curves = [], self.curves
+        for place, point in enumerate(experiment.x):
             for method, curve in curves.items():
-                theirs = published.get(method)
-                verdict = overlaps[method][place] if theirs else None
-                other = theirs.words(place) if theirs else "–"
-                cells = str(curve.runs[place]), curve.words(place), other
+                theirs, verdict = "–", None
+                if method in published:
+                    theirs = published[method].words(place)
+                    verdict = overlaps[method][place]
+                cells = str(curve.runs[place]), curve.words(place), theirs
                 rows.append([f"{point:g}", method, *cells, VERDICTS[verdict]])
-        return rows
-
-    def only(self, methods: Sequence[str]) -> Result:
-        """The same without other methods."""
-        return replace(self, values={m: self.values[m] for m in methods})
+        return "\n\n".join(
+            [
+                f"## {experiment.id}: {experiment.title}",
+                *(f"![{name}]({name}.png)" for name in self.parts() if pictures),
+                f"By {experiment.x_name}. {note}",
+                _table(("", "method", "runs", "ours", "published", "verdict"), rows),
+            ]
+        )
 
     def parts(self) -> dict[str, Result]:
         """The curves of each figure: the paper's; those past it beside a few; errors.
@@ -238,55 +253,20 @@ class Result:
         if not past or not paper:
             return {experiment.id: self}
         beside = [m for m in paper if m in REFERENCES]
-        errors = [m for m in past if m != fits_of(m)]
-        powers = [m for m in past if m == fits_of(m)]
         title = experiment.title.replace("power", "type I error on fresh rows")
-        renamed = replace(experiment, title=title, y_name=TYPE_ONE)
-        made = {
-            experiment.id: self.only(paper),
-            f"{experiment.id}_beyond": self.only([*beside, *powers]),
-            f"{experiment.id}_type_one": replace(self.only(errors), experiment=renamed),
+        of_errors = replace(experiment, title=title, y_name=m.TYPE_ONE)
+        parts = {
+            "": (experiment, paper),
+            "_beyond": (experiment, [*beside, *(m for m in past if m == fits_of(m))]),
+            "_type_one": (of_errors, [m for m in past if m != fits_of(m)]),
         }
-        return {name: part for name, part in made.items() if part.values}
-
-    def as_json(self) -> dict[str, Any]:
-        """The experiment's entry of the command's JSON output."""
         return {
-            "x_name": self.experiment.x_name,
-            "x": list(self.experiment.x),
-            "y_name": self.experiment.y_name,
-            "curves": {
-                method: {key: list(getattr(curve, key)) for key in ("mean", "lo", "hi")}
-                for method, curve in self.curves.items()
-            },
+            f"{experiment.id}{end}": replace(
+                self, experiment=shown, values={m: self.values[m] for m in methods}
+            )
+            for end, (shown, methods) in parts.items()
+            if methods
         }
-
-    def as_parquet(self) -> bytes:
-        """Every run as a row of a Parquet file: x, method, run, value."""
-        import pyarrow
-        from pyarrow import parquet
-
-        rows = [
-            (point, method, run, value)
-            for method, values in self.values.items()
-            for point, column in zip(self.experiment.x, values.T, strict=True)
-            for run, value in enumerate(column.tolist())
-            if not np.isnan(value)
-        ]
-        columns = dict(zip(COLUMNS, map(list, zip(*rows, strict=True)), strict=True))
-        settings = {
-            "experiment": self.experiment.id,
-            **asdict(self.conditions),
-            "x_name": self.experiment.x_name,
-            "y_name": self.experiment.y_name,
-            "confidence": self.experiment.confidence,
-        }
-        table = pyarrow.table(columns).replace_schema_metadata(
-            {"missratio": json.dumps(settings)}
-        )
-        buffer = io.BytesIO()
-        parquet.write_table(table, buffer, write_page_checksum=True)
-        return buffer.getvalue()
 
 
 def count_overlaps(results: Sequence[Result]) -> tuple[int, int]:
@@ -301,34 +281,10 @@ def count_overlaps(results: Sequence[Result]) -> tuple[int, int]:
     return sum(verdicts), len(verdicts)
 
 
-def time_rows(results: Sequence[Result]) -> list[list[str]]:
-    """Computing time of each experiment, slow methods apart."""
-    rows = []
-    for result in results:
-        apart = result.experiment.slow_methods + result.experiment.beyond
-        for method, seconds in result.seconds.items():
-            others = [name for name in result.values if name not in apart]
-            what = method if method in apart else ", ".join(others)
-            rows.append([result.experiment.id, what, f"{seconds:.1f}"])
-    total = sum(seconds for result in results for seconds in result.seconds.values())
-    return [*rows, ["all", "", f"{total:.1f}"]]
-
-
-def markdown_table(headings: Sequence[str], body: Sequence[Sequence[str]]) -> str:
+def _table(headings: Sequence[str], body: Sequence[Sequence[str]]) -> str:
     """A table in Markdown."""
     lines = [f"| {' | '.join(cells)} |" for cells in (headings, *body)]
     return "\n".join([lines[0], "|---" * len(headings) + "|", *lines[1:]])
-
-
-VERDICTS = {True: "overlap", False: "**apart**", None: "–"}
-_STYLE = """\
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto;
-  padding: 0 1rem; color: #222; }
-table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums; }
-td, th { padding: .15rem .7rem; border-bottom: 1px solid #ddd; text-align: left; }
-img { max-width: 100%; }
-td strong { color: #b00; }
-"""
 
 
 @dataclass(frozen=True)
@@ -370,24 +326,20 @@ class Reproduction:
 
         The terminal and the page in HTML show this, the page with figures beside it.
         """
+        times = [
+            (result.experiment.id, methods, f"{seconds:.1f}")
+            for result in self.results
+            for methods, seconds in result.seconds.items()
+        ]
         pieces = ["# Reproduction", f"Made by `{self.command}`. {self.headline}"]
-        for result in self.results:
-            experiment = result.experiment
-            pieces.append(f"## {experiment.id}: {experiment.title}")
-            if pictures:
-                pieces += [f"![{name}]({name}.png)" for name in result.parts()]
-            pieces.append(f"By {experiment.x_name}. {result.interval_note}")
-            headings = ("", "method", "runs", "ours", "published", "verdict")
-            pieces.append(markdown_table(headings, result.rows()))
+        pieces += [result.markdown(pictures=pictures) for result in self.results]
         for name, why in self.skipped.items():
             pieces += [f"## {name}: not run", why]
         pieces += [
             "## Where the time went",
             f"{self.wall_seconds:.1f} s in all. Computing, on one core each:",
-            markdown_table(
-                ("experiment", "methods", "seconds"), time_rows(self.results)
-            ),
-            f"Published values: {published_source()}",
+            _table(("experiment", "methods", "seconds"), times),
+            f"Published values: {_document()['source']}",
         ]
         return "\n\n".join(pieces) + "\n"
 
@@ -398,6 +350,6 @@ class Reproduction:
         body = MarkdownIt("commonmark", {"html": False}).enable("table")
         return (
             "<!doctype html><html lang=en><meta charset=utf-8>"
-            f"<title>Reproduction</title><style>{_STYLE}</style>\n"
+            f"<title>Reproduction</title><style>{STYLE}</style>\n"
             f"{body.render(self.markdown())}</html>\n"
         )

@@ -10,7 +10,7 @@ import io
 import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from importlib.util import find_spec
@@ -32,10 +32,19 @@ from missratio.reproduce.experiments import EXPERIMENTS, Experiment
 from missratio.reproduce.methods import VARIANTS, Conditions, Variant, fits_of
 from missratio.reproduce.results import Reproduction, Result
 
-FOLDER = ".tasks"
 
-Finished = tuple[dict[str, FloatArray], float]
-"""What a task gave: values of shape (n_runs, n_points), and seconds of computing."""
+@cache
+def code_digest() -> str:
+    """A checksum of the library's sources and the version of NumPy.
+
+    What another version of the code computed is computed again.
+    """
+    state = hashlib.sha256(f"{missratio.__version__} {np.__version__}".encode())
+    root = Path(str(files("missratio")))
+    for path in sorted(root.rglob("*.py")):
+        if path.relative_to(root).parts[0] != "app":
+            state.update(path.read_bytes())
+    return state.hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,68 +72,58 @@ class Task:
         """How many runs at a point it makes."""
         return len(self.runs) * len(self.points)
 
-    def identity(self, fingerprint: str) -> str:
-        """What the numbers depend on, the code and the data among it, as JSON."""
-        facts = asdict(self) | {
-            "runs": [self.runs.start, self.runs.stop],
-            "data": fingerprint,
-            "code": code_digest(),
-            "version": missratio.__version__,
-        }
-        return json.dumps(facts)
+    @property
+    def identity(self) -> str:
+        """What the numbers depend on, the code and the data among it."""
+        data = EXPERIMENTS[self.experiment].procedure.fingerprint(self.conditions)
+        return f"{self!r}, data {data!r}, code {code_digest()}"
+
+    def file(self, folder: Path) -> Path:
+        """Where it is kept once it is finished."""
+        digest = hashlib.sha256(self.identity.encode()).hexdigest()[:32]
+        return folder / ".tasks" / f"{self.experiment}-{digest}.npz"
 
 
-@cache
-def code_digest() -> str:
-    """A checksum of the library's sources and the version of NumPy.
+@dataclass(frozen=True)
+class Finished:
+    """What a task gave.
 
-    What another version of the code computed is computed again.
+    Parameters
+    ----------
+    values : ndarray of shape (n_methods, n_runs, n_points)
+    seconds : float
+        Of computing.
     """
-    state = hashlib.sha256(f"{missratio.__version__} {np.__version__}".encode())
-    root = Path(str(files("missratio")))
-    for path in sorted(root.rglob("*.py")):
-        if path.relative_to(root).parts[0] != "app":
-            state.update(path.read_bytes())
-    return state.hexdigest()
 
+    values: FloatArray
+    seconds: float
 
-def shard(folder: Path, task: Task, fingerprint: str) -> Path:
-    """The file of a finished task."""
-    digest = hashlib.sha256(task.identity(fingerprint).encode()).hexdigest()[:32]
-    return folder / FOLDER / f"{task.experiment}-{digest}.npz"
+    @classmethod
+    def load(cls, folder: Path, task: Task) -> Finished | None:
+        """What was finished before; None where nothing was, or it can't be read.
 
+        A file says itself what it is: that of another task is not believed. Nothing in
+        it is run, and a checksum tells damage.
+        """
+        try:
+            content = io.BytesIO(task.file(folder).read_bytes())
+            with np.load(content, allow_pickle=False) as arrays:
+                values, seconds = arrays["values"], float(arrays["seconds"])
+                identity = str(arrays["identity"])
+        # Damage can raise anything, from zlib.error to MemoryError.
+        except Exception:
+            return None
+        shape = len(task.methods), len(task.runs), len(task.points)
+        sound = values.shape == shape and values.dtype == np.float64
+        return cls(values, seconds) if sound and identity == task.identity else None
 
-def load_task(folder: Path, task: Task, fingerprint: str) -> Finished | None:
-    """What was finished before; None where nothing was, or it can't be read.
-
-    A file says itself what it is: that of another task is not believed. Nothing in it
-    is run, and a checksum tells damage.
-    """
-    try:
-        content = io.BytesIO(shard(folder, task, fingerprint).read_bytes())
-        with np.load(content, allow_pickle=False) as arrays:
-            values, seconds = arrays["values"], float(arrays["seconds"])
-            identity = str(arrays["identity"])
-    # Damage can raise anything, from zlib.error to MemoryError.
-    except Exception:
-        return None
-    shape = len(task.methods), len(task.runs), len(task.points)
-    sound = values.shape == shape and values.dtype == np.float64
-    if not sound or identity != task.identity(fingerprint):
-        return None
-    return dict(zip(task.methods, values, strict=True)), seconds
-
-
-def save_task(folder: Path, task: Task, fingerprint: str, finished: Finished) -> None:
-    """Keep what was finished."""
-    buffer, (values, seconds) = io.BytesIO(), finished
-    np.savez(
-        buffer,
-        values=np.stack([values[method] for method in task.methods]),
-        seconds=seconds,
-        identity=task.identity(fingerprint),
-    )
-    write_whole(shard(folder, task, fingerprint), buffer.getvalue())
+    def save(self, folder: Path, task: Task) -> None:
+        """Keep what was finished."""
+        buffer = io.BytesIO()
+        np.savez(
+            buffer, values=self.values, seconds=self.seconds, identity=task.identity
+        )
+        write_whole(task.file(folder), buffer.getvalue())
 
 
 def compute(task: Task) -> tuple[Task, Finished]:
@@ -135,7 +134,8 @@ def compute(task: Task) -> tuple[Task, Finished]:
         values = procedure.measure(
             task.points, task.runs, task.methods, task.conditions
         )
-    return task, (values, time.process_time() - began)
+    seconds = time.process_time() - began
+    return task, Finished(np.stack([values[m] for m in task.methods]), seconds)
 
 
 @dataclass(frozen=True)
@@ -148,8 +148,7 @@ class Plan:
     methods : tuple of str
     conditions : Conditions
     runs : int, optional
-        How many; None for as many as the experiment says: as the paper made, but fewer
-        of slow methods and of curves past the paper.
+        How many; None for as many as the experiment says.
     """
 
     experiment: Experiment
@@ -159,11 +158,7 @@ class Plan:
 
     def n_runs(self, method: str) -> int:
         """How many runs are made of a method."""
-        experiment = self.experiment
-        limits = [(experiment.beyond, experiment.beyond_runs)]
-        limits.append((experiment.slow_methods, experiment.slow_runs))
-        fewer = [runs for names, runs in limits if method in names and runs]
-        limit = fewer[0] if fewer else experiment.runs
+        limit = self.experiment.n_runs(method)
         # A figure of one run stays one.
         return limit if self.runs is None or limit == 1 else self.runs
 
@@ -172,52 +167,47 @@ class Plan:
 
         The latter run by run, and each with what is made of the same fits.
         """
-        experiment = self.experiment
-        apart = experiment.slow_methods + experiment.beyond
-        groups: dict[str, list[str]] = {}
+        experiment, groups = self.experiment, dict[str, list[str]]()
         for method in self.methods:
-            key = fits_of(method) if method in apart else ""
+            key = fits_of(method) if method in experiment.apart else ""
             groups.setdefault(key, []).append(method)
         tasks = []
         for key, methods in groups.items():
-            n_runs, size = (
-                self.n_runs(methods[0]),
-                1 if key else experiment.runs_per_task,
-            )
-            for start in range(0, n_runs, size):
-                runs = range(start, min(start + size, n_runs))
+            n_runs = self.n_runs(methods[0])
+            step = 1 if key else experiment.runs_per_task
+            for start in range(0, n_runs, step):
+                runs = range(start, min(start + step, n_runs))
                 tasks += [
                     Task(experiment.id, points, runs, tuple(methods), self.conditions)
                     for points in experiment.blocks
                 ]
-        return sorted(tasks, key=lambda task: (task.methods[0] in apart, task.runs[0]))
+        tasks.sort(key=lambda each: (each.methods[0] in experiment.apart, each.runs[0]))
+        return tasks
 
     def result(self, finished: dict[Task, Finished]) -> Result:
         """All values of the experiment, in an order that no process had a say in."""
-        x = self.experiment.x
+        x, seconds = self.experiment.x, dict[str, float]()
         values = {m: np.full((self.n_runs(m), len(x)), np.nan) for m in self.methods}
-        seconds: dict[str, float] = {}
         for task in self.tasks():
-            if task in finished:
-                computed, spent = finished[task]
-                columns = [x.index(point) for point in task.points]
-                for method in task.methods:
-                    rows = values[method][task.runs.start : task.runs.stop]
-                    rows[:, columns] = computed[method]
-                first = task.methods[0]
-                seconds[first] = seconds.get(first, 0.0) + spent
+            columns = [x.index(point) for point in task.points]
+            for method, computed in zip(
+                task.methods, finished[task].values, strict=True
+            ):
+                values[method][task.runs.start : task.runs.stop, columns] = computed
+            together = ", ".join(task.methods)
+            seconds[together] = seconds.get(together, 0.0) + finished[task].seconds
         return Result(self.experiment, self.conditions, values, seconds)
 
 
-def _nothing(*_: Any) -> None:
-    """Nobody wants to know."""
+def _ignore(*_: Any) -> None:
+    """Where nobody wants to know."""
 
 
 def run_plans(
     plans: Sequence[Plan],
     folder: Path,
     jobs: int = 1,
-    tick: Callable[[Task], None] = _nothing,
+    tick: Callable[[Task], None] = _ignore,
 ) -> tuple[list[Result], int]:
     """Compute all that is not finished yet, and keep it.
 
@@ -237,24 +227,17 @@ def run_plans(
     resumed : int
         How many tasks had been finished before.
     """
-    data = {
-        plan.experiment.id: plan.experiment.procedure.fingerprint(plan.conditions)
-        for plan in plans
-    }
-    finished: dict[Task, Finished] = {}
-    todo = []
-    for task in (task for plan in plans for task in plan.tasks()):
-        before = load_task(folder, task, data[task.experiment])
-        if before is None:
-            todo.append(task)
-        else:
-            finished[task] = before
-            tick(task)
+    tasks = [task for plan in plans for task in plan.tasks()]
+    before = {task: Finished.load(folder, task) for task in tasks}
+    finished = {task: each for task, each in before.items() if each is not None}
     resumed = len(finished)
+    for task in finished:
+        tick(task)
+    todo = [task for task in tasks if task not in finished]
     pool = Parallel(jobs, return_as="generator_unordered", batch_size=1)
     try:
         for task, made in pool(delayed(compute)(task) for task in todo):
-            save_task(folder, task, data[task.experiment], made)
+            made.save(folder, task)
             finished[task] = made
             tick(task)
     except TerminatedWorkerError as error:
@@ -266,20 +249,20 @@ def run_plans(
     return [plan.result(finished) for plan in plans], resumed
 
 
-def chosen(words: Sequence[str], choices: Sequence[str], what: str) -> list[str]:
+def choose(words: Sequence[str], choices: Sequence[str], what: str) -> list[str]:
     """The choices that are meant, in their own order; an error for any other word.
 
     Capitals don't matter.
     """
-    by_lower = {choice.lower(): choice for choice in choices}
+    lower = {choice.lower() for choice in choices}
     for word in words:
-        if word.lower() not in by_lower:
+        if word.lower() not in lower:
             raise ValueError(
                 f"There is no {what} {word!r}.{did_you_mean(word, choices)} Choose "
                 f"from: {listed(choices)}."
             )
     wanted = {word.lower() for word in words}
-    return [choice for lower, choice in by_lower.items() if lower in wanted]
+    return [choice for choice in choices if choice.lower() in wanted]
 
 
 @dataclass(frozen=True)
@@ -328,35 +311,35 @@ class Options:
             raise ValueError(
                 f"variant must be one of {listed(VARIANTS)}: got {self.variant!r}."
             )
-        ids = chosen(self.ids, list(EXPERIMENTS), "experiment")
+        ids = choose(self.ids, list(EXPERIMENTS), "experiment")
         curves = list(dict.fromkeys(m for e in EXPERIMENTS.values() for m in e.curves))
-        wanted = chosen(self.methods, curves, "method")
-        unwanted = chosen(self.without, curves, "method")
-        conditions = Conditions(self.variant, self.seed)
+        wanted = choose(self.methods, curves, "method")
+        unwanted = choose(self.without, curves, "method")
         plans, skipped = [], {}
         for experiment in (EXPERIMENTS[name] for name in ids or EXPERIMENTS):
-            why = experiment.procedure.unavailable()
-            if why is not None and ids:
-                raise FileNotFoundError(f"{experiment.id} can't be run: {why}")
             offered = experiment.curves if self.beyond else experiment.methods
             if wanted:
                 offered = tuple(m for m in experiment.curves if m in wanted)
             methods = tuple(m for m in offered if fits_of(m) not in unwanted)
-            if methods and why is not None:
-                skipped[experiment.id] = why
-            elif methods:
-                plans.append(Plan(experiment, methods, conditions, self.runs))
-            elif ids and (wanted or unwanted):
+            why = experiment.procedure.unavailable()
+            if ids and why is not None:
+                raise FileNotFoundError(f"{experiment.id} can't be run: {why}")
+            if ids and not offered and not wanted:
+                raise ValueError(
+                    f"{experiment.id} is no figure of the paper. Add beyond=True "
+                    "(--beyond) to run it."
+                )
+            if ids and not methods:
                 raise ValueError(
                     f"{experiment.id} has no curve left, by what was said of "
                     f"{listed(wanted or unwanted)}. It has: "
                     f"{listed(experiment.curves)}."
                 )
-            elif ids:
-                raise ValueError(
-                    f"{experiment.id} is no figure of the paper. Add beyond=True "
-                    "(--beyond) to run it."
-                )
+            if methods and why is not None:
+                skipped[experiment.id] = why
+            elif methods:
+                conditions = Conditions(self.variant, self.seed)
+                plans.append(Plan(experiment, methods, conditions, self.runs))
         return plans, skipped
 
 
@@ -366,8 +349,8 @@ def reproduce(
     *,
     command: str = "missratio reproduce",
     force: bool = False,
-    announce: Callable[[dict[str, int]], None] = _nothing,
-    tick: Callable[[Task], None] = _nothing,
+    announce: Callable[[dict[str, int]], None] = _ignore,
+    tick: Callable[[Task], None] = _ignore,
 ) -> Reproduction:
     """Run experiments and write their tables and figures, and a summary of all.
 
@@ -397,8 +380,16 @@ def reproduce(
 
     began = time.monotonic()
     plans, skipped = options.plans()
-    if not force:
-        _check_folder(out, {"seed": options.seed, "variant": options.variant})
+    wanted = {"seed": options.seed, "variant": options.variant}
+    before = wanted if force else _settings_in(out, wanted)
+    if before != wanted:
+        raise DestinationError(
+            Message(
+                "{folder} has the results of {found}, and {wanted} would replace them.",
+                facts={"folder": out, "found": before, "wanted": wanted},
+                remedies=("choose another folder", Remedy.OVERWRITE),
+            )
+        )
     announce({p.experiment.id: sum(task.size for task in p.tasks()) for p in plans})
     results, resumed = run_plans(plans, out, options.jobs, tick)
     pages: dict[str, bytes] = {}
@@ -407,10 +398,8 @@ def reproduce(
         for name, formats in figures(result).items():
             pages |= {f"{name}.{kind}": content for kind, content in formats.items()}
     made = Reproduction(results, skipped, command, time.monotonic() - began)
-    record = {
+    record = wanted | {
         "command": command,
-        "seed": options.seed,
-        "variant": options.variant,
         "jobs": options.jobs,
         "wall_seconds": made.wall_seconds,
         "tasks_resumed": resumed,
@@ -426,29 +415,19 @@ def reproduce(
     return made
 
 
-def _check_folder(out: Path, wanted: dict[str, Any]) -> None:
-    """Refuse a folder with results of another seed or variant."""
+def _settings_in(out: Path, wanted: dict[str, Any]) -> dict[str, Any]:
+    """The seed and the variant of the results in a folder; those wanted if none are."""
     try:
         record = json.loads((out / "run.json").read_text())
     except (OSError, ValueError):
-        return
-    before = {name: record.get(name, value) for name, value in wanted.items()}
-    if before != wanted:
-        raise DestinationError(
-            Message(
-                "{folder} has the results of {found}, and {wanted} would replace them.",
-                facts={"folder": out, "found": before, "wanted": wanted},
-                remedies=("choose another folder", Remedy.OVERWRITE),
-            )
-        )
+        return wanted
+    return {name: record.get(name, value) for name, value in wanted.items()}
 
 
 def load_results(folder: Path) -> dict[str, Result]:
     """Read back what `reproduce` wrote, by experiment."""
     seconds = json.loads((folder / "run.json").read_text())["seconds"]
     return {
-        name: Result.from_parquet(
-            EXPERIMENTS[name], folder / f"{name}.parquet", seconds[name]
-        )
-        for name in seconds
+        name: Result.from_parquet(EXPERIMENTS[name], folder / f"{name}.parquet", spent)
+        for name, spent in seconds.items()
     }

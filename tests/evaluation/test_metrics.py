@@ -6,7 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest, norm
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import cross_validate
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import missratio as mr
 from missratio import (
@@ -57,32 +59,43 @@ def test_intervals_are_of_the_errors_own_class():
     assert type_i_interval(TRUTH, PREDICTED, controlled_class=1) == exact_interval(1, 5)
 
 
-@pytest.mark.parametrize("controlled", [0, 1])
-def test_scorers_are_the_metrics_with_errors_negated(two_normals, controlled):
+@pytest.mark.parametrize("controlled", ["well", "sick"])
+def test_scorers_take_the_controlled_class_from_the_classifier(two_normals, controlled):
     X, y = two_normals(300, 2, shift=1.5)
+    y = np.array(["well", "sick"])[y]
     model = NeymanPearsonClassifier(
         LogisticRegression(), 0.1, controlled_class=controlled, random_state=0
-    ).fit(X, y)
-    for kind, metric, sign in (
-        ("type_i_error", type_i_error, -1),
-        ("type_ii_error", type_ii_error, -1),
-        ("power", power, 1),
-    ):
-        scorer = error_scorer(kind, controlled_class=controlled)
-        expected = sign * metric(y, model.predict(X), controlled_class=controlled)
-        assert scorer(model, X, y) == expected
-
-
-def test_several_scorers_at_once(two_normals):
-    X, y = two_normals(400, 2, shift=1.5)
-    scores = cross_validate(
-        NeymanPearsonClassifier(LogisticRegression(), 0.1, random_state=0),
-        X,
-        y,
-        scoring={kind: error_scorer(kind) for kind in ("type_i_error", "power")},
     )
+    model = make_pipeline(StandardScaler(), model).fit(X, y)
+    for kind, metric, sign in zip(
+        ("type_i_error", "type_ii_error", "power"), MEASURES, (-1, -1, 1), strict=True
+    ):
+        expected = sign * metric(y, model.predict(X), controlled_class=controlled)
+        assert error_scorer(kind)(model, X, y) == expected
+        assert error_scorer(kind, controlled)(model, X, y) == expected
+    plain = LogisticRegression().fit(X, y)
+    power = error_scorer("power", "sick")(plain, X, y)
+    assert error_scorer("power")(plain, X, y) == power
+
+
+@pytest.mark.parametrize("cv", [KFold(3, shuffle=True, random_state=0), GroupKFold(3)])
+def test_searches_and_validation_take_scorers_and_any_splitter(two_normals, cv):
+    X, y = two_normals(600, 2, shift=1.5)
+    groups = np.arange(len(y)) // 5
+    order = np.random.default_rng(0).permutation(len(y))
+    X, y = X[order], np.array(["well", "sick"])[y[order]]
+    groups = groups[order] if isinstance(cv, GroupKFold) else None
+    model = NeymanPearsonClassifier(
+        LogisticRegression(), 0.1, controlled_class="well", random_state=0
+    )
+    scorers = {kind: error_scorer(kind) for kind in ("type_i_error", "power")}
+    scores = cross_validate(model, X, y, groups=groups, cv=cv, scoring=scorers)
     assert (scores["test_type_i_error"] <= 0).all()
     assert (scores["test_power"] > 0.3).all()
+    search = GridSearchCV(
+        model, {"estimator__C": [0.01, 1.0]}, scoring=error_scorer("power"), cv=cv
+    ).fit(X, y, groups=groups)
+    assert search.best_score_ > 0.3
 
 
 def test_scorers_weight_rows_that_lost_values_or_refuse_them(two_normals):

@@ -244,11 +244,19 @@ def test_rows_that_are_none_are_refused_and_change_nothing(rows, match):
     ("change", "match"),
     [
         ({"version": None}, "another version"),
-        ({"capital": [0.0]}, "'capital' must hold finite"),
-        ({"capital": [np.inf] * 24}, "'capital' must hold finite"),
-        ({"n_rows": -1}, "not the state"),
-        ({"alarm_row": 7}, "alarm after row 7 of 1"),
+        ({"capital": [0.0]}, "'capital' has the shape"),
+        ({"capital": [-np.inf] * 24}, "'capital' must lie"),
+        ({"capital": [-1e300] * 24}, "'capital' must lie"),
+        ({"against_less": [[np.nan] * 24] * 96}, "'against_less' must lie"),
+        ({"n_rows": -5}, "'n_rows' must lie"),
+        ({"n_rows": np.inf}, "'n_rows' must lie"),
+        ({"alarm_row": 7}, "'alarm_row' must lie"),
+        ({"seen_weight": np.nan}, "'seen_weight' must lie"),
+        ({"seen_weight": 0.0}, "'seen_weight' must lie"),
+        ({"wrong_weight": -1.0}, "'wrong_weight' must lie"),
         ({"history": None}, "not the state"),
+        ({"history": [[1, np.nan, 0.0, 1.0]]}, "'history' has the point"),
+        ({"history": [[1, 0.0, 0.6, 0.5]]}, "'history' has the point"),
     ],
 )
 def test_foreign_state_is_refused(change, match):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -20,10 +20,10 @@ from missratio.weights import effective_sample_size
 RESAMPLES = 1000
 # Rows below which a resampled tail tells nothing.
 FEWEST = 10
-LEVELS = tuple(np.linspace(0.005, 0.5, 100).tolist())
+LEVELS = np.linspace(0.005, 0.5, 100)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class NPROC:
     """Power at each certified type I error, with a band.
 
@@ -55,8 +55,13 @@ class NPROC:
     delta: float
     rule: tuple[str, ...]
     name: str | None
-    sample: CalibrationSample = field(repr=False)
-    other: FloatArray = field(repr=False)
+    sample: CalibrationSample
+    other: FloatArray
+
+    def __repr__(self) -> str:
+        """The name, δ and how many levels there are."""
+        levels = f"{len(self.alpha)} levels"
+        return f"<NPROC name={self.name!r}, delta={self.delta:g}, {levels}>"
 
     def to_frame(self, backend: Any = "pandas") -> Any:
         """The curve as a dataframe, a row for each level.
@@ -79,7 +84,7 @@ def np_roc(
     other_scores: ArrayLike,
     *,
     delta: float = 0.05,
-    alphas: Sequence[float] = LEVELS,
+    alphas: Sequence[float] | None = None,
     weights: ArrayLike | None = None,
     bound: float | None = None,
     rule: str | Rule = "auto",
@@ -104,8 +109,8 @@ def np_roc(
         Of complete rows of the other class, which took no part in fitting either.
     delta : float, default=0.05
         For a sample whose φ was learned: what is left of it beside the part for φ.
-    alphas : sequence of float
-        The levels.
+    alphas : sequence of float, optional
+        The levels; None takes 100 from 0.005 to 0.5.
     weights : array-like of shape (n_controlled,), optional
         Inverse-probability weights of the calibration rows, zero for missing ones;
         None where they are complete.
@@ -142,7 +147,7 @@ def np_roc(
     sample = controlled_scores
     chooser = make_rule(rule, training=training, complete=sample.masses is None)
     other = np.asarray(other_scores, dtype=np.float64)
-    levels = np.asarray(alphas, dtype=np.float64)
+    levels = np.asarray(LEVELS if alphas is None else alphas, dtype=np.float64)
     for level in levels:
         check_levels(float(level), delta)
     chosen = chooser.select_levels(sample, levels.tolist(), delta)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.blocks import take_rows
+from missratio._base.reading import as_frame, read_floats
 from missratio._base.typing import FloatArray
 from missratio.classifier import (
     SensitivityCurve,
@@ -21,8 +22,8 @@ from missratio.classifier import (
 from missratio.evaluation.curves import NPROC, np_roc
 from missratio.evaluation.monitor import TypeIErrorMonitor
 
-GRID = 200
-GRID_TWO = 60
+# Points along the axes of a picture over one column, and over two.
+GRID = {1: 200, 2: 60}
 # Ratios smaller than this, beside the largest, are drawn as if they were this.
 SMALLEST = 1e-2
 
@@ -260,35 +261,40 @@ class RatioDisplay(_Display):
         RatioDisplay
         """
         check_is_fitted(estimator)
-        table, names = _read(X)
-        complete = ~np.isnan(table).any(axis=1)
+        frame, table = as_frame(X), read_floats(X)
+        complete = np.flatnonzero(~np.isnan(table).any(axis=1))
         log_ratio = np.full(len(table), np.nan)
-        log_ratio[complete] = estimator.predict_log_ratio(_like(X, table[complete]))
+        log_ratio[complete] = estimator.predict_log_ratio(take_rows(X, complete))
         of_numerator = None if y is None else np.asarray(y) == estimator.classes_[1]
         display = cls(log_ratio=log_ratio, is_numerator=of_numerator)
-        if columns is not None:
-            places = _places(columns, names)
-            n_points = GRID if len(places) == 1 else GRID_TWO
-            axes = [_spread(table[complete, place], n_points) for place in places]
-            mesh = np.meshgrid(*axes, indexing="ij")
-            points = np.tile(np.median(table[complete], axis=0), (mesh[0].size, 1))
-            points[:, places] = np.stack([values.ravel() for values in mesh], axis=1)
-            heights = estimator.predict_log_ratio(_like(X, points))
-            display.columns = table[:, places]
-            display.names = [names[place] for place in places]
-            display.grid = (*axes, heights.reshape(mesh[0].shape))
+        if columns is None:
+            return display.plot(ax=ax)
+        names = [f"x{j}" for j in range(table.shape[1])]
+        if frame is not None:
+            names = list(frame.columns)
+        places = _places(columns, names)
+        # The grid, a little beyond the rows' range, the other columns at their medians.
+        axes = []
+        for values in table[complete][:, places].T:
+            margin = 0.05 * (np.ptp(values) or 1.0)
+            ends = values.min() - margin, values.max() + margin
+            axes.append(np.linspace(*ends, GRID[len(places)]))
+        mesh = np.meshgrid(*axes, indexing="ij")
+        points: Any = np.tile(np.median(table[complete], axis=0), (mesh[0].size, 1))
+        points[:, places] = np.stack([values.ravel() for values in mesh], axis=1)
+        if frame is not None:
+            backend = frame.implementation
+            points = nw.from_numpy(points, names, backend=backend).to_native()
+        heights = estimator.predict_log_ratio(points).reshape(mesh[0].shape)
+        display.columns, display.grid = table[:, places], (*axes, heights)
+        display.names = [names[place] for place in places]
         return display.plot(ax=ax)
 
     @classmethod
     def from_predictions(
-        cls,
-        ratio: ArrayLike,
-        y: ArrayLike | None = None,
-        *,
-        columns: Any = None,
-        ax: Any = None,
+        cls, ratio: ArrayLike, y: ArrayLike | None = None, *, ax: Any = None
     ) -> Self:
-        """Draw ratios that were predicted, by whatever estimator.
+        """Draw ratios that were predicted, by whatever estimator, over the sample.
 
         Parameters
         ----------
@@ -296,8 +302,6 @@ class RatioDisplay(_Display):
             r̂, not negative; NaN where a row isn't to be drawn.
         y : array-like of shape (n_rows,), optional
             Labels; the one sorted last is the numerator.
-        columns : array-like or dataframe of shape (n_rows, 1) or (n_rows, 2), optional
-            What to draw over; None draws over the sample.
         ax : matplotlib Axes, optional
 
         Returns
@@ -313,16 +317,7 @@ class RatioDisplay(_Display):
         with np.errstate(divide="ignore"):
             log_ratio = np.log(values)
         of_numerator = None if y is None else np.asarray(y) == np.unique(y)[-1]
-        display = cls(log_ratio=log_ratio, is_numerator=of_numerator)
-        if columns is not None:
-            table, names = _read(columns)
-            if table.shape[1] not in (1, 2) or len(table) != len(values):
-                raise ValueError(
-                    f"columns must be one or two, of {len(values)} rows; got shape "
-                    f"{table.shape}."
-                )
-            display.columns, display.names = table, names
-        return display.plot(ax=ax)
+        return cls(log_ratio=log_ratio, is_numerator=of_numerator).plot(ax=ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw.
@@ -337,93 +332,48 @@ class RatioDisplay(_Display):
         RatioDisplay
         """
         ax = self._axes(ax)
+        drawn = ~np.isnan(self.log_ratio)
+        groups = [(None, "C0", drawn)]
+        if self.is_numerator is not None:
+            groups = [
+                ("denominator", "C0", drawn & ~self.is_numerator),
+                ("numerator", "C1", drawn & self.is_numerator),
+            ]
         # The lowest log ratio that is drawn, since that of zero has no place.
-        drawn = self.log_ratio[~np.isnan(self.log_ratio)]
-        floor = drawn.max(initial=0.0) + np.log(SMALLEST)
+        floor = self.log_ratio[drawn].max(initial=0.0) + np.log(SMALLEST)
         heights = np.maximum(self.log_ratio, floor)
-        grid = self.grid and (*self.grid[:-1], np.maximum(self.grid[-1], floor))
-        if self.columns is None:
-            self._plot_sample(ax, heights)
-        elif self.columns.shape[1] == 1:
-            self._plot_one(ax, self.columns[:, 0], np.exp(heights), grid)
+        if self.columns is None or self.grid is None:
+            bins = np.histogram_bin_edges(heights[drawn], bins=40)
+            for name, colour, rows in groups:
+                style = {"color": colour, "alpha": 0.55, "label": name}
+                ax.hist(heights[rows], bins=bins, density=True, **style)
+            ax.axvline(0.0, color="0.4", linewidth=1, linestyle=":")
+            ax.set(xlabel="log ratio", ylabel="density")
+        elif len(self.names) == 1:
+            (values,), (points, curve) = self.columns.T, self.grid
+            for name, colour, rows in groups:
+                style = {"color": colour, "alpha": 0.4, "linewidths": 0, "label": name}
+                ax.scatter(values[rows], np.exp(heights[rows]), s=8, **style)
+            style = {"color": "black", "label": "others at their medians"}
+            ax.plot(points, np.exp(np.maximum(curve, floor)), linewidth=1.5, **style)
+            ax.axhline(1.0, color="0.4", linewidth=1, linestyle=":")
+            ax.set(xlabel=self.names[0], ylabel="ratio", yscale="log")
         else:
-            self._plot_two(ax, self.columns, heights, grid)
+            surface = np.maximum(self.grid[2], floor)
+            reach = max(float(np.quantile(np.abs(surface), 0.98)), 0.1)
+            levels, clipped = (
+                np.linspace(-reach, reach, 21),
+                surface.clip(-reach, reach),
+            )
+            picture = ax.contourf(*self.grid[:2], clipped.T, levels, cmap="RdBu_r")
+            for (name, _, rows), marker in zip(groups, ".x", strict=False):
+                style = {"color": "black", "alpha": 0.35, "label": name}
+                ax.scatter(*self.columns[rows].T, s=9, marker=marker, **style)
+            self.figure_.colorbar(picture, ax=ax, label="log ratio")
+            ax.set(xlabel=self.names[0], ylabel=self.names[1])
         if ax.get_legend_handles_labels()[0]:
             ax.legend(frameon=False, markerscale=2)
         return self
-
-    def _groups(self) -> list[tuple[str | None, str, Any]]:
-        """What rows are called, their colour, and which they are."""
-        drawn = ~np.isnan(self.log_ratio)
-        if self.is_numerator is None:
-            return [(None, "C0", drawn)]
-        return [
-            ("denominator", "C0", drawn & ~self.is_numerator),
-            ("numerator", "C1", drawn & self.is_numerator),
-        ]
-
-    def _plot_sample(self, ax: Any, heights: FloatArray) -> None:
-        edges = np.histogram_bin_edges(heights[~np.isnan(heights)], bins=40)
-        style: dict[str, Any] = {"bins": edges, "density": True, "alpha": 0.55}
-        for name, colour, rows in self._groups():
-            ax.hist(heights[rows], color=colour, label=name, **style)
-        ax.axvline(0.0, color="0.4", linewidth=1, linestyle=":")
-        ax.set(xlabel="log ratio", ylabel="density")
-
-    def _plot_one(
-        self, ax: Any, values: FloatArray, ratio: FloatArray, grid: Any
-    ) -> None:
-        style: dict[str, Any] = {"s": 8, "alpha": 0.4, "linewidths": 0}
-        for name, colour, rows in self._groups():
-            ax.scatter(values[rows], ratio[rows], color=colour, label=name, **style)
-        if grid is not None:
-            label = "others at their medians"
-            ax.plot(grid[0], np.exp(grid[1]), color="black", linewidth=1.5, label=label)
-        ax.axhline(1.0, color="0.4", linewidth=1, linestyle=":")
-        ax.set(xlabel=self.names[0], ylabel="ratio", yscale="log")
-
-    def _plot_two(
-        self, ax: Any, columns: FloatArray, heights: FloatArray, grid: Any
-    ) -> None:
-        shown = heights if grid is None else grid[2]
-        reach = np.quantile(np.abs(shown[np.isfinite(shown)]), 0.98)
-        reach = max(float(reach), 0.1)
-        if grid is None:
-            rows = ~np.isnan(heights)
-            limits = {"vmin": -reach, "vmax": reach}
-            picture = ax.scatter(
-                *columns[rows].T, c=heights[rows], s=10, cmap="RdBu_r", **limits
-            )
-        else:
-            clipped = np.clip(grid[2], -reach, reach).T
-            levels = np.linspace(-reach, reach, 21)
-            picture = ax.contourf(*grid[:2], clipped, levels=levels, cmap="RdBu_r")
-            style: dict[str, Any] = {"s": 9, "alpha": 0.35, "linewidths": 0.6}
-            for name, _, rows in self._groups():
-                style["marker"] = "x" if name == "numerator" else "."
-                ax.scatter(*columns[rows].T, color="black", label=name, **style)
-        self.figure_.colorbar(picture, ax=ax, label="log ratio")
-        ax.set(xlabel=self.names[0], ylabel=self.names[1])
-
-
-def _read(X: Any) -> tuple[FloatArray, list[str]]:
-    """A table of numbers, and the columns' names."""
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
-        return np.asarray(frame.to_numpy(), dtype=np.float64), list(frame.columns)
-    table = np.asarray(X, dtype=np.float64)
-    if table.ndim != 2:
-        raise ValueError(f"X must be a table of rows and columns, got {table.shape}.")
-    return table, [f"x{j}" for j in range(table.shape[1])]
-
-
-def _like(X: Any, rows: FloatArray) -> Any:
-    """Rows as a table of the kind that X is."""
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if not isinstance(frame, nw.DataFrame):
-        return rows
-    names, backend = list(frame.columns), frame.implementation
-    return nw.from_numpy(rows, names, backend=backend).to_native()
 
 
 def _places(columns: Any, names: list[str]) -> list[int]:
@@ -435,13 +385,6 @@ def _places(columns: Any, names: list[str]) -> list[int]:
         if each not in names and not by_number:
             raise ValueError(f"There is no column {each!r} among {names}.")
     return [names.index(each) if each in names else int(each) for each in chosen]
-
-
-def _spread(values: FloatArray, n_points: int) -> FloatArray:
-    """Points over the range of values, and a little beyond it."""
-    low, high = float(values.min()), float(values.max())
-    margin = 0.05 * (high - low or 1.0)
-    return np.linspace(low - margin, high + margin, n_points)
 
 
 @dataclass(eq=False)

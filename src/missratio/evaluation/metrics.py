@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import beta
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from missratio._base.hints import listed
@@ -224,14 +225,19 @@ def power_interval(
     return _interval(1.0 - share, size, n_rows, confidence)
 
 
-def error_scorer(kind: str, controlled_class: Any = 0) -> Any:
+KINDS = {"type_i_error": type_i_error, "type_ii_error": type_ii_error, "power": power}
+
+
+def error_scorer(kind: str, controlled_class: Any = None) -> ErrorScorer:
     """A scorer for cross-validation and grid search.
 
     Parameters
     ----------
     kind : {"type_i_error", "type_ii_error", "power"}
         Errors are negated, so that larger is better.
-    controlled_class : object, default=0
+    controlled_class : object, optional
+        None takes that of the classifier: its `controlled_class`, or, where it has
+        none, the first of its classes.
 
     Returns
     -------
@@ -247,8 +253,10 @@ def error_scorer(kind: str, controlled_class: Any = 0) -> Any:
     >>> from sklearn.model_selection import cross_val_score
     >>> rng = np.random.default_rng(0)
     >>> X = np.concatenate([rng.normal(0, 1, (600, 2)), rng.normal(1.5, 1, (600, 2))])
-    >>> y = np.repeat([0, 1], 600)
-    >>> clf = mr.NeymanPearsonClassifier(mr.KLIEP(), alpha=0.1, random_state=0)
+    >>> y = np.repeat(["well", "sick"], 600)
+    >>> clf = mr.NeymanPearsonClassifier(
+    ...     mr.KLIEP(), alpha=0.1, controlled_class="well", random_state=0
+    ... )
     >>> scores = cross_val_score(clf, X, y, scoring=mr.error_scorer("power"))
     >>> bool(scores.mean() > 0.6)
     True
@@ -258,9 +266,6 @@ def error_scorer(kind: str, controlled_class: Any = 0) -> Any:
     return ErrorScorer(kind, controlled_class)
 
 
-KINDS = {"type_i_error": type_i_error, "type_ii_error": type_ii_error, "power": power}
-
-
 @dataclass(frozen=True)
 class ErrorScorer:
     """A scorer of one of the errors, for complete rows.
@@ -268,21 +273,40 @@ class ErrorScorer:
     Parameters
     ----------
     kind : {"type_i_error", "type_ii_error", "power"}
-    controlled_class : object
+    controlled_class : object, optional
+        None takes that of the classifier.
     """
 
     kind: str
-    controlled_class: Any = 0
+    controlled_class: Any = None
 
-    def __call__(self, estimator: Any, X: Any, y: ArrayLike) -> float:
-        """The score: rows that lost values are weighted, or refused."""
-        weights = None
-        if isinstance(estimator, NeymanPearsonClassifier):
-            weights = estimator.row_weights(X, y)
+    def __call__(self, estimator: Any, X: Any, y: ArrayLike, **params: Any) -> float:
+        """The score: rows that lost values are weighted, or refused.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted; a pipeline's last step counts.
+        X, y : array-like
+        **params : dict
+            For `predict`, such as the groups of the rows.
+        """
+        classifier, rows = estimator, X
+        if isinstance(estimator, Pipeline):
+            classifier = estimator[-1]
+            if isinstance(classifier, NeymanPearsonClassifier):
+                rows = estimator[:-1].transform(X)
+        weights, controlled = None, self.controlled_class
+        if controlled is None:
+            controlled = getattr(classifier, "controlled_class", None)
+        if controlled is None:
+            controlled = classifier.classes_[0]
+        if isinstance(classifier, NeymanPearsonClassifier):
+            weights = classifier.row_weights(rows, y)
         value = KINDS[self.kind](
             y,
-            estimator.predict(X),
-            controlled_class=self.controlled_class,
+            estimator.predict(X, **params),
+            controlled_class=controlled,
             sample_weight=weights,
         )
         return value if self.kind == "power" else -value

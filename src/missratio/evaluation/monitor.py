@@ -33,6 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -51,8 +52,9 @@ BETS = np.geomspace(0.01, 0.95, 24)
 # without any, and after 300 where 2,000 rows at half the level came before (1,550
 # without); half of the capital kept: after 94 and 240.
 KEPT, ADDED_EVERY = 0.05, 50
-# Of what `to_dict` gives.
+# Of what `to_dict` gives, and what no state of rows that came one by one exceeds.
 STATE_VERSION = 2
+MOST_ROWS, LARGEST = 2**53, 1e300
 # Levels of the confidence sequence, from far below alpha to nearly one.
 N_LEVELS, FARTHEST = 96, 4.0
 # The capital's history is thinned, so that it never holds more points than this.
@@ -137,11 +139,11 @@ class TypeIErrorMonitor:
         self, alpha: float, delta: float = 0.05, least_inclusion: float = 1.0
     ) -> None:
         for name, value in (("alpha", alpha), ("delta", delta)):
-            if not isinstance(value, int | float) or not 0.0 < value < 1.0:
+            if not isinstance(value, Real) or not 0.0 < value < 1.0:
                 raise ValueError(
                     f"{name} must lie strictly between 0 and 1, got {value!r}."
                 )
-        if not isinstance(least_inclusion, int | float) or not 0 < least_inclusion <= 1:
+        if not isinstance(least_inclusion, Real) or not 0 < least_inclusion <= 1:
             raise ValueError(
                 "least_inclusion is the least probability of a label, above 0 and at "
                 f"most 1: got {least_inclusion!r}."
@@ -336,25 +338,37 @@ class TypeIErrorMonitor:
                 "The state was saved by another version of missratio, which bet "
                 "otherwise. Start a new monitor."
             )
+
+        def within(name: str, low: float, high: float) -> FloatArray:
+            numbers = np.array(state[name], dtype=np.float64)
+            if not ((numbers >= low) & (numbers <= high)).all():
+                raise ValueError(f"{name!r} must lie between {low:g} and {high:g}")
+            return numbers
+
         try:
             monitor = cls(state["alpha"], state["delta"], state["least_inclusion"])
+            n_rows = monitor.n_rows = int(within("n_rows", 0, MOST_ROWS))
+            # A row multiplies a bet by 1 − c at least, and by a finite number.
+            lowest, highest = n_rows * np.log1p(-BETS[-1]) - 1.0, 1500.0 * n_rows + 1.0
             for name in _BETS:
-                array = np.array(state[name], dtype=np.float64)
-                shape = getattr(monitor, f"_{name}").shape
-                if array.shape != shape or not np.isfinite(array).all():
-                    raise ValueError(f"{name!r} must hold finite numbers, {shape}")
-                setattr(monitor, f"_{name}", array)
-            n_rows, row = int(state["n_rows"]), state["alarm_row"]
-            if n_rows < 0 or (row is not None and row not in range(1, n_rows + 1)):
-                raise ValueError(f"alarm after row {row} of {n_rows}")
-            monitor.n_rows, monitor.alarm_row = n_rows, row
-            monitor._wrong_weight = float(state["wrong_weight"])
-            monitor._seen_weight = float(state["seen_weight"])
-            monitor.history = [
-                WatchedPoint(int(n), float(c), float(low), float(high))
-                for n, c, low, high in state["history"]
-            ]
-        except (KeyError, TypeError, ValueError) as error:
+                bets = within(name, lowest, highest)
+                if bets.shape != getattr(monitor, f"_{name}").shape:
+                    raise ValueError(f"{name!r} has the shape {bets.shape}")
+                setattr(monitor, f"_{name}", bets)
+            if state["alarm_row"] is not None:
+                monitor.alarm_row = int(within("alarm_row", 1, n_rows))
+            # Up to rounding.
+            least, most = 0.999 * monitor.least_inclusion * n_rows, 1.001 * n_rows
+            monitor._seen_weight = float(within("seen_weight", least, most))
+            monitor._wrong_weight = float(within("wrong_weight", 0.0, LARGEST))
+            monitor.history = [WatchedPoint(*point) for point in state["history"]]
+            for n, capital, low, high in state["history"]:
+                known = 1 <= n <= n_rows and lowest <= capital <= highest
+                if not (known and 0.0 <= low <= high <= 1.0):
+                    raise ValueError(
+                        f"'history' has the point {(n, capital, low, high)}"
+                    )
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ValueError(
                 f"This is not the state of a monitor: {error!r}. Start a new one."
             ) from error

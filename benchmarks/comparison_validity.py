@@ -142,7 +142,7 @@ def coverage(
             missingness="ignore" if broken == "ignore" else models,
         )  # fmt: skip
         truth = true_divergences(mean, deviation)[divergence]
-        hits += found.interval[0] <= truth <= found.interval[1]
+        hits += found.confidence_interval[0] <= truth <= found.confidence_interval[1]
         bias += (found.estimate - truth) / found.standard_error
     return hits / n_repeats, bias / n_repeats
 

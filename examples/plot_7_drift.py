@@ -74,7 +74,7 @@ found = mr.estimate_divergence(june, may, "kl", missingness=phi, random_state=0)
 covariance = np.array([[1, 0.6, 0], [0.6, 1, 0.2], [0, 0.2, 1]])
 shift = np.array([0.0, 0.0, 0.25])
 truth = shift @ np.linalg.solve(covariance, shift) / 2
-low, high = found.interval
+low, high = found.confidence_interval
 print(f"KL divergence {found.estimate:.3f}, from {low:.3f} to {high:.3f} at 95%")
 print(f"truth {truth:.3f}")
 

@@ -50,7 +50,7 @@ def test_divergences_of_normal_laws(divergence, missing):
     )
     assert abs(found.estimate - truth) < 4 * found.standard_error
     assert found.standard_error < 0.2 * truth
-    assert found.interval[0] < found.estimate < found.interval[1]
+    assert found.confidence_interval[0] < found.estimate < found.confidence_interval[1]
     if missing:
         ignored = estimate_divergence(
             X1, X0, divergence, missingness="ignore", random_state=0
@@ -175,8 +175,8 @@ def test_ordinary_samples_have_a_finite_divergence(n, mean):
         rng = np.random.default_rng(seed)
         X1, X0 = rng.normal(mean, 1, (n, 1)), rng.normal(0, 1, (n, 1))
         assert np.isfinite(estimate_divergence(X1, X0, random_state=0).estimate)
-        low, high = estimate_divergence(X1, X0, "js", random_state=0).interval
-        held += low < truth < high
+        found = estimate_divergence(X1, X0, "js", random_state=0).confidence_interval
+        held += found.low < truth < found.high
     assert held >= 20
 
 
@@ -210,7 +210,7 @@ def test_a_difference_that_means_and_spreads_do_not_show_is_covered(law):
         if law == "correlated":
             X1 = rng.multivariate_normal([0, 0], covariance, 600)
             X0 = rng.normal(size=(600, 2))
-        low, high = estimate_divergence(X1, X0, random_state=0).interval
+        low, high = estimate_divergence(X1, X0, random_state=0).confidence_interval
         held += 0.0 < low < truth < high if law == "correlated" else low < truth < high
     # At a coverage of 95% fewer than 16 come once in 380 times (binomial); blind, 0.
     assert held >= 16

@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import log_expit
 from scipy.stats import norm
 from sklearn.utils import check_scalar
 
+from missratio._base.blocks import inverse_where_positive
 from missratio._base.hints import check_real
-from missratio._base.seeds import generator as seeded
-from missratio._base.typing import FloatArray, IntArray, Names
-from missratio.basis import PolynomialBasis
+from missratio._base.seeds import generator
+from missratio._base.typing import FloatArray, IntArray
 from missratio.comparison.samples import (
     ComparedSample,
+    ConfidenceInterval,
     Inclusion,
     Samples,
     fit_some,
     read_samples,
 )
 from missratio.exceptions import DataError, Message, SmallSampleWarning
+from missratio.missingness import (
+    Missingness,
+    missingness_check,
+    warn_of_contradiction,
+)
 from missratio.ratio import FDivergenceRatio, MissingnessParameter, check_choice
 from missratio.weights import effective_sample_size
 
@@ -55,15 +60,15 @@ class DivergenceEstimate:
         May be a little below zero where the laws are close. Where the ratio's model
         doesn't hold the truth, the divergence is at least this, up to chance.
     standard_error : float
-    interval : tuple of float
-        At `confidence`, cut off at zero.
+    confidence_interval : ConfidenceInterval
+        Its ends `low` and `high` at `confidence`, cut off at zero.
     confidence : float
     """
 
     divergence: str
     estimate: float
     standard_error: float
-    interval: tuple[float, float]
+    confidence_interval: ConfidenceInterval
     confidence: float
 
 
@@ -142,7 +147,7 @@ def estimate_divergence(
     >>> rng = np.random.default_rng(0)
     >>> X1, X0 = rng.normal(1, 1, (2000, 1)), rng.normal(0, 1, (2000, 1))
     >>> found = mr.estimate_divergence(X1, X0, random_state=0)
-    >>> low, high = found.interval
+    >>> low, high = found.confidence_interval
     >>> low < 0.5 < high
     True
     """
@@ -152,17 +157,24 @@ def estimate_divergence(
     )
     check_scalar(cv, "cv", Integral, min_val=2)
     samples = read_samples(X1, X0, missingness, inclusion)
+    for label, each in zip((1, 0), samples, strict=True):
+        if isinstance(each.model, Missingness):
+            checks = missingness_check(each.table, each.model, complete=True)
+            against = [check for check in checks if check.verdict != "consistent"]
+            warn_of_contradiction(tuple(against), label, 2)
     refuse_disjoint_columns(samples, divergence)
-    models = _logistics(samples) if estimator is None else [estimator]
-    rng = seeded(random_state)
+    rng = generator(random_state)
     folds = [_fold_numbers(each, cv, rng) for each in samples]
+    models = [(samples, estimator, missingness)]
+    if estimator is None:
+        models = [(*model, None) for model in _logistics(samples)]
     crossed, model = min(
-        ((_scores(samples, each, missingness, folds), each) for each in models),
-        key=lambda found: _logistic_loss(samples, found[0]),
+        ((_scores(*each, folds), each) for each in models),
+        key=lambda pair: _logistic_loss(samples, pair[0]),
     )
     # Rows that a ratio was fitted to make it look better by as much as fresh rows make
     # it look worse: the mean of both is free of it, to first order.
-    fitted = _scores(samples, model, missingness, None)
+    fitted = _scores(*model, None)
     refuse_separated((crossed, fitted) if estimator is None else (crossed,), divergence)
     pairs = zip(_terms(divergence, crossed), _terms(divergence, fitted), strict=True)
     value, variance = 0.0, 0.0
@@ -177,91 +189,55 @@ def estimate_divergence(
         warn_of_long_tail(fitted[1], samples[1], divergence, stacklevel=2)
     error = float(np.sqrt(variance))
     reach = float(norm.ppf(0.5 + confidence / 2.0)) * error
-    interval = max(0.0, value - reach), max(0.0, value + reach)
+    interval = ConfidenceInterval(max(0.0, value - reach), max(0.0, value + reach))
     return DivergenceEstimate(divergence, value, error, interval, float(confidence))
 
 
-class StandardCurves(PolynomialBasis):
-    """Columns and their squares, products or bends, in units that a ridge treats alike.
-
-    A column far from zero is all but a multiple of its square.
-
-    Parameters
-    ----------
-    origin, unit : ndarray of shape (n_columns,)
-        What columns are shifted and divided by.
-    interactions : "all" or None
-        Whether there are products of two columns.
-    knots : ndarray of shape (n_knots, n_columns), or None
-        Where the scores of single columns may bend, in those units: |z − knot|.
-    """
-
-    def __init__(
-        self,
-        origin: FloatArray,
-        unit: FloatArray,
-        interactions: Any = None,
-        knots: FloatArray | None = None,
-    ) -> None:
-        super().__init__(interactions=interactions)
-        self.origin = origin
-        self.unit = unit
-        self.knots = knots
-
-    def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
-        """Work out which columns each feature needs."""
-        super().fit(X, y)
-        if self.knots is not None:
-            single = np.tile(np.eye(len(self.unit), dtype=bool), (len(self.knots), 1))
-            self.required_columns_ = np.concatenate([self.required_columns_, single])
-        return self
-
-    def transform(self, X: Any) -> Any:
-        """Powers and products, and distances from the knots."""
-        powers = super().transform(X)
-        if self.knots is None:
-            return powers
-        standard = self._validated(X)
-        bends = [np.abs(standard - knot) for knot in self.knots]
-        return np.concatenate([powers, *bends], axis=1)
-
-    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Names:
-        """Name the features by formula."""
-        names = super().get_feature_names_out(input_features)
-        columns = self._input_names(input_features)
-        times = 0 if self.knots is None else len(self.knots)
-        bends = [f"|{name} - knot {k}|" for k in range(times) for name in columns]
-        return np.append(names, np.array(bends, dtype=object))
-
-    def _validated(self, X: Any, *, reset: bool = False) -> FloatArray:
-        table = super()._validated(X, reset=reset)
-        return np.asarray((table - self.origin) / self.unit)
-
-
-def _logistics(samples: Samples) -> list[FDivergenceRatio]:
+def _logistics(samples: Samples) -> list[tuple[Samples, FDivergenceRatio]]:
     """Balanced logistic regressions on columns and what is made of them.
 
     They are hardly penalised, and have an optimum where KLIEP has none: where means of
     the numerator's features lie outside of the denominator's rows. Squares see means
-    and spreads, products correlations, and bends other shapes of single columns.
+    and spreads, products correlations, and bends |z − knot| other shapes of single
+    columns. Each has the samples' features in the place of their columns, in units
+    that a ridge treats alike: a column far from zero is all but a multiple of its
+    square.
     """
     rows = np.concatenate([each.complete for each in samples])
     shares = np.concatenate([each.shares for each in samples])
     shares /= shares.sum()
     origin, unit = _spread(rows, shares)
     size = min(float(effective_sample_size(each.weights)) for each in samples)
-    bases = [StandardCurves(origin, unit)]
-    n_columns = len(unit)
-    if n_columns > 1 and ROWS_PER_FEATURE * n_columns * (n_columns + 3) / 2 <= size:
-        bases.append(StandardCurves(origin, unit, interactions="all"))
-    if ROWS_PER_FEATURE * n_columns * (2 + len(KNOTS)) <= size:
-        knots = np.quantile((rows - origin) / unit, KNOTS, axis=0)
-        bases.append(StandardCurves(origin, unit, knots=knots))
+    knots = np.quantile((rows - origin) / unit, KNOTS, axis=0)
+    width = len(unit)
+    pairs = np.triu_indices(width, k=1)
+
+    def features(table: FloatArray, more: str) -> FloatArray:
+        z = (table - origin) / unit
+        parts = [z, z**2]
+        if more == "products":
+            parts.append(z[:, pairs[0]] * z[:, pairs[1]])
+        elif more == "bends":
+            parts += [np.abs(z - knot) for knot in knots]
+        return np.concatenate(parts, axis=1)
+
+    numbers = {"": 0.0, "bends": width * (2 + len(KNOTS))}
+    if width > 1:
+        numbers["products"] = width * (width + 3) / 2
     models = []
-    for basis in bases:
-        _, deviation = _spread(basis.fit_transform(rows), shares)
+    for more in (m for m, n in numbers.items() if ROWS_PER_FEATURE * n <= size):
+        _, deviation = _spread(features(rows, more), shares)
+        one, two = (
+            replace(
+                each,
+                given=(table := features(each.table, more)),
+                table=table,
+                inclusion=inverse_where_positive(each.weights),
+            )
+            for each in samples
+        )
         l2 = RIDGE * deviation**2 / size
-        models.append(FDivergenceRatio("js", basis=basis, l2=l2))
+        models.append(((one, two), FDivergenceRatio("js", l2=l2)))
     return models
 
 
@@ -335,54 +311,40 @@ def _terms(divergence: str, scores: Scores) -> Scores:
         if bad.any():
             raise DataError(
                 Message(
-                    "The estimated log ratio is {score:.3g} at {n_rows} row(s) of "
-                    "{name}, and {divergence!r} is not finite there.",
+                    f"The estimated log ratio is {score[bad][0]:.3g} at {bad.sum()} "
+                    f"row(s) of {name}, and {divergence!r} is not finite there.",
                     remedies=(
                         "leave out estimator, or give one whose ratios are positive",
                         "bring more rows",
                     ),
-                    facts={
-                        "score": float(score[bad][0]),
-                        "n_rows": int(bad.sum()),
-                        "name": name,
-                        "divergence": divergence,
-                    },
                 )
             )
     return terms
 
 
 def refuse_disjoint_columns(samples: Samples, divergence: str) -> None:
-    """Refuse columns of which one sample has one value, outside of the other's."""
+    """Refuse columns of which one sample has one value, outside of the other's.
+
+    For KL and Pearson's divergence also those of which X0 has one value, and X1 others
+    besides.
+    """
     X1, X0 = (each.complete for each in samples)
     for name, rows, others in (("X1", X1, X0), ("X0", X0, X1)):
-        constant = (rows == rows[0]).all(axis=0)
-        met = (others == rows[0]).any(axis=0)
-        always = (others == rows[0]).all(axis=0)
-        # Of P1's mass a part lies where P0 has none.
-        infinite = name == "X0" and divergence != "js"
-        bad = np.flatnonzero(constant & ~(always if infinite else met))
+        is_infinite = name == "X0" and divergence != "js"
+        same = others == rows[0]
+        shared = same.all(axis=0) if is_infinite else same.any(axis=0)
+        bad = np.flatnonzero((rows == rows[0]).all(axis=0) & ~shared)
         if len(bad):
             raise DataError(
                 Message(
-                    "Column(s) {columns} have one value in all complete rows of {name} "
-                    "and {others} values in the other sample: {so}.",
-                    columns=tuple(int(j) for j in bad),
+                    "Column(s) {columns} have one value in all complete rows of "
+                    f"{name}, and other values in the other sample: where the laws "
+                    "don't overlap, KL and Pearson's divergence are infinite (and "
+                    "Jensen and Shannon's is log 2 if nothing overlaps).",
+                    columns=tuple(bad.tolist()),
                     remedies=("drop them", "bring more rows"),
-                    facts={
-                        "name": name,
-                        "others": "other" if infinite else "only other",
-                        "so": _INFINITE if infinite else _NO_OVERLAP,
-                    },
                 )
             )
-
-
-_INFINITE = "KL and Pearson's divergence are infinite"
-_NO_OVERLAP = (
-    "the laws don't overlap (their Jensen-Shannon divergence would be log 2, the "
-    "others infinite)"
-)
 
 
 def refuse_separated(
@@ -396,19 +358,17 @@ def refuse_separated(
     """
     if not any(np.nanmin(s1) > np.nanmax(s0) for s1, s0 in estimates):
         return
+    what = "KL and Pearson's divergence can't be told"
+    if divergence == "js":
+        what = "the interval, close to log 2, is too short"
     message = Message(
         "The estimated ratio tells X1 from X0 without error: the rows don't show where "
-        "the laws overlap, and {what}.",
+        f"the laws overlap, and {what}.",
         remedies=(
             "test the difference by ratio_test",
             "bring more rows",
             "use fewer columns",
         ),
-        facts={
-            "what": "the interval, close to log 2, is too short"
-            if divergence == "js"
-            else "KL and Pearson's divergence can't be told"
-        },
     )
     if divergence != "js":
         raise DataError(message)
@@ -430,15 +390,11 @@ def warn_of_long_tail(
         size = float(effective_sample_size(np.exp(carried - carried.max())))
     if size >= LEAST_CARRYING:
         return
+    what = "the squared ratio" if power == 2.0 else "the ratio"
     message = Message(
-        "The interval can't be trusted: the mean of {what} rests on {size:.1f} "
-        "effective rows of X0 (Kish), fewer than {least:.0f}. It may miss the truth "
-        "far more often than its confidence says.",
+        f"The interval can't be trusted: the mean of {what} rests on {size:.1f} "
+        f"effective rows of X0 (Kish), fewer than {LEAST_CARRYING:.0f}. It may miss "
+        "the truth far more often than its confidence says.",
         remedies=("take divergence='js', which is bounded", "bring more rows"),
-        facts={
-            "what": "the squared ratio" if power == 2.0 else "the ratio",
-            "size": size,
-            "least": LEAST_CARRYING,
-        },
     )
     warnings.warn(SmallSampleWarning(message), stacklevel=stacklevel + 1)

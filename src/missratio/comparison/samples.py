@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,6 +25,13 @@ from missratio.rows import (
 from missratio.weights import complete_row_weights
 
 Inclusion = tuple[ArrayLike | None, ArrayLike | None] | None
+
+
+class ConfidenceInterval(NamedTuple):
+    """The ends of an interval."""
+
+    low: float
+    high: float
 
 
 @dataclass(frozen=True)
@@ -140,16 +147,17 @@ def missing_alike(missingness: Any, inclusion: Inclusion) -> bool:
     )
 
 
+def with_missingness(estimator: Any, missingness: Any) -> Any:
+    """A clone of an estimator that is told of φ."""
+    fresh = clone(estimator)
+    return fresh if missingness is None else fresh.set_params(missingness=missingness)
+
+
 def fit_some(
-    samples: Sequence[ComparedSample],
-    kept: Sequence[IntArray],
-    estimator: Any,
-    missingness: Any,
+    samples: Samples, kept: Sequence[IntArray], estimator: Any, missingness: Any
 ) -> Any:
     """Fit a clone to some rows of both samples."""
-    fitted = clone(estimator)
-    if missingness is not None:
-        fitted.set_params(missingness=missingness)
+    fitted = with_missingness(estimator, missingness)
     pairs = list(zip(samples, kept, strict=True))
     X, y = stack_samples(*(sample.take(rows) for sample, rows in pairs))
     if all(sample.inclusion is None for sample in samples):

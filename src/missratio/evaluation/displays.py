@@ -333,7 +333,7 @@ class RatioDisplay(_Display):
         """
         ax = self._axes(ax)
         drawn = ~np.isnan(self.log_ratio)
-        groups = [(None, "C0", drawn)]
+        groups: list[Any] = [(None, "C0", drawn)]
         if self.is_numerator is not None:
             groups = [
                 ("denominator", "C0", drawn & ~self.is_numerator),

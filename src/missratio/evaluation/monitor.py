@@ -33,7 +33,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -139,11 +138,11 @@ class TypeIErrorMonitor:
         self, alpha: float, delta: float = 0.05, least_inclusion: float = 1.0
     ) -> None:
         for name, value in (("alpha", alpha), ("delta", delta)):
-            if not isinstance(value, Real) or not 0.0 < value < 1.0:
+            if not isinstance(value, int | float) or not 0.0 < value < 1.0:
                 raise ValueError(
                     f"{name} must lie strictly between 0 and 1, got {value!r}."
                 )
-        if not isinstance(least_inclusion, Real) or not 0 < least_inclusion <= 1:
+        if not isinstance(least_inclusion, int | float) or not 0 < least_inclusion <= 1:
             raise ValueError(
                 "least_inclusion is the least probability of a label, above 0 and at "
                 f"most 1: got {least_inclusion!r}."

@@ -283,9 +283,8 @@ def draw_run(
     for j, rows in enumerate(queried):
         revealed[rows, j] = complete[rows, j]
     phi = LogisticMissingness(intercepts + slopes * centre, slopes * scale)
-    seed = int(training[0])
-    parts = numerator, complete, denominator, calibration, revealed, test
-    return Run(table, phi, *parts, seed)
+    samples = numerator, complete, denominator, calibration
+    return Run(table, phi, *samples, revealed, test, seed=int(training[0]))
 
 
 @cache

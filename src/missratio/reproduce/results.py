@@ -94,7 +94,9 @@ def published_curves(experiment_id: str, x: tuple[float, ...]) -> dict[str, Mean
         return np.array([known.get(point) for point in x], dtype=np.float64)
 
     return {
-        method: MeanCurve(*(at_points(curve[key]) for key in ("mean", "lo", "hi")))
+        method: MeanCurve(
+            at_points(curve["mean"]), at_points(curve["lo"]), at_points(curve["hi"])
+        )
         for method, curve in entry["curves"].items()
     }
 
@@ -111,9 +113,11 @@ def overlap(ours: MeanCurve, theirs: MeanCurve) -> tuple[bool | None, ...]:
     >>> overlap(ours, MeanCurve(*np.array([[2.0, np.nan], [1.5, np.nan], [2.5, 3.0]])))
     (True, None)
     """
-    unknown = np.isnan([ours.lo, ours.hi, theirs.lo, theirs.hi]).any(axis=0)
+    ends = np.array([ours.lo, ours.hi, theirs.lo, theirs.hi])
+    known = ~np.isnan(ends).any(axis=0)
     meet = (ours.lo <= theirs.hi) & (theirs.lo <= ours.hi)
-    return tuple(np.where(unknown, None, meet).tolist())
+    pairs = zip(meet.tolist(), known.tolist(), strict=True)
+    return tuple(verdict if is_known else None for verdict, is_known in pairs)
 
 
 @dataclass(frozen=True)
@@ -200,7 +204,7 @@ class Result:
         """The experiment's entry of the command's JSON output, null for NaN."""
 
         def plain(values: FloatArray) -> list[float | None]:
-            return np.where(np.isnan(values), None, values).tolist()
+            return [None if np.isnan(value) else value for value in values.tolist()]
 
         experiment, curves = self.experiment, self.curves
         return {

@@ -106,19 +106,6 @@ def test_any_learner_under_a_certificate(estimator, labels):
     assert model.predict([[np.nan, 0.0]]).tolist() == [labels[0]]
 
 
-def test_knowing_phi_gives_power():
-    rows, truth = draw(5000, 99, lose=False)
-
-    def power(missingness):
-        X, y = draw(600, 0)
-        model = NeymanPearsonClassifier(
-            ensemble(TREES, missingness=missingness), alpha=0.1, random_state=0
-        ).fit(X, y)
-        return (model.predict(rows)[truth == 1] == 1).mean()
-
-    assert power({1: PHI}) > power("ignore") + 0.02
-
-
 def test_dataframes_and_categories_reach_the_learner():
     rng = np.random.default_rng(0)
     X, y = draw(300, 0)

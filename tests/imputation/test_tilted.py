@@ -199,16 +199,6 @@ def test_truth_values_and_single_values_are_categories():
     assert set(completed["b"]) == {1.0}
 
 
-def test_how_the_chains_went_is_kept(skewed):
-    lossy = skewed(1500, slope=0.5)
-    imputer = TiltedImputer(lossy.phi, n_imputations=4, n_rounds=12, random_state=0)
-    trace = imputer.fit(lossy.X).convergence_[None]
-    assert trace.mean.shape == trace.spread.shape == (4, 12, 3)
-    assert trace.r_hat.shape == (3,)
-    assert (trace.r_hat < 1.5).all()
-    assert TiltedImputer(PHI).fit(np.zeros((3, 2))).convergence_ == {}
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -273,26 +263,6 @@ def test_few_entries_that_stand_for_many_are_warned_of():
     with pytest.warns(WeightConcentrationWarning, match="column '0'") as caught:
         TiltedImputer(phi, random_state=0).fit(X)
     assert caught[0].filename == __file__
-
-
-def test_indicators_of_a_complete_category_are_as_good_as_the_category():
-    rng = np.random.default_rng(0)
-    word = rng.choice(["a", "b", "c"], 2000)
-    Z = rng.normal(size=(2000, 2))
-    Z[:, 0] += 2.0 * (word == "b") + 3.0 * (word == "c")
-    Z[:, 1] += Z[:, 0]
-    X = corrupt(Z, LogisticMissingness([0.0, -1.0], [0.5, -0.5]), 0)
-
-    def phi(width):
-        never = [-np.inf] * width
-        return LogisticMissingness([0.0, -1.0, *never], [0.5, -0.5, *[0.0] * width])
-
-    indicators = np.column_stack([X, word == "b", word == "c"]).astype(float)
-    frame = pd.DataFrame({"x": X[:, 0], "y": X[:, 1], "word": word})
-    apart = TiltedImputer(phi(2), random_state=0).fit_transform(indicators)
-    whole = TiltedImputer(phi(1), random_state=0).fit_transform(frame)
-    assert np.isnan(X).any()
-    assert np.allclose(apart[:, :2], whole[["x", "y"]].to_numpy())
 
 
 def test_laws_that_are_kept_for_later_rows_have_few_donors(skewed, monkeypatch):

@@ -90,15 +90,6 @@ def test_phi_at_the_data_knows_no_origin_or_unit():
     )
 
 
-def test_a_column_that_is_never_missing_serves_and_has_no_phi():
-    X, Z, slopes = table(d=3)
-    X[:, 2] = Z[:, 2]
-    model = mr.learn_missingness(X)
-    assert model.intercept[2] == -np.inf
-    off = np.abs(model.coef - slopes)[:2]
-    assert (off < 4 * model.standard_errors[:2, 1]).all()
-
-
 def test_a_prediction_doesnt_see_its_own_row():
     # An instrument that knew z would be a function of what is missing.
     X, _, _ = table(n=300, d=3)
@@ -202,13 +193,6 @@ def test_always_observed_columns_are_checked():
     X[np.isnan(X[:, 3]).argmax(), 4] = 1.0
     with pytest.raises(ValueError, match="loses whole rows"):
         mr.learn_missingness(X, always_observed=[0, 1, 2])
-
-
-def test_a_right_phi_of_whole_rows_passes_its_tests():
-    model = mr.learn_missingness(whole_rows(), always_observed=[0, 1, 2])
-    tests = {check.kind: check for check in model.checks if check.p_value is not None}
-    assert set(tests) == {"form", "other columns"}
-    assert not any(check.failed for check in tests.values())
 
 
 def test_a_phi_of_whole_rows_that_depends_on_another_column_is_found():
@@ -348,4 +332,4 @@ def test_ties_that_were_grouped_are_still_ties():
     model = mr.learn_missingness(X, revealed)
     form = next(check for check in model.checks if check.kind == "form")
     assert form.p_value > 1e-3
-    assert fit_evidence([model.evidence[0]], penalised=False).converged.all()
+    assert fit_evidence(model.evidence[0], penalised=False).converged

@@ -1,4 +1,4 @@
-"""A learned φ: its errors, its band, and what another budget would make of them."""
+"""A learned φ: its errors and its band."""
 
 import copy
 import pickle
@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.base import clone
 
 import missratio as mr
 from missratio.learning import Check, LearnedMissingness
@@ -81,15 +80,6 @@ def test_bands_are_nested_in_delta(name):
         assert (wide[0] <= narrow[0] + 1e-4).all()
         assert (narrow[1] <= wide[1] + 1e-4).all()
         wide = narrow
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_without_a_level_the_band_is_the_estimate(name):
-    model = MODELS[name]
-    X = 0.5 * points(model)
-    lower, upper = model.probability_band(X, None)
-    assert (lower == model.missing_probability(X)).all()
-    assert (upper == lower).all()
 
 
 @pytest.mark.parametrize("rowwise", [False, True])
@@ -180,58 +170,6 @@ def test_with_all_revealed_the_covariance_is_fishers():
     assert model.covariance[0] == pytest.approx(np.linalg.inv(information), rel=1e-6)
 
 
-# Another budget
-
-
-def test_errors_shrink_with_the_root_of_the_budget():
-    # Where hardly any is looked up, of very many observed ones.
-    model = learn(50_000, m=20)
-    more = model.at_budget(80)
-    assert more.standard_errors[0, 1] == pytest.approx(
-        model.standard_errors[0, 1] / 2.0, rel=0.05
-    )
-    assert (more.intercept == model.intercept).all()
-    assert (more.coef == model.coef).all()
-    assert more.n_revealed.tolist() == [80.0]
-
-
-@pytest.mark.parametrize("name", ["one", "three", "rows"])
-def test_a_larger_budget_never_makes_a_wider_band(name):
-    model = MODELS[name]
-    X = points(model)
-    width = np.inf
-    # Without the pilot's own 40: what came differs from what is expected.
-    for budget in (4, 10, 100, 1000):
-        lower, upper = model.at_budget(budget).probability_band(X)
-        assert (upper - lower).mean() <= width + 1e-3
-        width = (upper - lower).mean()
-
-
-@pytest.mark.parametrize("budget", [0, -3, float("nan")])
-def test_a_budget_is_positive(budget):
-    with pytest.raises(ValueError, match="n_queried must be positive"):
-        MODELS["one"].at_budget(budget)
-
-
-@pytest.mark.parametrize(
-    ("few", "many"),
-    [
-        (30, 150),
-        (10, 1000),
-    ],
-)
-def test_the_band_of_a_larger_budget_is_about_what_it_turns_out_to_be(few, many):
-    pilot = [learn(3000, m=few, seed=seed) for seed in range(8)]
-    later = [learn(3000, m=many, seed=seed) for seed in range(8)]
-
-    def mean_width(models):
-        bands = [model.probability_band(GRID) for model in models]
-        return np.mean([upper - lower for lower, upper in bands])
-
-    expected = mean_width([model.at_budget(many) for model in pilot])
-    assert expected == pytest.approx(mean_width(later), rel=0.2)
-
-
 # As an object
 
 
@@ -251,7 +189,6 @@ def test_a_copy_is_as_good(name, copied):
     assert (twin.standard_errors == model.standard_errors).all()
     assert twin.feature_names == model.feature_names
     assert twin.method == model.method
-    assert twin.at_budget(100).n_revealed.shape == model.n_revealed.shape
 
 
 def test_regions_are_not_in_the_pickle():
@@ -259,11 +196,6 @@ def test_regions_are_not_in_the_pickle():
     size = len(pickle.dumps(model))
     model.probability_band(GRID)
     assert len(pickle.dumps(model)) == size
-
-
-def test_estimators_with_one_are_cloned():
-    ratio = clone(mr.KLIEP(missingness={1: MODELS["one"]}))
-    assert ratio.missingness[1].learned
 
 
 def test_it_says_what_it_is():

@@ -30,7 +30,7 @@ def separated():
 
 def region(evidence, delta):
     """Points on the boundary, and King and Zeng's estimate under Firth's penalty."""
-    theta = fit_evidence([evidence], penalised=True).theta[0]
+    theta = fit_evidence(evidence, penalised=True).theta
     theta[0] -= evidence.sampling_offset
     return region_boundary(evidence, theta, None, delta), theta
 
@@ -55,14 +55,14 @@ def profile(evidence, alpha, beta):
 
 def fall(evidence, points):
     """Twice the fall of the profile likelihood from its maximum, King and Zeng's."""
-    theta = fit_evidence([evidence], penalised=False).theta[0]
+    theta = fit_evidence(evidence, penalised=False).theta
     best = profile(evidence, theta[0] - evidence.sampling_offset, theta[1:])
     return np.array([2 * (best - profile(evidence, a, b)) for a, *b in points])
 
 
 def test_king_and_zengs_estimate_is_the_maximum():
     evidence = evidence_of()
-    theta = fit_evidence([evidence], penalised=False).theta[0]
+    theta = fit_evidence(evidence, penalised=False).theta
     theta[0] -= np.log(15 / 90)
     around = theta + np.random.default_rng(0).normal(0.0, 0.5, (50, 2))
     assert (fall(evidence, around) > 0.0).all()

@@ -227,7 +227,7 @@ def learned_tests(p_value):
     return [
         Check("form", *facts, p_value, False, "x0: it was tested.", 1.5),
         *[Check("form", *facts, 0.9, False, "x0: fine.", 1.0)] * 3,
-        Check("weights", *facts, None, True, "x0: heavy."),
+        Check("instrument", *facts, None, True, "x0: heavy."),
     ]
 
 

@@ -42,9 +42,7 @@ from missratio.learning.evidence import Evidence
 from missratio.learning.shadow import LARGEST_LOG_ODDS, SMALLEST, ShadowEvidence
 from missratio.missingness import DOUBT
 
-Kind = Literal[
-    "form", "other columns", "agreement", "weights", "instrument", "together"
-]
+Kind = Literal["form", "other columns", "agreement", "instrument", "together"]
 Source = Literal["table", "looked up"]
 
 LEVEL = 0.01
@@ -84,9 +82,6 @@ DOUBTS: dict[Kind, str] = {
 }
 TEACHES_NOTHING = 5.0
 TEACHES_LITTLE = 20.0
-# Half of all weight on a smaller share of the observed rows hangs on a handful.
-CARRYING = 0.05
-FEWEST_ROWS = 40
 # Fewer missing rows may be the same by chance.
 FEWEST_SHARED = 5
 RANKED = 4096
@@ -112,17 +107,15 @@ class Check:
     kind : str
         "form": is φ logistic in the value? "other columns": does it depend on others,
         or do entries go missing together? "agreement": do looked-up values and the
-        table say the same? "weights": do a handful of rows carry half of them?
-        "instrument": could the table teach φ at all? "together": do columns go missing
-        in the same rows?
+        table say the same? "instrument": could the table teach φ at all? "together":
+        do columns go missing in the same rows?
     feature : str
         "rows" for a rowwise model.
     source : {"table", "looked up"}
         What the check was computed from.
     statistic : float
-        "form" and "agreement": χ²; "other columns": a normal deviate; "weights": the
-        share of observed rows that carries half of the weight; "instrument": how many
-        looked-up values would teach as much.
+        "form" and "agreement": χ²; "other columns": a normal deviate; "instrument": how
+        many looked-up values would teach as much.
     p_value : float or None
         None for a check that is no test.
     failed : bool
@@ -192,29 +185,6 @@ def concluded(findings: Sequence[Finding]) -> tuple[Check, ...]:
     return tuple(checks)
 
 
-def weights_carried(evidence: Evidence, theta: FloatArray, name: str) -> list[Finding]:
-    """Whether a handful of rows carry the weights."""
-    values, mass = evidence.observed
-    if float(mass.sum()) < FEWEST_ROWS or not len(values):
-        return []
-    # The smallest share of observed rows that carries half of all weight.
-    log_odds = theta[0] + theta[1:] @ values
-    weight = np.logaddexp(0.0, np.minimum(log_odds, LARGEST_LOG_ODDS))
-    weight = np.exp(weight - weight.max())
-    order = np.argsort(-weight)
-    carried = np.append(0.0, np.cumsum((mass * weight)[order]))
-    place = int(np.searchsorted(carried[1:], carried[-1] / 2.0))
-    rows = np.append(0.0, np.cumsum(mass[order]))[place]
-    rows += (carried[-1] / 2.0 - carried[place]) / weight[order][place]
-    share = float(rows / mass.sum())
-    good = f"{name}: half of all weight lies on {share:.1%} of the observed rows."
-    bad = (
-        f"{good} Estimates hang on a handful of rows. Use looked-up values as data, or "
-        "cap φ by design."
-    )
-    return [(Check("weights", name, "table", share, None, share < CARRYING, good), bad)]
-
-
 def instrument_strength(worth: float, name: str, evidence: Evidence) -> Finding:
     """How much the other columns could teach, in looked-up values."""
     good = (
@@ -277,19 +247,36 @@ def agreement(
     return as_finding("agreement", name, "looked up", test)
 
 
-def dependence(place: int, direction: float, names: Sequence[str]) -> str:
-    """In words: a feature that goes missing with a function of another column.
+def column_sides(names: Sequence[str]) -> list[tuple[str, str]]:
+    """Where functions are high and low: columns, which are missing, and how many."""
+    sides = [(f"{name} is high", f"{name} is low") for name in names]
+    sides += [(f"{name} is missing", f"{name} is observed") for name in names]
+    return [*sides, ("other columns are missing", "other columns are observed")]
 
-    Functions are the columns, which of them are missing, and how many are.
+
+def dependence(
+    name: str,
+    source: Source,
+    test: Outcome,
+    sides: Sequence[tuple[str, str]],
+    *,
+    flip: bool = False,
+    plural: bool = False,
+) -> Finding:
+    """Whether a feature goes missing with a function of another column.
+
+    `sides` says in words where each function is high, and low. With `flip` a positive
+    statistic speaks for its low side.
     """
-    other = f"{names[place % len(names)]} is"
-    sides = ("high", "low") if place < len(names) else ("missing", "observed")
-    if place == 2 * len(names):
-        other = "other columns are"
-    side = sides[0] if direction > 0.0 else sides[1]
-    return (
-        f"it goes missing more often where {other} {side} than its own value explains."
+    high, low = sides[test.place]
+    side = high if (test.statistic > 0.0) != flip else low
+    they, own = (
+        ("they go", "their own values explain")
+        if plural
+        else ("it goes", "its own value explains")
     )
+    bad = f"{they} missing more often where {side} than {own}."
+    return as_finding("other columns", name, source, test, bad)
 
 
 def form_by_lookups(evidence: Evidence, theta: FloatArray, name: str) -> Finding:
@@ -335,8 +322,7 @@ def others_by_lookups(
         p_value = 2.0 * float(student.sf(abs(deviates[place]), freedom)) * kept.sum()
         factor = _score_factor(float(sums[place]), weight, rest[place])
         test = Outcome(float(deviates[place]), min(1.0, float(p_value)), factor, place)
-    dependent = dependence(test.place, test.statistic, names)
-    return as_finding("other columns", name, "looked up", test, dependent)
+    return dependence(name, "looked up", test, column_sides(names))
 
 
 def _scores(

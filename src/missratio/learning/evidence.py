@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -14,15 +14,13 @@ from sklearn.exceptions import ConvergenceWarning
 from missratio._base.blocks import any_by_row
 from missratio._base.reading import joined
 from missratio._base.storable import storable
-from missratio._base.threads import one_blas_thread, share
-from missratio._base.typing import BoolArray, FloatArray, IntArray
-from missratio.solver import Evaluation, Status, newton
+from missratio._base.typing import FloatArray, IntArray
 
-TOLERANCE = 1e-7
-MAX_ITERATIONS = 100
+# Of a step, in standard errors squared.
+TOLERANCE = 1e-18
+ROUNDING = 1e-12
+MAX_ITERATIONS, MAX_HALVINGS = 200, 40
 LARGEST_SCORE = 700.0
-# Entries of a batch, which should fit the cache with its temporaries.
-BATCH_ENTRIES = 2**15
 # A feature's observed values are kept as this many group means, and as this many single
 # values at either end; of whole rows this many are kept.
 GROUPS = 2**10
@@ -202,25 +200,6 @@ class Evidence:
         share = self.revealed_mass / self.n_missing
         return np.asarray(full - (1.0 - share) * level)
 
-    def at_budget(self, n_queried: float, slopes: FloatArray) -> Evidence:
-        """What evidence to expect of another number of queries.
-
-        Values as the fitted φ gives missing ones: the observed ones, tilted by their
-        odds.
-        """
-        wanted = min(float(n_queried), float(self.n_missing))
-        if wanted == self.revealed_mass:
-            return self
-        observed, mass = self.observed
-        score = slopes @ observed
-        law = mass * np.exp(score - score.max())
-        return Evidence(
-            np.concatenate([observed, observed], axis=1),
-            len(mass),
-            np.concatenate([wanted * law / law.sum(), mass]),
-            self.n_missing,
-        )
-
 
 def group_starts(size: int) -> IntArray:
     """Where groups of neighbours start among sorted values."""
@@ -244,75 +223,72 @@ def _grouped(observed: FloatArray) -> tuple[FloatArray, FloatArray]:
     return np.add.reduceat(ordered, starts, axis=1) / counts, counts
 
 
-class Fits(NamedTuple):
-    """Logistic regressions of "revealed" on the values, one for each evidence."""
+class Fit(NamedTuple):
+    """A logistic regression of "revealed" on the values."""
 
-    # Intercepts, not yet corrected, and slopes: (n_problems, 1 + n_columns).
+    # The intercept, not yet corrected, and slopes.
     theta: FloatArray
     # Without a penalty.
-    log_likelihood: FloatArray
+    log_likelihood: float
     # Whether a hyperplane parts revealed from observed rows, which maximum likelihood
     # alone finds out.
-    separated: BoolArray
-    converged: BoolArray
+    separated: bool
+    converged: bool
 
 
-def fit_evidence(problems: Sequence[Evidence], *, penalised: bool) -> Fits:
-    """Fit many evidences with as many columns each, none of them constant, at once.
+def fit_evidence(evidence: Evidence, *, penalised: bool) -> Fit:
+    """Maximise Σ mass·(yη − log(1 + e^η)) + ½ log det I(θ), η = θᵀx.
 
-    With Firth's penalty the intercept is then set to its maximum-likelihood value given
-    the slopes, so that the fit reproduces how many rows were revealed.
+    By Fisher's scoring. The second term, which is left out for maximum likelihood, is
+    Firth's penalty: Jeffreys's prior takes the first-order bias away and keeps the
+    optimum finite where outcomes are separated. I(θ) = Σ w xxᵀ, w = mass·p(1 − p), is
+    Fisher's information, and the penalty's gradient ½ Σ w(1 − 2p) (xᵀI⁻¹x) x. The
+    intercept is then set to its maximum-likelihood value given the slopes, so that the
+    fit reproduces how many rows were revealed (Puhr and others 2017).
     """
-    sizes = np.array([len(problem.mass) for problem in problems])
-    order = np.argsort(sizes, kind="stable")
-    groups: list[list[int]] = []
-    for place in order.tolist():
-        # Sizes grow, so that a group is as wide as its last problem.
-        if groups and (len(groups[-1]) + 1) * sizes[place] <= BATCH_ENTRIES:
-            groups[-1].append(place)
-        else:
-            groups.append([place])
-    with one_blas_thread(int(sizes.sum())) as threads:
-        parts = share(
-            lambda group: _fit_batch([problems[i] for i in group], penalised),
-            groups,
-            threads,
-        )
-    back = np.argsort(np.concatenate([np.array(group) for group in groups]))
-    return Fits(*(np.concatenate(column)[back] for column in zip(*parts, strict=True)))
+    coordinates, mass = evidence.coordinates, evidence.mass
+    design = coordinates.design(evidence.values)
+    revealed = np.arange(len(mass)) < evidence.n_revealed
+    sign, events = np.where(revealed, 1.0, -1.0), evidence.revealed_mass
 
+    def measure(theta: FloatArray) -> tuple[float, float, FloatArray, FloatArray]:
+        """What is maximised, the likelihood, log-odds and the information."""
+        score = np.clip(theta @ design, -LARGEST_SCORE, LARGEST_SCORE)
+        likelihood = -float(mass @ np.logaddexp(0.0, -sign * score))
+        spread = expit(score) * expit(-score)
+        information = (design * (mass * spread)) @ design.T
+        penalty = 0.5 * np.linalg.slogdet(information)[1] if penalised else 0.0
+        return likelihood + penalty, likelihood, score, information
 
-def _fit_batch(problems: Sequence[Evidence], penalised: bool) -> Fits:
-    # 1. One batch, its columns centred and scaled, the shorter problems filled up.
-    n_rows = max(len(problem.mass) for problem in problems)
-    design = np.zeros((len(problems), 1 + len(problems[0].values), n_rows))
-    outcome, mass = np.zeros((2, len(problems), n_rows))
-    coordinates = [problem.coordinates for problem in problems]
-    for i, problem in enumerate(problems):
-        size = len(problem.mass)
-        design[i, :, :size] = coordinates[i].design(problem.values)
-        outcome[i, : problem.n_revealed] = 1.0
-        mass[i, :size] = problem.mass
-    batch = LogisticBatch(design, outcome, mass, penalised)
-    # 2. Solve it, from where nothing depends on the values.
-    events = (mass * outcome).sum(axis=1)
-    start = np.zeros(design.shape[:2])
-    start[:, 0] = np.log(events / (mass.sum(axis=1) - events))
-    solution = newton(batch, start, tol=TOLERANCE, max_iter=MAX_ITERATIONS)
-    theta = solution.theta
+    # From where nothing depends on the values.
+    theta = np.zeros(len(design))
+    theta[0] = np.log(events / (mass.sum() - events))
+    value, likelihood, score, information = measure(theta)
+    separated = converged = False
+    for _ in range(MAX_ITERATIONS):
+        inverse = np.linalg.pinv(information, hermitian=True)
+        residual = mass * sign * expit(-sign * score)
+        if penalised:
+            spread = mass * expit(score) * expit(-score)
+            leverage = np.einsum("pk,pk->k", inverse @ design, design)
+            residual += 0.5 * spread * (1.0 - 2.0 * expit(score)) * leverage
+        gradient = design @ residual
+        step = inverse @ gradient
+        converged = float(gradient @ step) < TOLERANCE
+        separated = not penalised and bool((sign * score > 0.0).all())
+        if converged or separated:
+            break
+        for _ in range(MAX_HALVINGS):
+            tried = measure(theta + step)
+            if tried[0] >= value - ROUNDING * (1.0 + abs(value)):
+                break
+            step = step / 2.0
+        theta, (value, likelihood, score, information) = theta + step, tried
     if penalised:
-        # The fitted probabilities sum to the number of events, which they don't under
-        # Firth's penalty (Puhr and others 2017).
-        offset = (theta[:, None, 1:] @ design[:, 1:])[:, 0]
-        theta[:, 0] = balanced_intercepts(offset, mass, events)
-    # 3. Back on the scale of the values.
-    pairs = zip(coordinates, theta, strict=True)
-    return Fits(
-        np.stack([own.restore(point) for own, point in pairs]),
-        -replace(batch, penalised=False)(theta, second_order=False).value,
-        solution.status == Status.NO_OPTIMUM,
-        solution.status == Status.CONVERGED,
-    )
+        first = balanced_intercepts((theta[1:] @ design[1:])[None], mass, events)
+        theta = np.append(first, theta[1:])
+        likelihood = measure(theta)[1]
+    return Fit(coordinates.restore(theta), likelihood, separated, converged)
 
 
 def balanced_intercepts(
@@ -348,115 +324,32 @@ def balanced_intercepts(
     return np.asarray(first)
 
 
-@dataclass(frozen=True)
-class LogisticBatch:
-    """−Σ mass·(yη − log(1 + e^η)) − ½ log det I(θ), η = θᵀx, for a batch of problems.
-
-    The second term, which is left out for maximum likelihood, is Firth's penalty:
-    Jeffreys's prior takes the first-order bias away and keeps the optimum finite where
-    outcomes are separated. I(θ) = Σ w xxᵀ, w = mass·p(1 − p), is Fisher's information.
-
-    Parameters
-    ----------
-    design : ndarray of shape (n_problems, n_parameters, n_rows)
-        The columns x; the first is constant.
-    outcome : ndarray of shape (n_problems, n_rows)
-        One for an event, else zero.
-    mass : ndarray of shape (n_problems, n_rows)
-        How often a row counts; zero for one that only fills up the batch.
-    penalised : bool
-    """
-
-    design: FloatArray
-    outcome: FloatArray
-    mass: FloatArray
-    penalised: bool
-
-    def problems(self, which: BoolArray) -> LogisticBatch:
-        """Some problems of the batch."""
-        parts = (self.design[which], self.outcome[which], self.mass[which])
-        return LogisticBatch(*parts, self.penalised)
-
-    @np.errstate(over="ignore", invalid="ignore")
-    def __call__(self, theta: FloatArray, *, second_order: bool) -> Evaluation:
-        """Evaluate at theta (n_problems, n_parameters).
-
-        A step may be tried to where the information is singular but for rounding. What
-        is not finite there the solver refuses.
-        """
-        sign = np.where(self.outcome > 0.0, -1.0, 1.0)
-        score = (theta[:, None, :] @ self.design)[:, 0]
-        # The odds against what came out, from which nothing cancels.
-        odds = np.exp(np.minimum(sign * score, LARGEST_SCORE))
-        value = (self.mass * np.log1p(odds)).sum(axis=1)
-        surprise = odds / (1.0 + odds)
-        residual = self.mass * surprise * sign
-        spread = surprise * (1.0 - surprise)
-        weight = self.mass * spread
-        if not self.penalised:
-            separated = ((odds < 1.0) | (self.mass == 0.0)).all(axis=1)
-            hessian = self._square(weight) if second_order else None
-            return Evaluation(value, self._sum(residual), hessian, separated)
-        # ∂/∂θ ½ log det I = ½ tr(I⁻¹∂I) = ½ Σ ∂w xᵀI⁻¹x, with ∂w = w(1 − 2p) x. At an
-        # iterate that makes I singular, log det I is −∞.
-        information = self._square(weight)
-        determinant_sign, log_det = np.linalg.slogdet(information)
-        regular = (determinant_sign > 0.0) & np.isfinite(log_det)
-        usable = np.where(
-            regular[:, None, None], information, np.eye(information.shape[1])
-        )
-        inverse = np.linalg.inv(usable)
-        leverage = np.einsum("gpk,gpk->gk", inverse @ self.design, self.design)
-        bend = spread * (self.mass - 2.0 * np.abs(residual)) * sign
-        gradient = self._sum(residual - 0.5 * bend * leverage)
-        hessian = None
-        if second_order:
-            # tr(I⁻¹∂ᵣI I⁻¹∂ₛI), for every pair (r, s) of parameters.
-            columns = self.design.swapaxes(0, 1)
-            slopes = [inverse @ self._square(bend * column) for column in columns]
-            stacked = np.stack(slopes, axis=1)
-            traces = np.einsum("grij,gsji->grs", stacked, stacked)
-            curved = self._square(weight * (1.0 - 6.0 * spread) * leverage)
-            hessian = information - 0.5 * (curved - traces)
-        penalty = 0.5 * np.where(regular, log_det, -np.inf)
-        never = np.zeros(len(value), dtype=bool)
-        return Evaluation(value - penalty, gradient, hessian, never)
-
-    def _sum(self, weights: FloatArray) -> FloatArray:
-        return np.asarray((self.design @ weights[..., None])[..., 0])
-
-    def _square(self, weights: FloatArray) -> FloatArray:
-        weighted = self.design * weights[:, None, :]
-        return np.asarray(weighted @ self.design.swapaxes(1, 2))
-
-
 def fit_lookups(
     evidence: Sequence[Evidence | None], method: str, names: Sequence[str]
 ) -> dict[int, FloatArray]:
-    """φ's (α, β) by what was looked up, of features of a kind at once, by place."""
+    """φ's (α, β) by what was looked up, by feature."""
     thetas: dict[int, FloatArray] = {}
-    known = {j: e for j, e in enumerate(evidence) if e is not None and e.n_revealed}
-    for width in sorted({len(e.values) for e in known.values()}):
-        alike = {j: e for j, e in known.items() if len(e.values) == width}
-        fits = fit_evidence(list(alike.values()), penalised=method == "firth")
-        pairs = list(zip(alike, fits.separated, fits.converged, strict=True))
-        separated = [names[j] for j, is_separated, _ in pairs if is_separated]
-        if separated:
-            raise ValueError(
-                f"In {joined(separated)} the revealed values are separated from the "
-                "observed ones, so that no maximum of the likelihood exists. Use "
-                "method='firth', or look up more values."
-            )
-        failed = [names[j] for j, _, converged in pairs if not converged]
-        if failed:
-            warnings.warn(
-                f"The missingness of {joined(failed)} was not learned to full "
-                "precision: its values may be on very different scales. Rescale them, "
-                "and look for outliers.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-        for (j, own), theta in zip(alike.items(), fits.theta, strict=True):
-            theta[0] -= own.sampling_offset
-            thetas[j] = theta
+    separated, unsolved = [], []
+    for j, known in enumerate(evidence):
+        if known is None or not known.n_revealed:
+            continue
+        fit = fit_evidence(known, penalised=method == "firth")
+        separated += [names[j]] if fit.separated else []
+        unsolved += [] if fit.converged else [names[j]]
+        thetas[j] = fit.theta
+        thetas[j][0] -= known.sampling_offset
+    if separated:
+        raise ValueError(
+            f"In {joined(separated)} the revealed values are separated from the "
+            "observed ones, so that no maximum of the likelihood exists. Use "
+            "method='firth', or look up more values."
+        )
+    if unsolved:
+        warnings.warn(
+            f"The missingness of {joined(unsolved)} was not learned to full "
+            "precision: its values may be on very different scales. Rescale them, and "
+            "look for outliers.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
     return thetas

@@ -30,15 +30,14 @@ from missratio.learning.checks import (
     form_by_lookups,
     missing_together,
     others_by_lookups,
-    weights_carried,
 )
 from missratio.learning.evidence import Evidence, fit_lookups
 from missratio.learning.learned import LearnedMissingness
 from missratio.learning.table import (
     ScoredTable,
     Taught,
+    category_shadows,
     find_categories,
-    named_categories,
     shared_masks,
     teach_features,
     teach_rows,
@@ -171,13 +170,12 @@ def learn_missingness(
         return _learn(*parts, method, check, rows="rows", always=always)
     if rowwise:
         return _learn(table, answers, names, method, check, rows="rows")
-    if categories is None:
-        blocks = find_categories(table)
-    else:
+    given = None
+    if categories is not None:
         given = [_places(each, names, "categories") for each in categories]
-        blocks = named_categories(table, answers, given, names)
+    found = find_categories(table, answers, given, names)
     if not from_table:
-        blocks = [b for b in blocks if not np.isnan(answers[:, b.columns[0]]).all()]
+        found = [each for each in found if not np.isnan(answers[:, each[0][0]]).all()]
     base = _learn(
         table,
         answers,
@@ -185,27 +183,26 @@ def learn_missingness(
         method,
         check,
         from_table=from_table,
-        apart=[j for block in blocks for j in block.columns],
+        apart=[j for columns, _ in found for j in columns],
         listener=task("learn_missingness", callbacks),
     )
-    if not blocks:
+    if not found:
         return base
     # The indicators of a category are one column: one φ over its levels.
     scored = ScoredTable.of(table) if from_table else None
-    learned = []
-    for block in blocks:
-        inputs = list(block.inputs)
+    blocks = []
+    for columns, inputs in found:
         model = _learn(
             table[:, inputs],
             answers[:, inputs],
             [names[j] for j in inputs],
             method,
             check,
-            rows=joined([names[j] for j in block.columns]),
-            always={} if scored is None else block.shadows(scored, names),
+            rows=joined([names[j] for j in columns]),
+            always={} if scored is None else category_shadows(columns, scored, names),
         )
-        learned.append(Block(block.columns, block.inputs, model))
-    return BlockMissingness(base, tuple(learned), len(names))
+        blocks.append(Block(tuple(columns.tolist()), tuple(inputs.tolist()), model))
+    return BlockMissingness(base, tuple(blocks), len(names))
 
 
 def _read(X: Any, revealed: Any) -> tuple[FloatArray, FloatArray, list[str]]:
@@ -343,7 +340,7 @@ def _learn(
         if by_lookups:
             usable = usable_features(missing, shared)
             others = _others_by_lookups(table, answers, usable, by_lookups, names)
-    for j, theta in thetas.items():
+    for j in thetas:
         found = evidence[j]
         assert found is not None
         if j in by_lookups and len(found.values):
@@ -354,7 +351,6 @@ def _learn(
             if j in by_lookups and rows is None:
                 shadow = taught[j].shadow
                 findings.append(agreement(shadow, found, by_lookups[j], called[j]))
-        findings += weights_carried(found, theta, called[j])
     checks = concluded(findings)
     failed = [each.sentence for each in checks if each.failed]
     if failed:

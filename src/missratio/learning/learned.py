@@ -10,9 +10,9 @@ nothing else, and how much all of them move the parameters follows from the mode
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
@@ -94,24 +94,6 @@ class LearnedMissingness(LogisticMissingness):
         """How many values of each feature were revealed; rowwise one number."""
         counts = [e.revealed_mass if e is not None else 0.0 for e in self.evidence]
         return np.array(counts)
-
-    def at_budget(self, n_queried: float) -> Self:
-        """The same model as if `n_queried` values of each feature had been revealed.
-
-        What a larger budget would buy: the estimate stays, and the band is as wide as
-        it would be if further values looked as the estimate says.
-
-        Parameters
-        ----------
-        n_queried : float
-            For each feature, or whole rows; at most as many as are missing.
-        """
-        if not n_queried > 0:
-            raise ValueError(f"n_queried must be positive: got {n_queried}.")
-        scaled = list(self.evidence)
-        for j, evidence, theta, _ in self._learned:
-            scaled[j] = evidence.at_budget(n_queried, theta[1:])
-        return replace(self, evidence=tuple(scaled))
 
     def as_known(self) -> LogisticMissingness:
         """The point estimate alone, as a model that is taken at its word."""

@@ -331,7 +331,7 @@ class _TableCriterion:
     def _lookups(self) -> tuple[FloatArray, FloatArray, float]:
         """Estimate, the root of what it says of the intercept, best likelihood."""
         evidence = self.evidence
-        theta = fit_evidence([evidence], penalised=True).theta[0]
+        theta = fit_evidence(evidence, penalised=True).theta
         theta[0] -= evidence.sampling_offset
         centre = self.coordinates.standardise(theta)
         full = np.linalg.inv(evidence.covariance(centre, self.coordinates))
@@ -349,8 +349,8 @@ class _TableCriterion:
 
 def _highest_likelihood(evidence: Evidence) -> float:
     """The largest log-likelihood of "revealed"."""
-    fit = fit_evidence([evidence], penalised=False)
-    return 0.0 if fit.separated[0] else float(fit.log_likelihood[0])
+    fit = fit_evidence(evidence, penalised=False)
+    return 0.0 if fit.separated else fit.log_likelihood
 
 
 def _likelihood(evidence: Evidence, score: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -29,6 +29,7 @@ from missratio.learning.checks import (
     Finding,
     Residuals,
     as_finding,
+    column_sides,
     dependence,
     instrument_strength,
 )
@@ -363,12 +364,11 @@ def teach_features(
         alike = scored.missing[:, ~others[width:]]
         lost = (n_lost - alike.sum(axis=1)).astype(np.float64)
         other = residuals.any_other(features, squares, others, lost)
-        # A positive residual is an entry observed more often than φ says.
-        dependent = dependence(other.place, -other.statistic, names)
         form = residuals.form(ranked[:, i])
         return [
             as_finding("form", names[j], "table", form),
-            as_finding("other columns", names[j], "table", other, dependent),
+            # A positive residual is an entry observed more often than φ says.
+            dependence(names[j], "table", other, column_sides(names), flip=True),
         ]
 
     def teach(i: int) -> Taught:
@@ -487,18 +487,15 @@ def teach_rows(
         functions = np.concatenate([scores, scores**2 - 1.0], axis=1)
         every = np.ones(functions.shape[1], dtype=bool)
         other = residuals.any_other(functions, functions**2, every)
-        missed = other.statistic < 0.0
-        where = "high" if missed else "low"
-        if other.place >= len(always):
-            where = "far from its middle" if missed else "close to its middle"
-        column = list(always)[other.place % len(always)]
-        dependent = (
-            f"they go missing more often where {column} is {where} than their own "
-            "values explain."
-        )
+        sides = [(f"{column} is high", f"{column} is low") for column in always]
+        sides += [
+            (f"{column} is far from its middle", f"{column} is close to its middle")
+            for column in always
+        ]
+        form = residuals.form(predicted @ theta[1:])
         return [
-            as_finding("form", name, "table", residuals.form(predicted @ theta[1:])),
-            as_finding("other columns", name, "table", other, dependent),
+            as_finding("form", name, "table", form),
+            dependence(name, "table", other, sides, flip=True, plural=True),
         ]
 
     # 2. Solve the moments.
@@ -517,89 +514,58 @@ def teach_rows(
     )
 
 
-@dataclass(frozen=True)
-class Category:
-    """Indicators of one category's levels, by their places in the table.
-
-    Parameters
-    ----------
-    columns : tuple of int
-    inputs : tuple of int
-        Those that tell levels apart: without those that never vary, and without the
-        last one where every row has one of them.
-    """
-
-    columns: tuple[int, ...]
-    inputs: tuple[int, ...]
-
-    @classmethod
-    def of(cls, columns: IntArray, rows: FloatArray) -> Category | None:
-        """Indicators by rows that are known; None if these are not one-hot."""
-        whole = ((rows == 0.0) | (rows == 1.0)).all()
-        if not whole or rows.sum(axis=1).max(initial=0.0) > 1.0:
-            return None
-        inputs = columns[rows.any(axis=0) & ~rows.all(axis=0)]
-        if len(rows) and rows.sum(axis=1).min() == 1.0:
-            inputs = inputs[:-1]
-        return cls(tuple(columns.tolist()), tuple(inputs.tolist()))
-
-    def shadows(
-        self, scored: ScoredTable, names: Sequence[str]
-    ) -> dict[str, FloatArray]:
-        """What the other columns say of it: values, and which are missing."""
-        shadows = {}
-        for j, name in enumerate(names):
-            if j in self.columns:
-                continue
-            shadows[name] = scored.values[:, j]
-            if scored.missing[:, j].any():
-                shadows[f"missing {name}"] = scored.missing[:, j].astype(np.float64)
-        return {name: each for name, each in shadows.items() if np.ptp(each) > 0.0}
+def category_shadows(
+    columns: IntArray, scored: ScoredTable, names: Sequence[str]
+) -> dict[str, FloatArray]:
+    """What the other columns say of a category: values, and which are missing."""
+    shadows = {}
+    for j in np.setdiff1d(np.arange(len(names)), columns).tolist():
+        shadows[names[j]] = scored.values[:, j]
+        shadows[f"missing {names[j]}"] = scored.missing[:, j].astype(np.float64)
+    return {name: each for name, each in shadows.items() if np.ptp(each) > 0.0}
 
 
-def find_categories(table: FloatArray) -> list[Category]:
-    """Columns that are missing in the same rows, and where observed one-hot."""
-    missing = np.isnan(table)
-    shared = shared_masks(missing)
-    categories = []
-    for first in np.flatnonzero(shared.sum(axis=1) > 1).tolist():
-        columns = np.flatnonzero(shared[first])
-        seen = ~missing[:, first]
-        if first != columns[0] or (~seen).sum() < FEWEST_SHARED or not seen.any():
-            continue
-        category = Category.of(columns, table[seen][:, columns])
-        if category is not None and category.inputs:
-            categories.append(category)
-    return categories
-
-
-def named_categories(
+def find_categories(
     table: FloatArray,
     answers: FloatArray,
-    columns: Sequence[IntArray],
+    given: Sequence[IntArray] | None,
     names: Sequence[str],
-) -> list[Category]:
-    """Categories that are known, those of them with missing values."""
+) -> list[tuple[IntArray, IntArray]]:
+    """Indicators of categories with missing values, and those that tell levels apart.
+
+    Those that are given; or else columns that are missing in the same rows, five or
+    more, and one-hot where they are known. Levels are told apart without indicators
+    that never vary, and without the last one where every row has one of them.
+    """
+    missing = np.isnan(table)
+    groups = given
+    if groups is None:
+        shared = shared_masks(missing) & (missing.sum(axis=0) >= FEWEST_SHARED)
+        alike = np.unique(shared[shared.sum(axis=1) > 1], axis=0)[::-1]
+        groups = [np.flatnonzero(columns) for columns in alike]
     categories = []
-    for places in columns:
-        missing = np.isnan(table[:, places])
-        lost = missing.any(axis=1)
+    for columns in groups:
+        lost = any_by_row(missing[:, columns])
         if not lost.any():
             continue
-        given = answers[:, places]
-        rows = np.concatenate([table[~lost][:, places], given[~rows_with_nan(given)]])
-        called = listed([names[j] for j in places])
-        category = Category.of(places, rows)
-        if category is None or not missing[lost].all():
-            raise ValueError(
-                f"Columns {called} must be the indicators of one category: 0 or 1, at "
-                "most one of them 1 in a row, and all of them missing or none."
-            )
-        if not category.inputs:
+        looked_up = answers[:, columns]
+        looked_up = looked_up[~rows_with_nan(looked_up)]
+        known = np.concatenate([table[~lost][:, columns], looked_up])
+        one_hot = np.isin(known, (0.0, 1.0)).all() and missing[lost][:, columns].all()
+        levels = known.sum(axis=1)
+        one_hot = one_hot and levels.max(initial=0.0) <= 1.0
+        inputs = columns[known.any(axis=0) & ~known.all(axis=0)]
+        inputs = inputs[:-1] if levels.min(initial=1.0) == 1.0 else inputs
+        if one_hot and len(inputs):
+            categories.append((columns, inputs))
+        elif given is not None:
+            called = listed([names[j] for j in columns])
             raise ValueError(
                 f"The category of columns {called} has one level where it is known, "
                 "and missing values: nothing says of which level these are. Leave the "
                 "columns out, or look some of them up."
+                if one_hot
+                else f"Columns {called} must be the indicators of one category: 0 or "
+                "1, at most one of them 1 in a row, and all of them missing or none."
             )
-        categories.append(category)
     return categories

@@ -25,14 +25,6 @@ def drawn_from(plan, label, column):
     return plan.rows[chosen].tolist()
 
 
-def test_only_missing_cells_are_drawn_and_none_twice():
-    X, y = lossy_table()
-    plan = mr.plan_queries(X, y, per_feature=7, random_state=0)
-    assert np.isnan(X[plan.rows, plan.columns]).all()
-    assert len(set(cells(plan))) == len(plan) == 2 * 3 * 7
-    np.testing.assert_array_equal(plan.labels, y[plan.rows])
-
-
 def test_every_set_of_missing_cells_is_equally_likely():
     X = np.array([[np.nan], [0.0], [np.nan], [np.nan], [1.0], [np.nan], [np.nan]])
     pairs = {}
@@ -102,19 +94,6 @@ def test_other_features_change_no_draw():
         for place, name in enumerate(names):
             column = list(X.columns).index(name)
             assert drawn_from(alone, label, place) == drawn_from(among, label, column)
-
-
-def test_other_classes_change_no_draw():
-    X, y = lossy_table()
-    ones = np.flatnonzero(y == 1)
-    both = mr.plan_queries(X, y, per_feature=5, random_state=0)
-    chosen = mr.plan_queries(X, y, per_feature=5, classes=[1], random_state=0)
-    alone = mr.plan_queries(X[ones], y[ones], per_feature=5, random_state=0)
-    for column in range(3):
-        rows = drawn_from(both, 1, column)
-        assert drawn_from(chosen, 1, column) == rows
-        assert ones[drawn_from(alone, 1, column)].tolist() == rows
-    assert set(chosen.labels) == {1}
 
 
 def test_whole_rows_are_drawn_and_asked_for_in_full():

@@ -113,30 +113,6 @@ def test_the_answers_of_a_mixed_plan_are_rows_here_and_entries_there(mixed):
     assert certificate.looked_up > 0
 
 
-def test_a_mixed_plan_goes_through_a_workbook(tmp_path):
-    X, y, full = problem()
-    lines = np.arange(len(X)) + 2
-    plan = mr.plan_queries(
-        X, y, budget=60, goal="both", alpha=0.1, lines=lines, random_state=0
-    )
-    plan.write(tmp_path / "plan.xlsx")
-    sheet = calamine.CalamineWorkbook.from_path(tmp_path / "plan.xlsx")
-    header, *lines_read = sheet.get_sheet_by_index(0).to_python()
-    assert header[:2] == ["draw", "line"]
-    assert {"known 0", "known 1", "known 2"} <= set(header)
-    table = pd.DataFrame(lines_read, columns=header)
-    table["value"] = full[plan.rows, plan.columns].astype(object)
-    single = int(np.flatnonzero(~plan.rowwise)[0])
-    table.loc[single, "value"] = "not found"
-    table.to_excel(tmp_path / "answers.xlsx", index=False, engine="xlsxwriter")
-    read = mr.QueryPlan.read(tmp_path / "answers.xlsx", X, y)
-    filled, inclusion = read.fill(X)
-    at = plan.rows[single], plan.columns[single]
-    assert np.isnan(filled[at])
-    assert 0 < inclusion[at] < 1
-    assert read.answered.sum() == len(plan) - 1
-
-
 def test_answers_to_a_mixed_plan_that_stop_half_way_are_a_smaller_draw(mixed):
     X, y, full = problem()
     plan, frame = mixed, answered(mixed, full)
@@ -150,18 +126,6 @@ def test_answers_to_a_mixed_plan_that_stop_half_way_are_a_smaller_draw(mixed):
     _, inclusion = revealed.fill(X)
     rows = inclusion[y == 0].min(axis=1)
     np.testing.assert_allclose((1 / rows[rows > 0]).sum(), (y == 0).sum())
-
-
-def test_rows_and_cells_of_one_class_are_not_read_as_one_plan():
-    X, y, full = problem()
-    frames = [
-        answered(
-            mr.plan_queries(X, y, per_feature=4, random_state=0, rowwise=whole), full
-        )
-        for whole in (True, False)
-    ]
-    with pytest.raises(ValueError, match="of class 0 are of a plan for whole rows"):
-        mr.QueryPlan.read(pd.concat(frames), X, y)
 
 
 def test_means_of_a_mixed_plan_are_unbiased_whatever_made_values_go_missing(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy.linalg.lapack import dposv as posv
 
-from missratio._base.typing import BoolArray, FloatArray, IntArray
+from missratio._base.typing import BoolArray, FloatArray
 from missratio.solver.result import (
     Evaluate,
     Evaluation,
@@ -20,9 +20,6 @@ from missratio.solver.result import (
 )
 
 SUFFICIENT_DECREASE = 1e-4
-RUNNING, NO_OPTIMUM = int(Status.RUNNING), int(Status.NO_OPTIMUM)
-CONVERGED, STALLED = int(Status.CONVERGED), int(Status.STALLED)
-OUT_OF_ITERATIONS = int(Status.OUT_OF_ITERATIONS)
 # What is added to a Hessian's diagonal, in units of the first one's: always, and from
 # the first vain step on.
 RELATIVE_FLOOR = 1e-10
@@ -63,171 +60,82 @@ def newton(
     precision : float
         Relative rounding error of the objective's values.
     """
-    state = _State.at(np.array(start), evaluate, first, tol)
-    _iterate(evaluate, state, _Limits(tol, max_iter, ROUNDING * precision))
-    state.status[state.status == RUNNING] = OUT_OF_ITERATIONS
-    return state.solution()
-
-
-@dataclass(frozen=True, slots=True)
-class _Limits:
-    """When a problem is solved, and when it is given up."""
-
-    tol: float
-    max_iter: int
-    # The relative error of the objective's values.
-    noise: float
-
-
-def _iterate(
-    evaluate: Evaluate, state: _State, limits: _Limits, trials: int = 0
-) -> None:
-    """Take steps until no problem runs, or so many were tried as may be."""
-    tol, max_iter = limits.tol, limits.max_iter
-    for n_trials in range(trials + 1, TRIALS * max_iter + 1):
-        running = state.status == RUNNING
+    theta, place = np.array(start), np.arange(len(start))
+    here = evaluate(theta, second_order=True) if first is None else first
+    assert here.hessian is not None
+    value, gradient, hessian = here.value, here.gradient, here.hessian
+    scale = np.abs(np.diagonal(hessian, axis1=1, axis2=2)).copy()
+    damping = np.full(len(theta), RELATIVE_FLOOR)
+    # Newton's own step and decrement, and what is tried: both damped after vain steps.
+    step, decrement = newton_direction(hessian, gradient, RELATIVE_FLOOR * scale)
+    trial, fall = step, decrement
+    n_iter = np.zeros(len(theta), dtype=np.int64)
+    status = np.where(decrement <= tol, Status.CONVERGED, Status.RUNNING)
+    status[here.no_optimum] = Status.NO_OPTIMUM
+    # Whether the Hessian is that at theta, and problems that were left behind.
+    exact, places, solutions = True, [], []
+    for n_trials in range(1, TRIALS * max_iter + 1):
+        running = status == Status.RUNNING
         n_running = np.count_nonzero(running)
         if not n_running:
-            return
+            break
+        # 1. Go on with those that run where they are no more than half.
         if 2 * n_running <= len(running) and isinstance(evaluate, Separable):
-            rest = state.take(running)
-            _iterate(evaluate.problems(running), rest, limits, n_trials - 1)
-            state.put(running, rest)
-            return
-        # 1. Try a step for every problem that still runs; a Hessian is left out where
+            all_of = Solution(theta, value, gradient, step, decrement, n_iter, status)
+            places.append(place[~running])
+            solutions.append(all_of.take(~running))
+            evaluate, place = evaluate.problems(running), place[running]
+            theta, value, gradient, hessian = (
+                each[running] for each in (theta, value, gradient, hessian)
+            )
+            scale, damping, trial, fall, n_iter, status = (
+                each[running] for each in (scale, damping, trial, fall, n_iter, status)
+            )
+            running = running[running]
+        # 2. Try a step for every problem that still runs; a Hessian is left out where
         #    it should be the last.
-        trial = state.theta + running[:, None] * state.direction
-        far = bool((running & (state.decrement > math.sqrt(tol))).any())
-        there = evaluate(trial, second_order=not state.exact or far)
-
-        # 2. Take it where the objective falls enough, up to its rounding error.
-        noise = limits.noise * np.maximum(1.0, np.abs(state.value))
+        point = theta + running[:, None] * trial
+        far = bool((running & (fall > math.sqrt(tol))).any())
+        there = evaluate(point, second_order=not exact or far)
+        # 3. Take it where the objective falls enough, up to its rounding error.
+        noise = ROUNDING * precision * np.maximum(1.0, np.abs(value))
         # A quadratic function would fall by ½ of the squared decrement.
-        least = state.value - SUFFICIENT_DECREASE * state.decrement**2 + noise
-        taken = running & _falls(there, least)
-        state.move(trial, there, taken)
-
-        # 3. Aim anew, and see where that leaves each problem: a decrement that has sunk
-        #    into the rounding error of the value and falls no more is as good as zero.
-        earlier = state.decrement
-        state.aim(running & ~taken)
-        sunk = (state.plain**2 <= noise) & (state.plain > 0.5 * earlier) & taken
-        state.status[running & ((state.plain <= tol) | sunk)] = CONVERGED
-        state.status[taken & there.no_optimum] = NO_OPTIMUM
-        state.status[running & (state.damping > MOST_DAMPING)] = STALLED
-        if n_trials >= max_iter:
-            spent = (state.status == RUNNING) & (state.n_iter >= max_iter)
-            state.status[spent] = OUT_OF_ITERATIONS
-
-
-@dataclass(slots=True)
-class _State:
-    """Where a batch stands, and where it aims: plainly, and as damped."""
-
-    theta: FloatArray
-    value: FloatArray
-    gradient: FloatArray
-    curvature: FloatArray
-    scale: FloatArray
-    newton_step: FloatArray
-    plain: FloatArray
-    direction: FloatArray
-    decrement: FloatArray
-    damping: FloatArray
-    n_iter: IntArray
-    status: IntArray
-    # Whether the curvature is that at theta.
-    exact: bool = True
-
-    @classmethod
-    def at(
-        cls,
-        theta: FloatArray,
-        evaluate: Evaluate,
-        first: Evaluation | None,
-        tol: float,
-    ) -> _State:
-        here = evaluate(theta, second_order=True) if first is None else first
-        assert here.hessian is not None
-        scale = np.abs(np.diagonal(here.hessian, axis1=1, axis2=2)).copy()
-        aim = newton_direction(here.hessian, here.gradient, RELATIVE_FLOOR * scale)
-        status = np.where(aim[1] <= tol, CONVERGED, RUNNING)
-        status[here.no_optimum] = NO_OPTIMUM
-        point = (theta, here.value, here.gradient, here.hessian, scale)
-        damping = np.full(len(theta), RELATIVE_FLOOR)
-        n_iter = np.zeros(len(theta), dtype=np.int64)
-        return cls(*point, *aim, *aim, damping, n_iter, status)
-
-    def move(self, trial: FloatArray, there: Evaluation, taken: BoolArray) -> None:
-        """Go on where a step was taken."""
-        self.n_iter += taken
-        self.exact = there.hessian is not None or (self.exact and not taken.any())
-        self.theta = _where(taken, trial, self.theta)
-        self.value = _where(taken, there.value, self.value)
-        self.gradient = _where(taken, there.gradient, self.gradient)
+        taken = running & _falls(there, value - SUFFICIENT_DECREASE * fall**2 + noise)
+        n_iter = n_iter + taken
+        exact = there.hessian is not None or (exact and not taken.any())
+        theta = np.where(taken[:, None], point, theta)
+        value = np.where(taken, there.value, value)
+        gradient = np.where(taken[:, None], there.gradient, gradient)
         if there.hessian is not None:
-            self.curvature = _where(taken, there.hessian, self.curvature)
-
-    def aim(self, vain: BoolArray) -> None:
-        """Newton's step, shortened after a vain one (Levenberg and Marquardt)."""
-        floor = RELATIVE_FLOOR * self.scale
-        aim = newton_direction(self.curvature, self.gradient, floor)
-        self.newton_step, self.plain = self.direction, self.decrement = aim
-        if vain.any() or (self.damping > RELATIVE_FLOOR).any():
-            self.damping = _next_damping(self.damping, vain)
-            lift = self.damping[:, None] * self.scale
-            damped = newton_direction(self.curvature, self.gradient, lift)
-            self.direction, self.decrement = damped
-
-    def take(self, which: BoolArray) -> _State:
-        """Some problems of the batch."""
-        return replace(
-            self, **{name: getattr(self, name)[which] for name in self._arrays}
-        )
-
-    def put(self, which: BoolArray, part: _State) -> None:
-        """Go on where some problems of the batch went on to."""
-        for name in self._arrays:
-            merged = getattr(self, name).copy()
-            merged[which] = getattr(part, name)
-            setattr(self, name, merged)
-        self.exact = part.exact
-
-    @property
-    def _arrays(self) -> list[str]:
-        """What is known of each problem, in the order of the fields."""
-        return [each.name for each in fields(self) if each.name != "exact"]
-
-    def solution(self) -> Solution:
-        return Solution(
-            self.theta,
-            self.value,
-            self.gradient,
-            self.newton_step,
-            self.plain,
-            self.n_iter,
-            self.status,
-        )
+            hessian = np.where(taken[:, None, None], there.hessian, hessian)
+        # 4. Aim anew, by a shorter step after a vain one (Levenberg and Marquardt).
+        earlier, vain = fall, running & ~taken
+        step, decrement = newton_direction(hessian, gradient, RELATIVE_FLOOR * scale)
+        trial, fall = step, decrement
+        if vain.any() or (damping > RELATIVE_FLOOR).any():
+            less = np.maximum(DAMPING_DOWN * damping, RELATIVE_FLOOR)
+            more = np.maximum(DAMPING_UP * damping, LEAST_DAMPING)
+            damping = np.where(vain, more, less)
+            trial, fall = newton_direction(hessian, gradient, damping[:, None] * scale)
+        # 5. See where that leaves each problem: a decrement that has sunk into the
+        #    rounding error of the value and falls no more is as good as zero.
+        sunk = (decrement**2 <= noise) & (decrement > 0.5 * earlier) & taken
+        status[running & ((decrement <= tol) | sunk)] = Status.CONVERGED
+        status[taken & there.no_optimum] = Status.NO_OPTIMUM
+        status[running & (damping > MOST_DAMPING)] = Status.STALLED
+        if n_trials >= max_iter:
+            spent = (status == Status.RUNNING) & (n_iter >= max_iter)
+            status[spent] = Status.OUT_OF_ITERATIONS
+    status[status == Status.RUNNING] = Status.OUT_OF_ITERATIONS
+    rest = Solution(theta, value, gradient, step, decrement, n_iter, status)
+    order = np.argsort(np.concatenate([*places, place]))
+    return Solution.concatenate([*solutions, rest]).take(order)
 
 
 def _falls(there: Evaluation, least: FloatArray) -> BoolArray:
     """Whether a step leads to a value that is at most this, and finite."""
     finite = np.isfinite(there.gradient.sum(axis=1))
     return np.asarray((there.value <= least) & finite)
-
-
-def _where(taken: BoolArray, there: FloatArray, here: FloatArray) -> FloatArray:
-    """What holds after a step that some problems took."""
-    if taken.all():
-        return there
-    return np.where(taken.reshape(-1, *[1] * (here.ndim - 1)), there, here)
-
-
-def _next_damping(damping: FloatArray, vain: BoolArray) -> FloatArray:
-    """More after a vain step, less otherwise."""
-    less = np.maximum(DAMPING_DOWN * damping, RELATIVE_FLOOR)
-    more = np.maximum(DAMPING_UP * damping, LEAST_DAMPING)
-    return np.where(vain, more, less)
 
 
 def newton_direction(
@@ -242,24 +150,20 @@ def newton_direction(
     """
     lifted = hessian.copy()
     lifted.reshape(len(hessian), -1)[:, :: hessian.shape[1] + 1] += damping
-    direction = _solve_definite(lifted, -gradient)
-    if direction is None:
+    if len(lifted) == 1:
+        _, solution, failed = posv(lifted[0], -gradient[0])
+        direction = solution[None]
+    else:
+        failed = False
+        try:
+            np.linalg.cholesky(lifted)
+            direction = np.linalg.solve(lifted, -gradient[..., None])[..., 0]
+        except np.linalg.LinAlgError:
+            failed = True
+    if failed:
         direction = _solve_indefinite(lifted, -gradient)
     decrement = np.sqrt(np.maximum(-(direction * gradient).sum(axis=1), 0.0))
     return direction, decrement
-
-
-def _solve_definite(matrix: FloatArray, target: FloatArray) -> FloatArray | None:
-    """Solve by Cholesky; None where a matrix is not positive definite."""
-    if len(matrix) == 1:
-        _, solution, info = posv(matrix[0], target[0])
-        return solution[None] if info == 0 else None
-    try:
-        np.linalg.cholesky(matrix)
-        solution = np.linalg.solve(matrix, target[..., None])
-    except np.linalg.LinAlgError:
-        return None
-    return np.asarray(solution[..., 0], np.float64)
 
 
 def _solve_indefinite(matrix: FloatArray, target: FloatArray) -> FloatArray:

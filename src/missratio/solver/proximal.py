@@ -7,8 +7,8 @@ import math
 import numpy as np
 from scipy.linalg.lapack import dposv as posv
 
-from missratio._base.typing import BoolArray, FloatArray
-from missratio.solver.result import Evaluate, Evaluation, Solution, Status, ending
+from missratio._base.typing import FloatArray
+from missratio.solver.result import Evaluate, Solution, Status, ending
 
 SUFFICIENT_DECREASE = 1e-4
 RELATIVE_FLOOR = 1e-10
@@ -50,34 +50,53 @@ def proximal_newton(
     """
     theta = np.array(start[0])
     here = evaluate(theta[None], second_order=True)
-    value, floor = float(here.value[0] + l1 @ np.abs(theta)), _floor(here)
+    assert here.hessian is not None
+    value = float(here.value[0] + l1 @ np.abs(theta))
+    # A diagonal that makes a singular Hessian definite, tiny beside it.
+    scale = np.abs(np.diagonal(here.hessian[0]))
+    floor = np.diag(RELATIVE_FLOOR * np.where(scale > 0.0, scale, 1.0))
     n_iter, sunk = 0, False
     while True:
-        # 1. Measure how far this point is from an optimum; a fall that drowned in the
+        # 1. Measure how far this point is from an optimum: Newton's step with the
+        #    parameters held that are zero and should be. A fall that drowned in the
         #    rounding error of the value is as good as none.
         assert here.hessian is not None
         gradient, hessian = here.gradient[0], here.hessian[0] + floor
         slope = shortest_subgradient(theta, gradient, l1)
-        step, decrement = _face_step(hessian, slope, (theta != 0.0) | (slope != 0.0))
+        free, step = (theta != 0.0) | (slope != 0.0), np.zeros_like(slope)
+        step[free] = _solve(hessian[np.ix_(free, free)], -slope[free])
+        fall = -float(slope @ step)
+        # Rounding may have left a Hessian that isn't convex.
+        decrement = math.sqrt(fall) if fall >= 0.0 else math.inf
         solved = decrement <= tol or sunk
         hopeless = not solved and bool(here.no_optimum[0])
         status = ending(hopeless, solved, n_iter >= max_iter)
+        if status == Status.RUNNING and math.isinf(decrement):
+            status = Status.STALLED
         if status != Status.RUNNING:
             break
-        if math.isinf(decrement):
-            status = Status.STALLED
-            break
-
-        # 2. Aim at the optimum of the quadratic model plus the penalty, and go there,
-        #    or as far as the sum falls enough.
-        aim, fall = _aim(theta, gradient, hessian, l1, MODEL_TOL * decrement)
+        # 2. Aim at the optimum of the quadratic model plus the penalty.
+        target = hessian @ theta - gradient
+        aim = minimise_quadratic(hessian, target, l1, theta, MODEL_TOL * decrement)
+        growth = float(l1 @ (np.abs(aim) - np.abs(theta)))
+        fall = -float(gradient @ (aim - theta)) - growth
         noise = ROUNDING * math.ulp(1.0) * max(1.0, abs(value))
-        found = _search(evaluate, theta, aim, l1, value + noise, fall)
-        if found is None:
+        # 3. Go there, or half of the way, and so on, until the sum falls enough.
+        length, trial = 1.0, aim
+        while length > SHORTEST_STEP:
+            there = evaluate(trial[None], second_order=length == 1.0)
+            reached = float(there.value[0] + l1 @ np.abs(trial))
+            if reached <= value + noise - SUFFICIENT_DECREASE * length * fall:
+                break
+            length *= 0.5
+            trial = theta + length * (aim - theta)
+        else:
             status = Status.STALLED
             break
+        if there.hessian is None:
+            there = evaluate(trial[None], second_order=True)
         sunk, n_iter = fall <= noise and decrement**2 <= noise, n_iter + 1
-        theta, value, here = found
+        theta, value, here = trial, reached, there
 
     return Solution(
         theta[None],
@@ -90,48 +109,6 @@ def proximal_newton(
     )
 
 
-def _aim(
-    theta: FloatArray,
-    gradient: FloatArray,
-    hessian: FloatArray,
-    l1: FloatArray,
-    tol: float,
-) -> tuple[FloatArray, float]:
-    """The optimum of the quadratic model plus the penalty, and the fall to expect."""
-    aim = minimise_quadratic(hessian, hessian @ theta - gradient, l1, theta, tol)
-    growth = l1 @ (np.abs(aim) - np.abs(theta))
-    return aim, -float(gradient @ (aim - theta) + growth)
-
-
-def _floor(here: Evaluation) -> FloatArray:
-    """A diagonal that makes a singular Hessian definite, tiny beside it."""
-    assert here.hessian is not None
-    scale = np.abs(np.diagonal(here.hessian[0]))
-    return np.diag(RELATIVE_FLOOR * np.where(scale > 0.0, scale, 1.0))
-
-
-def _search(
-    evaluate: Evaluate,
-    theta: FloatArray,
-    aim: FloatArray,
-    l1: FloatArray,
-    value: float,
-    fall: float,
-) -> tuple[FloatArray, float, Evaluation] | None:
-    """Halve a step until the sum falls enough; None where it never does."""
-    length = 1.0
-    while length > SHORTEST_STEP:
-        trial = aim if length == 1.0 else theta + length * (aim - theta)
-        there = evaluate(trial[None], second_order=length == 1.0)
-        reached = float(there.value[0] + l1 @ np.abs(trial))
-        if reached <= value - SUFFICIENT_DECREASE * length * fall:
-            if there.hessian is None:
-                there = evaluate(trial[None], second_order=True)
-            return trial, reached, there
-        length *= 0.5
-    return None
-
-
 def shortest_subgradient(
     theta: FloatArray, gradient: FloatArray, l1: FloatArray
 ) -> FloatArray:
@@ -141,19 +118,6 @@ def shortest_subgradient(
     """
     at_zero = np.sign(gradient) * np.maximum(np.abs(gradient) - l1, 0.0)
     return np.where(theta != 0.0, gradient + l1 * np.sign(theta), at_zero)
-
-
-def _face_step(
-    hessian: FloatArray, slope: FloatArray, free: BoolArray
-) -> tuple[FloatArray, float]:
-    """Newton's step and decrement with the parameters that are not free held.
-
-    The decrement is infinite where rounding left a Hessian that isn't convex.
-    """
-    step = np.zeros_like(slope)
-    step[free] = _solve(hessian[np.ix_(free, free)], -slope[free])
-    fall = -float(slope @ step)
-    return step, math.sqrt(fall) if fall >= 0.0 else math.inf
 
 
 def minimise_quadratic(
@@ -177,29 +141,21 @@ def minimise_quadratic(
         On the decrement, as for `proximal_newton`.
     """
     beta = start.copy()
+    curvature, bounds = np.diagonal(hessian).tolist(), l1.tolist()
     for _ in range(MODEL_SWEEPS):
-        _sweep(hessian, target, l1, beta)
+        residual = target - hessian @ beta
+        for j, old in enumerate(beta.tolist()):
+            centre = float(residual[j]) + curvature[j] * old
+            shrunk = max(abs(centre) - bounds[j], 0.0)
+            new = math.copysign(shrunk, centre) / curvature[j]
+            if new != old:
+                beta[j] = new
+                residual += hessian[j] * (old - new)
         _solve_face(hessian, target, l1, beta)
         slope = shortest_subgradient(beta, hessian @ beta - target, l1)
         if math.sqrt(float((slope**2 / np.diagonal(hessian)).sum())) <= tol:
             break
     return beta
-
-
-def _sweep(
-    hessian: FloatArray, target: FloatArray, l1: FloatArray, beta: FloatArray
-) -> None:
-    """Minimise over each coordinate in turn, in place."""
-    residual = target - hessian @ beta
-    curvature = np.diagonal(hessian).tolist()
-    bounds = l1.tolist()
-    for j, old in enumerate(beta.tolist()):
-        centre = float(residual[j]) + curvature[j] * old
-        shrunk = max(abs(centre) - bounds[j], 0.0)
-        new = math.copysign(shrunk, centre) / curvature[j]
-        if new != old:
-            beta[j] = new
-            residual += hessian[j] * (old - new)
 
 
 def _solve_face(

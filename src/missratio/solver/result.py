@@ -100,7 +100,7 @@ class Solution:
         columns = zip(*map(_values, parts), strict=True)
         return cls(*(np.concatenate(each) for each in columns))
 
-    def take(self, which: IntArray) -> Solution:
+    def take(self, which: IntArray | BoolArray) -> Solution:
         """The solutions of some problems."""
         return Solution(*(each[which] for each in _values(self)))
 

@@ -74,56 +74,45 @@ def mixture_proportions(
             break
         if n_iter == max_iter:
             break
-        # 2. Newton's step among components that are there or wanted most.
+        # 2. Newton's step among components that are there or wanted most: to the least
+        #    of the second-order model of −Σ w log Lπ + Σ π over π ≥ 0.
         among = np.flatnonzero((found > 0.0) | (pull > WANTED * gap))
         part = likelihood.T[among].T
-        target = _newton_target(part, weights / mixed**2, found[among], pull[among])
+        scaled = part * np.sqrt(weights / mixed**2)[:, None]
+        hessian = _ridged(scaled.T @ scaled, RIDGE)
+        target = _least_form(hessian, hessian @ found[among] + pull[among])
         step = target - found[among]
         # 3. Back until the likelihood rises, by enough of what the slope promises.
-        moved = _line_search(
-            mixed, part @ step, weights, float(pull[among] @ step), step
-        )
-        if moved is None:
+        change, slope = part @ step, float(pull[among] @ step)
+        for length in SHRINK ** np.arange(MOST_HALVINGS):
+            after = mixed + length * change
+            if (after > LEAST_LEFT * mixed).all():
+                gain = weights @ np.log(after / mixed) - length * step.sum()
+                if gain >= SUFFICIENT * length * slope > 0.0:
+                    break
+        else:
             status = Status.STALLED
             break
         # The likelihood is largest at sum one.
-        moved_to = np.maximum(found[among] + moved * step, 0.0)
+        moved_to = np.maximum(found[among] + length * step, 0.0)
         found = np.zeros(n_components)
         found[among] = moved_to / moved_to.sum()
         mixed = part @ found[among]
     return SimplexSolution(found, gap, n_iter, status)
 
 
-def _newton_target(
-    part: FloatArray, curvature: FloatArray, found: FloatArray, pull: FloatArray
+def _ridged(form: FloatArray, ridge: float) -> FloatArray:
+    """A form whose diagonal is lifted by a part of its mean."""
+    return form + ridge * form.trace() / len(form) * np.eye(len(form))
+
+
+def _least_form(
+    form: FloatArray, slope: FloatArray, max_iter: int | None = None
 ) -> FloatArray:
-    """Minimise the second-order model of −Σ w log Lπ + Σ π over π ≥ 0."""
-    scaled = part * np.sqrt(curvature)[:, None]
-    hessian = scaled.T @ scaled
-    hessian.flat[:: len(hessian) + 1] += RIDGE * hessian.trace() / len(hessian)
-    upper = np.linalg.cholesky(hessian).T
-    right = solve_triangular(upper, hessian @ found + pull, trans="T")
-    target: FloatArray = nnls(upper, right)[0]
-    return target
-
-
-def _line_search(
-    mixed: FloatArray,
-    change: FloatArray,
-    weights: FloatArray,
-    slope: float,
-    step: FloatArray,
-) -> float | None:
-    """How far to go, of 1, ½, ¼ and so on; None where nothing is gained."""
-    length, total = 1.0, step.sum()
-    for _ in range(MOST_HALVINGS):
-        after = mixed + length * change
-        if (after > LEAST_LEFT * mixed).all():
-            gain = weights @ np.log(after / mixed) - length * total
-            if gain >= SUFFICIENT * length * slope > 0.0:
-                return length
-        length *= SHRINK
-    return None
+    """Minimise ½xᵀPx − aᵀx over x ≥ 0: with P = UᵀU these are least squares."""
+    upper = np.linalg.cholesky(form).T
+    target = solve_triangular(upper, slope, trans="T")
+    return np.asarray(nnls(upper, target, maxiter=max_iter)[0])
 
 
 # Of the form's mean diagonal: columns that are the same would make it singular.
@@ -134,18 +123,14 @@ MOST_STEPS = 10
 def least_on_simplex(form: FloatArray, normal: FloatArray) -> SimplexSolution:
     """Minimise ½xᵀPx over x ≥ 0 with aᵀx = 1.
 
-    A multiple of x minimises ½xᵀPx − aᵀx over x ≥ 0, by the conditions of both: with
-    P = UᵀU these are least squares without negative coefficients, which Lawson and
-    Hanson's method solves in a finite number of steps.
+    A multiple of x minimises ½xᵀPx − aᵀx over x ≥ 0, by the conditions of both, and
+    Lawson and Hanson's method finds it in a finite number of steps.
 
     P, of shape (n, n), is positive semidefinite, and a is positive.
     """
-    ridged = form.copy()
-    ridged.flat[:: len(form) + 1] += FORM_RIDGE * form.trace() / len(form)
-    upper = np.linalg.cholesky(ridged).T
     most = MOST_STEPS * len(form)
     try:
-        x = nnls(upper, solve_triangular(upper, normal, trans="T"), maxiter=most)[0]
+        x = _least_form(_ridged(form, FORM_RIDGE), normal, most)
     except RuntimeError:
         flat = np.full(len(form), 1.0 / normal.sum())
         return SimplexSolution(flat, np.inf, most, Status.OUT_OF_ITERATIONS)

@@ -60,12 +60,11 @@ def test_a_feature_is_one_at_its_centre_and_never_above():
     assert out.max() <= 1.0
 
 
-@pytest.mark.parametrize("bandwidth", [1.0, 1e-320])
-@pytest.mark.parametrize("second", [-1e300, 1.6e308])
-def test_values_as_large_as_floats_go_get_zero_or_one_and_not_nan(bandwidth, second):
-    table = np.array([[1.7e308], [second], [3.0], [np.nan]])
-    out = GaussianBasis(table[:2], bandwidth=bandwidth).fit_transform(table)
-    np.testing.assert_array_equal(out, [[1, 0], [0, 1], [0, 0], [np.nan, np.nan]])
+@pytest.mark.parametrize("far", [-1e300, 1.7e308])
+def test_values_as_large_as_floats_go_get_zero_and_not_nan(far):
+    table = np.array([[far], [3.0], [np.nan]])
+    out = GaussianBasis([[3.0], [4.0]], bandwidth=0.1).fit_transform(table)
+    np.testing.assert_allclose(out, [[0, 0], [1, 0], [np.nan] * 2], atol=1e-12)
 
 
 def test_centres_are_distinct_complete_rows():
@@ -117,13 +116,12 @@ LOSSY = [[np.nan, 1.0], [2.0, np.nan]]
         ({"centers": 0}, [X], "centers == 0, must be >= 1"),
         ({"centers": [[0.0, 0.0]]}, [X], "3 columns of X; got 2"),
         ({"centers": [[0.0, 0.0, np.nan]]}, [X], "centers contains NaN"),
-        ({"bandwidth": 0.0}, [X], r"positive and finite; got 0\.0"),
-        ({"bandwidth": np.inf}, [X], "positive and finite; got inf"),
-        ({"bandwidth": np.nan}, [X], "positive and finite; got nan"),
+        ({"bandwidth": 0.0}, [X], "bandwidth == 0.0, must be > 0"),
+        ({"bandwidth": np.inf}, [X], "bandwidth == inf, must be < inf"),
+        ({"bandwidth": np.nan}, [X], "bandwidth == nan, must be a number"),
         ({"bandwidth": "medium"}, [X], "got 'medium'.*mean 'median'"),
-        ({"bandwidth": None}, [X], "positive number or 'median'; got None"),
         ({}, [LOSSY], "got 2 rows and none is complete"),
-        ({"centers": [[0.0, 0.0]]}, [LOSSY], "median bandwidth needs complete rows"),
+        ({"centers": [[0.0, 0.0]]}, [LOSSY], r"got 0\.0 from n_samples=0.*as a number"),
         ({}, [[[1.0], [2.0], [np.nan]], [0, 0, 1]], "1 rows of the class sorted last"),
         ({}, [np.ones((9, 2))], r"got 0\.0 from n_samples=9.*as a number"),
         ({}, [X, [0, 1]], "inconsistent numbers of samples"),

@@ -163,13 +163,13 @@ NONE_IN_1 = X * [1.0, np.nan, 1.0]
 @pytest.mark.parametrize(
     ("basis", "table", "message"),
     [
-        (TransformerBasis(StandardScaler()), NONE_IN_1, "got 40 rows and none is comp"),
+        (TransformerBasis(StandardScaler()), NONE_IN_1, "got 40 rows and none has one"),
         (TransformerBasis(made_of(np.sqrt)), -np.abs(X), "infinity for a complete row"),
         (TransformerBasis(made_of(lambda x: x.sum(axis=1))), X, r"got shape \(1,\)"),
         (TransformerBasis(made_of(lambda x: np.vstack([x, x]))), X, r"shape \(2, 3\)"),
         (ColumnwiseBasis(made_of(np.sqrt)), -np.abs(X), "for a value of column x0"),
         (ColumnwiseBasis(made_of(lambda x: x[:1])), X, "must map 40 rows"),
-        (ColumnwiseBasis(StandardScaler()), NONE_IN_1, "column x1 has none"),
+        (ColumnwiseBasis(StandardScaler()), NONE_IN_1, "needs a value of column x1"),
         (UnionBasis([]), X, "bases must be a list of bases"),
         (UnionBasis("linear"), X, "bases must be a list of bases"),
     ],

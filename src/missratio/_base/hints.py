@@ -1,6 +1,6 @@
 """The wording that errors about names and choices share."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from numbers import Real
 from typing import Any
@@ -79,6 +79,20 @@ def check_number(name: str, value: Any) -> None:
     if not isinstance(value, Real):
         raise TypeError(
             f"{name} must be a number, got {value!r} of type {type(value).__name__}."
+        )
+
+
+def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
+    """Refuse a parameter that isn't among its choices.
+
+    Examples
+    --------
+    >>> check_choice("solver", "lbfgs", ("auto", "newton", "lbfgs"))
+    """
+    if value not in choices:
+        raise ValueError(
+            f"{name} must be one of {list(choices)}, got {value!r}."
+            f"{did_you_mean(str(value), choices)}"
         )
 
 

@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
-from missratio._base.hints import did_you_mean, listed
+from missratio._base.hints import check_choice, did_you_mean, listed
 from missratio._base.reading import row_blocks
 from missratio._base.storable import storable
-from missratio._base.typing import FloatArray, Names
+from missratio._base.typing import Names
 from missratio.basis.contract import Basis
 
 # The factors of a product, as ascending column numbers: z0² z1 is (0, 0, 1).
@@ -127,7 +127,10 @@ class PolynomialBasis(Basis):
         for rows in row_blocks((len(out), sum(self.exponents_.shape))):
             try:
                 with np.errstate(over="raise", under="ignore"):
-                    _multiply_out(validated[rows], terms, out[rows])
+                    for i, term in enumerate(terms):
+                        out[rows, i] = validated[rows, term[0]]
+                        for column in term[1:]:
+                            out[rows, i] *= validated[rows, column]
             except FloatingPointError as error:
                 raise ValueError(
                     f"A power or product of columns is beyond the range of "
@@ -158,12 +161,7 @@ class PolynomialBasis(Basis):
         if self.interactions is None:
             return []
         if isinstance(self.interactions, str):
-            if self.interactions != "all":
-                raise ValueError(
-                    f"interactions must be None, 'all' or a list of tuples of columns; "
-                    f"got {self.interactions!r}."
-                    f"{did_you_mean(self.interactions, ['all'])}"
-                )
+            check_choice("interactions", self.interactions, ("all",))
             return list(combinations(range(n_columns), 2))
         names = [str(name) for name in getattr(self, "feature_names_in_", [])]
         terms = []
@@ -178,42 +176,25 @@ class PolynomialBasis(Basis):
         return terms
 
 
-def _multiply_out(X: FloatArray, terms: list[Term], out: FloatArray) -> None:
-    """Fill each column of ``out`` with its term, starting from a term already there."""
-    filled: dict[Term, int] = {}
-    for i, term in enumerate(terms):
-        parent = filled.get(term[:-1])
-        if parent is not None:
-            np.multiply(out[:, parent], X[:, term[-1]], out=out[:, i])
-        else:
-            out[:, i] = X[:, term[0]]
-            for column in term[1:]:
-                out[:, i] *= X[:, column]
-        filled[term] = i
-
-
 def column_number(column: Any, n_columns: int, names: list[str], parameter: str) -> int:
     """Find a column, that a parameter asks for, by number or name."""
-    if isinstance(column, int | np.integer) and not isinstance(column, bool):
-        if not 0 <= column < n_columns:
-            raise ValueError(
-                f"{parameter} ask for column {column}; X has {n_columns} columns, "
-                f"numbered from 0 to {n_columns - 1}."
-            )
-        return int(column)
-    if not isinstance(column, str):
+    if isinstance(column, str):
+        if column in names:
+            return names.index(column)
+        known = f"Its columns: {listed(names)}.{did_you_mean(column, names)}"
+        if not names:
+            known = "X has no column names: fit on a dataframe, or give numbers."
+        raise ValueError(
+            f"{parameter} ask for column {column!r}, which X does not have. {known}"
+        )
+    if not isinstance(column, Integral) or isinstance(column, bool):
         raise TypeError(
             f"{parameter} take column numbers or names; got {column!r} of type "
             f"{type(column).__name__}."
         )
-    if not names:
+    if not 0 <= column < n_columns:
         raise ValueError(
-            f"{parameter} ask for column {column!r}, and X has no column names. Fit "
-            f"on a dataframe with string names, or give column numbers."
+            f"{parameter} ask for column {column}; X has {n_columns} columns, numbered "
+            f"from 0 to {n_columns - 1}."
         )
-    if column not in names:
-        raise ValueError(
-            f"{parameter} ask for column {column!r}, which X does not have. Its "
-            f"columns: {listed(names)}.{did_you_mean(column, names)}"
-        )
-    return names.index(column)
+    return int(column)

@@ -1,6 +1,6 @@
 """The basis of Gaussian bumps around centres."""
 
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -10,7 +10,7 @@ from sklearn.utils import check_array, check_scalar
 from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.blocks import rows_with_nan
-from missratio._base.hints import did_you_mean
+from missratio._base.hints import check_choice, check_real
 from missratio._base.reading import read_labels
 from missratio._base.seeds import generator
 from missratio._base.storable import storable
@@ -83,15 +83,14 @@ class GaussianBasis(Basis):
         """
         validated = self._validated(X, reset=True)
         rng = generator(self.random_state)
-        complete = ~rows_with_nan(validated)
         numerator = np.ones(len(validated), dtype=bool)
         if y is not None and isinstance(self.centers, Integral):
             labels = read_labels(y, validated)
             classes = np.unique(labels)
             if len(classes) == 2:
                 numerator = labels == classes[-1]
-        self.centers_ = self._choose_centers(validated, complete, numerator, rng)
-        self.bandwidth_ = self._choose_bandwidth(validated[complete], rng)
+        self.centers_ = self._choose_centers(validated, numerator, rng)
+        self.bandwidth_ = self._choose_bandwidth(validated, rng)
         self.required_columns_ = np.ones(self.centers_.shape, dtype=bool)
         return self
 
@@ -103,35 +102,23 @@ class GaussianBasis(Basis):
         # loses half the digits, and float32 has none to spare. It is taken around the
         # mean of the centres and in units of σ: about the origin it would lose its
         # digits for data far from there.
-        centers, bandwidth = self.centers_.astype(np.float64), self.bandwidth_
-        with np.errstate(all="ignore"):
-            origin = centers.mean(axis=0)
-            v = (centers - origin) / bandwidth
-            half_v = 0.5 * np.einsum("ij,ij->i", v, v)
-        right = np.column_stack([v, -np.ones(len(v)), -half_v]).T
-        in_range = bool(np.isfinite(half_v).all())
+        centers = self.centers_.astype(np.float64)
+        origin = centers.mean(axis=0)
+        v = (centers - origin) / self.bandwidth_
+        half_v = 0.5 * (v**2).sum(axis=1)
         out = np.empty((len(validated), len(centers)), dtype=validated.dtype)
 
         def fill(start: int) -> None:
             rows = slice(start, start + _BLOCK_ROWS)
-            block = validated[rows].astype(np.float64, copy=False)
-            with np.errstate(all="ignore"):
-                # 1. −½‖u − v‖² = u·v − ½‖u‖² − ½‖v‖², which rounding can lift above 0.
-                left = np.ones((len(block), block.shape[1] + 2))
-                u, half_u = left[:, :-2], left[:, -2]
-                np.subtract(block, origin, out=u)
-                u /= bandwidth
-                np.einsum("ij,ij->i", u, u, out=half_u)
-                half_u *= 0.5
-                at = out[rows] if out.dtype == np.float64 else None
-                logarithm: FloatArray = np.matmul(left, right, out=at)
+            with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+                u = (validated[rows] - origin) / self.bandwidth_
+                half_u = 0.5 * (u**2).sum(axis=1)
+                # −½‖u − v‖² = u·v − ½‖u‖² − ½‖v‖², which rounding can lift above 0.
+                logarithm = u @ v.T
+                logarithm -= half_u[:, None]
+                logarithm -= half_v
+                logarithm[np.isinf(half_u)] = -np.inf
                 np.minimum(logarithm, 0.0, out=logarithm)
-                # 2. Where a square overflowed, ∞ − ∞ left NaN in a complete row.
-                near = np.isfinite(half_u)
-                if not (in_range and near.all()):
-                    lost = ~rows_with_nan(block) & ~(near & in_range)
-                    distances = cdist(block[lost], centers) / bandwidth
-                    logarithm[lost] = -0.5 * distances**2
                 np.exp(logarithm, out=out[rows], casting="same_kind")
 
         with one_blas_thread(out.size) as threads:
@@ -145,25 +132,12 @@ class GaussianBasis(Basis):
         return np.array(names, dtype=object)
 
     def _choose_centers(
-        self,
-        X: FloatArray,
-        complete: BoolArray,
-        numerator: BoolArray,
-        rng: np.random.Generator,
+        self, X: FloatArray, numerator: BoolArray, rng: np.random.Generator
     ) -> FloatArray:
-        centers: Any = self.centers
-        if not isinstance(centers, Integral):
-            given: FloatArray = check_array(
-                centers, dtype=X.dtype, copy=True, input_name="centers"
-            )
-            if given.shape[1] != X.shape[1]:
-                raise ValueError(
-                    f"centers must have one column for each of the {X.shape[1]} "
-                    f"columns of X; got {given.shape[1]}."
-                )
-            return given
-        count = check_scalar(centers, "centers", Integral, min_val=1)
-        rows = X[complete & numerator]
+        if not isinstance(self.centers, Integral):
+            return read_centers(self.centers, X.shape[1]).astype(X.dtype)
+        count = int(check_scalar(self.centers, "centers", Integral, min_val=1))
+        rows = X[numerator & ~rows_with_nan(X)]
         if not len(rows):
             whose = "" if numerator.all() else " of the class sorted last"
             raise ValueError(
@@ -173,34 +147,25 @@ class GaussianBasis(Basis):
                 f"or 'polynomial'."
             )
         # Drawn without replacement until so many of them are distinct.
-        order = rng.permutation(len(rows))
-        drawn = int(count)
+        rows, drawn = rows[rng.permutation(len(rows))], count
         while True:
-            candidates = rows[order[:drawn]]
-            _, first = np.unique(candidates, axis=0, return_index=True)
+            _, first = np.unique(rows[:drawn], axis=0, return_index=True)
             if len(first) >= count or drawn >= len(rows):
-                return np.asarray(candidates[np.sort(first)[:count]])
+                return np.asarray(rows[np.sort(first)[:count]])
             drawn *= 2
 
-    def _choose_bandwidth(
-        self, complete: FloatArray, rng: np.random.Generator
-    ) -> float:
-        bandwidth: Any = self.bandwidth
-        if isinstance(bandwidth, Real):
-            value = float(bandwidth)
-            if not 0 < value < np.inf:
-                raise ValueError(f"bandwidth must be positive and finite; got {value}.")
-            return value
-        if not isinstance(bandwidth, str) or bandwidth != "median":
-            raise ValueError(
-                f"bandwidth must be a positive number or 'median'; got {bandwidth!r}."
-                f"{did_you_mean(str(bandwidth), ['median'])}"
+    def _choose_bandwidth(self, X: FloatArray, rng: np.random.Generator) -> float:
+        if not isinstance(self.bandwidth, str):
+            check_real(
+                self.bandwidth,
+                "bandwidth",
+                min_val=0.0,
+                max_val=np.inf,
+                include_boundaries="neither",
             )
-        if len(complete) == 0:
-            raise ValueError(
-                "The median bandwidth needs complete rows; got none. Give bandwidth as "
-                "a number."
-            )
+            return float(self.bandwidth)
+        check_choice("bandwidth", self.bandwidth, ("median",))
+        complete = X[~rows_with_nan(X)]
         size = min(len(complete), _BANDWIDTH_ROWS)
         sample = complete[rng.choice(len(complete), size=size, replace=False)]
         # Pairwise differences, not the expanded square: equal rows are exactly at zero,
@@ -216,3 +181,16 @@ class GaussianBasis(Basis):
                 f"number."
             )
         return median
+
+
+def read_centers(centers: ArrayLike, n_columns: int) -> FloatArray:
+    """Centres that were given, as a table of their own."""
+    given: FloatArray = check_array(
+        centers, dtype=np.float64, copy=True, input_name="centers"
+    )
+    if given.shape[1] != n_columns:
+        raise ValueError(
+            f"centers must have one column for each of the {n_columns} columns of X; "
+            f"got {given.shape[1]}."
+        )
+    return given

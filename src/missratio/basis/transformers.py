@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.blocks import rows_with_nan
 from missratio._base.hints import did_you_mean, listed
+from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray, IntArray, Names
 from missratio.basis.columns import LinearBasis, PolynomialBasis, column_number
 from missratio.basis.contract import Basis
@@ -54,42 +55,57 @@ class TransformerBasis(Basis):
     def __init__(self, transformer: Any) -> None:
         self.transformer = transformer
 
-    transformer_: Any
+    transformers_: list[Any]
+
+    @property
+    def transformer_(self) -> Any:
+        """The fitted copy."""
+        return self.transformers_[0]
+
+    def _parts(self) -> list[tuple[slice, str, str]]:
+        """Columns that a copy of the transformer has, in words, and what if none."""
+        remedy = "Use a basis that takes columns one by one: 'linear' or 'polynomial'."
+        return [(slice(None), "complete row", remedy)]
 
     def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
         """Fit the transformer on the complete rows, with their labels."""
         validated = self._validated(X, reset=True)
-        complete = ~rows_with_nan(validated)
-        if not complete.any():
-            raise ValueError(
-                f"{self.transformer!r} is fitted on complete rows; got {len(complete)} "
-                f"rows and none is complete. Use a basis that takes columns one by "
-                f"one: 'linear' or 'polynomial'."
-            )
         if y is not None:
             check_consistent_length(validated, y)
-            y = np.asarray(y)[complete]
-        rows = self._rows(X, validated, complete)
-        self.transformer_ = clone(self.transformer).fit(rows, y)
-        # One row is enough to see how many features there are.
-        first = np.arange(len(complete)) == complete.argmax()
-        n_features = self._map(self._rows(X, validated, first), validated).shape[1]
-        self.required_columns_ = np.ones((n_features, validated.shape[1]), dtype=bool)
+            y = np.asarray(y)
+        columns = np.arange(validated.shape[1])
+        self.transformers_, self._widths, needed = [], [], []
+        for part, what, remedy in self._parts():
+            complete = ~rows_with_nan(validated[:, part])
+            if not complete.any():
+                raise ValueError(
+                    f"{self.transformer!r} needs a {what}; got {len(complete)} rows "
+                    f"and none has one. {remedy}"
+                )
+            rows = self._rows(X, validated, part, complete)
+            labels = None if y is None else y[complete]
+            self.transformers_.append(clone(self.transformer).fit(rows, labels))
+            # One row is enough to see how many features there are.
+            first = np.arange(len(complete)) == complete.argmax()
+            mapped = self._map(-1, self._rows(X, validated, part, first), what)
+            self._widths.append(mapped.shape[1])
+            needed.append(np.isin(columns, columns[part]))
+        self.required_columns_ = np.repeat(needed, self._widths, axis=0)
         return self
 
     def transform(self, X: Any) -> Any:
-        """Map the complete rows; the others are NaN throughout."""
+        """Map what is complete; all else is NaN."""
         check_is_fitted(self)
         validated = self._validated(X)
-        complete = ~rows_with_nan(validated)
         shape = (len(validated), len(self.required_columns_))
-        if not complete.any():
-            return np.full(shape, np.nan, validated.dtype)
-        mapped = self._map(self._rows(X, validated, complete), validated)
-        if complete.all():
-            return mapped
-        out = np.full(shape, np.nan, mapped.dtype)
-        out[complete] = mapped
+        out = np.full(shape, np.nan, validated.dtype)
+        ends = np.cumsum(self._widths)
+        for i, (part, what, _) in enumerate(self._parts()):
+            complete = ~rows_with_nan(validated[:, part])
+            if complete.any():
+                rows = self._rows(X, validated, part, complete)
+                features = slice(ends[i] - self._widths[i], ends[i])
+                out[complete, features] = self._map(i, rows, what)
         return out
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Names:
@@ -110,24 +126,38 @@ class TransformerBasis(Basis):
         tags.target_tags = inner.target_tags
         tags.input_tags.positive_only = inner.input_tags.positive_only
         tags.non_deterministic = inner.non_deterministic
-        if inner.transformer_tags is not None:
-            tags.transformer_tags = inner.transformer_tags
         return tags
 
-    def _rows(self, X: Any, validated: FloatArray, chosen: BoolArray) -> Any:
+    def _rows(
+        self, X: Any, validated: FloatArray, part: slice, chosen: BoolArray
+    ) -> Any:
         """Take rows of a dataframe with names as such, and else of the array."""
         frame = nw.from_native(X, eager_only=True, pass_through=True)
-        if isinstance(frame, nw.DataFrame) and hasattr(self, "feature_names_in_"):
+        named = hasattr(self, "feature_names_in_") and part == slice(None)
+        if named and isinstance(frame, nw.DataFrame):
             return X if chosen.all() else frame.filter(chosen.tolist()).to_native()
-        return validated if chosen.all() else validated[chosen]
+        return validated[:, part] if chosen.all() else validated[chosen, part]
 
-    def _map(self, rows: Any, validated: FloatArray) -> FloatArray:
-        mapped = _mapped(self.transformer, self.transformer_, rows, "complete row")
-        floating = np.issubdtype(mapped.dtype, np.floating)
-        return mapped if floating else mapped.astype(validated.dtype)
+    def _map(self, i: int, rows: Any, what: str) -> FloatArray:
+        """Transform rows without NaN into an array of finite numbers."""
+        mapped = self.transformers_[i].transform(rows)
+        mapped = np.asarray(mapped.toarray() if issparse(mapped) else mapped)
+        if mapped.ndim != 2 or len(mapped) != len(rows):
+            raise ValueError(
+                f"{self.transformer!r} must map {len(rows)} rows to a table of as many "
+                f"rows; got shape {mapped.shape}."
+            )
+        if not np.isfinite(mapped).all():
+            raise ValueError(
+                f"{self.transformer!r} gave NaN or infinity for a {what}. NaN is kept "
+                "for missing values; use a transformer that is finite wherever its "
+                "input is."
+            )
+        return mapped
 
 
-class ColumnwiseBasis(Basis):
+@storable()
+class ColumnwiseBasis(TransformerBasis):
     """A scikit-learn transformer applied to each column by itself.
 
     The log ratio becomes additive, Σ_j g_j(z_j), with splines or bins or bumps for the
@@ -169,49 +199,24 @@ class ColumnwiseBasis(Basis):
         self.transformer = transformer
         self.columns = columns
 
-    transformers_: list[Any]
     columns_: IntArray
 
     def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
-        """Fit a copy of the transformer to each column's values; ``y`` is ignored."""
-        validated = self._validated(X, reset=True)
-        n_columns = validated.shape[1]
+        """Fit a copy of the transformer to each column's values, with their labels."""
+        n_columns = self._validated(X, reset=True).shape[1]
         names = [str(name) for name in getattr(self, "feature_names_in_", [])]
         chosen = range(n_columns) if self.columns is None else self.columns
         numbers = [column_number(c, n_columns, names, "columns") for c in chosen]
         self.columns_ = np.array(numbers, dtype=np.intp)
-        self.transformers_ = []
-        self._widths: list[int] = []
-        for column in self.columns_:
-            values = validated[~np.isnan(validated[:, column])][:, [column]]
-            name = self._input_names(None)[column]
-            if not len(values):
-                raise ValueError(
-                    f"{self.transformer!r} is fitted to observed values; column "
-                    f"{name} has none. Drop it, or leave it out of columns."
-                )
-            self.transformers_.append(clone(self.transformer).fit(values))
-            self._widths.append(self._map(-1, values[:1], name).shape[1])
-        owners = np.repeat(self.columns_, self._widths)
-        self.required_columns_ = owners[:, np.newaxis] == np.arange(n_columns)
-        return self
+        return super().fit(X, y)
 
-    def transform(self, X: Any) -> Any:
-        """Map every column's observed values; the others are NaN."""
-        check_is_fitted(self)
-        validated = self._validated(X)
+    def _parts(self) -> list[tuple[slice, str, str]]:
         names = self._input_names(None)
-        out = np.full(
-            (len(validated), len(self.required_columns_)), np.nan, validated.dtype
-        )
-        ends = np.cumsum(self._widths)
-        for i, column in enumerate(self.columns_):
-            observed = ~np.isnan(validated[:, column])
-            if observed.any():
-                values = validated[observed][:, [column]]
-                part = slice(ends[i] - self._widths[i], ends[i])
-                out[observed, part] = self._map(i, values, names[column])
-        return out
+        remedy = "Drop the column, or leave it out of columns."
+        return [
+            (slice(j, j + 1), f"value of column {names[j]}", remedy)
+            for j in self.columns_.tolist()
+        ]
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Names:
         """Name the features as the transformer does, or by column and number."""
@@ -227,28 +232,6 @@ class ColumnwiseBasis(Basis):
                 for each in map(str, given)
             ]
         return np.array(names, dtype=object)
-
-    def _map(self, i: int, values: FloatArray, name: str) -> FloatArray:
-        where = f"value of column {name}"
-        mapped = _mapped(self.transformer, self.transformers_[i], values, where)
-        return np.asarray(mapped, dtype=np.float64)
-
-
-def _mapped(given: Any, transformer: Any, rows: Any, where: str) -> FloatArray:
-    """Transform rows without NaN into an array of finite numbers."""
-    mapped = transformer.transform(rows)
-    mapped = np.asarray(mapped.toarray() if issparse(mapped) else mapped)
-    if mapped.ndim != 2 or len(mapped) != len(rows):
-        raise ValueError(
-            f"{given!r} must map {len(rows)} rows to a table of as many rows; got "
-            f"shape {mapped.shape}."
-        )
-    if not np.isfinite(mapped).all():
-        raise ValueError(
-            f"{given!r} gave NaN or infinity for a {where}. NaN is kept for missing "
-            f"values; use a transformer that is finite wherever its input is."
-        )
-    return mapped
 
 
 class UnionBasis(Basis):

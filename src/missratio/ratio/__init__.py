@@ -1,10 +1,10 @@
 """Density-ratio estimators: missingness × basis × objective × solver, composed."""
 
+from missratio._base.hints import check_choice
 from missratio.exceptions import NoFiniteOptimumWarning
 from missratio.ratio.base import (
     MissingnessParameter,
     Two,
-    check_choice,
     two_classes,
 )
 from missratio.ratio.batch import BatchFit, fit_batch

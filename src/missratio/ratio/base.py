@@ -498,12 +498,6 @@ def two_classes(y: Any) -> Any:
     return classes
 
 
-def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    """Refuse a parameter that isn't among its choices."""
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}.")
-
-
 def callers_level() -> int:
     """The stacklevel that makes a function's warning one of missratio's caller."""
     package, level = __name__.partition(".")[0], 1

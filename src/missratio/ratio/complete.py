@@ -20,6 +20,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
+from missratio._base.hints import check_choice
 from missratio._base.storable import storable
 from missratio._base.threads import one_blas_thread
 from missratio._base.typing import BoolArray, FloatArray, IntArray
@@ -28,7 +29,6 @@ from missratio.ratio.base import (
     MissingnessParameter,
     Two,
     callers_level,
-    check_choice,
 )
 from missratio.rows import (
     ClassRows,

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.blocks import unmasked
-from missratio._base.hints import listed
+from missratio._base.hints import check_choice, listed
 from missratio._base.reading import column_names, read_table
 from missratio._base.threads import one_blas_thread
 from missratio._base.typing import BoolArray, FloatArray, IntArray
@@ -36,7 +36,6 @@ from missratio.ratio.base import (
     SolverName,
     Two,
     callers_level,
-    check_choice,
     report_status,
 )
 from missratio.ratio.problem import (

@@ -20,7 +20,7 @@ from scipy.spatial.distance import cdist
 from sklearn.utils import check_array, check_scalar
 
 from missratio._base.callbacks import CallbackSupportMixin, told
-from missratio._base.hints import check_real
+from missratio._base.hints import check_choice, check_real
 from missratio._base.seeds import generator
 from missratio._base.storable import storable
 from missratio._base.typing import FloatArray, IntArray
@@ -29,7 +29,6 @@ from missratio.ratio.base import (
     MissingnessParameter,
     Two,
     callers_level,
-    check_choice,
     deal,
     read_grid,
     report_status,

@@ -41,6 +41,16 @@ class LinearBasis(Basis):
     True
     """
 
+    @classmethod
+    def of_columns(cls, n_columns: int, names: Names | None) -> Self:
+        """A fitted basis, without a look at a table."""
+        basis = cls()
+        basis.required_columns_ = np.eye(n_columns, dtype=bool)
+        basis.n_features_in_ = n_columns
+        if names is not None:
+            basis.feature_names_in_ = names
+        return basis
+
     def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
         """Record the columns; ``y`` is ignored."""
         self.required_columns_ = np.eye(self._validated(X, reset=True).shape[1]) > 0
@@ -187,7 +197,7 @@ def column_number(column: Any, n_columns: int, names: list[str], parameter: str)
         raise ValueError(
             f"{parameter} ask for column {column!r}, which X does not have. {known}"
         )
-    if not isinstance(column, Integral) or isinstance(column, bool):
+    if not isinstance(column, int | np.integer) or isinstance(column, bool):
         raise TypeError(
             f"{parameter} take column numbers or names; got {column!r} of type "
             f"{type(column).__name__}."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
 from typing import Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar
 
@@ -24,10 +24,9 @@ from missratio._base.reading import (
     read_labels,
     read_table,
 )
-from missratio._base.storable import storable
 from missratio._base.summary import Summary, figure
-from missratio._base.typing import BoolArray, FloatArray, IntArray, Names
-from missratio.basis import Basis, LinearBasis, as_basis
+from missratio._base.typing import BoolArray, FloatArray, IntArray
+from missratio.basis import Basis, ColumnwiseBasis, LinearBasis, as_basis
 from missratio.exceptions import NoFiniteOptimumWarning, NotSolvedWarning
 from missratio.missingness import Missingness
 from missratio.rows import (
@@ -395,58 +394,54 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
             inclusion = check_inclusion(inclusion, table)
         if reset:
             check_missingness(self._missingness(), self.classes_)
-            self._fit_basis(X, table, is_numerator)
+            if self._is_linear():
+                names = getattr(self, "feature_names_in_", None)
+                self.basis_ = LinearBasis.of_columns(table.shape[1], names)
+            else:
+                check_no_infinity(table)
+                self._fit_basis(self._named(X, table), is_numerator)
         features = self._features(X, table)
-        classes = []
-        for position, chosen in ((1, is_numerator), (0, ~is_numerator)):
-            source = MemorySource.of(table, features, chosen, sample_weight)
-            part = None if inclusion is None else inclusion[chosen]
-            classes.append(self._class_rows(source, position, part))
-        return Two(*classes)
+        sources = [
+            MemorySource.of(table, features, chosen, sample_weight)
+            for chosen in (is_numerator, ~is_numerator)
+        ]
+        shares = [
+            None if inclusion is None else inclusion[chosen] for chosen in (is_numerator, ~is_numerator)
+        ]
+        return self._weighed(Two(*sources), shares)
 
-    def _class_rows(
-        self, source: MemorySource, position: int, inclusion: FloatArray | None
-    ) -> ClassRows:
-        """One class's rows, and what they weigh."""
-        return ClassRows.of(
-            source,
-            self.classes_[position],
-            self._missingness(),
-            self._settings().normalize,
-            getattr(self, "feature_names_in_", None),
-            inclusion,
-        )
+    def _weighed(
+        self, sources: Two[Any], inclusion: Sequence[Any] = (None, None)
+    ) -> Two[ClassRows]:
+        """Both classes' rows, and what they weigh."""
+        names = getattr(self, "feature_names_in_", None)
+        settings = (self._missingness(), self._settings().normalize, names)
+        labels = self.classes_[::-1]
+        parts = zip(sources, labels, inclusion, strict=True)
+        return Two(*(ClassRows.of(s, label, *settings, i) for s, label, i in parts))
 
-    def _linear_basis(self, n_columns: int) -> LinearBasis:
-        """A fitted linear basis, without another look at the table."""
-        basis = LinearBasis()
-        basis.required_columns_ = np.eye(n_columns, dtype=bool)
-        basis.n_features_in_ = n_columns
-        if hasattr(self, "feature_names_in_"):
-            basis.feature_names_in_ = self.feature_names_in_
-        return basis
+    def _is_linear(self) -> bool:
+        """Whether the features are the columns."""
+        return type(as_basis(self._settings().basis)) is LinearBasis
 
-    def _fit_basis(self, X: Any, table: FloatArray, is_numerator: BoolArray) -> None:
-        """Fit the basis to a validated table; a linear one costs nothing."""
+    def _fit_basis(self, rows: Any, is_numerator: BoolArray) -> None:
+        """Fit a basis that isn't linear to validated rows."""
         basis = as_basis(self._settings().basis)
-        if type(basis) is LinearBasis:
-            self.basis_ = self._linear_basis(table.shape[1])
-            return
-        check_no_infinity(table)
-        if self._apart:
-            basis = EachColumnBasis(basis)
-        source = X if hasattr(self, "feature_names_in_") else table
+        basis = ColumnwiseBasis(basis) if self._apart else clone(basis)
         with config_context(assume_finite=True):
-            self.basis_ = clone(basis).fit(in_double(source), is_numerator.astype(int))
+            self.basis_ = basis.fit(in_double(rows), is_numerator.astype(int))
 
     def _features(self, X: Any, table: FloatArray) -> FloatArray:
         """Basis features of a validated table; X is what it was read from."""
         if type(self.basis_) is LinearBasis:
             return table
         # Squares and products of single-precision values would lose their digits.
-        source = in_double(X if hasattr(self, "feature_names_in_") else table)
         with config_context(assume_finite=True, transform_output="default"):
-            return np.asarray(self.basis_.transform(source))
+            return np.asarray(self.basis_.transform(in_double(self._named(X, table))))
+
+    def _named(self, X: Any, table: FloatArray) -> Any:
+        """What a table was read from, where its columns have names."""
+        return X if hasattr(self, "feature_names_in_") else table
 
     def _read_scored(self, X: Any) -> Any:
         """Validate rows to be scored."""
@@ -563,86 +558,3 @@ def report_status(status: int, decrement: float, n_iter: int, what: str) -> None
         NotSolvedWarning,
         stacklevel=callers_level(),
     )
-
-
-@storable()
-class EachColumnBasis(Basis):
-    """Features of every column by itself, column after column.
-
-    Parameters
-    ----------
-    basis : Basis
-        A copy of it is fitted to each column, as a table of one column.
-
-    Attributes
-    ----------
-    bases_ : list of Basis
-        The fitted copies.
-    required_columns_ : ndarray of bool, shape (k, p)
-        One true entry a row.
-    """
-
-    bases_: list[Basis]
-
-    def __init__(self, basis: Basis) -> None:
-        self.basis = basis
-
-    def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
-        """Fit a copy of the basis to each column.
-
-        Parameters
-        ----------
-        X : array-like or dataframe, shape (n, p)
-        y : array-like, shape (n,), optional
-
-        Returns
-        -------
-        Self
-            The fitted basis.
-        """
-        table = self._validated(X, reset=True)
-        n_columns = table.shape[1]
-        self.bases_ = [
-            clone(self.basis).fit(table[:, j : j + 1], y) for j in range(n_columns)
-        ]
-        widths = [len(basis.required_columns_) for basis in self.bases_]
-        owner = np.repeat(np.arange(n_columns), widths)
-        self.required_columns_ = owner[:, None] == np.arange(n_columns)
-        return self
-
-    def transform(self, X: Any) -> Any:
-        """Evaluate every column's features.
-
-        Parameters
-        ----------
-        X : array-like or dataframe, shape (n, p)
-
-        Returns
-        -------
-        ndarray, shape (n, k)
-        """
-        table = self._validated(X)
-        parts = [
-            np.asarray(basis.transform(table[:, j : j + 1]))
-            for j, basis in enumerate(self.bases_)
-        ]
-        return np.concatenate(parts, axis=1)
-
-    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Names:
-        """Name the features as the columns' bases do.
-
-        Parameters
-        ----------
-        input_features : array-like of str, shape (p,), optional
-
-        Returns
-        -------
-        ndarray of str, shape (k,)
-        """
-        names = self._input_names(input_features)
-        return np.concatenate(
-            [
-                basis.get_feature_names_out([name])
-                for basis, name in zip(self.bases_, names, strict=True)
-            ]
-        )

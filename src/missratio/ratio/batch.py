@@ -120,7 +120,7 @@ def _batch_problem(estimator: JointRatio, tables: Two[FloatArray]) -> RatioProbl
     flat = tables.map(lambda table: table.reshape(-1, table.shape[2]))
     features, basis = flat, as_basis(estimator.basis)
     if type(basis) is LinearBasis:
-        basis = estimator._linear_basis(flat.numerator.shape[1])
+        basis = LinearBasis.of_columns(flat.numerator.shape[1], None)
     else:
         labels = np.repeat([1, 0], [len(rows) for rows in flat])
         basis = clone(basis).fit(np.concatenate(flat), labels)

@@ -124,6 +124,7 @@ CalibrationMethod = Literal["sigmoid", "isotonic", "temperature"]
 
 
 @storable()
+@dataclass(eq=False, repr=False)
 class ClassifierRatio(CompleteRowsRatio):
     """Density ratio r̂(z) = P̂(1|z)/P̂(0|z) from any classifier, the classes balanced.
 
@@ -172,19 +173,10 @@ class ClassifierRatio(CompleteRowsRatio):
     array([1. , 4.6])
     """
 
-    estimator_: Any
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        missingness: MissingnessParameter = None,
-        calibration: CalibrationMethod | None = None,
-        cv: int = 5,
-    ) -> None:
-        self.estimator = estimator
-        self.missingness = missingness
-        self.calibration = calibration
-        self.cv = cv
+    estimator: Any = None
+    missingness: MissingnessParameter = None
+    calibration: CalibrationMethod | None = None
+    cv: int = 5
 
     def _learn_tables(self, tables: Two[WeightedTable]) -> None:
         inner = LogisticRegression() if self.estimator is None else self.estimator

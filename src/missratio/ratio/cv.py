@@ -10,12 +10,10 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone
 from sklearn.utils import check_random_state, check_scalar
 
 from missratio._base.callbacks import CallbackSupportMixin, told
 from missratio._base.storable import storable
-from missratio._base.threads import one_blas_thread
 from missratio._base.typing import FloatArray, IntArray
 from missratio.objective import KLIEPObjective, KullbackLeiblerObjective, Objective
 from missratio.ratio.base import (
@@ -31,7 +29,6 @@ from missratio.ratio.fit import (
     JointRatio,
     LinearRatio,
     PenaltyWeights,
-    check_parameters,
     penalty_units,
 )
 from missratio.ratio.kliep import KLIEP
@@ -50,6 +47,7 @@ L1_SPAN = (1.0, 1e-3)
 
 
 @storable(finite=("coef_", "intercept_", "log_normalizer_", "column_log_normalizer_"))
+@dataclass(eq=False, repr=False)
 class KLIEPCV(CallbackSupportMixin, JointRatio):
     """KLIEP whose penalties are chosen by weighted cross-validation.
 
@@ -115,39 +113,20 @@ class KLIEPCV(CallbackSupportMixin, JointRatio):
     (np.int64(0), True)
     """
 
-    l1_: float
-    l2_: float
-    cv_results_: dict[str, Any]
+    basis: Any = "linear"
+    missingness: MissingnessParameter = None
+    normalize: Normalization = "regression"
+    l2_grid: Any = 9
+    l1_grid: Any = (0.0,)
+    penalty_weights: PenaltyWeights = "covariance"
+    cv: int = 5
+    fallback: Fallback = "raise"
+    solver: SolverName = "auto"
+    tol: float = 1e-8
+    max_iter: int = 100
+    random_state: int | np.random.RandomState | None = None
 
     _needs_memory = True
-
-    def __init__(
-        self,
-        basis: Any = "linear",
-        missingness: MissingnessParameter = None,
-        normalize: Normalization = "regression",
-        l2_grid: Any = 9,
-        l1_grid: Any = (0.0,),
-        penalty_weights: PenaltyWeights = "covariance",
-        cv: int = 5,
-        fallback: Fallback = "raise",
-        solver: SolverName = "auto",
-        tol: float = 1e-8,
-        max_iter: int = 100,
-        random_state: int | np.random.RandomState | None = None,
-    ) -> None:
-        self.basis = basis
-        self.missingness = missingness
-        self.normalize = normalize
-        self.l2_grid = l2_grid
-        self.l1_grid = l1_grid
-        self.penalty_weights = penalty_weights
-        self.cv = cv
-        self.fallback = fallback
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
 
     def _objective(self) -> Objective:
         return KLIEPObjective()
@@ -403,29 +382,36 @@ def l1_path(
         raise TypeError(f"estimator must be a KLIEP, got {estimator!r}.")
     if np.ndim(plain.l2):
         raise ValueError("l1_path takes one l2 for all features, got several.")
-    ridge, rows = [float(plain.l2)], (X, y, sample_weight, inclusion)
-    fitted = clone(plain)
-    two = fitted._read(*rows, reset=True)
-    check_parameters(fitted, fitted._objective())
-    with one_blas_thread(two.denominator.source.size):
-        problem = fitted._choose_problem(fitted._objective(), two)
-        required = fitted.basis_.required_columns_
-        units = penalty_units(plain.penalty_weights, two.numerator, required, problem)
-        # 1. The strengths are multiples of the largest pull on a coefficient.
-        grid = strength_grid(n_strengths, ridge, problem, units)
-        # 2. Each fit begins at the one before.
-        path = _along(grid, problem, units, plain, plain.tol)
-        coef = np.array([problem.gather(solution.theta) for _, solution in path])
-    # 3. Cross-validation of the strengths, all else as the estimator has it.
     parameters = plain.get_params(deep=False)
-    del parameters["l1"], parameters["l2"]
-    search = KLIEPCV(
+    del parameters["l1"]
+    ridge = [float(parameters.pop("l2"))]
+    path = _PathCV(
         **parameters,
-        l1_grid=grid[:, 0],
+        l1_grid=n_strengths,
         l2_grid=ridge,
         cv=cv,
         random_state=random_state,
-    ).fit(*rows)
-    scores = search.cv_results_["mean_test_score"]
-    names = tuple(str(name) for name in fitted.basis_.get_feature_names_out())
-    return L1Path(grid[:, 0], coef, scores, int(scores.argmax()), names)
+    ).fit(X, y, sample_weight, inclusion)
+    l1, scores = (path.cv_results_[k] for k in ("param_l1", "mean_test_score"))
+    names = tuple(str(name) for name in path.basis_.get_feature_names_out())
+    return L1Path(l1, path.path_, scores, int(scores.argmax()), names)
+
+
+class _PathCV(KLIEPCV):
+    """Keeps the coefficients for every strength, each fit begun at the one before."""
+
+    path_: FloatArray
+
+    def _strength(
+        self,
+        ratio: LinearRatio,
+        problem: RatioProblem,
+        units: PenaltyUnits,
+        two: Two[ClassRows],
+    ) -> Strength:
+        chosen = super()._strength(ratio, problem, units, two)
+        results = self.cv_results_
+        grid = np.column_stack([results["param_l1"], results["param_l2"]])
+        path = _along(grid, problem, units, self, self.tol)
+        self.path_ = np.array([problem.gather(each.theta) for _, each in path])
+        return chosen

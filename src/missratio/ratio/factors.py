@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.typing import BoolArray, FloatArray, IntArray
-from missratio.ratio.adjusted import adjust
 from missratio.ratio.base import MissingnessParameter, Two
 from missratio.ratio.fit import LinearRatio, penalty_units
 from missratio.ratio.problem import RatioProblem
@@ -58,9 +57,7 @@ def optimum(
     And the rows of both classes.
     """
     check_is_fitted(ratio)
-    required = ratio.basis_.required_columns_
     two = ratio._read(X, y, sample_weight, inclusion, reset=False)
-    two = two._replace(numerator=adjust(two.numerator, required))
     return two, _factors(ratio, two)
 
 

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, get_args
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from sklearn import config_context
-from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.blocks import unmasked
 from missratio._base.hints import check_choice, listed
-from missratio._base.reading import column_names, read_table
+from missratio._base.reading import column_names
 from missratio._base.threads import one_blas_thread
 from missratio._base.typing import BoolArray, FloatArray, IntArray
-from missratio.basis import Basis, LinearBasis, as_basis
+from missratio.basis import Basis, LinearBasis
 from missratio.exceptions import (
     DataError,
     Message,
@@ -32,7 +31,6 @@ from missratio.objective import KLIEPObjective, Objective
 from missratio.ratio.adjusted import adjust
 from missratio.ratio.base import (
     BaseRatio,
-    EachColumnBasis,
     SolverName,
     Two,
     callers_level,
@@ -49,8 +47,6 @@ from missratio.ratio.problem import (
 from missratio.ratio.solve import solve
 from missratio.rows import (
     ClassRows,
-    LabelledSource,
-    MemorySource,
     Normalization,
     RowBlock,
     WeightCheck,
@@ -224,16 +220,6 @@ def stack_samples(X1: Any, X0: Any) -> tuple[Any, Any]:
     return np.concatenate([np.asarray(unmasked(X)) for X in (X1, X0)]), labels
 
 
-def read_two_samples(
-    estimator: BaseRatio, X1: Any, X0: Any
-) -> tuple[FloatArray, FloatArray]:
-    """Validate a numerator and a denominator table of the same columns."""
-    check_columns(X1, X0)
-    tables = [read_table(estimator, X, reset=True) for X in (X0, X1)]
-    estimator.classes_ = np.array([0, 1])
-    return tables[1], tables[0]
-
-
 def check_columns(X1: Any, X0: Any) -> None:
     """Refuse tables of different columns: other names, another order or number."""
     ours, others = column_names(X1), column_names(X0)
@@ -317,107 +303,15 @@ def check_features(
         )
 
 
-def _evaluate(basis: Basis, names: tuple[str, ...], rows: FloatArray) -> FloatArray:
-    """Basis features of a block of rows."""
-    with config_context(assume_finite=True, transform_output="default"):
-        return np.asarray(basis.transform(_named(rows, names)))
-
-
 def _named(rows: FloatArray, names: tuple[str, ...]) -> Any:
     """Rows as a table that has the columns' names."""
     return nw.from_numpy(rows, list(names), backend="pyarrow").to_native()
 
 
-def classes_elsewhere(
-    ratio: LinearRatio, X: Any, y: Any, **not_taken: Any
-) -> Two[ClassRows] | None:
-    """The numerator's and the denominator's rows where they don't lie in an array.
-
-    They may lie in files, on a cluster or in a tensor. Sets the estimator's classes,
-    columns and basis.
-
-    Parameters
-    ----------
-    ratio : JointRatio
-    X, y
-        As given to ``fit``.
-    **not_taken
-        Arguments of ``fit`` that go with tables in memory only.
-
-    Returns
-    -------
-    numerator, denominator : ClassRows
-        Or None for a table in memory.
-    """
-    labelled, tensor, settings = as_source(X, y), on_device(X), ratio._settings()
-    if labelled is None and tensor is None:
-        return None
-    linear = type(as_basis(settings.basis)) is LinearBasis
-    if labelled is None and (ratio._apart or not linear):
-        # Any basis, and columns one by one, are worked out on the host.
-        return None
-    if labelled is not None and settings._needs_memory:
-        refuse_source(
-            ratio,
-            X,
-            "Choose the penalty on some rows in memory, and fit all of them by "
-            "KLIEP(l1=…, l2=…).",
-        )
-    for name, value in not_taken.items():
-        if value is not None:
-            raise ValueError(
-                f"{name} goes with a table in memory, and these rows are read block by "
-                "block. Leave it out, or bring the rows into memory."
-            )
-    if settings.normalize == "regression":
-        raise ValueError(
-            "normalize='regression' needs all rows in memory. Use 'hajek' or "
-            "'horvitz-thompson', or bring the rows into memory."
-        )
-    if labelled is not None:
-        return _streamed_classes(ratio, labelled)
-    ratio.classes_, numerator, denominator = tensor_classes(
-        tensor, y, ratio._missingness(), settings.normalize
-    )
-    check_missingness(ratio._missingness(), ratio.classes_)
-    ratio.n_features_in_ = int(X.shape[1])
-    ratio.basis_ = ratio._linear_basis(ratio.n_features_in_)
-    return Two(numerator, denominator)
-
-
-def _streamed_classes(ratio: LinearRatio, labelled: LabelledSource) -> Two[ClassRows]:
-    """Both classes after a first pass over all rows.
-
-    A basis that isn't linear is fitted to the rows that the pass draws into memory.
-    """
-    settings, missingness = ratio._settings(), ratio._missingness()
-    basis = as_basis(settings.basis)
-    linear = type(basis) is LinearBasis
-    sources = survey(labelled, missingness, settings.normalize, linear=linear)
-    ratio.classes_ = np.array(list(sources))
-    check_missingness(ratio._missingness(), ratio.classes_)
-    ratio.n_features_in_ = len(labelled.names)
-    names = labelled.names
-    ratio.feature_names_in_ = np.array(names, dtype=object)
-    if linear:
-        ratio.basis_ = ratio._linear_basis(ratio.n_features_in_)
-    else:
-        if ratio._apart:
-            basis = EachColumnBasis(basis)
-        drawn = [source.drawn.table for source in sources.values()]
-        y = np.repeat([0, 1], [len(rows) for rows in drawn])
-        few = _named(np.concatenate(drawn), names)
-        with config_context(assume_finite=True):
-            ratio.basis_ = clone(basis).fit(few, y)
-        evaluate = partial(_evaluate, ratio.basis_, names)
-        sources = {
-            label: source.with_features(evaluate) for label, source in sources.items()
-        }
-    denominator, numerator = (
-        ClassRows.of(source, label, missingness, settings.normalize, names)
-        for label, source in sources.items()
-    )
-    return Two(numerator, denominator)
+def _evaluate(basis: Basis, names: tuple[str, ...], rows: FloatArray) -> FloatArray:
+    """Basis features of a block of rows."""
+    with config_context(assume_finite=True, transform_output="default"):
+        return np.asarray(basis.transform(_named(rows, names)))
 
 
 # KLIEP's tilted denominator should be worth this many rows a coefficient, or this share
@@ -452,20 +346,80 @@ class LinearRatio(BaseRatio):
     def _settings(self) -> JointRatio:
         """Whose basis, objective, penalty and solver hold."""
 
+    def _weighed(
+        self, sources: Two[Any], inclusion: Sequence[Any] = (None, None)
+    ) -> Two[ClassRows]:
+        numerator, denominator = super()._weighed(sources, inclusion)
+        adjusted = adjust(numerator, self.basis_.required_columns_)
+        return Two(adjusted, denominator)
+
     def _rows_elsewhere(
         self, X: Any, y: Any, **not_taken: Any
     ) -> Two[ClassRows] | None:
-        return classes_elsewhere(self, X, y, **not_taken)
+        labelled, tensor, settings = as_source(X, y), on_device(X), self._settings()
+        if labelled is None and (
+            tensor is None or self._apart or not self._is_linear()
+        ):
+            # Any basis, and columns one by one, are worked out on the host.
+            return None
+        if labelled is not None and settings._needs_memory:
+            refuse_source(
+                self,
+                X,
+                "Choose the penalty on some rows in memory, and fit all of them by "
+                "KLIEP(l1=…, l2=…).",
+            )
+        refused = [name for name, value in not_taken.items() if value is not None]
+        if settings.normalize == "regression":
+            refused.append("normalize='regression'")
+        if refused:
+            raise ValueError(
+                f"{refused[0]} needs all rows in memory, and these are read block by "
+                "block. Leave it out, or bring the rows into memory."
+            )
+        if labelled is None:
+            self.classes_, *classes = tensor_classes(
+                tensor, y, self._missingness(), settings.normalize
+            )
+            check_missingness(self._missingness(), self.classes_)
+            self.n_features_in_ = int(X.shape[1])
+            self.basis_ = LinearBasis.of_columns(self.n_features_in_, None)
+            return Two(*classes)
+        # A first pass over all rows draws some; a basis that isn't linear is fitted to
+        # them.
+        found = survey(
+            labelled,
+            self._missingness(),
+            settings.normalize,
+            linear=self._is_linear(),
+        )
+        self.classes_ = np.array(list(found))
+        check_missingness(self._missingness(), self.classes_)
+        self.n_features_in_, names = len(labelled.names), labelled.names
+        self.feature_names_in_ = np.array(names, dtype=object)
+        denominator, numerator = found.values()
+        sources = Two(numerator, denominator)
+        if self._is_linear():
+            self.basis_ = LinearBasis.of_columns(len(names), self.feature_names_in_)
+        else:
+            drawn = [source.drawn.table for source in sources]
+            is_numerator = np.repeat([True, False], [len(rows) for rows in drawn])
+            self._fit_basis(_named(np.concatenate(drawn), names), is_numerator)
+            evaluate = partial(_evaluate, self.basis_, names)
+            sources = sources.map(lambda source: source.with_features(evaluate))
+        return self._weighed(sources)
 
     def _learn(self, two: Two[ClassRows]) -> None:
-        settings = self._settings()
+        settings, required = self._settings(), self.basis_.required_columns_
         objective = settings._objective()
         check_parameters(settings, objective)
         with one_blas_thread(min(rows.source.size for rows in two)):
             # 1. The problem, as both classes' rows pose it.
-            required = self.basis_.required_columns_
-            two = two._replace(numerator=adjust(two.numerator, required))
-            problem = self._choose_problem(objective, two)
+            complete = None if self._apart else two.denominator.complete()
+            self.fallback_used_ = complete is not None and self._too_few(
+                two.denominator, *complete
+            )
+            problem = self._problem(objective, two, complete)
             # 2. Its penalties.
             weights = settings.penalty_weights
             units = penalty_units(weights, two.numerator, required, problem)
@@ -475,39 +429,29 @@ class LinearRatio(BaseRatio):
             check_features(problem, label, names, strength[0] + strength[1])
             # 3. Its solution.
             precision = np.finfo(two.numerator.source.features.dtype).eps
+            tol = float(max(settings.tol, 32.0 * precision))
             solution = solve(
-                problem,
-                solver=settings.solver,
-                tol=float(max(settings.tol, 32.0 * precision)),
-                max_iter=settings.max_iter,
+                problem, solver=settings.solver, tol=tol, max_iter=settings.max_iter
             )
             self.standard_error_, self._fitted_strength = units[0], strength
             self._store(problem, solution, two)
         self._warn(problem, solution, two)
 
-    def _choose_problem(
-        self, objective: Objective, two: Two[ClassRows]
-    ) -> RatioProblem:
-        """The problem without penalties; one a column where rows are too few."""
-        self.fallback_used_, complete = False, None
-        if not self._apart:
-            complete = two.denominator.complete()
-            self.fallback_used_ = self._too_few(*complete, two.denominator)
-        return self._problem(objective, two, complete)
-
-    def _too_few(self, complete: ClassRows, sums: WeightSums, rows: ClassRows) -> bool:
+    def _too_few(self, rows: ClassRows, complete: ClassRows, sums: WeightSums) -> bool:
         """Whether columns are to be taken apart, as few complete rows are left.
 
         Too few are as many as there are columns, counted after Kish: fewer can't tell
         the columns apart.
         """
+        if not rows.weighing.by_entry:
+            return False
         n_columns = self.basis_.required_columns_.shape[1]
         size, weights = float(complete.n_rows), complete.weighing.weights
         if complete.only_complete:
             size = float(sums.kish[0])
         elif size and weights is not None:
             size = float(effective_sample_size(weights))
-        if not rows.weighing.by_entry or size > n_columns:
+        if size > n_columns:
             return False
         if self._settings().fallback == "raise":
             raise ValueError(
@@ -589,8 +533,6 @@ class LinearRatio(BaseRatio):
             return np.log(np.maximum(score, 0.0))
 
     def _score_rows(self, two: Two[ClassRows]) -> float:
-        required = self.basis_.required_columns_
-        two = two._replace(numerator=adjust(two.numerator, required))
         problem = self._problem(self._settings()._objective(), two)
         return -problem.value(as_numpy(self.coef_), self._part_intercepts)
 
@@ -781,17 +723,3 @@ class JointRatio(LinearRatio):
         l1 = [check_penalty(self.l1, width, "l1") for width in widths]
         l2 = [check_penalty(self.l2, width, "l2") for width in widths]
         return np.concatenate(l1), np.concatenate(l2)
-
-    def _fit_two_samples(self, X1: Any, X0: Any) -> Self:
-        """Fit two tables, the numerator's and the denominator's, where they lie."""
-        if type(as_basis(self.basis)) is not LinearBasis:
-            return self.fit(*stack_samples(X1, X0))
-        tables = read_two_samples(self, X1, X0)
-        check_missingness(self.missingness, self.classes_)
-        self.basis_ = self._linear_basis(tables[0].shape[1])
-        numerator, denominator = (
-            self._class_rows(MemorySource.of(table, table), position, None)
-            for table, position in zip(tables, (1, 0), strict=True)
-        )
-        self._learn(Two(numerator, denominator))
-        return self

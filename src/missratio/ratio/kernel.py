@@ -527,6 +527,7 @@ WIDTHS = {"ulsif": 10, "rulsif": 10, "kliep": 6, "kmm": 6}
         "_unit",
     )
 )
+@dataclass(eq=False, repr=False)
 class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
     """Density ratio r̂ = θ₀ + Σ_k θ_k exp(−‖z − c_k‖²/(2σ²)), by one of four methods.
 
@@ -622,41 +623,17 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
     True
     """
 
-    sigma_: float
-    l2_: float
-    centers_: FloatArray
-    heights_: FloatArray
-    intercept_: float
-    largest_: float
-    cv_results_: dict[str, FloatArray]
-    converged_: bool
-    n_iter_: int
-
-    def __init__(
-        self,
-        method: KernelName = "ulsif",
-        missingness: MissingnessParameter = None,
-        centers: Any = 100,
-        sigma_grid: Any = None,
-        l2_grid: Any = None,
-        alpha: float = 0.1,
-        max_ratio: float = 1000.0,
-        scale: bool = True,
-        cv: int = 5,
-        flat_within: float = 2.0,
-        random_state: Any = None,
-    ) -> None:
-        self.method = method
-        self.missingness = missingness
-        self.centers = centers
-        self.sigma_grid = sigma_grid
-        self.l2_grid = l2_grid
-        self.alpha = alpha
-        self.max_ratio = max_ratio
-        self.scale = scale
-        self.cv = cv
-        self.flat_within = flat_within
-        self.random_state = random_state
+    method: KernelName = "ulsif"
+    missingness: MissingnessParameter = None
+    centers: Any = 100
+    sigma_grid: Any = None
+    l2_grid: Any = None
+    alpha: float = 0.1
+    max_ratio: float = 1000.0
+    scale: bool = True
+    cv: int = 5
+    flat_within: float = 2.0
+    random_state: Any = None
 
     def _learn_tables(self, tables: Two[WeightedTable]) -> None:
         self._check_parameters()

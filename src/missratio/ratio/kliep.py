@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from sklearn.base import clone
 
+from missratio._base.reading import read_table
 from missratio._base.storable import storable
+from missratio.basis import LinearBasis
 from missratio.objective import (
     Divergence,
     KLIEPObjective,
@@ -14,12 +18,19 @@ from missratio.objective import (
     Objective,
     as_divergence_objective,
 )
-from missratio.ratio.base import BaseRatio, MissingnessParameter, SolverName
-from missratio.ratio.fit import Fallback, JointRatio, PenaltyWeights, stack_samples
-from missratio.rows import Normalization
+from missratio.ratio.base import BaseRatio, MissingnessParameter, SolverName, Two
+from missratio.ratio.fit import (
+    Fallback,
+    JointRatio,
+    PenaltyWeights,
+    check_columns,
+    stack_samples,
+)
+from missratio.rows import MemorySource, Normalization, check_missingness
 
 
 @storable(finite=("coef_", "intercept_", "log_normalizer_", "column_log_normalizer_"))
+@dataclass(eq=False, repr=False)
 class KLIEP(JointRatio):
     """Density ratio r̂ = exp(θ̂ᵀf)/N̂ by the KL importance estimation procedure.
 
@@ -124,35 +135,23 @@ class KLIEP(JointRatio):
     array([-0.1])
     """
 
-    def __init__(
-        self,
-        basis: Any = "linear",
-        missingness: MissingnessParameter = None,
-        normalize: Normalization = "hajek",
-        l2: Any = 0.0,
-        l1: Any = 0.0,
-        penalty_weights: PenaltyWeights = "uniform",
-        fallback: Fallback = "raise",
-        solver: SolverName = "auto",
-        tol: float = 1e-8,
-        max_iter: int = 100,
-    ) -> None:
-        self.basis = basis
-        self.missingness = missingness
-        self.normalize = normalize
-        self.l2 = l2
-        self.l1 = l1
-        self.penalty_weights = penalty_weights
-        self.fallback = fallback
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
+    basis: Any = "linear"
+    missingness: MissingnessParameter = None
+    normalize: Normalization = "hajek"
+    l2: Any = 0.0
+    l1: Any = 0.0
+    penalty_weights: PenaltyWeights = "uniform"
+    fallback: Fallback = "raise"
+    solver: SolverName = "auto"
+    tol: float = 1e-8
+    max_iter: int = 100
 
     def _objective(self) -> Objective:
         return KLIEPObjective()
 
 
 @storable(finite=("coef_", "intercept_", "log_normalizer_", "column_log_normalizer_"))
+@dataclass(eq=False, repr=False)
 class FDivergenceRatio(JointRatio):
     """Density ratio by an f-divergence, for complete and for missing data.
 
@@ -195,27 +194,15 @@ class FDivergenceRatio(JointRatio):
     array([1.1, 1. ])
     """
 
-    def __init__(
-        self,
-        divergence: str | Divergence = "js",
-        link: Link = "log",
-        basis: Any = "linear",
-        missingness: MissingnessParameter = None,
-        normalize: Normalization = "hajek",
-        l2: Any = 0.0,
-        solver: SolverName = "auto",
-        tol: float = 1e-8,
-        max_iter: int = 100,
-    ) -> None:
-        self.divergence = divergence
-        self.link = link
-        self.basis = basis
-        self.missingness = missingness
-        self.normalize = normalize
-        self.l2 = l2
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
+    divergence: str | Divergence = "js"
+    link: Link = "log"
+    basis: Any = "linear"
+    missingness: MissingnessParameter = None
+    normalize: Normalization = "hajek"
+    l2: Any = 0.0
+    solver: SolverName = "auto"
+    tol: float = 1e-8
+    max_iter: int = 100
 
     def _objective(self) -> Objective:
         return as_divergence_objective(self.divergence, self.link)
@@ -224,6 +211,7 @@ class FDivergenceRatio(JointRatio):
         return self.link == "log"
 
 
+@dataclass(eq=False, repr=False)
 class ObjectiveRatio(JointRatio):
     """Density ratio by any objective h(E g1(Z¹), E g0(Z⁰)): the paper's general form.
 
@@ -246,25 +234,14 @@ class ObjectiveRatio(JointRatio):
     Objective : How to write one, with an example.
     """
 
-    def __init__(
-        self,
-        objective: Objective,
-        basis: Any = "linear",
-        missingness: MissingnessParameter = None,
-        normalize: Normalization = "hajek",
-        l2: Any = 0.0,
-        solver: SolverName = "auto",
-        tol: float = 1e-8,
-        max_iter: int = 100,
-    ) -> None:
-        self.objective = objective
-        self.basis = basis
-        self.missingness = missingness
-        self.normalize = normalize
-        self.l2 = l2
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
+    objective: Objective
+    basis: Any = "linear"
+    missingness: MissingnessParameter = None
+    normalize: Normalization = "hajek"
+    l2: Any = 0.0
+    solver: SolverName = "auto"
+    tol: float = 1e-8
+    max_iter: int = 100
 
     def _objective(self) -> Objective:
         if not isinstance(self.objective, Objective):
@@ -314,6 +291,14 @@ def density_ratio(
     estimator = KLIEP() if estimator is None else clone(estimator)
     if missingness is not None:
         estimator.set_params(missingness=missingness)
-    if isinstance(estimator, JointRatio):
-        return estimator._fit_two_samples(X1, X0)
-    return estimator.fit(*stack_samples(X1, X0))
+    if not (isinstance(estimator, JointRatio) and estimator._is_linear()):
+        return estimator.fit(*stack_samples(X1, X0))
+    check_columns(X1, X0)
+    tables = [read_table(estimator, X, reset=True) for X in (X1, X0)]
+    estimator.classes_ = np.array([0, 1])
+    check_missingness(estimator.missingness, estimator.classes_)
+    names = getattr(estimator, "feature_names_in_", None)
+    estimator.basis_ = LinearBasis.of_columns(tables[0].shape[1], names)
+    two = estimator._weighed(Two(*map(MemorySource.of, tables)))
+    estimator._learn(two)
+    return estimator

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from missratio._base.storable import storable
-from missratio._base.typing import BoolArray, FloatArray
-from missratio.basis import Basis, LinearBasis
-from missratio.ratio.base import EachColumnBasis, MissingnessParameter, Two
+from missratio.basis import Basis, ColumnwiseBasis, LinearBasis
+from missratio.ratio.base import MissingnessParameter, Two
 from missratio.ratio.fit import JointRatio, LinearRatio, check_log_linear
 from missratio.ratio.kliep import KLIEP
 from missratio.ratio.problem import RatioProblem
@@ -18,6 +18,7 @@ from missratio.solver import Solution, Status
 
 
 @storable(finite=("coef_", "intercept_", "log_normalizer_", "column_log_normalizer_"))
+@dataclass(eq=False, repr=False)
 class NaiveBayesRatio(LinearRatio):
     """Density ratio r̂(z) = Π_j r̂_j(z_j), each factor from its own column alone.
 
@@ -66,18 +67,10 @@ class NaiveBayesRatio(LinearRatio):
     array([0.5, 0.5])
     """
 
-    column_log_normalizer_: FloatArray
-    column_converged_: BoolArray
+    estimator: JointRatio | None = None
+    missingness: MissingnessParameter = None
 
     _apart = True
-
-    def __init__(
-        self,
-        estimator: JointRatio | None = None,
-        missingness: MissingnessParameter = None,
-    ) -> None:
-        self.estimator = estimator
-        self.missingness = missingness
 
     def _settings(self) -> JointRatio:
         """How each column is to be fitted."""
@@ -107,8 +100,8 @@ class NaiveBayesRatio(LinearRatio):
     @property
     def bases_(self) -> list[Basis]:
         """The fitted basis of each column."""
-        if isinstance(self.basis_, EachColumnBasis):
-            return self.basis_.bases_
+        if isinstance(self.basis_, ColumnwiseBasis):
+            return self.basis_.transformers_
         return [LinearBasis().fit(np.zeros((1, 1)))] * self.n_features_in_
 
     def _table(self) -> dict[str, Any]:

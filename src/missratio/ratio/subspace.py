@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
@@ -22,6 +23,7 @@ from missratio.ratio.kernel import KernelRatio, LeastSquares
 
 
 @storable(finite=("directions_", "largest_"))
+@dataclass(eq=False, repr=False)
 class SubspaceRatio(CallbackSupportMixin, CompleteRowsRatio):
     """Density ratio of the few directions in which two laws of many columns differ.
 
@@ -82,25 +84,12 @@ class SubspaceRatio(CallbackSupportMixin, CompleteRowsRatio):
     7
     """
 
-    directions_: list[FloatArray]
-    estimators_: list[Any]
-    scores_: dict[int, float]
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        missingness: MissingnessParameter = None,
-        n_directions: Any = (1, 2, 3, 5),
-        shrinkage: float = 0.1,
-        cv: int = 3,
-        random_state: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.missingness = missingness
-        self.n_directions = n_directions
-        self.shrinkage = shrinkage
-        self.cv = cv
-        self.random_state = random_state
+    estimator: Any = None
+    missingness: MissingnessParameter = None
+    n_directions: Any = (1, 2, 3, 5)
+    shrinkage: float = 0.1
+    cv: int = 3
+    random_state: Any = None
 
     def _learn_tables(self, tables: Two[WeightedTable]) -> None:
         if not 0.0 <= self.shrinkage <= 1.0:

@@ -103,7 +103,8 @@ def mixture_proportions(
 
 def _ridged(form: FloatArray, ridge: float) -> FloatArray:
     """A form whose diagonal is lifted by a part of its mean."""
-    return form + ridge * form.trace() / len(form) * np.eye(len(form))
+    lift: FloatArray = ridge * form.trace() / len(form) * np.eye(len(form))
+    return form + lift
 
 
 def _least_form(

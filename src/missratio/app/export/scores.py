@@ -152,7 +152,7 @@ def _score(estimator: Any) -> Score:
 
 
 def _ratio(ratio: LinearRatio) -> ExportedLinear:
-    columns: Sequence[Any] = getattr(ratio.basis_, "bases_", [ratio.basis_])
+    columns: Sequence[Any] = getattr(ratio, "bases_", [ratio.basis_])
     for each in columns:
         if type(each) is not LinearBasis:
             raise _cant(ratio, f"its basis is {type(each).__name__}, and not linear")

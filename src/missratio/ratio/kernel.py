@@ -17,13 +17,14 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.spatial.distance import cdist
-from sklearn.utils import check_array, check_scalar
+from sklearn.utils import check_scalar
 
 from missratio._base.callbacks import CallbackSupportMixin, told
 from missratio._base.hints import check_choice, check_real
 from missratio._base.seeds import generator
 from missratio._base.storable import storable
 from missratio._base.typing import FloatArray, IntArray
+from missratio.basis.gaussian import read_centers
 from missratio.exceptions import FlatRatioWarning, Message
 from missratio.ratio.base import (
     MissingnessParameter,
@@ -73,12 +74,7 @@ class Bumps:
         """Draw centres, half of them from each sample, rows by their weights."""
         origin, unit = _standard(tables, scale)
         if not isinstance(centers, Integral):
-            given = check_array(centers, dtype=np.float64, input_name="centers")
-            if given.shape[1] != len(unit):
-                raise ValueError(
-                    f"centers must have one column for each of the {len(unit)} columns "
-                    f"of X; got {given.shape[1]}."
-                )
+            given = read_centers(centers, len(unit))
             return cls(origin, unit, (given - origin) / unit)
         count = int(check_scalar(centers, "centers", Integral, min_val=2))
         drawn = []
@@ -165,11 +161,6 @@ class BumpRows:
         """Their weighted mean."""
         return self.weights @ self.bumps
 
-    @property
-    def variance(self) -> FloatArray:
-        """Their weighted variance, a number for each bump."""
-        return self.weights @ self.bumps**2 - self.mean**2
-
     def gram(self) -> FloatArray:
         """Σ w k kᵀ."""
         scaled = self.bumps * np.sqrt(self.weights)[:, None]
@@ -195,20 +186,33 @@ class Coefficients:
         return np.maximum(self.intercept + bumps @ self.theta, 0.0)
 
 
-# Losses on rows left out, less that of a ratio of one, for each strength, and their
-# standard errors.
-Losses = tuple[FloatArray, FloatArray]
+# Strengths of the penalty, losses on rows left out, less that of a ratio of one, and
+# their standard errors.
+Losses = tuple[FloatArray, FloatArray, FloatArray]
+# How many strengths to try, or the strengths, rising.
+Grid = int | FloatArray
+# Ridge strengths tried, beside the one that curves the loss as much as the rows do.
+L2_SPAN = (10.0, 1e-6)
+
+
+def falling_strengths(grid: Grid, curvature: FloatArray) -> FloatArray:
+    """Strengths that fall from ∞, for the ratio of one.
+
+    As given, or multiples of how much the rows themselves curve the loss, for the
+    median bump.
+    """
+    if isinstance(grid, int):
+        unit = max(float(np.median(curvature)), 0.0) or 1.0
+        grid = np.geomspace(*L2_SPAN[::-1], grid) * unit
+    return np.append(np.inf, grid[::-1])
 
 
 class KernelMethod(ABC):
-    """A loss, how it is minimised, and how it is estimated on rows left out.
-
-    Strengths of the penalty fall; the first is infinite, for the ratio of one.
-    """
+    """A loss, how it is minimised, and how it is estimated on rows left out."""
 
     @abstractmethod
-    def losses(self, bumps: Two[BumpRows], l2: FloatArray) -> Losses:
-        """Losses on rows left out."""
+    def losses(self, bumps: Two[BumpRows], grid: Grid) -> Losses:
+        """Losses on rows left out, for strengths of the penalty that fall."""
 
     @abstractmethod
     def fit(self, bumps: Two[BumpRows], l2: float) -> Coefficients:
@@ -226,11 +230,9 @@ class KernelMethod(ABC):
         terms = self.terms(ratio)
         return float(sum(w @ term for w, term in zip(weights, terms, strict=True)))
 
-    def unit(self, bumps: Two[BumpRows]) -> float:
-        """What strengths of the penalty are multiples of."""
-        return 1.0
-
-    def _compared(self, ratio: Two[FloatArray], bumps: Two[BumpRows]) -> Losses:
+    def _compared(
+        self, l2: FloatArray, ratio: Two[FloatArray], bumps: Two[BumpRows]
+    ) -> Losses:
         """Losses of ratios in columns at rows left out, with the ratio of one first."""
         losses, squares = np.zeros((2, ratio.numerator.shape[1]))
         for terms, rows in zip(self.terms(ratio), bumps, strict=True):
@@ -238,7 +240,7 @@ class KernelMethod(ABC):
             mean = rows.weights @ above
             losses += mean
             squares += rows.weights**2 @ (above - mean) ** 2
-        return losses, np.sqrt(squares)
+        return l2, losses, np.sqrt(squares)
 
 
 @dataclass(frozen=True)
@@ -253,9 +255,10 @@ class LeastSquares(KernelMethod):
 
     alpha: float = 0.0
 
-    def losses(self, bumps: Two[BumpRows], l2: FloatArray) -> Losses:
+    def losses(self, bumps: Two[BumpRows], grid: Grid) -> Losses:
         """Exact leave-one-out losses: a row left out takes its weight with it."""
         mean, covariance, difference = self._moments(bumps)
+        l2 = falling_strengths(grid, np.diagonal(covariance))
         values, vectors = np.linalg.eigh(covariance)
         inverse = 1.0 / (np.maximum(values, 0.0)[:, None] + l2)
         scores = (vectors.T @ difference)[:, None] * inverse
@@ -272,7 +275,7 @@ class LeastSquares(KernelMethod):
                 ratio -= leverage
             ratio /= 1.0 - np.minimum(mass * leverage, 1.0 - 1e-9)
             left_out.append(np.maximum(ratio, 0.0, out=ratio))
-        return self._compared(Two(*left_out), bumps)
+        return self._compared(l2, Two(*left_out), bumps)
 
     def fit(self, bumps: Two[BumpRows], l2: float) -> Coefficients:
         """In closed form."""
@@ -287,16 +290,6 @@ class LeastSquares(KernelMethod):
         if self.alpha:
             numerator = numerator + 0.5 * self.alpha * (ratio.numerator**2 - 1.0)
         return Two(numerator, 0.5 * (1.0 - self.alpha) * (ratio.denominator**2 - 1.0))
-
-    def unit(self, bumps: Two[BumpRows]) -> float:
-        """How much the rows themselves curve the loss, for the median bump."""
-        numerator, denominator = bumps
-        variance = (1.0 - self.alpha) * denominator.variance
-        if self.alpha:
-            gap = numerator.mean - denominator.mean
-            variance += self.alpha * numerator.variance
-            variance += self.alpha * (1.0 - self.alpha) * gap**2
-        return max(float(np.median(variance)), 0.0) or 1.0
 
     def _moments(
         self, bumps: Two[BumpRows]
@@ -331,20 +324,20 @@ class LogLikelihood(KernelMethod):
     five: a numerator row far from the others can't make the ratio as large as it likes.
     """
 
-    def losses(self, bumps: Two[BumpRows], l2: FloatArray) -> Losses:
+    def losses(self, bumps: Two[BumpRows], grid: Grid) -> Losses:
         """Leave-one-out losses, one Newton step away from the fit to all rows.
 
         The bumps that have a height keep having one. A numerator row takes its weight
         with it; a denominator row moves Ê₀[k], and with it all heights.
         """
-        flat = np.isinf(l2)
+        l2, flat = np.array([np.inf, 0.0]), np.array([True, False])
         components, mean = self._components(bumps)
         found = self._solve(components, bumps.numerator.weights, PATH_TOL)
         if found.status != Status.CONVERGED:
-            return np.where(flat, 0.0, np.inf), np.zeros(len(l2))
+            return l2, np.array([0.0, np.inf]), np.zeros(2)
         left_out = self._left_out(bumps, components, mean, found.point)
         ratio = left_out.map(lambda each: np.where(flat, 1.0, each[:, None]))
-        return self._compared(ratio, bumps)
+        return self._compared(l2, ratio, bumps)
 
     def fit(self, bumps: Two[BumpRows], l2: float) -> Coefficients:
         """Newton's steps on the simplex."""
@@ -437,11 +430,12 @@ class MeanMatching(KernelMethod):
     kernel: FloatArray
     max_ratio: float = np.inf
 
-    def losses(self, bumps: Two[BumpRows], l2: FloatArray) -> Losses:
+    def losses(self, bumps: Two[BumpRows], grid: Grid) -> Losses:
         """Losses on each fold, of fits to the others: sums less those of the fold."""
+        means, gram = bumps.map(lambda rows: rows.mean), bumps.denominator.gram()
+        l2 = falling_strengths(grid, (self._whiten(gram) ** 2).sum(axis=0))
         ratio = bumps.map(lambda rows: np.ones((len(rows.weights), len(l2))))
-        means = bumps.map(lambda rows: rows.mean)
-        gram, folds = bumps.denominator.gram(), bumps.numerator.folds
+        folds = bumps.numerator.folds
         assert folds is not None
         for fold in range(1 + int(folds.max())):
             held = Two(*(rows.fold(fold) for rows in bumps))
@@ -451,14 +445,12 @@ class MeanMatching(KernelMethod):
                 (means.denominator - held.denominator.mean) / left[1],
                 (gram - held.denominator.gram()) / left[1],
             )
-            for i, strength in enumerate(l2):
-                if np.isinf(strength):
-                    continue
-                found = self._solve(*problem, float(strength))
+            for i, strength in enumerate(l2.tolist()[1:], 1):
+                found = self._solve(*problem, strength)
                 for each, rows, part in zip(ratio, bumps, held, strict=True):
                     values = np.minimum(found.ratio(part.bumps), self.max_ratio)
                     each[rows.folds == fold, i] = values
-        return self._compared(ratio, bumps)
+        return self._compared(l2, ratio, bumps)
 
     def fit(self, bumps: Two[BumpRows], l2: float) -> Coefficients:
         """By least squares without negative coefficients."""
@@ -469,11 +461,6 @@ class MeanMatching(KernelMethod):
     def terms(self, ratio: Two[FloatArray]) -> Two[FloatArray]:
         """The terms of ½Ê₀[r²] − Ê₁[r] + ½."""
         return LeastSquares().terms(ratio)
-
-    def unit(self, bumps: Two[BumpRows]) -> float:
-        """How much the rows themselves curve the distance, for the median bump."""
-        curved = (self._whiten(bumps.denominator.gram()) ** 2).sum(axis=0)
-        return float(np.median(curved)) or 1.0
 
     @cached_property
     def _factor(self) -> FloatArray:
@@ -507,9 +494,7 @@ class MeanMatching(KernelMethod):
 
 
 KernelName = Literal["ulsif", "rulsif", "kliep", "kmm"]
-# Ridge strengths tried, beside the one that curves the loss as much as the rows do.
-L2_SPAN = (10.0, 1e-6)
-L2_COUNT = {"ulsif": 9, "rulsif": 9, "kmm": 2}
+L2_COUNT = {"ulsif": 9, "rulsif": 9, "kliep": 1, "kmm": 2}
 # Bumps whose heights may be negative can be wide: the wider, the closer to a plane,
 # which is what many columns need. Bumps that only add up can't.
 WIDER = {"ulsif": 4.0, "rulsif": 4.0, "kliep": 1.0, "kmm": 1.0}
@@ -636,10 +621,24 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
     random_state: Any = None
 
     def _learn_tables(self, tables: Two[WeightedTable]) -> None:
-        self._check_parameters()
+        check_choice("method", self.method, get_args(KernelName))
+        check_real(
+            self.alpha, "alpha", min_val=0.0, max_val=1.0, include_boundaries="left"
+        )
+        check_real(
+            self.max_ratio, "max_ratio", min_val=1.0, include_boundaries="neither"
+        )
+        check_scalar(self.cv, "cv", Integral, min_val=2)
+        check_real(self.flat_within, "flat_within", min_val=0.0)
         rng = generator(self.random_state)
         bumps = Bumps.around(tables, self.centers, self.scale, rng)
-        widths = self._widths(tables, bumps, rng)
+        wide, count = WIDER[self.method], WIDTHS[self.method]
+        given = count if self.sigma_grid is None else self.sigma_grid
+        widths = read_grid("sigma_grid", given, positive=True)
+        if isinstance(widths, int):
+            widths = bumps.widths(tables, widths, wide, rng)
+        given = L2_COUNT[self.method] if self.l2_grid is None else self.l2_grid
+        strengths = read_grid("l2_grid", given, positive=True)
         squares = tables.map(lambda table: bumps.squares(table.rows))
         between = bumps.squares(bumps.centers * bumps.unit + bumps.origin)
         folds: list[IntArray | None] = [None, None]
@@ -655,8 +654,7 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
 
         def candidates_at(sigma: float) -> list[_Candidate]:
             method, rows = at(sigma)
-            l2 = np.append(np.inf, self._strengths(method, rows))
-            values = zip(l2, *method.losses(rows, l2), strict=True)
+            values = zip(*method.losses(rows, strengths), strict=True)
             return [_Candidate(sigma, *map(float, each)) for each in values]
 
         falling = widths[::-1].tolist()
@@ -684,35 +682,6 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
             "mean_test_score": -losses,
             "standard_error": errors,
         }
-
-    def _check_parameters(self) -> None:
-        check_choice("method", self.method, get_args(KernelName))
-        check_real(
-            self.alpha, "alpha", min_val=0.0, max_val=1.0, include_boundaries="left"
-        )
-        check_real(
-            self.max_ratio, "max_ratio", min_val=1.0, include_boundaries="neither"
-        )
-        check_scalar(self.cv, "cv", Integral, min_val=2)
-        check_real(self.flat_within, "flat_within", min_val=0.0)
-
-    def _widths(
-        self, tables: Two[WeightedTable], bumps: Bumps, rng: np.random.Generator
-    ) -> FloatArray:
-        given = WIDTHS[self.method] if self.sigma_grid is None else self.sigma_grid
-        grid = read_grid("sigma_grid", given, positive=True)
-        if not isinstance(grid, int):
-            return grid
-        return bumps.widths(tables, grid, WIDER[self.method], rng)
-
-    def _strengths(self, method: KernelMethod, bumps: Two[BumpRows]) -> FloatArray:
-        if self.method == "kliep":
-            return np.zeros(1)
-        given = L2_COUNT[self.method] if self.l2_grid is None else self.l2_grid
-        grid = read_grid("l2_grid", given, positive=True)
-        if isinstance(grid, int):
-            grid = np.geomspace(*L2_SPAN[::-1], grid) * method.unit(bumps)
-        return grid[::-1]
 
     def _method(self, kernel: FloatArray) -> KernelMethod:
         if self.method == "kliep":

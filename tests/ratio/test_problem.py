@@ -112,7 +112,8 @@ def random_problem(objective, weighted, centred, penalised, n_problems=3, d=3):
         mean = rng.normal(0, 0.2, (n_problems, d))
         numerator = WeightedMean(mean, rng.uniform(0.8, 1.2, n_problems))
     l2 = np.tile([0.1, 0.0, 2.0], (n_problems, 1)) if penalised else None
-    return RatioProblem(objective, numerator, sample(50), centre, l2)
+    index = np.tile(np.arange(d), (n_problems, 1))
+    return RatioProblem(objective, numerator, sample(50), centre, index, l2)
 
 
 @pytest.mark.parametrize(
@@ -274,7 +275,8 @@ def test_a_sketch_has_the_exact_gradient_and_about_the_hessian(name, weighted):
     if objective.linear_numerator:
         numerator = WeightedMean(np.full((1, d), 0.2), np.ones(1))
     centre, l2 = np.full((1, d), 0.1), np.full((1, d), 0.01)
-    problem = RatioProblem(objective, numerator, sample(), centre, l2)
+    index = np.arange(d)[None]
+    problem = RatioProblem(objective, numerator, sample(), centre, index, l2)
     theta = problem.start()
     theta[:, :d] = 0.05 if "identity" in name else 0.5
     exact, sketch = (
@@ -602,7 +604,10 @@ def test_solving_in_chunks_equals_solving_one_by_one(monkeypatch):
     def batch():
         numerator = WeightedMean(np.full((7, 2), 0.1), np.ones(7))
         denominator = Sample(features, np.full(7, 50.0), centred=True)
-        return RatioProblem(KLIEPObjective(), numerator, denominator, np.zeros((7, 2)))
+        index = np.tile(np.arange(2), (7, 1))
+        return RatioProblem(
+            KLIEPObjective(), numerator, denominator, np.zeros((7, 2)), index
+        )
 
     together = solve(batch(), tol=1e-8, max_iter=100)
     monkeypatch.setattr(solving, "CHUNK_ELEMENTS", 300)

@@ -15,7 +15,7 @@ from sklearn import config_context, get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_scalar
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from missratio._base.blocks import in_double
 from missratio._base.reading import (
@@ -27,7 +27,12 @@ from missratio._base.reading import (
 from missratio._base.summary import Summary, figure
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.basis import Basis, ColumnwiseBasis, LinearBasis, as_basis
-from missratio.exceptions import NoFiniteOptimumWarning, NotSolvedWarning
+from missratio.exceptions import (
+    Message,
+    NoFiniteOptimumWarning,
+    NotSolvedWarning,
+    Remedy,
+)
 from missratio.missingness import Missingness
 from missratio.rows import (
     ClassRows,
@@ -44,8 +49,6 @@ from missratio.weights import SampleSize, complete_row_weights
 
 # Logarithms of positive numbers in double precision lie within ±744.5.
 FARTHEST = 745.0
-# Squares of weights and their sums must fit into double precision.
-HEAVIEST = 1e100
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -388,8 +391,11 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
             raise ValueError(f"y has labels other than {self.classes_.tolist()}.")
         if not reset and (is_numerator.all() or not is_numerator.any()):
             raise ValueError("y has rows of one class only: a ratio needs both.")
+        weights: FloatArray | None = None
         if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, len(table))
+            weights = _check_sample_weight(
+                sample_weight, table, dtype=np.float64, ensure_non_negative=True
+            )
         if inclusion is not None:
             inclusion = check_inclusion(inclusion, table)
         if reset:
@@ -402,7 +408,7 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
                 self._fit_basis(self._named(X, table), is_numerator)
         features = self._features(X, table)
         sources = [
-            MemorySource.of(table, features, chosen, sample_weight)
+            MemorySource.of(table, features, chosen, weights)
             for chosen in (is_numerator, ~is_numerator)
         ]
         shares = [
@@ -447,28 +453,6 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         """Validate rows to be scored."""
         finite = True if self._missingness() is None else "allow-nan"
         return read_table(self, on_host(X), reset=False, finite=finite)
-
-
-def _check_sample_weight(sample_weight: ArrayLike, n_rows: int) -> FloatArray:
-    """One finite weight for each row, not negative."""
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    if weights.ndim == 0:
-        weights = np.full(n_rows, float(weights))
-    if weights.shape != (n_rows,):
-        raise ValueError(
-            f"sample_weight.shape == {weights.shape}, expected {(n_rows,)}: give one "
-            "weight for each row."
-        )
-    if not (np.isfinite(weights) & (weights >= 0.0)).all():
-        raise ValueError("sample_weight must be finite and not negative.")
-    largest = float(weights.max())
-    if largest and not 1.0 / HEAVIEST < largest < HEAVIEST:
-        raise ValueError(
-            f"The largest sample_weight is {largest:.2g}, and squares of such weights "
-            "leave the range of floating point. Only their proportions matter: divide "
-            "them by the largest."
-        )
-    return weights
 
 
 def two_classes(y: Any) -> Any:
@@ -530,31 +514,57 @@ def deal(order: IntArray, n_folds: int) -> IntArray:
     return folds
 
 
-def report_status(status: int, decrement: float, n_iter: int, what: str) -> None:
-    """Warn, with the remedy, where an optimum wasn't reached."""
-    if status == Status.CONVERGED:
-        return
-    if status == Status.NO_OPTIMUM:
-        warnings.warn(
-            f"{what} has no finite optimum: some score puts the numerator's weighted "
+REASONS = {
+    Status.STALLED: "no step made the objective smaller",
+    Status.OUT_OF_ITERATIONS: "max_iter was reached",
+}
+
+
+def report_status(
+    what: str,
+    status: IntArray,
+    decrement: FloatArray,
+    n_iter: IntArray,
+    columns: Sequence[str] = (),
+) -> None:
+    """Warn, with the remedy, where an optimum wasn't reached.
+
+    Of all columns' fits, where they are apart, those are named that it is about.
+    """
+    without = status == Status.NO_OPTIMUM
+    unsolved = (status != Status.CONVERGED) & ~without
+    remedies = (Remedy.COLUMN_PENALTY, Remedy.FEWER_FEATURES)
+    for chosen, claim, more, warning in (
+        (
+            without,
+            "{what} has no finite optimum: some score puts the numerator's weighted "
             "mean (all of its rows, where they enter one by one) above all of the "
             "denominator's rows, or level with them, as where it lies outside their "
             "convex hull, and the coefficients grow without bound. What is returned is "
-            "where the solver stopped, and its scale means nothing. Add a ridge "
-            "penalty (l2=0.01 is a start), use fewer features, or bring more "
-            "denominator rows.",
+            "where the solver stopped, and its scale means nothing.",
+            "bring more denominator rows",
             NoFiniteOptimumWarning,
-            stacklevel=callers_level(),
-        )
-        return
-    reason = {
-        int(Status.STALLED): "no step made the objective smaller",
-        int(Status.OUT_OF_ITERATIONS): "max_iter was reached",
-    }[int(status)]
-    warnings.warn(
-        f"{what} was not solved to tol: {reason} after {n_iter} iterations, at a "
-        f"decrement of {decrement:.2g}. Raise max_iter or tol, add a ridge penalty, or "
-        "scale the features.",
-        NotSolvedWarning,
-        stacklevel=callers_level(),
-    )
+        ),
+        (
+            unsolved,
+            "{what} was not solved to tol: {reason} after {n_iter} iterations, at a "
+            "decrement of {decrement:.2g}.",
+            "raise max_iter or tol",
+            NotSolvedWarning,
+        ),
+    ):
+        if chosen.any():
+            places = tuple(np.flatnonzero(chosen).tolist()) if len(columns) else ()
+            where = what + (": column(s) [{columns}]" if places else "")
+            message = Message(
+                claim.replace("{what}", where),
+                columns=places,
+                names=tuple(columns[j] for j in places),
+                remedies=(*remedies, more),
+                facts={
+                    "reason": REASONS.get(Status(status[chosen][0])),
+                    "n_iter": int(n_iter[chosen].max()),
+                    "decrement": float(decrement[chosen].max()),
+                },
+            )
+            warnings.warn(warning(message), stacklevel=callers_level())

@@ -153,7 +153,8 @@ def _batch_problem(estimator: JointRatio, tables: Two[FloatArray]) -> RatioProbl
     denominator = _centred(_sample(two.denominator, n_problems), centre)
     l2 = check_penalty(estimator.l2, centre.shape[1])
     penalty = np.tile(l2, (n_problems, 1)) if l2.any() else None
-    return RatioProblem(objective, numerator, denominator, centre, penalty)
+    index = np.tile(np.arange(len(l2)), (n_problems, 1))
+    return RatioProblem(objective, numerator, denominator, centre, index, penalty)
 
 
 def _feature_sums(rows: ClassRows, n_problems: int, required: BoolArray) -> WeightSums:

@@ -17,13 +17,11 @@ from missratio._base.blocks import unmasked
 from missratio._base.hints import check_choice, listed
 from missratio._base.reading import column_names
 from missratio._base.threads import one_blas_thread
-from missratio._base.typing import BoolArray, FloatArray, IntArray
+from missratio._base.typing import BoolArray, FloatArray
 from missratio.basis import Basis, LinearBasis
 from missratio.exceptions import (
     DataError,
     Message,
-    NoFiniteOptimumWarning,
-    NotSolvedWarning,
     Remedy,
     SmallSampleWarning,
 )
@@ -541,8 +539,6 @@ class LinearRatio(BaseRatio):
     ) -> None:
         """Warn of all that a fit may rest on, or lack."""
         assert problem.weight_sums is not None
-        if self._apart:
-            self._warn_of_columns(solution.status)
         columns = only_columns(self.basis_.required_columns_)
         apart = self._apart or self.fallback_used_
         names, level = self.basis_.get_feature_names_out, callers_level() + 1
@@ -550,55 +546,15 @@ class LinearRatio(BaseRatio):
         for rows, sums, each in zip(two, problem.weight_sums, by_feature, strict=True):
             warn_of_concentration(rows, sums, columns if each else None, names, level)
             warn_if_contradicted(rows, not each, level)
-        if self._apart:
-            return
-        order = {Status.NO_OPTIMUM: 0, Status.CONVERGED: 2}
-        ranks = [order.get(Status(status), 1) for status in solution.status.tolist()]
-        worst = int(np.argmin(ranks))
-        report_status(
-            int(solution.status[worst]),
-            float(solution.decrement[worst]),
-            int(solution.n_iter[worst]),
-            type(self).__name__,
-        )
+        solved = (solution.status, solution.decrement, solution.n_iter)
+        fitted_apart = self._column_names() if apart else []
+        report_status(type(self).__name__, *solved, fitted_apart)
         self._warn_of_tilt()
 
     def _column_names(self) -> list[str]:
         if hasattr(self, "feature_names_in_"):
             return [str(name) for name in self.feature_names_in_]
         return [f"x{j}" for j in range(self.n_features_in_)]
-
-    def _warn_of_columns(self, status: IntArray) -> None:
-        """Warn of columns without an optimum, or that weren't solved."""
-        without = status == Status.NO_OPTIMUM
-        slow = (status != Status.CONVERGED) & ~without
-        names = self._column_names()
-        lacking = (
-            "Column(s) [{columns}] have no finite optimum: the numerator's weighted "
-            "mean lies outside the range of the denominator's values, or on its border."
-        )
-        unsolved = (
-            "Column(s) [{columns}] were not solved to tol. Raise max_iter or tol, or "
-            "add a ridge penalty."
-        )
-        remedies = (
-            Remedy.COLUMN_PENALTY,
-            Remedy.DROP_COLUMNS,
-            "bring more denominator rows",
-        )
-        for chosen, claim, said, warning in (
-            (without, lacking, remedies, NoFiniteOptimumWarning),
-            (slow, unsolved, (), NotSolvedWarning),
-        ):
-            if chosen.any():
-                places = tuple(np.flatnonzero(chosen).tolist())
-                message = Message(
-                    claim,
-                    columns=places,
-                    names=tuple(names[j] for j in places),
-                    remedies=said,
-                )
-                warnings.warn(warning(message), stacklevel=callers_level())
 
     def _warn_of_tilt(self) -> None:
         """Warn where few rows of the denominator decide coefficients that are free."""

@@ -665,7 +665,8 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
         found = Coefficients(1.0, np.zeros(len(bumps.centers)))
         if np.isfinite(best.l2):
             found = method.fit(rows, best.l2)
-        report_status(found.status, np.nan, found.n_iter, type(self).__name__)
+        status, n_iter = np.array([found.status]), np.array([found.n_iter])
+        report_status(type(self).__name__, status, np.full(1, np.nan), n_iter)
         self.sigma_, self.l2_ = best.sigma, best.l2
         self._origin, self._unit = bumps.origin, bumps.unit
         self.centers_ = bumps.centers * bumps.unit + bumps.origin

@@ -19,10 +19,6 @@ from missratio.solver import Evaluation, Solution, Status, newton_direction
 
 # Scores that spread by more than this may be on their way to infinity.
 FAR_OUT = 5.0
-LONG_WAY = 8
-# From this many rows on a pilot may have gone most of the way.
-MANY_ROWS = 4000
-CONVERGED = int(Status.CONVERGED)
 
 # Strengths of the L1 and the ridge penalty for each feature, and what strength one is:
 # of |θ_j|, and of ½θ_j² or a matrix M of ½θᵀMθ; None stands for ones.
@@ -78,14 +74,14 @@ class RatioProblem:
     denominator : Sample or RowSample
     centre : ndarray of shape (n_problems, n_features)
         What is subtracted from features, by now or in passing.
+    features : ndarray of int of shape (n_problems, n_features)
+        Which of a ratio's basis features each problem has. A problem with fewer than
+        others has −1 at the end, and its coefficients there are zero.
     l2 : ndarray of shape (n_problems, n_features[, n_features]), or None
         The penalty is ½ Σ l2_j θ_j², or ½ θᵀ l2 θ for a matrix.
     l1 : ndarray of shape (n_problems, n_features), or None
         The penalty Σ l1_j |θ_j| is left to the solver; it counts for whether an optimum
         exists.
-    features : ndarray of int of shape (n_problems, n_features)
-        Which of a ratio's basis features each problem has; all by default. A problem
-        with fewer than others has −1 at the end, and its coefficients there are zero.
     weight_sums : Two of WeightSums, or None
         What was found of both classes' weights.
     """
@@ -94,16 +90,10 @@ class RatioProblem:
     numerator: AnySample | WeightedMean
     denominator: AnySample
     centre: FloatArray
+    features: IntArray
     l2: FloatArray | None = None
     l1: FloatArray | None = None
-    features: IntArray = None  # type: ignore[assignment]
     weight_sums: Two[WeightSums] | None = None
-
-    def __post_init__(self) -> None:
-        """Problems that are no part of a ratio have all features each."""
-        if self.features is None:
-            features = np.tile(np.arange(self.centre.shape[1]), (self.n_problems, 1))
-            object.__setattr__(self, "features", features)
 
     @cached_property
     def _totals(self) -> FloatArray:
@@ -280,17 +270,11 @@ class RatioProblem:
         """Tell a flat stretch on the way to infinity from an optimum.
 
         Only a solution far out can be one, where scores spread by more than a few
-        units; and as a step on the way moves them by about one, it takes many.
+        units.
         """
-        unsolved = solution.status != CONVERGED
-        long_way = (
-            solution.n_iter.max() >= LONG_WAY or self.denominator.n_rows >= MANY_ROWS
-        )
-        if not (unsolved.any() or long_way):
-            return solution
         if self.bounded or not self.objective.diverges_when_separated:
             return solution
-        suspect = unsolved | self.far_out(solution)
+        suspect = (solution.status != Status.CONVERGED) | self.far_out(solution)
         if not suspect.any():
             return solution
         end = self(solution.theta, second_order=True)
@@ -560,6 +544,6 @@ def pose(
         numerator,
         denominator,
         centre,
-        features=features,
+        features,
         weight_sums=Two(sums, others),
     )

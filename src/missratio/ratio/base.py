@@ -407,14 +407,12 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
                 check_no_infinity(table)
                 self._fit_basis(self._named(X, table), is_numerator)
         features = self._features(X, table)
-        sources = [
-            MemorySource.of(table, features, chosen, weights)
-            for chosen in (is_numerator, ~is_numerator)
-        ]
-        shares = [
-            None if inclusion is None else inclusion[chosen] for chosen in (is_numerator, ~is_numerator)
-        ]
-        return self._weighed(Two(*sources), shares)
+        chosen = Two(is_numerator, ~is_numerator)
+        sources = chosen.map(
+            lambda rows: MemorySource.of(table, features, rows, weights)
+        )
+        shares = chosen.map(lambda rows: None if inclusion is None else inclusion[rows])
+        return self._weighed(sources, shares)
 
     def _weighed(
         self, sources: Two[Any], inclusion: Sequence[Any] = (None, None)

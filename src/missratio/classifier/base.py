@@ -29,7 +29,6 @@ from missratio.classifier.estimators import (
     ClassScores,
     ClassTable,
     complete_mask,
-    complete_weights,
     find_models,
 )
 from missratio.classifier.promise import Calibration, Promise, Weighted
@@ -59,8 +58,6 @@ class PromisedRows:
     promise : Promise
     held, training : ndarray of int
         Rows that calibrate, and other rows of the class.
-    model : Missingness or None
-        Why they are missing.
     design : RowInclusion or None
         By what draw those that calibrate are there, where that takes φ's place.
     """
@@ -68,32 +65,16 @@ class PromisedRows:
     promise: Promise
     held: IntArray
     training: IntArray
-    model: Missingness | None
     design: RowInclusion | None
-
-    @classmethod
-    def among(
-        cls, table: ClassTable, promise: Promise, held: IntArray, training: IntArray
-    ) -> PromisedRows:
-        """The rows of the promise's class among those held out, and among others."""
-        position = table.labels.index(promise.label)
-        others = table.rows_of(position, training)
-        model, design = table.model(position, held), table.design(position, held)
-        if design is not None and table.drawn is not None:
-            design = table.drawn.besides(held, others)
-        return cls(promise, held, others, model, design)
 
     def promising(self, **changes: Any) -> PromisedRows:
         """The same rows for another promise."""
         return replace(self, promise=replace(self.promise, **changes))
 
-    def refuse_too_few_rows(self, n_columns: int) -> None:
-        """Refuse a level that so few rows can't certify, whatever their scores."""
-        if self.design is None:
-            refuse_too_few_rows(self.promise, self.model, len(self.held), n_columns)
-
-    def known(self, table: ClassTable, scores: FloatArray) -> Weighted:
-        """The rows that don't calibrate, scored."""
+    def known(self, table: ClassTable, scores: FloatArray) -> Weighted | None:
+        """The rows that don't calibrate, scored; None where there is none."""
+        if not len(self.training):
+            return None
         return Weighted(table.take(self.training), scores[self.training])
 
     def certify(
@@ -107,8 +88,8 @@ class PromisedRows:
         """The threshold of scores of the table's rows, as `certify` chooses it."""
         held = Weighted(table.take(self.held), scores[self.held], inclusion=self.design)
         training = self.known(table, scores)
-        certified = certify(self.promise, self.model, held, training, other, score, rng)
-        warn_of_repeated_rows(held.X, training.X)
+        certified = certify(self.promise, held, training, other, score, rng)
+        warn_of_repeated_rows(held.X, None if training is None else training.X)
         return certified
 
 
@@ -122,6 +103,7 @@ class CertifiedClassifier(
     """
 
     estimator: Any
+    alpha: Any
     missingness: Mapping[Any, Missingness] | None
     rule: str | Rule
     deployment: str
@@ -176,20 +158,44 @@ class CertifiedClassifier(
         promises = self._promises(table, **options)
         fitted, chosen, held = self._split(table, rng)
         self.calibration_index_ = held
-        known = np.sort(np.concatenate([fitted, chosen])) if len(chosen) else fitted
-        evidence, raises = [], self.on_infeasible == "raise"
-        for promise, about in promises:
-            rows = table.rows_of(table.labels.index(promise.label), held)
-            rows = rows if about is None else rows[about[rows]]
-            evidence.append(PromisedRows.among(table, promise, rows, known))
+        known = np.sort(np.concatenate([fitted, chosen]))
+        evidence = self._evidence(table, promises, held, known)
         for each in evidence:
             # What can be known to be impossible is said now.
-            if each.design is None and not each.promise.caps and raises:
-                n_rows, n_columns = len(each.held), table.X.shape[1]
-                refuse_too_few_rows(each.promise, each.model, n_rows, n_columns)
+            impossible = each.design is None and not each.promise.caps
+            if impossible and self.on_infeasible == "raise":
+                refuse_too_few_rows(each.promise, len(each.held), table.X.shape[1])
         scores = table.fit(handed_down(self, self.estimator), fitted)
         self._certify(table, scores, evidence, fitted, chosen, rng, **options)
         return self
+
+    def _evidence(
+        self,
+        table: ClassTable,
+        promises: list[tuple[Promise, Any]],
+        held: IntArray,
+        known: IntArray,
+    ) -> list[PromisedRows]:
+        """Each promise with the rows of its class among those held out, and others."""
+        evidence = []
+        for promise, about in promises:
+            position = table.labels.index(promise.label)
+            rows = table.rows_of(position, held)
+            rows = rows if about is None else rows[about[rows]]
+            training, design = table.rows_of(position, known), None
+            if table.drawn is not None and table.design(position, rows) is not None:
+                design = table.drawn.besides(rows, training)
+            promise = replace(promise, model=table.model(position, rows))
+            evidence.append(PromisedRows(promise, rows, training, design))
+        return evidence
+
+    def _promise(
+        self, label: Any, wrong: Any, alpha: float, delta: float, **more: Any
+    ) -> Promise:
+        """A promise about a class's error, as the parameters have it."""
+        own = ("rule", "deployment", "odds_factor", "on_infeasible")
+        asked = {name: getattr(self, name) for name in own}
+        return Promise(label, wrong, alpha, delta, **{**asked, **more})
 
     def _table(
         self,
@@ -201,9 +207,8 @@ class CertifiedClassifier(
         """Rows and labels, and why values are missing."""
         X, y = read_labelled(self, X, y)
         labels = self._labels(y)
-        codes = (y != labels[0]).astype(np.intp)
-        if len(labels) > 2:
-            codes = np.searchsorted(self.classes_, y)
+        codes = np.array([labels.index(label) for label in self.classes_.tolist()])
+        codes = codes[np.searchsorted(self.classes_, y)]
         if get_config()["enable_metadata_routing"]:
             params = process_routing(self, "fit", **params).estimator.fit
         return ClassTable(
@@ -247,6 +252,7 @@ class CertifiedClassifier(
                 f"LogisticRegression(): got {what}."
             )
         check_choice("deployment", self.deployment, DEPLOYMENTS)
+        check_choice("on_infeasible", self.on_infeasible, INFEASIBLE)
         check_factor("odds_factor", self.odds_factor)
 
     def get_metadata_routing(self) -> MetadataRouter:
@@ -289,14 +295,21 @@ class CertifiedClassifier(
         X = read_rows(self, X, reset=False)
         if self.deployment == "as-observed" or complete_mask(X).all():
             return None
-        models = self._resolve_missingness()
-        return complete_weights(X, np.asarray(y), self.classes_.tolist(), models)
+        y, labels = np.asarray(y), self.classes_.tolist()
+        models, codes = self._resolve_missingness(), np.searchsorted(self.classes_, y)
+        table = ClassTable(X, codes, labels, models, self.deployment)
+        weights = np.ones(len(y))
+        for position in range(len(labels)):
+            index = table.rows_of(position)
+            weights[index] = table.weights(position, index)
+        return weights
 
     def __sklearn_tags__(self) -> Any:
-        """NaN where the estimator takes it, or there is a model for it."""
+        """NaN where the estimator takes it, or there is a model for it; classes."""
         tags = super().__sklearn_tags__()
         allowed = get_tags(self.estimator).input_tags.allow_nan
         tags.input_tags.allow_nan = allowed or self.missingness is not None
+        tags.classifier_tags.multi_class = isinstance(self.alpha, Mapping)
         return tags
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import narwhals.stable.v2 as nw
@@ -260,46 +261,38 @@ def tested(
     return tuple(f"{check.sentence} (p = {check.p_value:.2g})" for check in closest)
 
 
-def by_unit(certificate: Certificate) -> Certificate:
-    """The certificate where one row of each unit calibrates."""
-    unit = (
-        "one row of each unit calibrates, drawn at random: the error is that of a "
-        "random row of a random unit, so a unit counts once, however many rows it has"
-    )
-    return replace(certificate, assumptions=(*certificate.assumptions, unit))
-
-
 def assumptions(
-    promise: Promise, model: Missingness | None, cap: float | None, looked_up: bool
+    promise: Promise, cap: float | None, looked_up: bool
 ) -> tuple[str, ...]:
     """What a guarantee rests on.
 
     Parameters
     ----------
     promise : Promise
-    model : Missingness or None
-        Why calibration rows are missing; None where none is.
     cap : float or None
         The largest weight that a row may have to be classified as the other class.
     looked_up : bool
         Whether incomplete rows were drawn and looked up, instead of a model.
     """
-    label, target = promise.label, promise.target
-    drawn = "the calibration rows were drawn independently from the same population "
-    drawn += f"as the {rows_of(label)} to be classified"
-    if target is not None:
-        drawn = "the calibration rows were drawn independently from the "
-        drawn += f"{rows_of(label)} of the source"
+    label, target, model = promise.label, promise.target, promise.model
+    drawn = "the calibration rows were drawn independently from the "
+    drawn += f"{rows_of(label)} of the source"
     shifted = () if target is None else _on_target(target)
-    if promise.deployment == "as-observed":
-        return (f"{drawn}, and lose values just as these do",)
-    if model is None and not looked_up:
-        return (drawn, "none of their values is missing", *shifted)
+    if target is None:
+        drawn = "the calibration rows were drawn independently from the same "
+        drawn += f"population as the {rows_of(label)} to be classified"
     before = f"{drawn}, as they were before values went missing"
     reach = "rows with a missing value are always classified as "
     reach += named(label if promise.fallback is None else promise.fallback)
-    if model is None:
-        return (
+    if model is not None and cap is not None:
+        often = f"{1 - 1 / cap:.3g}"
+        reach += f", and so are rows that go missing with probability above {often}"
+    if promise.deployment == "as-observed":
+        found = (f"{drawn}, and lose values just as these do",)
+    elif model is not None:
+        found = (before, *_on_model(model, promise.odds_factor), reach, *shifted)
+    elif looked_up:
+        found = (
             before,
             "rows to look up were drawn at random among the incomplete ones, and how "
             "many has nothing to do with their values",
@@ -307,12 +300,13 @@ def assumptions(
             reach,
             "nothing about why values are missing",
         )
-    if cap is not None:
-        reach += (
-            ", and so are rows that go missing with probability above "
-            f"{1 - 1 / cap:.3g}"
-        )
-    return (before, *_on_model(model, promise.odds_factor), reach, *shifted)
+    else:
+        found = (drawn, "none of their values is missing", *shifted)
+    unit = (
+        "one row of each unit calibrates, drawn at random: the error is that of a "
+        "random row of a random unit, so a unit counts once, however many rows it has"
+    )
+    return (*found, unit) if promise.by_unit else found
 
 
 def _on_target(target: TargetRatio) -> tuple[str, str]:
@@ -394,24 +388,42 @@ class Certificates:
             "as its calibration rows, and neither the model nor a threshold is changed"
         )
 
-    def _promised(self) -> list[str]:
-        """Each promise in words."""
-        raise NotImplementedError
-
-    def _on_odds(self) -> list[str]:
-        """How far the odds of being missing may be wrong."""
-        return []
+    def _promised(self, each: Certificate, group: Any) -> str:
+        """A promise in words."""
+        where = "" if group is None else f" in group {group!r}"
+        if not each.certified:
+            return (
+                f"All rows{where} are classified as {named(each.controlled_class)}: "
+                f"{each.rows} calibration rows are too few for {percent(each.alpha)}, "
+                "so the power there is 0."
+            )
+        kind = "complete " if each.deployment == "complete" else ""
+        as_they_are = "" if kind else ", as they are observed,"
+        wrong = named(each.other_class)
+        if isinstance(each.other_class, tuple):
+            wrong = " or ".join(map(named, each.other_class))
+        size = f"{each.rows} calibration rows"
+        if each.observed < each.rows:
+            size += f", {each.observed} of them complete"
+        return (
+            f"At most {percent(each.alpha)} of {kind}{rows_of(each.controlled_class)}"
+            f"{where}{as_they_are} are classified as {wrong} (estimated "
+            f"{percent(each.estimated_error)}, bound {percent(each.error_bound)}; rule "
+            f"{each.rule!r}, {size}, delta {each.delta:.3g})."
+        )
 
     def __str__(self) -> str:
         """The certificate in words."""
+        groups = getattr(self, "groups", itertools.repeat(None))
+        pairs = zip(self.certificates, groups, strict=False)
         return "\n".join(
             [
                 "All of this holds together. The chance that any of it is wrong is at "
                 f"most {percent(self.delta)}, over the draw of the calibration rows:",
-                *(f"- {promise}" for promise in self._promised()),
+                *(f"- {self._promised(*pair)}" for pair in pairs),
                 "It assumes:",
                 *(f"- {assumption}." for assumption in self.assumptions),
-                *self._on_odds(),
+                *on_sensitivity(self.sensitivity),
                 f"It holds {self.valid_while}.",
             ]
         )
@@ -455,28 +467,6 @@ class MulticlassCertificate(Certificates):
             "valid_while": self.valid_while,
             "classes": [each.to_dict() for each in self.certificates],
         }
-
-    def _on_odds(self) -> list[str]:
-        return on_sensitivity(self.sensitivity)
-
-    def _promised(self) -> list[str]:
-        return [self._promise(each) for each in self.certificates]
-
-    def _promise(self, each: Certificate) -> str:
-        kind = "complete " if each.deployment == "complete" else ""
-        as_they_are = "" if kind else ", as they are observed,"
-        wrong = "another class"
-        if self.order is not None:
-            wrong = " or ".join(named(label) for label in each.other_class)
-        size = f"{each.rows} calibration rows"
-        if each.observed < each.rows:
-            size += f", {each.observed} of them complete"
-        return (
-            f"At most {percent(each.alpha)} of {kind}{rows_of(each.controlled_class)}"
-            f"{as_they_are} are classified as {wrong} (estimated "
-            f"{percent(each.estimated_error)}, bound {percent(each.error_bound)}; rule "
-            f"{each.rule!r}, {size}, delta {each.delta:.3g})."
-        )
 
 
 class KeptPromise(NamedTuple):
@@ -589,34 +579,11 @@ class GroupedCertificate(Certificates):
         -------
         dataframe
         """
-        kept = self.promises
         columns = {
-            "promise": [each.kind for each in kept],
-            "group": ["all" if p.group is None else str(p.group) for p in kept],
-            "asked": [each.level for each in kept],
-            "certified": [each.certified for each in kept],
-            "bound": [each.bound for each in kept],
-            "estimated": [each.estimated for each in kept],
-            "rows": [each.rows for each in kept],
-            "delta": [each.delta for each in kept],
+            "promise": [each.kind for each in self.promises],
+            "group": ["all" if g is None else str(g) for g in self.groups],
+            "asked": [each.level for each in self.promises],
         }
+        for name in ("certified", "bound", "estimated", "rows", "delta"):
+            columns[name] = [getattr(each, name) for each in self.promises]
         return nw.from_dict(columns, backend=backend).to_native()
-
-    def _promised(self) -> list[str]:
-        return [self._sentence(each) for each in self.promises]
-
-    def _sentence(self, promise: KeptPromise) -> str:
-        any_of = self.certificates[0]
-        where = "" if promise.group is None else f" in group {promise.group!r}"
-        if not promise.certified:
-            return (
-                f"All rows{where} are classified as "
-                f"{named(any_of.controlled_class)}: {promise.rows} calibration rows "
-                f"are too few for {percent(promise.level)}, so the power there is 0."
-            )
-        return (
-            f"At most {percent(promise.bound)} of {rows_of(any_of.controlled_class)}"
-            f"{where} are classified as {named(any_of.other_class)} (asked for: "
-            f"{percent(promise.level)}; estimated {percent(promise.estimated)} of "
-            f"{promise.rows} calibration rows)."
-        )

@@ -47,12 +47,12 @@ from missratio.exceptions import Message, NoCertificateError, Remedy
 from missratio.learning import LearnedMissingness
 from missratio.missingness import (
     LogisticMissingness,
-    Missingness,
     missingness_check,
     refuse_contradiction,
 )
 from missratio.ratio import check_choice
 from missratio.threshold import (
+    CalibrationSample,
     Rule,
     TargetRule,
     fewest,
@@ -69,7 +69,6 @@ FACTOR_PRECISION = 1e-3
 
 def certify(
     promise: Promise,
-    model: Missingness | None,
     rows: Weighted,
     training: Weighted | None,
     other: Weighted | None,
@@ -81,9 +80,6 @@ def certify(
     Parameters
     ----------
     promise : Promise
-    model : Missingness or None
-        Why rows of the class are missing; None where none can be, or it was drawn which
-        of them are there.
     rows : Weighted
         Calibration rows, of the class. Weights are found here, for all rows.
     training : Weighted or None
@@ -96,7 +92,7 @@ def certify(
         For rules that draw.
     """
     # 1. Whether rows contradict φ.
-    checks: Any = ()
+    model, target, checks = promise.model, promise.target, ()
     if model is not None:
         if len(rows.scores):
             # A group may have no row at all.
@@ -107,19 +103,17 @@ def certify(
         refuse_contradiction(checks, promise.label, tests, promise.odds_factor)
         draws = rng.uniform(size=len(rows.scores))
         rows = replace(rows, draws=draws, coin=float(rng.uniform()))
-    if promise.target is not None:
-        promise.target.check(rows.X, "calibration")
+    if target is not None:
+        target.log_ratios(rows.X, "calibration")
     # 2. Weights, and by training rows what promises most power.
-    trust, delta = promise.trust(model), promise.delta - promise.missingness_part(model)
-    rows = rows.weighed(trust)
-    known = None
-    if training is not None and (model is not None or promise.target is not None):
-        known = training.weighed(trust)
-    trust, how = choose_trust(promise, trust, known, other, len(rows.scores))
-    calibration = calibrate(promise.alpha, trust, how, rows, known, delta)
+    rows, known = rows.weighed(promise.trust), None
+    if training is not None and (model is not None or target is not None):
+        known = training.weighed(promise.trust)
+    trust, how = choose_trust(promise, known, other, len(rows.scores))
+    calibration = calibrate(promise, trust, how, rows, known)
     # 3. The threshold, and how much more it would hold for.
     sample, name = calibration.sample, calibration.rule.name
-    threshold, facts = np.inf, dict[str, Any]()
+    lookups, threshold, facts = sample.lookups, np.inf, dict[str, Any]()
     if sample.n_observed:
         chosen = calibration.select([promise.alpha])[0]
         name = chosen.rule
@@ -128,21 +122,20 @@ def certify(
             calibration = replace(calibration, rounding=rounding)
             threshold = rounding.moved(chosen.threshold)
             slack = [
-                _sensitivity(promise, rows, each, threshold)
+                _slack(promise, rows, each, threshold)
                 for each in (calibration, *calibration.others)
             ]
+            least = min((each for each in slack if each is not None), default=None)
             facts = {
                 "certified": True,
-                "threshold": threshold,
                 "estimated_error": sample.estimated_error(threshold),
                 "error_bound": chosen.error_bound,
-                "sensitivity": min((x for x in slack if x is not None), default=None),
-                "target_factor": _target_factor(promise, rows, calibration, threshold),
+                "sensitivity" if target is None else "target_factor": least,
             }
     if not facts and promise.on_infeasible == "raise":
         raise infeasible(promise, calibration, name)
     # 4. The certificate; without a threshold all rows get the controlled class.
-    lookups, target = sample.lookups, promise.target
+    nothing = {"certified": False, "estimated_error": 0.0, "error_bound": 0.0}
     certificate = Certificate(
         alpha=promise.alpha,
         delta=promise.delta,
@@ -154,73 +147,59 @@ def certify(
         observed=sample.n_known,
         effective_rows=sample.effective_rows,
         threshold=threshold,
-        estimated_error=0.0,
-        error_bound=0.0,
-        certified=False,
-        assumptions=assumptions(promise, model, trust.cap, lookups is not None),
+        assumptions=assumptions(promise, trust.cap, lookups is not None),
         checks=tested(model, checks),
         target_rows=None if target is None else target.rows,
-        missingness_delta=promise.missingness_part(model),
+        missingness_delta=promise.missingness_part,
         looked_up=0 if lookups is None else int(lookups.drawn.sum()),
         not_found=0 if lookups is None else lookups.not_found,
+        **(facts or nothing),
     )
-    return replace(certificate, **facts), calibration
+    return certificate, calibration
 
 
-def _sensitivity(
+def _slack(
     promise: Promise, rows: Weighted, calibration: Calibration, threshold: float
 ) -> float | None:
-    """By what factor the odds of being missing, as calibrated with, may be wrong.
+    """By what factor odds of being missing, or a target's ratio, may be wrong.
 
     The largest Γ at which the rule, with weights between those of odds/Γ and of
     odds·Γ, would have chosen this threshold or a smaller one.
     """
-    trust = calibration.trust
-    if trust.model is None or trust.target is not None:
+    trust, target, start = calibration.trust, promise.target, promise.odds_factor
+    if target is not None:
+        start = target.factor
+    unknown = trust.cap is None if target is not None else trust.model is None
+    if unknown:
         return None
-    reached = rows.at(trust)
-    if trust.point is None:
-        assert rows.high is not None
-        reached = replace(rows, scores=trust.apply(rows.scores, rows.high))
-    # Sorted once, so that the sample of every factor need not be.
-    reached = reached.taken(np.argsort(-reached.scores))
+    assert rows.low is not None
+    assert rows.high is not None
+    reached, low, high = rows, rows.low, rows.high
+    if target is None:
+        scores = trust.apply(rows.scores, high)
+        reached = rows.at(trust) if trust.point else replace(rows, scores=scores)
+        # Sorted once, so that the sample of every factor need not be.
+        reached = reached.taken(np.argsort(-reached.scores))
+
+    def widened(factor: float) -> CalibrationSample:
+        if target is None:
+            return reached.widened(factor).sample(trust.widened(factor))
+        assert trust.cap is not None
+        more, wrong = factor / target.factor, replace(target, factor=factor)
+        wider = replace(trust, target=wrong, cap=trust.cap * more)
+        return replace(rows, low=low / more, high=high * more).sample(wider)
 
     def holds(factor: float) -> bool:
-        sample = reached.widened(factor).sample(trust.widened(factor))
-        return calibration.forecast(sample).threshold(promise.alpha) <= threshold
+        wider = calibration.forecast(widened(factor))
+        return wider.threshold(promise.alpha) <= threshold
 
-    return largest_factor(holds, promise.odds_factor)
-
-
-def _target_factor(
-    promise: Promise, rows: Weighted, calibration: Calibration, threshold: float
-) -> float | None:
-    """By what factor the target's density ratio may be wrong, either way."""
-    trust, target = calibration.trust, promise.target
-    if target is None or trust.cap is None:
-        return None
-    cap, low, high = trust.cap, rows.low, rows.high
-    assert low is not None
-    assert high is not None
-
-    def holds(factor: float) -> bool:
-        more = factor / target.factor
-        wider = replace(trust, target=replace(target, factor=factor), cap=cap * more)
-        sample = replace(rows, low=low / more, high=high * more).sample(wider)
-        widened = replace(calibration, sample=sample)
-        return widened.threshold(promise.alpha) <= threshold
-
-    return largest_factor(holds, target.factor)
+    return largest_factor(holds, start)
 
 
 def largest_factor(holds: Callable[[float], bool], start: float = 1.0) -> float:
-    """The largest factor up to which a claim holds; infinite beyond 1024.
+    """The largest factor up to which a claim holds, from one on at which it does.
 
-    Parameters
-    ----------
-    holds : callable
-    start : float
-        A factor at which it is known to.
+    Infinite beyond 1024.
     """
     low, high = start, 2.0 * start
     while holds(high):
@@ -236,16 +215,14 @@ def largest_factor(holds: Callable[[float], bool], start: float = 1.0) -> float:
 # Rows that may be tried out by repeating a sample, and how often it may be.
 MOST_REPEATED, MOST_TIMES = 200_000, 64
 MORE_ROWS = "bring more rows of that class"
+NO_THRESHOLD = "No threshold certifies alpha={alpha:g} at delta={delta:g}: "
 
 
-def refuse_too_few_rows(
-    promise: Promise, model: Missingness | None, n_rows: int, n_columns: int
-) -> None:
+def refuse_too_few_rows(promise: Promise, n_rows: int, n_columns: int) -> None:
     """Refuse a level that so few rows can't certify, whatever their scores."""
-    bound: float | None = 1.0
-    if model is not None:
-        bound = model.weight_bound(n_columns, promise.odds_factor)
-    rule, needed = make_rule(promise.rule, complete=model is None), None
+    bound = promise.trust.bound(n_columns)
+    rule = make_rule(promise.rule, complete=promise.model is None)
+    needed = None
     if bound is not None:
         needed = rule.least_rows(promise.alpha, promise.delta, bound)
     if needed is not None and needed > n_rows:
@@ -254,7 +231,7 @@ def refuse_too_few_rows(
             "{delta:.3g} of delta: {rows} rows would calibrate, and rule {rule!r} "
             "needs {needed} or more.",
             promise,
-            (Remedy.RAISE_LEVELS, MORE_ROWS, Remedy.CALIBRATE_MORE, *promise.remedies),
+            (Remedy.RAISE_LEVELS, MORE_ROWS, Remedy.CALIBRATE_MORE),
             delta=promise.delta,
             rows=n_rows,
             rule=rule.name,
@@ -266,41 +243,49 @@ def infeasible(
     promise: Promise, calibration: Calibration, rule: str
 ) -> NoCertificateError:
     """Why no threshold can be certified, and what to do."""
-    sample, delta = calibration.sample, calibration.delta
-    lookups = sample.lookups
-    no_threshold = "No threshold certifies alpha={alpha:g} at delta={delta:g}: "
+    sample, alpha, delta = calibration.sample, promise.alpha, calibration.delta
+    lookups, n_rows = sample.lookups, sample.n_rows
     if lookups is not None:
-        drawn = int(lookups.drawn.sum())
-        needed, wants = fewest_look_ups(sample, promise.alpha, delta), MORE_ROWS
+        drawn, wants = int(lookups.drawn.sum()), MORE_ROWS
+        needed = fewest_look_ups(sample, alpha, delta)
         if needed is not None and needed > drawn:
             wants = f"look up {needed} of them or more, several times that for power"
         return _no_certificate(
-            no_threshold + "of {rows} calibration rows of class {label!r}, "
+            NO_THRESHOLD + "of {rows} calibration rows of class {label!r}, "
             "{incomplete} are incomplete and {drawn} of these were looked up ({lost} "
             "not found).",
             promise,
-            (wants, Remedy.RAISE_LEVELS, *promise.remedies),
+            (wants, Remedy.RAISE_LEVELS),
             delta=delta,
-            rows=sample.n_rows,
+            rows=n_rows,
             incomplete=int(lookups.incomplete.sum()),
             drawn=drawn,
             lost=lookups.not_found,
         )
     needed, about = None, ""
     if sample.bound is not None:
-        needed = calibration.rule.least_rows(promise.alpha, delta, sample.bound)
-    if needed is None or needed <= sample.n_rows:
-        needed, about = _rows_like(calibration, promise.alpha), "about "
+        needed = calibration.rule.least_rows(alpha, delta, sample.bound)
+    if needed is None or needed <= n_rows:
+        # The sample is repeated whole, as if so many more rows of the kind had come.
+        rng = np.random.default_rng(0)
+
+        def passes(further: int) -> bool:
+            more = calibration.forecast(sample.repeated(1 + further, rng))
+            return bool(sample.n_scored and more.threshold(alpha) < np.inf)
+
+        most = min(MOST_TIMES, MOST_REPEATED // max(n_rows, 1))
+        further, about = fewest(passes, most), "about "
+        needed = None if further is None else (1 + further) * n_rows
     wants = f"rule {rule!r} needs {about}{needed} or more"
     if needed is None:
         wants = f"rule {rule!r} would need very many more rows like these"
     return _no_certificate(
-        no_threshold + "got {rows} calibration rows of class {label!r} ({observed} "
+        NO_THRESHOLD + "got {rows} calibration rows of class {label!r} ({observed} "
         "observed), and {wants}.",
         promise,
-        (Remedy.RAISE_LEVELS, MORE_ROWS, Remedy.OTHER_RULE, *promise.remedies),
+        (Remedy.RAISE_LEVELS, MORE_ROWS, Remedy.OTHER_RULE),
         delta=delta,
-        rows=sample.n_rows,
+        rows=n_rows,
         observed=sample.n_observed,
         wants=wants,
     )
@@ -313,25 +298,9 @@ def _no_certificate(
     if promise.group is not None:
         claim = "Group {group!r}: " + claim
     facts = {**facts, "alpha": promise.alpha, "group": promise.group}
-    return NoCertificateError(
-        Message(claim, label=promise.label, remedies=remedies, facts=facts)
-    )
-
-
-def _rows_like(calibration: Calibration, alpha: float) -> int | None:
-    """How many rows like a sample's own would certify a threshold; None if too many.
-
-    The sample is repeated whole, as if so many more rows of the same kind had come.
-    """
-    sample, rng = calibration.sample, np.random.default_rng(0)
-
-    def passes(further: int) -> bool:
-        more = calibration.forecast(sample.repeated(1 + further, rng))
-        return bool(sample.n_scored and more.threshold(alpha) < np.inf)
-
-    most = min(MOST_TIMES, MOST_REPEATED // max(sample.n_rows, 1))
-    further = fewest(passes, most)
-    return None if further is None else (1 + further) * sample.n_rows
+    remedies = (*remedies, *promise.remedies)
+    message = Message(claim, label=promise.label, remedies=remedies, facts=facts)
+    return NoCertificateError(message)
 
 
 # Columns that lose values beyond which the band stands for the region.
@@ -346,12 +315,11 @@ MOST = 34.0
 
 
 def calibrate(
-    alpha: float,
+    promise: Promise,
     trust: Trust,
     rule: str | Rule,
     rows: Weighted,
     training: Weighted | None,
-    delta: float,
     step: int = 1,
 ) -> Calibration:
     """What a threshold is chosen from: of a learned φ, all that it may be.
@@ -361,19 +329,17 @@ def calibrate(
 
     Parameters
     ----------
-    alpha : float
+    promise : Promise
     trust : Trust
     rule : str or Rule
     rows, training : Weighted
         Calibration rows, and rows that prepare the rule.
-    delta : float
-        The rule's part of δ.
     step : int, default=1
         1 tries all points of a region, as a certificate has to; a larger number takes
         every so many, for a forecast.
     """
     if not is_searched(trust):
-        return Calibration.under(trust, rule, delta, rows, training)
+        return Calibration.under(trust, rule, promise.rule_part, rows, training)
     model = trust.model
     assert isinstance(model, LearnedMissingness)
     assert trust.delta is not None
@@ -382,37 +348,35 @@ def calibrate(
     lossy = [j for j, points in enumerate(regions) if len(points)]
     coef = np.atleast_1d(np.asarray(model.coef, dtype=np.float64))
     worst = np.stack([np.broadcast_to(model.intercept, coef.shape), coef])
-    levels = [times * alpha for times in LEVELS if times * alpha < 1.0]
+    levels = [times * promise.alpha for times in LEVELS if times * promise.alpha < 1.0]
     levels = levels if step == 1 else levels[:1]
+    tried: list[tuple[Calibration, list[float]]] = []
 
-    def under(phi: Missingness) -> tuple[Calibration, list[float]]:
-        tried = Calibration.under(
-            replace(trust, point=phi), rule, delta, rows, training
-        )
-        return tried, [demanded(each.threshold) for each in tried.select(levels)]
-
-    def search(candidates: list[FloatArray]) -> None:
+    def ask(candidates: list[FloatArray]) -> None:
         """Try intercepts and slopes of all columns; note those that ask most."""
         nonlocal worst
-        found = []
         for intercept, slopes in candidates:
             first = intercept[0] if model.rowwise else intercept
             phi = LogisticMissingness(first, slopes, rowwise=model.rowwise)
-            found.append(under(phi))
-        tried.extend(found)
-        worst = candidates[int(np.argmax([thresholds[0] for _, thresholds in found]))]
+            point = replace(trust, point=phi)
+            under = Calibration.under(point, rule, promise.rule_part, rows, training)
+            tried.append(
+                (under, [demanded(each.threshold) for each in under.select(levels)])
+            )
+        asked = [thresholds[0] for _, thresholds in tried[-len(candidates) :]]
+        worst = candidates[int(np.argmax(asked))]
 
     def moved(points: dict[int, FloatArray]) -> FloatArray:
         """The worst, but for some columns."""
         candidate = worst.copy()
         for j, point in points.items():
-            candidate[:, j] = point[:2]
+            candidate[:, j] = point
         return candidate
 
-    tried = [under(model.as_known())]
-    sweeps = [1]
+    ask([worst])
+    sweeps = (1,)
     if len(lossy) > 1:
-        sweeps = [FIRST, 1]
+        sweeps = (FIRST, 1)
         # What is worst of one column depends on the others: the search begins at the
         # worst of some φ drawn from the region.
         draw = np.random.default_rng(0).random((STARTS if step == 1 else 0, len(lossy)))
@@ -425,10 +389,10 @@ def calibrate(
             )
             for shares in draw
         ]
-        search([worst, *starts])
+        ask([worst, *starts])
     for every in sweeps:
         for j in lossy:
-            search([moved({j: point}) for point in regions[j][::every]])
+            ask([moved({j: point}) for point in regions[j][::every]])
     demands = np.array([thresholds for _, thresholds in tried])
     most: list[int] = np.argmax(demands, axis=0).tolist()
     others = tuple(tried[at][0] for at in dict.fromkeys(most) if at != most[0])
@@ -496,18 +460,13 @@ CLEARLY = 0.05
 
 
 def choose_trust(
-    promise: Promise,
-    trust: Trust,
-    training: Weighted | None,
-    other: Weighted | None,
-    n_rows: int,
+    promise: Promise, training: Weighted | None, other: Weighted | None, n_rows: int
 ) -> tuple[Trust, str | Rule]:
     """What the weights are taken for, and the rule.
 
     Parameters
     ----------
     promise : Promise
-    trust : Trust
     training : Weighted or None
         Weighed rows of the controlled class that take no part in calibration.
     other : Weighted or None
@@ -516,19 +475,22 @@ def choose_trust(
     n_rows : int
         Calibration rows to come.
     """
+    trust, rule = promise.trust, promise.rule
     if training is None:
-        return trust, promise.rule
-    how, searched = promise.rule, is_searched(trust)
-    if promise.target is not None and isinstance(how, str):
+        return trust, rule
+    searched = is_searched(trust)
+    if promise.target is not None and isinstance(rule, str):
         # Weights may not average to one.
-        check_choice("rule", how, ("auto", TargetRule.name))
-        how = TargetRule()
-    several, rules = other is not None or (how in JUDGED and not searched), [how]
-    if several and how == "auto" and searched:
+        check_choice("rule", rule, ("auto", TargetRule.name))
+        rule = TargetRule()
+    several, rules = other is not None or (rule in JUDGED and not searched), [rule]
+    if several and rule == "auto" and searched:
         # One rule for all φ: each φ alone would choose as if it were the true one.
         rules = ["counting", "tuned-betting"]
     choices = [
-        c for rule in rules for c in _capped(promise, trust, rule, training, several)
+        choice
+        for each in rules
+        for choice in _capped(promise, trust, each, training, several)
     ]
     if not several or len(choices) == 1:
         return choices[0]
@@ -538,94 +500,75 @@ def choose_trust(
     return choices[int(np.argmax(promised))]
 
 
-def cap_may_pay(
-    promise: Promise, model: Missingness | None, n_rows: int, n_columns: int
-) -> bool:
+def cap_may_pay(promise: Promise, n_rows: int, n_columns: int) -> bool:
     """Whether a cap may be worth the calibration rows that have to choose it.
 
     By φ, the number of rows and the levels alone: no row is looked at.
     """
-    if model is None or promise.rule not in ("auto", *DRAWING):
+    trust, pilots = promise.trust, round(PILOT * n_rows)
+    drawn = promise.rule in ("auto", *DRAWING) and pilots >= FEWEST_PILOTS
+    if promise.model is None or not drawn or is_searched(trust):
         return False
-    if round(PILOT * n_rows) < FEWEST_PILOTS:
-        return False
-    trust, left = promise.trust(model), promise.delta - promise.missingness_part(model)
     bound = trust.bound(n_columns)
-    if is_searched(trust) or bound is None:
-        return not is_searched(trust)
-    rule, rest = make_rule(promise.rule), n_rows - round(PILOT * n_rows)
+    if bound is None:
+        return True
+    rule = make_rule(promise.rule)
     now, best = (
-        rule.expected_root(rows, most, promise.alpha, left) or 0.0
-        for rows, most in ((n_rows, bound), (rest, 1.0))
+        rule.expected_root(rows, most, promise.alpha, promise.rule_part) or 0.0
+        for rows, most in ((n_rows, bound), (n_rows - pilots, 1.0))
     )
     return now < WORTHWHILE * best
 
 
 def choose_cap(
-    promise: Promise,
-    model: Missingness | None,
-    training: Weighted,
-    other: Weighted,
-    n_rows: int,
+    promise: Promise, training: Weighted, other: Weighted, n_rows: int
 ) -> Trust | None:
     """As `choose_trust`, where a cap has to be known beforehand; None without one."""
-    if model is None:
-        return None
-    known = training.weighed(promise.trust(model))
-    promise = replace(promise, caps=True)
-    trust, _ = choose_trust(promise, promise.trust(model), known, other, n_rows)
+    known = training.weighed(promise.trust)
+    trust, _ = choose_trust(replace(promise, caps=True), known, other, n_rows)
     return None if trust.cap is None else trust
 
 
 def expected_error(
-    promise: Promise, model: Missingness | None, training: Weighted, n_rows: int
+    promise: Promise, training: Weighted, n_rows: int
 ) -> Callable[[float], float] | None:
     """The error that should be certified at a level, where rows are weighted.
 
     None where they count the same, or the rule can't tell.
     """
-    if model is None:
+    if promise.model is None:
         return None
-    trust, left = promise.trust(model), promise.delta - promise.missingness_part(model)
-    weighed = training.weighed(trust)
-    sample = weighed.sample(trust)
+    sample = training.weighed(promise.trust).sample(promise.trust)
     if not sample.n_observed:
         return None
     rule = make_rule(promise.rule, training=sample)
 
     @cache
-    def error(level: float) -> float:
-        root = rule.expected_root(n_rows, sample.bound, level, left)
-        return max(root or 0.0, 0.0) ** 2
+    def root(level: float) -> float | None:
+        return rule.expected_root(n_rows, sample.bound, level, promise.rule_part)
 
-    known = rule.expected_root(n_rows, sample.bound, promise.alpha, left)
-    return None if known is None else error
+    if root(promise.alpha) is None:
+        return None
+    return lambda level: max(root(level) or 0.0, 0.0) ** 2
 
 
 def _capped(
-    promise: Promise,
-    trust: Trust,
-    rule: str | Rule,
-    training: Weighted,
-    several: bool,
+    promise: Promise, trust: Trust, rule: str | Rule, training: Weighted, several: bool
 ) -> list[tuple[Trust, str | Rule]]:
     """The same with caps on the weights, or without; the mildest of them first."""
     uses, known = make_rule(rule).bound, trust.bound(training.X.shape[1])
-    heaviest = training.high
-    assert heaviest is not None
-    heaviest = heaviest[heaviest > 0.0]
+    assert training.high is not None
+    heaviest = training.high[training.high > 0.0]
     if uses == "unused" or not len(heaviest) or not promise.caps:
         return [(trust, rule)]
     caps = np.unique(np.quantile(heaviest, CAP_LEVELS))[::-1]
     if known is not None:
         caps = caps[caps < known] if uses != "given" else caps[:0]
     capped = [(replace(trust, cap=cap), rule) for cap in caps.tolist()]
-    if capped and not several:
-        return capped[:1] if known is None else [(trust, rule)]
     if capped and known is None:
         # Without a bound all rests on bets, which certify far less often.
-        return capped
-    return [(trust, rule), *capped]
+        return capped if several else capped[:1]
+    return [(trust, rule), *(capped if several else ())]
 
 
 def _promised_powers(
@@ -642,14 +585,14 @@ def _promised_powers(
     at the threshold that the training rows themselves certify, as it is where every φ
     that a model leaves possible has a say.
     """
-    first = choices[0][0]
-    delta = promise.delta - promise.missingness_part(first.model)
-    heaviest = None if other is None else first.edges(other.X)[1]
+    heaviest = None if other is None else choices[0][0].edges(other.X)[1]
 
     def power(trust: Trust, how: str | Rule) -> float:
-        likely = calibrate(promise.alpha, trust, how, training, training, delta, COARSE)
+        likely = calibrate(promise, trust, how, training, training, COARSE)
         sample, rule = likely.sample, likely.rule
-        root = rule.expected_root(n_rows, sample.bound, promise.alpha, delta)
+        root = rule.expected_root(
+            n_rows, sample.bound, promise.alpha, promise.rule_part
+        )
         if other is None or heaviest is None:
             return _tilted_power(training, trust, max(root or 0.0, 0.0) ** 2)
         scores, powers = trust.apply(other.scores, heaviest), []

@@ -18,7 +18,7 @@ error of the threshold Ĉ + 2ε is at most that of C by h, which is certified.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,7 +40,7 @@ from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.exceptions import DataError, Message, Remedy, UnexplainedMissingError
 from missratio.missingness import Missingness, RowInclusion
 from missratio.ratio import LinearRatio, weight_parameter
-from missratio.rows import check_missingness, class_model, weighed_twice
+from missratio.rows import check_missingness, weighed_twice
 from missratio.weights import complete_row_weights, inverse_probability_weights
 
 # How far above 1 a probability may be rounded.
@@ -66,71 +66,71 @@ def complete_mask(X: Any) -> BoolArray:
     return ~rows_with_nan(table)
 
 
-def scorable(X: Any, deployment: str) -> BoolArray:
-    """Which rows a classifier scores: all, or the complete ones."""
-    if deployment == "complete":
-        return complete_mask(X)
-    return np.ones(X.shape[0], dtype=bool)
-
-
-def probabilities(estimator: Any, X: Any, n_classes: int) -> FloatArray:
-    """What `predict_proba` gives, a column for each class."""
-    found = np.asarray(estimator.predict_proba(X), dtype=np.float64)
-    if found.ndim != 2 or found.shape[1] != n_classes:
-        raise ValueError(
-            f"{type(estimator).__name__}.predict_proba must give a column for each of "
-            f"the {n_classes} classes, got shape {found.shape}. Take an estimator that "
-            "was fitted with rows of all classes and gives each a probability."
-        )
-    # NaN is at most nothing, too.
-    if not ((found >= 0.0) & (found <= 1.0 + ROUNDING)).all():
-        bad = found[~((found >= 0.0) & (found <= 1.0 + ROUNDING))][0]
-        raise ValueError(
-            f"{type(estimator).__name__}.predict_proba must give probabilities, from 0 "
-            f"to 1: got {bad}. Take an estimator that gives one for every row; under "
-            "deployment='as-observed' it also meets rows with missing values."
-        )
-    return found
-
-
-def score_rows(estimator: Any, X: Any, rows: BoolArray, sign: float) -> FloatArray:
-    """Scores of some rows; −∞ for the others, and where the estimator gives NaN.
+def raw_scores(
+    estimator: Any, X: Any, deployment: str, n_classes: int = 2, sign: float = 1.0
+) -> FloatArray:
+    """Scores of rows as a fitted estimator gives them: log-odds, or log-probabilities.
 
     Parameters
     ----------
     estimator : estimator
-        With `decision_function`, or else `predict_proba`, whose log-odds are taken.
+        With `decision_function`, which is taken first of two classes, or
+        `predict_proba`.
     X : array-like or dataframe of shape (n_rows, n_columns)
-    rows : ndarray of bool of shape (n_rows,)
-        Which rows to score.
+    deployment : {"complete", "as-observed"}
+        Whether complete rows alone are scored.
+    n_classes : int, default=2
     sign : {1.0, -1.0}
         1.0 where the estimator's second class is the one not controlled.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,), or (n_rows, n_classes) for more than two
+        NaN for a row that isn't scored; −∞ where the estimator gives NaN.
     """
-    scores = np.full(len(rows), -np.inf)
+    rows = np.ones(X.shape[0], dtype=bool)
+    if deployment == "complete":
+        rows = complete_mask(X)
+    shape = (len(rows),) if n_classes == 2 else (len(rows), n_classes)
+    scores = np.full(shape, np.nan)
     if not rows.any():
         return scores
     chosen = in_double(X if rows.all() else take_rows(X, np.flatnonzero(rows)))
-    if hasattr(estimator, "decision_function"):
-        # A score that overflows is ±∞, or NaN where both meet: then the row gets the
-        # controlled class.
-        with np.errstate(over="ignore", invalid="ignore"):
+    name, decides = type(estimator).__name__, hasattr(estimator, "decision_function")
+    # A score that overflows is ±∞, or NaN where both meet.
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        if decides and (n_classes == 2 or not hasattr(estimator, "predict_proba")):
             raw = np.asarray(estimator.decision_function(chosen), dtype=np.float64)
-    elif hasattr(estimator, "predict_proba"):
-        probability = probabilities(estimator, chosen, 2)
-        with np.errstate(divide="ignore"):
-            raw = np.log(probability[:, 1]) - np.log(probability[:, 0])
-    else:
-        raise TypeError(
-            f"{estimator!r} has neither decision_function nor predict_proba: it can't "
-            "score rows."
-        )
-    if raw.ndim != 1:
+        elif hasattr(estimator, "predict_proba"):
+            raw = np.asarray(estimator.predict_proba(chosen), dtype=np.float64)
+            if raw.shape != (len(chosen), n_classes):
+                raise ValueError(
+                    f"{name}.predict_proba must give a column for each of the "
+                    f"{n_classes} classes, got shape {raw.shape}. Take an estimator "
+                    "that was fitted with rows of all classes and gives each a "
+                    "probability."
+                )
+            # NaN is at most nothing, too.
+            bad = raw[~((raw >= 0.0) & (raw <= 1.0 + ROUNDING))]
+            if len(bad):
+                raise ValueError(
+                    f"{name}.predict_proba must give probabilities, from 0 to 1: got "
+                    f"{bad[0]}. Take an estimator that gives one for every row; under "
+                    "deployment='as-observed' it also meets rows with missing values."
+                )
+            raw = np.log(raw)
+            raw = raw[:, 1] - raw[:, 0] if n_classes == 2 else raw
+        else:
+            raise TypeError(
+                f"{estimator!r} has neither decision_function nor predict_proba: it "
+                "can't score rows."
+            )
+    if raw.shape != (len(chosen), *shape[1:]):
         raise ValueError(
-            f"{estimator!r} must give one score a row, got shape {raw.shape}. Fit it "
-            "with two classes."
+            f"{estimator!r} must give one score a row, or of several classes one for "
+            f"each: got shape {raw.shape}. Fit it with {n_classes} classes."
         )
-    raw = sign * raw
-    scores[rows] = np.where(np.isnan(raw), -np.inf, raw)
+    scores[rows] = np.where(np.isnan(raw), -np.inf, sign * raw)
     return scores
 
 
@@ -193,22 +193,27 @@ def measure_rounding(
     UnstableScoresWarning
         Where scores differ by more than rounding.
     """
-    chosen = _rows_to_compare(scores, threshold)
+    chosen = np.flatnonzero(np.isfinite(scores))
     if not len(chosen):
         return Rounding()
+    low, high = np.quantile(scores[chosen], [0.25, 0.75])
+    if len(chosen) > NEAR + ALL_OVER:
+        near = np.argpartition(np.abs(scores[chosen] - threshold), NEAR)[:NEAR]
+        chosen = np.union1d(chosen[near], chosen[:: len(chosen) // ALL_OVER])
     few, known = take_rows(rows, chosen[::-1]), scores[chosen[::-1]]
-    low, high = np.quantile(scores[np.isfinite(scores)], [0.25, 0.75])
     scale = float(high - low)
     size = np.abs(known) + scale
     size = np.where(size > 0.0, size, 1.0)
-    # A smaller batch in another order, in memory as well where that is known to matter.
+    # A smaller batch in another order, in memory as well where that is known to matter,
+    # and single rows.
     is_array = isinstance(few, np.ndarray) and few.dtype.kind == "f"
-    differences = [score(np.asfortranarray(few) if is_array else few) - known]
-    for i in range(min(ALONE, len(chosen))):
-        differences.append(np.zeros(len(known)))
-        differences[-1][i] = score(take_rows(few, np.array([i])))[0] - known[i]
-    relative = np.nan_to_num(np.abs(differences) / size, nan=np.inf)
-    worst = float(relative.max())
+    relative = np.abs(score(np.asfortranarray(few) if is_array else few) - known) / size
+    alone = [
+        abs(score(take_rows(few, np.array([i])))[0] - known[i]) / size[i]
+        for i in range(min(ALONE, len(chosen)))
+    ]
+    changes = np.nan_to_num([*relative, *alone], nan=np.inf, posinf=np.inf)
+    worst = float(changes.max())
     if worst > LARGEST:
         warnings.warn(
             "Scores depend on more than the row: scored again in another batch, a "
@@ -220,34 +225,18 @@ def measure_rounding(
             stacklevel=2,
         )
         worst = LARGEST
-    single = _in_single_precision(few)
+    # As a table of float32 would have them, where it can.
+    frame, single = as_frame(few), None
+    if frame is not None:
+        double = [name for name, kind in frame.schema.items() if kind == nw.Float64]
+        single = frame.with_columns(nw.col(*double).cast(nw.Float32)).to_native()
+    elif is_array and np.abs(np.nan_to_num(few)).max() < np.finfo(np.float32).max:
+        single = few.astype(np.float32)
     if single is not None:
         # A step of the score that single precision crosses is no rounding of it.
         steps = np.abs(score(single) - known) / size
         worst = max(worst, float(steps[steps <= LARGEST].max(initial=0.0)))
     return Rounding(SAFETY * max(worst, np.finfo(np.float64).eps), scale)
-
-
-def _in_single_precision(rows: Any) -> Any:
-    """The rows as a table of float32 would have them; None where it can't be."""
-    frame = as_frame(rows)
-    if frame is not None:
-        double = [name for name, kind in frame.schema.items() if kind == nw.Float64]
-        return frame.with_columns(nw.col(*double).cast(nw.Float32)).to_native()
-    if not isinstance(rows, np.ndarray) or rows.dtype != np.float64:
-        return None
-    with np.errstate(over="ignore"):
-        single = rows.astype(np.float32)
-    return None if np.isinf(single).any() else single
-
-
-def _rows_to_compare(scores: FloatArray, threshold: float) -> IntArray:
-    """Rows that score close to a threshold, and some all over."""
-    finite = np.flatnonzero(np.isfinite(scores))
-    if len(finite) <= NEAR + ALL_OVER:
-        return finite
-    near = np.argpartition(np.abs(scores[finite] - threshold), NEAR)[:NEAR]
-    return np.union1d(finite[near], finite[:: len(finite) // ALL_OVER])
 
 
 # The logarithm of the least positive number: log-scores are kept this side of −∞.
@@ -276,46 +265,26 @@ class ClassScores:
     reference: int
     n_classes: int
 
-    def of(self, X: Any, rows: BoolArray) -> FloatArray:
-        """Scores of some rows; NaN for the others.
+    def of(self, X: Any, deployment: str) -> FloatArray:
+        """Scores of rows; NaN for those that aren't scored.
 
         Parameters
         ----------
         X : array-like or dataframe of shape (n_rows, n_columns)
-        rows : ndarray of bool of shape (n_rows,)
-            Which rows to score.
+        deployment : {"complete", "as-observed"}
+            Whether complete rows alone are scored.
 
         Returns
         -------
         ndarray of shape (n_rows, n_classes)
         """
-        scores = np.full((len(rows), self.n_classes), np.nan)
-        if not rows.any():
-            return scores
+        scores = np.zeros((X.shape[0], self.n_classes))
         if not self.classes:
-            scores[rows] = _all_at_once(self.estimators[0], X, rows, scores.shape[1])
-        else:
-            scores[rows, self.reference] = 0.0
-            for position, estimator in zip(self.classes, self.estimators, strict=True):
-                scores[rows, position] = score_rows(estimator, X, rows, 1.0)[rows]
-        scores[rows] = np.clip(
-            np.nan_to_num(scores[rows], nan=LEAST_LOG), LEAST_LOG, -LEAST_LOG
-        )
-        return scores
-
-
-def _all_at_once(estimator: Any, X: Any, rows: BoolArray, n_classes: int) -> FloatArray:
-    chosen = in_double(X if rows.all() else take_rows(X, np.flatnonzero(rows)))
-    if hasattr(estimator, "predict_proba"):
-        probability = probabilities(estimator, chosen, n_classes)
-        with np.errstate(divide="ignore"):
-            return np.log(probability)
-    if hasattr(estimator, "decision_function"):
-        return np.asarray(estimator.decision_function(chosen), dtype=np.float64)
-    raise TypeError(
-        f"{estimator!r} has neither decision_function nor predict_proba: it can't "
-        "score rows."
-    )
+            scores = raw_scores(self.estimators[0], X, deployment, self.n_classes)
+        for position, estimator in zip(self.classes, self.estimators, strict=False):
+            scores[:, position] = raw_scores(estimator, X, deployment)
+        scores[np.isnan(scores).any(axis=1)] = np.nan
+        return np.clip(scores, LEAST_LOG, -LEAST_LOG)
 
 
 Models = Mapping[Any, Missingness]
@@ -380,7 +349,10 @@ class ClassTable:
         """
         if self.deployment != "complete" or self.design(position, index) is not None:
             return None
-        return calibration_model(self.take(index), self.models, self.labels[position])
+        model = (self.models or {}).get(self.labels[position])
+        if model is None and not complete_mask(self.take(index)).all():
+            raise unexplained(self.labels[position])
+        return model
 
     def design(self, position: int, index: IntArray) -> RowInclusion | None:
         """The draw by which rows of one class are there; None where φ says that.
@@ -428,25 +400,59 @@ class ClassTable:
         return ClassScores(fitted, others, reference, n_classes)
 
     def _fit(self, estimator: Any, seen: Mapping[int, int], rows: IntArray) -> Any:
-        """Fit a clone that sees some classes, under other labels."""
+        """Fit a clone that sees some classes, under other labels.
+
+        Models of missingness reach its parameters called `missingness` that are None;
+        where there are none, the weights of whole-row models are its `sample_weight`.
+        What was drawn by design reaches a parameter for that, or these weights.
+        """
         codes = {self.labels[position]: code for position, code in seen.items()}
         target = np.full(len(self.labels), -1)
         target[list(seen)] = list(seen.values())
         labels = target[self.codes]
-        try:
-            return fit_estimator(
-                _under_labels(estimator, codes),
-                self.X,
-                labels,
-                rows[labels[rows] >= 0],
-                _renamed(self.models, codes),
-                self.params,
-                self.inclusion,
-                self.drawn,
+        rows = rows[labels[rows] >= 0]
+        estimator, models = informed(estimator, self.models, codes)
+        weights, params, drawn = None, dict(self.params), self.drawn
+        name = inclusion_parameter(estimator)
+        if models and not missingness_parameters(estimator):
+            weights = self._training_weights(estimator, labels, rows, models)
+        if drawn is not None and name is not None:
+            params[name] = self.inclusion
+        elif drawn is not None and drawn.take(rows).by_design:
+            explained = np.isin(labels[rows], list(models or ()))
+            own = np.where(explained, 1.0, drawn.weights[rows])
+            weights = own if weights is None else own * weights
+        if weights is not None:
+            rows, weights = rows[weights > 0.0], weights[weights > 0.0]
+        chosen = {
+            name: _safe_indexing(value, rows) if np.ndim(value) else value
+            for name, value in params.items()
+        }
+        if weights is not None:
+            name = weight_parameter(estimator)
+            given = chosen.pop("sample_weight", 1.0)
+            chosen[name] = weights * np.asarray(chosen.get(name, given))
+        return _fitted(estimator, codes, self.take(rows), labels[rows], **chosen)
+
+    def _training_weights(
+        self, estimator: Any, labels: IntArray, rows: IntArray, models: Models
+    ) -> FloatArray | None:
+        """Inverse-probability weights of rows; None for an estimator that takes NaN."""
+        if any(not model.rowwise for model in models.values()):
+            if get_tags(estimator).input_tags.allow_nan:
+                return None
+            raise ValueError(
+                f"{type(estimator).__name__} can't be fitted where single values are "
+                "missing, and weights can't help it. Use a ratio of missratio (KLIEP, "
+                "NaiveBayesRatio), put an imputer that knows the missingness before it "
+                "(TiltedImputer), or take an estimator that accepts NaN."
             )
-        except DataError as error:
-            names = {code: label for label, code in codes.items()}
-            raise error.relabelled(names) from error
+        weights = np.ones(len(rows))
+        for label, model in models.items():
+            of_class = np.flatnonzero(labels[rows] == label)
+            chosen = self.take(rows[of_class])
+            weights[of_class] = inverse_probability_weights(chosen, model)
+        return weights
 
     def unseen_scores(
         self,
@@ -493,74 +499,29 @@ def missingness_parameters(estimator: Any) -> dict[str, Any]:
     }
 
 
-def _renamed(models: Any, codes: Mapping[Any, int]) -> Models | None:
-    """Models under the labels that an estimator sees."""
-    if models is None:
-        return None
-    return {code: models[label] for label, code in codes.items() if label in models}
+def informed(
+    estimator: Any, models: Models | None, codes: Mapping[Any, int]
+) -> tuple[Any, Models | None]:
+    """A clone that is told the models, and these, under the labels that it will see."""
 
+    def renamed(given: Any) -> Models:
+        return {code: given[label] for label, code in codes.items() if given.get(label)}
 
-def _under_labels(estimator: Any, codes: Mapping[Any, int]) -> Any:
-    """A clone whose own models are under the labels that it will see."""
-    estimator = clone(estimator)
+    estimator, known = clone(estimator), None if models is None else renamed(models)
     for name, value in missingness_parameters(estimator).items():
-        if isinstance(value, Mapping):
-            estimator.set_params(**{name: _renamed(value, codes)})
-    return estimator
+        if isinstance(value, Mapping) or (value is None and known is not None):
+            told = known if value is None else renamed(value)
+            estimator.set_params(**{name: told})
+    return estimator, known
 
 
-def fit_estimator(
-    estimator: Any,
-    X: Any,
-    labels: IntArray,
-    rows: IntArray,
-    missingness: Models | None,
-    params: dict[str, Any],
-    inclusion: FloatArray | None = None,
-    drawn: RowInclusion | None = None,
-) -> Any:
-    """Fit an estimator, with weights if it knows no missingness.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Its own models, if any, are under the labels that it sees.
-    X : array or dataframe of shape (n_rows, n_columns)
-    labels : ndarray of int of shape (n_rows,)
-        As the estimator is to see them: for two classes 0 for the controlled one.
-    rows : ndarray of int
-        The rows to fit on.
-    missingness : mapping from these labels to Missingness, or None
-        Reaches parameters called `missingness` that are None; where there are none, the
-        weights of whole-row models are passed as `sample_weight`.
-    params : dict
-        Of the fit.
-    inclusion : ndarray of shape (n_rows,) or (n_rows, n_columns), or None
-        The probabilities of a draw, for an estimator that takes them.
-    drawn : RowInclusion or None
-        The same by row, for one that takes weights.
-    """
-    weights = None
-    if not _informed(estimator, missingness) and missingness:
-        weights = _training_weights(estimator, X, labels, rows, missingness)
-    name = inclusion_parameter(estimator)
-    if drawn is not None and name is not None:
-        params = {**params, name: inclusion}
-    elif drawn is not None and drawn.take(rows).by_design:
-        explained = [label for label, model in (missingness or {}).items() if model]
-        own = np.where(np.isin(labels[rows], explained), 1.0, drawn.weights[rows])
-        weights = own if weights is None else own * weights
-    if weights is not None:
-        rows, weights = rows[weights > 0.0], weights[weights > 0.0]
-    chosen = {
-        name: _safe_indexing(value, rows) if np.ndim(value) else value
-        for name, value in params.items()
-    }
-    if weights is not None:
-        name = weight_parameter(estimator)
-        given = chosen.pop("sample_weight", 1.0)
-        chosen[name] = weights * np.asarray(chosen.get(name, given))
-    return estimator.fit(take_rows(X, rows), labels[rows], **chosen)
+def _fitted(estimator: Any, codes: Mapping[Any, int], *args: Any, **params: Any) -> Any:
+    """The estimator, fitted; errors are about the user's labels."""
+    try:
+        return estimator.fit(*args, **params)
+    except DataError as error:
+        names = {code: label for label, code in codes.items()}
+        raise error.relabelled(names) from error
 
 
 def overfits(estimator: Any, labels: IntArray) -> bool:
@@ -572,15 +533,6 @@ def overfits(estimator: Any, labels: IntArray) -> bool:
     last = last[-1] if isinstance(last, Pipeline) else last
     coef = getattr(last, "coef_", None)
     return coef is None or np.size(coef) * FEW_ROWS > np.bincount(labels).min()
-
-
-def _informed(estimator: Any, missingness: Models | None) -> bool:
-    """Tell an estimator the models; whether it has parameters for them."""
-    parameters = missingness_parameters(estimator)
-    for name, value in parameters.items():
-        if value is None and missingness is not None:
-            estimator.set_params(**{name: missingness})
-    return bool(parameters)
 
 
 def inclusion_parameter(estimator: Any) -> str | None:
@@ -615,41 +567,7 @@ def fit_source(
             "block by block. Use KLIEP, FDivergenceRatio, ObjectiveRatio or "
             "NaiveBayesRatio, or bring rows into memory."
         )
-    informed = _under_labels(estimator, codes)
-    _informed(informed, _renamed(missingness, codes))
-    try:
-        return informed.fit(source)
-    except DataError as error:
-        names = {code: label for label, code in codes.items()}
-        raise error.relabelled(names) from error
-
-
-def _training_weights(
-    estimator: Any, X: Any, labels: IntArray, rows: IntArray, missingness: Models
-) -> FloatArray | None:
-    """Inverse-probability weights of rows; None for an estimator that takes NaN.
-
-    Raises
-    ------
-    ValueError
-        Under per-feature missingness, for an estimator that doesn't.
-    """
-    if any(not model.rowwise for model in missingness.values() if model):
-        if get_tags(estimator).input_tags.allow_nan:
-            return None
-        raise ValueError(
-            f"{type(estimator).__name__} can't be fitted where single values are "
-            "missing, and weights can't help it. Use a ratio of missratio (KLIEP, "
-            "NaiveBayesRatio), put an imputer that knows the missingness before it "
-            "(TiltedImputer), or take an estimator that accepts NaN."
-        )
-    weights = np.ones(len(rows))
-    for label, model in missingness.items():
-        of_class = labels[rows] == label
-        if model is not None and of_class.any():
-            chosen = take_rows(X, rows[of_class])
-            weights[of_class] = inverse_probability_weights(chosen, model)
-    return weights
+    return _fitted(informed(estimator, missingness, codes)[0], codes, source)
 
 
 def find_models(
@@ -686,30 +604,6 @@ def find_models(
     }
 
 
-def calibration_model(
-    X0: Any, missingness: Models | None, label: Any
-) -> Missingness | None:
-    """Why rows of a class are missing; None where none is.
-
-    Parameters
-    ----------
-    X0 : array or dataframe of shape (n_rows, n_columns)
-        Of that class: all of them before a split, so that no seed decides.
-    missingness : mapping from class to Missingness, or None
-    label : object
-
-    Raises
-    ------
-    UnexplainedMissingError
-        Where some are missing and nothing says why.
-    """
-    model = class_model(missingness, label)
-    if model is None and not complete_mask(X0).all():
-        raise unexplained(label)
-    assert not isinstance(model, str)
-    return model
-
-
 def unexplained(label: Any) -> UnexplainedMissingError:
     """A class has lost values, nothing says why, and complete rows are meant."""
     return UnexplainedMissingError(
@@ -725,25 +619,3 @@ def unexplained(label: Any) -> UnexplainedMissingError:
             ),
         )
     )
-
-
-def complete_weights(
-    X: Any, y: Any, classes: Sequence[Any], missingness: Models | None
-) -> FloatArray:
-    """What complete rows stand for by their class's model; 0 for other rows.
-
-    Parameters
-    ----------
-    X : array or dataframe of shape (n_rows, n_columns)
-    y : ndarray of shape (n_rows,)
-    classes : sequence of object
-    missingness : mapping from class to Missingness, or None
-    """
-    weights = np.ones(len(y))
-    for label in classes:
-        of_class = np.flatnonzero(y == label)
-        rows = take_rows(X, of_class)
-        model = calibration_model(rows, missingness, label)
-        if model is not None:
-            weights[of_class] = complete_row_weights(rows, model)
-    return weights

@@ -28,7 +28,7 @@ from missratio.classifier.decision import (
     choose,
     mistaken,
 )
-from missratio.classifier.estimators import ClassScores, ClassTable, scorable
+from missratio.classifier.estimators import ClassScores, ClassTable
 from missratio.classifier.promise import Calibration, Promise, Trust, Weighted
 from missratio.classifier.reading import read_rows
 from missratio.exceptions import Message, NoCertificateError, Remedy
@@ -356,14 +356,11 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
     def _promises(self, table: ClassTable, **options: Any) -> list[tuple[Promise, Any]]:
         bounds = ClassBounds(self.alpha, self.delta, self.order, table.labels)
         promises = [
-            Promise(
+            self._promise(
                 label,
                 bounds.wrong(label),
                 self.alpha[label],
                 bounds.most,
-                self.rule,
-                self.deployment,
-                self.odds_factor,
                 on_infeasible="reject_all",
                 fallback=bounds.fallback,
                 remedies=("bound fewer classes",),
@@ -430,7 +427,7 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
             [few(table.rows_of(k, part)) for k in range(len(table.labels))]
             for part in (fitted, chosen)
         ]
-        known = [each.training for each in evidence if each.model is not None]
+        known = [each.training for each in evidence if each.promise.model is not None]
         index = np.unique(
             np.concatenate([self.calibration_index_, *shown[0], *shown[1], *known])
         )
@@ -476,15 +473,15 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         if self.order is None and len(promised) > 1:
             return capped
         for position, each in promised.items():
-            if each.model is None:
-                continue
             alone = bounds.alone().scores(values, position)
+            known = each.known(table, alone)
+            if each.promise.model is None or known is None:
+                continue
             wrong = [table.labels.index(label) for label in each.promise.wrong]
             others = few(np.sort(np.concatenate([fitted[k] for k in wrong])))
             trust = choose_cap(
                 each.promise,
-                each.model,
-                each.known(table, alone),
+                known,
                 Weighted(table.take(others), alone[others]),
                 len(each.held),
             )
@@ -515,10 +512,9 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         for position, each in promised.items():
             share = rows[position].effective / max(len(shown[1][position]), 1)
             worth[position] = round(share * len(each.held))
-            if each.model is not None:
-                alone = bounds.alone().scores(values, position)
-                known = each.known(table, alone)
-                level = expected_error(each.promise, each.model, known, len(each.held))
+            known = each.known(table, bounds.alone().scores(values, position))
+            if known is not None:
+                level = expected_error(each.promise, known, len(each.held))
                 if level is not None:
                     expected[position] = level
         # Rows that the estimator was fitted to tell as much, unless it knows them by
@@ -531,7 +527,7 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         return Choice(tuple(rows), bounds.levels, worth, delta, expected)
 
     def _class_scores(self, X: Any) -> FloatArray:
-        scores = self.scores_.of(X, scorable(X, self.deployment))
+        scores = self.scores_.of(X, self.deployment)
         return self._beyond_caps(X, scores)
 
     def _beyond_caps(self, X: Any, scores: FloatArray) -> FloatArray:

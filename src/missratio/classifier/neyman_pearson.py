@@ -6,34 +6,31 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal, Self
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from missratio._base.blocks import take_rows
 from missratio._base.callbacks import handed_down
 from missratio._base.hints import another_type, check_number, did_you_mean, listed
 from missratio._base.seeds import generator
 from missratio._base.storable import storable
 from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier.base import (
-    INFEASIBLE,
     CertifiedClassifier,
     PromisedRows,
     check_factor,
     few,
 )
-from missratio.classifier.certificate import Certificate, GroupedCertificate, by_unit
-from missratio.classifier.certify import PILOT, cap_may_pay, certify, choose_cap
+from missratio.classifier.certificate import Certificate, GroupedCertificate
+from missratio.classifier.certify import PILOT, cap_may_pay, choose_cap
 from missratio.classifier.estimators import (
     ClassScores,
     ClassTable,
-    calibration_model,
     fit_source,
     overfits,
-    scorable,
-    score_rows,
+    raw_scores,
     takes_groups,
     unexplained,
 )
@@ -54,13 +51,12 @@ from missratio.classifier.reading import (
     read_units,
     refuse_in_memory,
     shares_by_group,
-    warn_of_repeated_rows,
     warn_of_unknown_groups,
     warn_without_power,
 )
 from missratio.exceptions import Remedy
 from missratio.missingness import Missingness
-from missratio.ratio import check_choice, two_classes
+from missratio.ratio import check_choice, stack_samples, two_classes
 from missratio.rows import LabelledSource, as_source, by_partition
 from missratio.threshold import CalibrationSample, Rule, check_levels
 
@@ -71,6 +67,8 @@ class TwoClassClassifier(CertifiedClassifier):
     delta: float
     calibration_size: float
     controlled_class: Any
+    # Of the estimator's scores: −1 where it takes the controlled class for its second.
+    _sign: float = 1.0
 
     def _labels(self, y: Any) -> list[Any]:
         self.classes_ = two_classes(y)
@@ -91,20 +89,6 @@ class TwoClassClassifier(CertifiedClassifier):
     def _other(self) -> Any:
         """The class that is not controlled."""
         return self.classes_[self.classes_ != self._controlled()].tolist()[0]
-
-    def _promise(self, alpha: float, delta: float, **more: Any) -> Promise:
-        """A promise about the controlled class's error."""
-        return Promise(
-            self._controlled(),
-            self._other(),
-            alpha,
-            delta,
-            self.rule,
-            self.deployment,
-            self.odds_factor,
-            on_infeasible=self.on_infeasible,
-            **more,
-        )
 
     def _split(
         self, table: ClassTable, rng: np.random.Generator
@@ -139,15 +123,45 @@ class TwoClassClassifier(CertifiedClassifier):
         fitted = np.flatnonzero(~np.isin(members, members[held]))
         return fitted, held[:0], held
 
+    def _values(
+        self,
+        table: ClassTable,
+        evidence: list[PromisedRows],
+        fitted: IntArray,
+        *,
+        weighted: bool,
+        refits: bool = True,
+    ) -> FloatArray:
+        """Scores of all rows that thresholds, rules and caps are chosen by; else NaN.
+
+        Where the estimator may know the rows that it was fitted on by heart, these are
+        scored by others, each fitted to some of them.
+        """
+        held = np.unique(np.concatenate([each.held for each in evidence]))
+        values, shown = None, few(table.rows_of(1, fitted))
+        if weighted and refits and overfits(self._fitted, table.codes[fitted]):
+            values = table.unseen_scores(self.estimator, fitted, self._raw)
+        index = np.concatenate([held, fitted if weighted else shown])
+        if values is None:
+            values = np.full(len(table.codes), np.nan)
+        else:
+            index = held
+        values[index] = self._score(table.take(index))
+        return values
+
+    def _raw(self, X: Any, estimator: Any) -> FloatArray:
+        """An estimator's scores of rows; −∞ for those that can't be scored."""
+        scores = raw_scores(estimator, X, self.deployment, sign=self._sign)
+        return np.where(np.isnan(scores), -np.inf, scores)
+
+    def _labelled(self, is_other: Any) -> Any:
+        """The labels of rows, by whether they are classified as the other class."""
+        other = int(np.flatnonzero(self.classes_ != self._controlled())[0])
+        return self.classes_[np.where(is_other, other, 1 - other)]
+
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_choice("on_infeasible", self.on_infeasible, INFEASIBLE)
-
-    def __sklearn_tags__(self) -> Any:
-        """Two classes; NaN where the estimator takes it."""
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
+        check_levels(self.alpha, self.delta)
 
 
 @storable()
@@ -246,8 +260,6 @@ class NeymanPearsonClassifier(TwoClassClassifier):
     calibration_: Calibration
     # Which of the rows that `calibrate` got calibrate, where some don't.
     _calibrating: IntArray
-    # Of the estimator's scores: −1 where it takes the controlled class for its second.
-    _sign: float
 
     def __init__(
         self,
@@ -322,6 +334,9 @@ class NeymanPearsonClassifier(TwoClassClassifier):
             The fitted classifier.
         """
         self._check_parameters()
+        # The estimator will see the controlled class as 0, its first.
+        self._sign = 1.0
+        self.__dict__.pop("_calibrating", None)
         if (source := as_source(X, y)) is not None:
             memory = {"inclusion": inclusion, "target": target, "groups": groups}
             refuse_in_memory({**memory, **params})
@@ -342,16 +357,15 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         return self._fit(table, target=target)
 
     def _promises(self, table: ClassTable, **options: Any) -> list[tuple[Promise, Any]]:
-        return [(self._own_promise(), None)]
-
-    def _own_promise(self, target: TargetRatio | None = None) -> Promise:
-        return self._promise(
+        promise = self._promise(
+            *table.labels,
             self.alpha,
             self.delta,
             missingness_delta=self.missingness_delta,
-            target=target,
             caps=True,
+            by_unit=table.units is not None,
         )
+        return [(promise, None)]
 
     def _certify(
         self,
@@ -364,33 +378,31 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         **options: Any,
     ) -> None:
         (promised,), other = evidence, table.rows_of(1, fitted)
-        self.training_index_ = fitted
-        self.__dict__.pop("_calibrating", None)
-        # The estimator has seen the controlled class as 0, its first.
-        self.estimator_, self._sign, self.target_ = scores.estimators[0], 1.0, None
-        if options["target"] is not None:
+        self.estimator_, self.target_ = scores.estimators[0], None
+        refits = hasattr(self, "calibration_index_")
+        if refits:
+            self.training_index_ = fitted
+        if options.get("target") is not None:
             self.target_ = self._learn_target(options["target"], table, fitted)
             promised = promised.promising(target=self.target_)
-        # 1. Scores of all rows that thresholds, rules and caps are chosen by. Where the
-        #    estimator may know its rows by heart, those of others fitted to some.
-        weighted = promised.model is not None or self.target_ is not None
-        unseen = None
-        if weighted and overfits(self.estimator_, table.codes[fitted]):
-            unseen = table.unseen_scores(self.estimator, fitted, self._score)
-        scored = np.concatenate([promised.held, fitted if weighted else few(other)])
-        scored = promised.held if unseen is not None else scored
-        values = np.full(len(table.codes), np.nan) if unseen is None else unseen
-        values[scored] = self._score(table.take(scored))
+        # 1. Scores of rows.
+        weighted = promised.promise.model is not None or self.target_ is not None
+        values = self._values(table, evidence, fitted, weighted=weighted, refits=refits)
         # 2. The threshold and its certificate.
         detected = None
-        if weighted:
+        if weighted and len(other):
             detected = Weighted(table.take(other), values[other])
         certified = promised.certify(table, values, self._score, rng, detected)
-        shown = few(other)
-        shown_rows = Weighted(table.take(shown), values[shown])
-        self._keep(*certified, values[promised.held], shown_rows)
-        if table.units is not None:
-            self.certificate_ = by_unit(self.certificate_)
+        self.certificate_, self.calibration_ = certified
+        self.threshold_ = self.certificate_.threshold
+        # 3. What it says little about, or detects none of.
+        sample, shown = self.calibration_.sample, few(other)
+        if self.target_ is not None:
+            warn_of_weak_target(self.target_, sample.effective_rows, sample.n_rows)
+        if self.certificate_.certified:
+            trust, rows = self.calibration_.trust, table.take(shown)
+            seen = trust.score(rows, values[shown]) if len(shown) else None
+            warn_without_power(values[promised.held], self.threshold_, seen)
 
     def _learn_target(
         self, target: Any, table: ClassTable, rest: IntArray
@@ -411,59 +423,42 @@ class NeymanPearsonClassifier(TwoClassClassifier):
     def _fit_source(self, source: LabelledSource) -> Self:
         """The same for rows that are read block by block."""
         rng = generator(self.random_state)
-        seed = int(rng.integers(2**31))
-        rest, drawn = hold_out(
-            source, self.controlled_class, self.calibration_size, seed
+        rest, labels, incomplete, parts = hold_out(
+            source,
+            self.controlled_class,
+            self.calibration_size,
+            int(rng.integers(2**31)),
         )
-        labels, missingness = (
-            self._labels(np.array(drawn.labels)),
-            self._resolve_missingness(),
-        )
-        explained = labels[0] in (missingness or {})
-        if self.deployment == "complete" and drawn.incomplete and not explained:
+        labels = self._labels(np.array(labels))
+        models = self._resolve_missingness() or {}
+        lost = incomplete and self.deployment == "complete"
+        if lost and labels[0] not in models:
             raise unexplained(labels[0])
-        tables = [
-            read_rows(self, table, reset=position == 0)
-            for position, table in enumerate(drawn.tables(source.names))
-        ]
-        self.estimator_ = fit_source(
-            handed_down(self, self.estimator),
-            rest,
-            missingness,
-            {label: code for code, label in enumerate(labels)},
-        )
-        self._forget_rows()
-        self._sign = 1.0
-        held, training, other = (Weighted(X, self._score(X)) for X in tables)
-        model = None
-        if self.deployment == "complete":
-            model = calibration_model(held.X, missingness, labels[0])
-        self._calibrate(model, held, training, other, rng)
+        rows = nw.from_numpy(np.concatenate(parts), source.names, backend="pyarrow")
+        X = read_rows(self, rows.to_native(), reset=True)
+        codes = {label: code for code, label in enumerate(labels)}
+        fitted = fit_source(handed_down(self, self.estimator), rest, models, codes)
+        sizes = [len(part) for part in parts]
+        members = np.repeat([0, 0, 1], sizes)
+        table = ClassTable(X, members, labels, models, self.deployment)
+        held, known = np.split(np.arange(len(members)), sizes[:1])
+        self._calibrated(table, fitted, held, known, rng)
         return self
 
-    def _forget_rows(self) -> None:
-        """Rows of an earlier fit are no longer those that this one is about."""
-        self.target_ = None
-        for name in ("calibration_index_", "training_index_", "_calibrating"):
-            self.__dict__.pop(name, None)
-
-    def _calibrate(
+    def _calibrated(
         self,
-        model: Missingness | None,
-        held: Weighted,
-        training: Weighted | None,
-        other: Weighted | None,
+        table: ClassTable,
+        estimator: Any,
+        held: IntArray,
+        known: IntArray,
         rng: np.random.Generator,
     ) -> None:
-        """Choose the threshold on rows of the controlled class that are in no table."""
-        certified = certify(
-            self._own_promise(), model, held, training, other, self._score, rng
-        )
-        warn_of_repeated_rows(held.X, None if training is None else training.X)
-        if other is not None:
-            shown = few(np.arange(len(other.scores)))
-            other = Weighted(take_rows(other.X, shown), other.scores[shown])
-        self._keep(*certified, held.scores, other)
+        """Certify with an estimator that is fitted already, by rows it hasn't seen."""
+        for name in ("calibration_index_", "training_index_"):
+            self.__dict__.pop(name, None)
+        evidence = self._evidence(table, self._promises(table), held, known)
+        scores = ClassScores((estimator,), (1,), 0, 2)
+        self._certify(table, scores, evidence, known, known[:0], rng)
 
     def calibrate(
         self,
@@ -501,81 +496,55 @@ class NeymanPearsonClassifier(TwoClassClassifier):
                 "calibrate takes an estimator that is fitted already. Fit it first, or "
                 "call fit to do both."
             ) from error
-        self.estimator_ = self.estimator
         self.classes_ = np.asarray(self.estimator.classes_)
         if len(self.classes_) != 2:
             raise ValueError(
                 f"The estimator must have two classes, got {self.classes_.tolist()}."
             )
-        X0 = read_rows(self, X0, reset=True)
-        self._forget_rows()
-        labels, n_rows = [self._controlled(), self._other()], X0.shape[0]
+        X = read_rows(self, X0, reset=True)
+        labels, n_rows = [self._controlled(), self._other()], X.shape[0]
         self._sign = 1.0 if self.classes_[0] == labels[0] else -1.0
-        rng, codes = generator(self.random_state), np.zeros(n_rows, dtype=np.intp)
-        models, drawn = self._resolve_missingness(), self._drawn(inclusion, X0, codes)
-        table = ClassTable(X0, codes, labels, models, self.deployment, drawn=drawn)
-        chosen = np.arange(n_rows)
+        drawn = self._drawn(inclusion, X, np.zeros(n_rows))
+        if X0_training is not None and drawn is None:
+            X, _ = stack_samples(X, read_rows(self, X0_training, reset=False))
+        codes, rng = np.zeros(X.shape[0], dtype=np.intp), generator(self.random_state)
+        models = self._resolve_missingness()
+        table = ClassTable(X, codes, labels, models, self.deployment, drawn=drawn)
+        held, known = np.split(np.arange(X.shape[0]), [n_rows])
         # Whether losses are explained is a matter of all rows: no seed decides it.
-        model = table.model(0, chosen)
+        model = table.model(0, held)
         if groups is not None:
-            chosen = one_of_each(read_units(groups, X0), chosen, rng)
-        if (
-            X0_training is None
-            and drawn is None
-            and cap_may_pay(self._own_promise(), model, len(chosen), X0.shape[1])
-        ):
-            mixed = rng.permutation(chosen)
-            pilot, chosen = np.split(mixed, [round(PILOT * len(chosen))])
-            X0_training, chosen = take_rows(X0, np.sort(pilot)), np.sort(chosen)
-        if len(chosen) < n_rows:
-            self._calibrating = chosen
-        held = take_rows(X0, chosen)
-        known = None
-        if X0_training is not None:
-            known = read_rows(self, X0_training, reset=False)
-            known = Weighted(known, self._score(known))
-        design = table.design(0, chosen)
-        held = Weighted(held, self._score(held), inclusion=design)
-        model = table.model(0, chosen)
-        self._calibrate(model, held, known, None, rng)
-        if groups is not None:
-            self.certificate_ = by_unit(self.certificate_)
+            units = read_units(groups, X0)
+            held = one_of_each(units, held, rng)
+            table = replace(table, units=units)
+        promise, _ = self._promises(table)[0]
+        promise = replace(promise, model=model)
+        if not len(known) and cap_may_pay(promise, len(held), X.shape[1]):
+            mixed = rng.permutation(held)
+            known, held = map(np.sort, np.split(mixed, [round(PILOT * len(held))]))
+        self.__dict__.pop("_calibrating", None)
+        if len(held) < n_rows:
+            self._calibrating = held
+        self._calibrated(table, self.estimator, held, known, rng)
         return self
 
-    def _keep(
-        self,
-        certificate: Certificate,
-        calibration: Calibration,
-        scores: FloatArray,
-        other: Weighted | None,
-    ) -> None:
-        """Note what was chosen; warn where it says little, or detects none."""
-        self.certificate_, self.calibration_ = certificate, calibration
-        self.threshold_ = certificate.threshold
-        if self.target_ is not None:
-            sample = calibration.sample
-            warn_of_weak_target(self.target_, sample.effective_rows, sample.n_rows)
-        if certificate.certified:
-            shown = None
-            if other is not None:
-                shown = calibration.trust.score(other.X, other.scores)
-            warn_without_power(scores, self.threshold_, shown)
+    def _score(self, X: Any) -> FloatArray:
+        return self._raw(X, self.estimator_)
 
-    def _score(self, X: Any, estimator: Any = None) -> FloatArray:
-        fitted = self.estimator_ if estimator is None else estimator
-        return score_rows(fitted, X, scorable(X, self.deployment), self._sign)
+    @property
+    def _fitted(self) -> Any:
+        return self.estimator_
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_levels(self.alpha, self.delta)
         part = self.missingness_delta
         if part is not None:
             check_number("missingness_delta", part)
-        if part is not None and not 0.0 < part < self.delta:
-            raise ValueError(
-                "missingness_delta is a part of delta, so it must lie strictly between "
-                f"0 and {self.delta}: got {part}."
-            )
+            if not 0.0 < part < self.delta:
+                raise ValueError(
+                    "missingness_delta is a part of delta, so it must lie strictly "
+                    f"between 0 and {self.delta}: got {part}."
+                )
         check_factor("target_factor", self.target_factor)
 
     def calibration_sample(self, X0: Any) -> CalibrationSample:
@@ -633,10 +602,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         -------
         ndarray of shape (n_rows,)
         """
-        above = self.score_samples(X) > self.threshold_
-        controlled = self._controlled()
-        position = int(np.flatnonzero(self.classes_ != controlled)[0])
-        return self.classes_[np.where(above, position, 1 - position)]
+        return self._labelled(self.score_samples(X) > self.threshold_)
 
     @by_partition
     def score_samples(self, X: Any) -> FloatArray:
@@ -815,8 +781,7 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
             warn_of_unknown_groups(members.tolist(), list(self.thresholds_))
             known = (self.thresholds_.get(group, np.inf) for group in members.tolist())
             limits = np.array(list(known))
-        controlled = int(np.flatnonzero(self.classes_ == self.controlled_class)[0])
-        return self.classes_[np.where(scores > limits, 1 - controlled, controlled)]
+        return self._labelled(scores > limits)
 
     def score_samples(self, X: Any) -> FloatArray:
         """How much more each row is like the other class than like the controlled one.
@@ -852,14 +817,13 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
             For each group its rows of either class, the error on the controlled class
             and the power, the share of the other class that is recognised.
         """
-        predicted = np.asarray(self.predict(X, groups)) != self.controlled_class
-        is_other = np.asarray(y) != self.controlled_class
+        predicted = np.asarray(self.predict(X, groups)) != self._controlled()
+        is_other = np.asarray(y) != self._controlled()
         members = read_groups(groups, X)
         return shares_by_group(members, predicted, is_other)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_levels(self.alpha, self.delta)
         levels = self.group_alpha
         if levels is not None and not isinstance(levels, Mapping):
             raise TypeError(
@@ -889,7 +853,9 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
         promises: list[tuple[Promise, Any]] = []
         for group, level in levels.items():
             remedies = MERGE[group is None :]
-            promise = self._promise(level, part, group=group, remedies=remedies)
+            promise = self._promise(
+                *table.labels, level, part, group=group, remedies=remedies
+            )
             promises.append((promise, None if group is None else members == group))
         return promises
 
@@ -906,25 +872,21 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
         self.scores_ = scores
         self.cap_: Trust | None = None
         # 1. Scores of all rows that a cap and thresholds are chosen by.
-        held = self.calibration_index_
-        weighted = table.model(0, held) is not None
-        other = few(table.rows_of(1, fitted))
-        known = [evidence[0].training, other] if weighted else []
-        index = np.concatenate([held, *known])
-        values = np.full(len(table.codes), np.nan)
-        values[index] = self._score(table.take(index))
+        model, held = evidence[0].promise.model, self.calibration_index_
+        weighted = model is not None
+        values = self._values(table, evidence, fitted, weighted=weighted)
         # 2. A cap on weights for all groups, where that promises power.
-        if weighted:
-            every = replace(evidence[0], held=held)
+        known, other = evidence[0].known(table, values), table.rows_of(1, fitted)
+        if weighted and known is not None:
             level = min(each.promise.alpha for each in evidence)
             self.cap_ = choose_cap(
-                replace(every.promise, alpha=level, group=None),
-                table.model(0, held),
-                every.known(table, values),
+                replace(evidence[0].promise, alpha=level, group=None),
+                known,
                 Weighted(table.take(other), values[other]),
                 len(held),
             )
         if self.cap_ is not None:
+            index = np.flatnonzero(~np.isnan(values))
             values[index] = self.cap_.score(table.take(index), values[index])
             evidence = [each.promising(cap=self.cap_.cap) for each in evidence]
         # 3. A threshold for each promise.
@@ -940,6 +902,9 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
 
     def _score(self, X: Any) -> FloatArray:
         """How much more a row is like the other class; −∞ where it has no score."""
-        estimator = self.scores_.estimators[0]
-        scores = score_rows(estimator, X, scorable(X, self.deployment), 1.0)
+        scores = self._raw(X, self._fitted)
         return scores if self.cap_ is None else self.cap_.score(X, scores)
+
+    @property
+    def _fitted(self) -> Any:
+        return self.scores_.estimators[0]

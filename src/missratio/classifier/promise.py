@@ -78,69 +78,52 @@ class TargetRatio:
     factor: float = 1.0
 
     def weights(self, rows: Any) -> FloatArray:
-        """R of complete rows, 0 of others.
+        """R of complete rows, 0 of others."""
+        return np.exp(np.minimum(self.log_ratios(rows) - self.shift, LARGEST_LOG))
 
-        Parameters
-        ----------
-        rows : array or dataframe of shape (n_rows, n_columns)
-        """
-        logs = self.log_ratios(rows)
-        return np.exp(np.minimum(logs - self.shift, LARGEST_LOG))
-
-    def log_ratios(self, rows: Any) -> FloatArray:
-        """Log r as the ratio gives it for complete rows, −∞ for others."""
-        complete = complete_mask(rows)
-        found = np.full(len(complete), -np.inf)
-        if complete.any():
-            chosen = rows
-            if not complete.all():
-                chosen = take_rows(rows, np.flatnonzero(complete))
-            logs = np.asarray(self.ratio.predict_log_ratio(chosen), dtype=np.float64)
-            if logs.shape != (int(complete.sum()),) or np.isnan(logs).any():
-                bad = np.count_nonzero(np.isnan(logs))
-                raise ValueError(
-                    "The target's density ratio must be one number for each row, and "
-                    f"not NaN: {type(self.ratio).__name__}.predict_log_ratio gave "
-                    f"shape {logs.shape} for {int(complete.sum())} rows, {bad} of the "
-                    "values NaN. Give a ratio that is a number at every row of X."
-                )
-            found[complete] = logs
-        return found
-
-    def check(self, rows: Any, what: str) -> FloatArray:
-        """Log r of rows that a certificate is made of; refuse what can't weigh them.
+    def log_ratios(self, rows: Any, what: str = "") -> FloatArray:
+        """Log r as the ratio gives it for complete rows, −∞ for others.
 
         Parameters
         ----------
         rows : array or dataframe of shape (n_rows, n_columns)
         what : str
-            What the rows are, for errors.
+            What the rows are, where a certificate is made of them: a ratio that can't
+            weigh them is refused.
         """
-        logs = self.log_ratios(rows)
+        complete = complete_mask(rows)
+        found = np.full(len(complete), -np.inf)
         name = f"{type(self.ratio).__name__}.predict_log_ratio"
-        infinite = np.count_nonzero(logs == np.inf)
-        if infinite:
+        if complete.any():
+            chosen = take_rows(rows, np.flatnonzero(complete))
+            logs = np.asarray(self.ratio.predict_log_ratio(chosen), dtype=np.float64)
+            if logs.shape != (len(chosen),) or np.isnan(logs).any():
+                raise ValueError(
+                    "The target's density ratio must be one number for each row, and "
+                    f"not NaN: {name} gave shape {logs.shape} for {len(chosen)} rows, "
+                    f"{np.count_nonzero(np.isnan(logs))} of the values NaN. Give a "
+                    "ratio that is a number at every row of X."
+                )
+            found[complete] = logs
+        if what and (found == np.inf).any():
             raise ValueError(
                 f"The target's density ratio must be finite: {name} gave +inf at "
-                f"{infinite} of {len(logs)} {what} rows, and no row stands for "
-                "infinitely many. Give a bounded ratio, or one with more penalty."
+                f"{np.count_nonzero(found == np.inf)} of {len(found)} {what} rows, and "
+                "no row stands for infinitely many. Give a bounded ratio, or one with "
+                "more penalty."
             )
-        if not (logs > -np.inf).any():
+        if what and not (found > -np.inf).any():
             raise ValueError(
                 f"The target's density ratio must be above 0 at some rows: {name} gave "
-                f"-inf, a ratio of 0, at all {len(logs)} {what} rows. The target has "
+                f"-inf, a ratio of 0, at all {len(found)} {what} rows. The target has "
                 "no rows like these, so they say nothing about it. Bring rows like the "
                 "target's, or give a ratio that overlaps with X."
             )
-        return logs
+        return found
 
 
 def learn_target(
-    target: Any,
-    estimator: Any,
-    source: Any,
-    weights: FloatArray,
-    factor: float,
+    target: Any, estimator: Any, source: Any, weights: FloatArray, factor: float
 ) -> TargetRatio:
     """The target's density ratio: as it was given, or learned.
 
@@ -158,31 +141,24 @@ def learn_target(
     factor : float
         By what factor the ratio is to be allowed to be wrong.
     """
-    if hasattr(target, "predict_log_ratio"):
-        return _centred(TargetRatio(target, 0, factor=factor), source, weights)
-    complete = complete_mask(target)
-    if not complete.all():
-        raise ValueError(
-            f"{int((~complete).sum())} target row(s) have missing values: which rows "
-            "are complete says nothing about the target as a whole. Give complete "
-            "rows, or a ratio that was learned from incomplete ones with its "
-            "missingness."
-        )
-    seen = np.flatnonzero(weights > 0.0)
-    X, labels = stack_samples(target, take_rows(source, seen))
-    own = np.where(labels == 1, 1.0, 0.0)
-    own[labels == 0] = weights[seen]
-    learner = KLIEP() if estimator is None else clone(estimator)
-    learned = learner.fit(X, labels, sample_weight=own)
-    found = TargetRatio(learned, len(complete), factor=factor)
-    return _centred(found, source, weights)
-
-
-def _centred(found: TargetRatio, source: Any, weights: FloatArray) -> TargetRatio:
-    """The same with weights that are one on average."""
-    logs = found.check(source, "training")
-    seen = (weights > 0.0) & (logs > -np.inf)
-    total = logsumexp(logs[seen], b=weights[seen])
+    ratio, n_rows = target, 0
+    if not hasattr(target, "predict_log_ratio"):
+        complete = complete_mask(target)
+        if not complete.all():
+            raise ValueError(
+                f"{int((~complete).sum())} target row(s) have missing values: which "
+                "rows are complete says nothing about the target as a whole. Give "
+                "complete rows, or a ratio that was learned from incomplete ones with "
+                "its missingness."
+            )
+        seen, n_rows = np.flatnonzero(weights > 0.0), len(complete)
+        X, labels = stack_samples(target, take_rows(source, seen))
+        learner = KLIEP() if estimator is None else clone(estimator)
+        own = np.concatenate([np.ones(n_rows), weights[seen]])
+        ratio = learner.fit(X, labels, sample_weight=own)
+    found = TargetRatio(ratio, n_rows, factor=factor)
+    # Weights are one on average.
+    total = logsumexp(found.log_ratios(source, "training"), b=weights)
     return replace(found, shift=float(total - np.log(weights.sum())))
 
 
@@ -230,6 +206,9 @@ class Promise:
     label, wrong : object
         The class, and the one or those that its rows must not get.
     alpha, delta : float
+    model : Missingness or None
+        Why rows of the class are missing; None where none can be, or it was drawn which
+        of them are there.
     rule : str or Rule
     deployment : {"complete", "as-observed"}
     odds_factor : float
@@ -249,12 +228,15 @@ class Promise:
         Whether rows of large weight may be given up for a smaller bound.
     cap : float or None
         A cap that was chosen before.
+    by_unit : bool
+        Whether one row of each unit calibrates.
     """
 
     label: Any
     wrong: Any
     alpha: float
     delta: float
+    model: Missingness | None = None
     rule: str | Rule = "auto"
     deployment: str = "complete"
     odds_factor: float = 1.0
@@ -266,18 +248,26 @@ class Promise:
     remedies: tuple[str, ...] = (Remedy.REJECT_ALL,)
     caps: bool = False
     cap: float | None = None
+    by_unit: bool = False
 
-    def trust(self, model: Missingness | None) -> Trust:
-        """How far the weights by a model are trusted, before a cap is chosen."""
-        part = self.missingness_part(model) or None
-        return Trust(model, part, self.odds_factor, self.cap, self.target)
+    @property
+    def trust(self) -> Trust:
+        """How far the weights by the model are trusted, before a cap is chosen."""
+        part = self.missingness_part or None
+        return Trust(self.model, part, self.odds_factor, self.cap, self.target)
 
-    def missingness_part(self, model: Missingness | None) -> float:
+    @property
+    def missingness_part(self) -> float:
         """The part of δ that a learned φ may be out of its region with."""
-        if model is None or not model.learned:
+        if self.model is None or not self.model.learned:
             return 0.0
         part = self.missingness_delta
         return self.delta / 2.0 if part is None else part
+
+    @property
+    def rule_part(self) -> float:
+        """The part of δ that is the rule's."""
+        return self.delta - self.missingness_part
 
 
 @storable()

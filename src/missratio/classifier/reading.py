@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
 from typing import Any, TypeVar
 
 import narwhals.stable.v2 as nw
@@ -226,19 +228,6 @@ class Lot:
 
 
 @dataclass(frozen=True)
-class _Rest:
-    """Work on the rows that aren't held out, the controlled class as 0."""
-
-    work: Callable[[LabelledBlock], Any]
-    lot: Lot
-
-    def __call__(self, block: LabelledBlock) -> Any:
-        rest = ~self.lot.held(block)
-        labels = (block.labels[rest] != self.lot.controlled).astype(np.int64)
-        return self.work(replace(block, table=block.rows[rest], labels=labels))
-
-
-@dataclass(frozen=True)
 class TrainingSource(LabelledSource):
     """The rows of a source that aren't held out; labels 0, controlled, and 1."""
 
@@ -253,70 +242,45 @@ class TrainingSource(LabelledSource):
         merge: Callable[[Sequence[_Result]], _Result],
     ) -> _Result:
         """As the source's."""
-        found: _Result = self.source.fold(_Rest(work, self.lot), merge)
+        found: _Result = self.source.fold(partial(_on_rest, self.lot, work), merge)
         return found
 
 
-@dataclass(frozen=True)
-class HeldRows:
-    """What one pass over a source draws into memory.
-
-    Parameters
-    ----------
-    labels : tuple
-        In order.
-    held : ndarray of shape (n_held, n_columns)
-        Rows of the controlled class to calibrate on.
-    training, other : ndarray
-        Some of its other rows, and some of the other class.
-    incomplete : bool
-        Whether any row of the controlled class misses a value, drawn or not.
-    """
-
-    labels: tuple[Any, ...]
-    held: FloatArray
-    training: FloatArray
-    other: FloatArray
-    incomplete: bool
-
-    def tables(self, names: Sequence[str]) -> list[Any]:
-        """The three as tables that have the columns' names."""
-        return [
-            nw.from_numpy(rows, list(names), backend="pyarrow").to_native()
-            for rows in (self.held, self.training, self.other)
-        ]
+def _on_rest(
+    lot: Lot, work: Callable[[LabelledBlock], Any], block: LabelledBlock
+) -> Any:
+    """Work on the rows that aren't held out, the controlled class as 0."""
+    rest = ~lot.held(block)
+    labels = (block.labels[rest] != lot.controlled).astype(np.int64)
+    return work(replace(block, table=block.rows[rest], labels=labels))
 
 
-@dataclass(frozen=True)
-class _RowDraw:
-    lot: Lot
-    shown: float
-    names: tuple[str, ...]
-
-    def __call__(self, block: LabelledBlock) -> Any:
-        block.check_no_infinity(self.names)
-        held = self.lot.held(block)
-        rng = np.random.default_rng([self.lot.seed, block.start, 1])
-        shown = rng.random(len(held)) < self.shown
-        own = block.labels == self.lot.controlled
-        parts = (held, shown & own & ~held, shown & ~own)
-        labels = tuple(np.unique(block.labels).tolist())
-        incomplete = bool(np.isnan(block.rows[own]).any())
-        return labels, incomplete, tuple([block.rows[part]] for part in parts)
+def _draw(lot: Lot, share: float, names: Sequence[str], block: LabelledBlock) -> Any:
+    """A block's labels, whether its controlled rows are incomplete, and drawn rows."""
+    block.check_no_infinity(names)
+    held = lot.held(block)
+    rng = np.random.default_rng([lot.seed, block.start, 1])
+    shown = rng.random(len(held)) < share
+    own = block.labels == lot.controlled
+    parts = (held, shown & own & ~held, shown & ~own)
+    incomplete = bool(np.isnan(block.rows[own]).any())
+    rows = [[block.rows[part]] for part in parts]
+    return set(np.unique(block.labels).tolist()), incomplete, rows
 
 
 def _merge(parts: Sequence[Any]) -> Any:
-    labels = {label for own, _, _ in parts for label in own}
-    check_label_types(labels)
-    incomplete = any(own for _, own, _ in parts)
-    rows = zip(*(own for _, _, own in parts), strict=True)
-    joined = tuple([each for part in kind for each in part] for kind in rows)
-    return tuple(sorted(labels)), incomplete, joined
+    labels, incomplete, rows = zip(*parts, strict=True)
+    kinds = [list(chain(*each)) for each in zip(*rows, strict=True)]
+    return set().union(*labels), any(incomplete), kinds
+
+
+def _least_label(block: LabelledBlock) -> Any:
+    return block.labels.min().item()
 
 
 def hold_out(
     source: LabelledSource, controlled: Any, size: float, seed: int
-) -> tuple[TrainingSource, HeldRows]:
+) -> tuple[TrainingSource, list[Any], bool, list[FloatArray]]:
     """Hold rows of the controlled class out, in one pass.
 
     Parameters
@@ -327,6 +291,15 @@ def hold_out(
     size : float
         The share of its rows to calibrate on; less where that is more than a million.
     seed : int
+
+    Returns
+    -------
+    rest : TrainingSource
+    labels : list
+    incomplete : bool
+        Whether any row of the controlled class misses a value, drawn or not.
+    rows : list of ndarray
+        Rows to calibrate on, some others of their class, and some of the other class.
     """
     if controlled is None:
         controlled = source.fold(_least_label, min)
@@ -338,21 +311,17 @@ def hold_out(
     most = min(MOST_ROWS, MOST_NUMBERS // max(len(source.names), 1))
     lot = Lot(controlled, min(size, most / max(source.n_rows, 1)), seed)
     shown = min(1.0, SHOWN_ROWS / max(source.n_rows, 1))
-    draw = _RowDraw(lot, shown, source.names)
-    labels, incomplete, rows = source.fold(draw, _merge)
-    held, training, other = (np.concatenate(each) for each in rows)
-    if not len(held):
+    draw = partial(_draw, lot, shown, source.names)
+    found, incomplete, blocks = source.fold(draw, _merge)
+    check_label_types(found)
+    labels, rows = sorted(found), [np.concatenate(each) for each in blocks]
+    if not len(rows[0]):
         raise ValueError(
             f"No row of the controlled class {controlled!r} was drawn to calibrate on; "
-            f"the labels are {list(labels)[:10]}. Raise calibration_size, or bring "
-            "more rows."
+            f"the labels are {labels[:10]}. Raise calibration_size, or bring more rows."
         )
     rest = TrainingSource(source, lot, source.names, source.n_rows)
-    return rest, HeldRows(labels, held, training, other, incomplete)
-
-
-def _least_label(block: LabelledBlock) -> Any:
-    return block.labels.min().item()
+    return rest, labels, incomplete, rows
 
 
 def refuse_in_memory(given: Mapping[str, Any]) -> None:

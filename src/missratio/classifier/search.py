@@ -25,7 +25,7 @@ from missratio.classifier.decision import (
     UnorderedDecision,
     choose,
 )
-from missratio.classifier.estimators import ClassTable, complete_mask, scorable
+from missratio.classifier.estimators import ClassTable, complete_mask
 from missratio.missingness import Missingness, RowInclusion
 from missratio.weights import complete_row_weights, effective_sample_size
 
@@ -342,7 +342,7 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         ndarray of shape (n_rows, n_classes), or (n_rows,)
         """
         check_is_fitted(self, "scores_")
-        scores = self.scores_.of(X, np.ones(X.shape[0], dtype=bool))
+        scores = self.scores_.of(X, "as-observed")
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def predict(self, X: Any) -> Any:
@@ -357,7 +357,7 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         ndarray of shape (n_rows,)
         """
         check_is_fitted(self, "scores_")
-        scores = self.scores_.of(X, np.ones(X.shape[0], dtype=bool))
+        scores = self.scores_.of(X, "as-observed")
         return self.classes_[np.argmax(scores, axis=1)]
 
     def _compared(self, table: ClassTable) -> PowerComparison:
@@ -447,7 +447,7 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                     fitted = table.fit(self.candidates[name], kept)
                     out.append(np.flatnonzero(fold == k))
                     X = table.take(out[-1])
-                    scores.append(fitted.of(X, scorable(X, self.deployment)))
+                    scores.append(fitted.of(X, self.deployment))
             except FAILURES as error:
                 spent = time.process_time() - start
                 reason = " ".join(str(error).split()).split(". ")[0].rstrip(".")

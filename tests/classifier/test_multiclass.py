@@ -12,7 +12,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
-from missratio.classifier.decision import ordered, unordered
+from missratio.classifier.decision import ClassBounds, with_threshold
 from missratio.exceptions import NoCertificateError
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
@@ -46,7 +46,7 @@ class TestDecisions:
         rng = np.random.default_rng(1)
         decision.offsets[:] = rng.normal(size=4)
         for position in bounded:
-            decision = decision.with_threshold(position, rng.normal())
+            decision = with_threshold(decision, position, rng.normal())
         if not decision.free:
             decision.thresholds[:] = 0.0
         decided = decision.decide(self.scores)
@@ -59,7 +59,7 @@ class TestDecisions:
     def test_ordered_rows_are_under_classified_exactly_above_their_threshold(self):
         decision = ordered([2, 0, 3, 1])
         for position in decision.bounded:
-            decision = decision.with_threshold(position, 0.3)
+            decision = with_threshold(decision, position, 0.3)
         place = np.argsort([2, 0, 3, 1])[decision.decide(self.scores)]
         for k, position in enumerate(decision.bounded):
             above = decision.scores(self.scores, position) > 0.3
@@ -67,7 +67,7 @@ class TestDecisions:
 
     def test_another_threshold_does_not_touch_a_class_s_scores(self):
         decision = unordered(4, (0, 1))
-        moved = decision.with_threshold(0, -5.0)
+        moved = with_threshold(decision, 0, -5.0)
         assert_array_equal(
             decision.scores(self.scores, 1), moved.scores(self.scores, 1)
         )
@@ -80,6 +80,17 @@ class TestDecisions:
         # It is an error of the other bounded class, and says so.
         assert unordered(4, (2, 1)).scores(nothing, 1).tolist() == [np.inf]
         assert ordered([2, 0, 1, 3]).scores(nothing, 0).tolist() == [-np.inf]
+
+
+def unordered(n_classes, bounded):
+    return ClassBounds(
+        dict.fromkeys(bounded, 0.1), 0.1, None, list(range(n_classes))
+    ).undecided()
+
+
+def ordered(order):
+    levels = dict.fromkeys(order[:-1], 0.1)
+    return ClassBounds(levels, 0.1, order, sorted(order)).undecided()
 
 
 def close_classes(seed, n_rows=500):

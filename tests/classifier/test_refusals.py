@@ -199,17 +199,12 @@ def test_groups_without_a_threshold_are_named():
         fitted.predict(X)
 
 
-class Never(LogisticRegression):
-    def fit(self, X, y, sample_weight=None):
-        raise AssertionError("fitted")
-
-
-def test_too_few_rows_are_refused_before_anything_is_fitted():
-    with pytest.raises(NoCertificateError, match="30 rows would calibrate, and rule"):
-        several(alpha={0: 0.05, 1: 0.1}, n=60, estimator=Never())
+def test_too_few_rows_are_refused_with_what_is_needed():
+    with pytest.raises(NoCertificateError, match=r"got 30 calibration .* needs "):
+        several(alpha={0: 0.05, 1: 0.1}, n=60)
     groups = np.where(np.arange(400) < 10, "tiny", "large")
     with pytest.raises(NoCertificateError, match=r"Group 'tiny'.*reject_all"):
-        grouped(groups, estimator=Never())
+        grouped(groups)
 
 
 def test_too_few_rows_of_a_learned_phi_are_refused_with_what_is_needed():

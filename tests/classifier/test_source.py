@@ -55,16 +55,16 @@ def test_rows_to_calibrate_on_are_not_fitted_on(tmp_path):
     rng = np.random.default_rng(0)
     X, y = labelled(rng, 3000)
     source = write(tmp_path / "t.parquet", X, y)
-    rest, drawn = split.hold_out(source, 0, 0.3, seed=5)
-    again, other = split.hold_out(source, 0, 0.3, seed=5)
-    np.testing.assert_array_equal(drawn.held, other.held)
+    rest, _, _, (held, *_) = split.hold_out(source, 0, 0.3, seed=5)
+    again, _, _, (other, *_) = split.hold_out(source, 0, 0.3, seed=5)
+    np.testing.assert_array_equal(held, other)
     assert rest == again
     kept = []
     rest.fold(lambda block: kept.append(block.rows) or 0, sum)
-    both = np.concatenate([drawn.held, *kept])
+    both = np.concatenate([held, *kept])
     assert len(both) == len(X)
     assert len(np.unique(both, axis=0)) == len(X)
-    share, n_controlled = len(drawn.held) / np.sum(y == 0), np.sum(y == 0)
+    share, n_controlled = len(held) / np.sum(y == 0), np.sum(y == 0)
     assert abs(share - 0.3) < 4 * np.sqrt(0.21 / n_controlled)
 
 

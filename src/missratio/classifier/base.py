@@ -24,7 +24,7 @@ from missratio._base.hints import check_number
 from missratio._base.seeds import generator
 from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier.certificate import Certificate
-from missratio.classifier.certify import Score, certify, refuse_too_few_rows
+from missratio.classifier.certify import Score, certify
 from missratio.classifier.estimators import (
     ClassScores,
     ClassTable,
@@ -160,11 +160,6 @@ class CertifiedClassifier(
         self.calibration_index_ = held
         known = np.sort(np.concatenate([fitted, chosen]))
         evidence = self._evidence(table, promises, held, known)
-        for each in evidence:
-            # What can be known to be impossible is said now.
-            impossible = each.design is None and not each.promise.caps
-            if impossible and self.on_infeasible == "raise":
-                refuse_too_few_rows(each.promise, len(each.held), table.X.shape[1])
         scores = table.fit(handed_down(self, self.estimator), fitted)
         self._certify(table, scores, evidence, fitted, chosen, rng, **options)
         return self
@@ -190,12 +185,13 @@ class CertifiedClassifier(
         return evidence
 
     def _promise(
-        self, label: Any, wrong: Any, alpha: float, delta: float, **more: Any
+        self, table: ClassTable, alpha: float, delta: float, **more: Any
     ) -> Promise:
-        """A promise about a class's error, as the parameters have it."""
+        """A promise about a class's error, the first's unless another is named."""
         own = ("rule", "deployment", "odds_factor", "on_infeasible")
         asked = {name: getattr(self, name) for name in own}
-        return Promise(label, wrong, alpha, delta, **{**asked, **more})
+        asked |= dict(zip(("label", "wrong"), table.labels, strict=False))
+        return Promise(alpha=alpha, delta=delta, **{**asked, **more})
 
     def _table(
         self,

@@ -288,7 +288,7 @@ def assumptions(
         often = f"{1 - 1 / cap:.3g}"
         reach += f", and so are rows that go missing with probability above {often}"
     if promise.deployment == "as-observed":
-        found = (f"{drawn}, and lose values just as these do",)
+        found: tuple[str, ...] = (f"{drawn}, and lose values just as these do",)
     elif model is not None:
         found = (before, *_on_model(model, promise.odds_factor), reach, *shifted)
     elif looked_up:

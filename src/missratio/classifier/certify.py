@@ -42,11 +42,13 @@ from missratio.classifier.promise import (
     Trust,
     Weighted,
     demanded,
+    widened_weights,
 )
 from missratio.exceptions import Message, NoCertificateError, Remedy
 from missratio.learning import LearnedMissingness
 from missratio.missingness import (
     LogisticMissingness,
+    MissingnessCheck,
     missingness_check,
     refuse_contradiction,
 )
@@ -92,7 +94,8 @@ def certify(
         For rules that draw.
     """
     # 1. Whether rows contradict φ.
-    model, target, checks = promise.model, promise.target, ()
+    model, target = promise.model, promise.target
+    checks: tuple[MissingnessCheck, ...] = ()
     if model is not None:
         if len(rows.scores):
             # A group may have no row at all.
@@ -172,22 +175,31 @@ def _slack(
     unknown = trust.cap is None if target is not None else trust.model is None
     if unknown:
         return None
-    assert rows.low is not None
-    assert rows.high is not None
-    reached, low, high = rows, rows.low, rows.high
+    low, high, entries = rows.low, rows.high, rows.entries
+    reached = rows.at(trust) if trust.point else rows
     if target is None:
-        scores = trust.apply(rows.scores, high)
-        reached = rows.at(trust) if trust.point else replace(rows, scores=scores)
         # Sorted once, so that the sample of every factor need not be.
-        reached = reached.taken(np.argsort(-reached.scores))
+        scores = trust.score(rows.X, reached.scores, high)
+        order = np.argsort(-scores)
+        assert reached.entries is not None
+        assert reached.weights is not None
+        assert reached.draws is not None
+        entries = reached.entries[order]
+        weights, draws = reached.weights[order], reached.draws[order]
+        reached = replace(reached, scores=scores[order], weights=weights, draws=draws)
 
     def widened(factor: float) -> CalibrationSample:
         if target is None:
-            return reached.widened(factor).sample(trust.widened(factor))
+            assert entries is not None
+            least, most = widened_weights(entries, factor)
+            rows = replace(reached, low=least, high=most)
+            return rows.sample(trust.widened(factor))
         assert trust.cap is not None
+        assert low is not None
+        assert high is not None
         more, wrong = factor / target.factor, replace(target, factor=factor)
         wider = replace(trust, target=wrong, cap=trust.cap * more)
-        return replace(rows, low=low / more, high=high * more).sample(wider)
+        return replace(reached, low=low / more, high=high * more).sample(wider)
 
     def holds(factor: float) -> bool:
         wider = calibration.forecast(widened(factor))
@@ -216,27 +228,6 @@ def largest_factor(holds: Callable[[float], bool], start: float = 1.0) -> float:
 MOST_REPEATED, MOST_TIMES = 200_000, 64
 MORE_ROWS = "bring more rows of that class"
 NO_THRESHOLD = "No threshold certifies alpha={alpha:g} at delta={delta:g}: "
-
-
-def refuse_too_few_rows(promise: Promise, n_rows: int, n_columns: int) -> None:
-    """Refuse a level that so few rows can't certify, whatever their scores."""
-    bound = promise.trust.bound(n_columns)
-    rule = make_rule(promise.rule, complete=promise.model is None)
-    needed = None
-    if bound is not None:
-        needed = rule.least_rows(promise.alpha, promise.delta, bound)
-    if needed is not None and needed > n_rows:
-        raise _no_certificate(
-            "alpha={alpha:g} for class {label!r} can't be certified at its part "
-            "{delta:.3g} of delta: {rows} rows would calibrate, and rule {rule!r} "
-            "needs {needed} or more.",
-            promise,
-            (Remedy.RAISE_LEVELS, MORE_ROWS, Remedy.CALIBRATE_MORE),
-            delta=promise.delta,
-            rows=n_rows,
-            rule=rule.name,
-            needed=needed,
-        )
 
 
 def infeasible(
@@ -374,9 +365,9 @@ def calibrate(
         return candidate
 
     ask([worst])
-    sweeps = (1,)
+    sweeps = [1]
     if len(lossy) > 1:
-        sweeps = (FIRST, 1)
+        sweeps = [FIRST, 1]
         # What is worst of one column depends on the others: the search begins at the
         # worst of some φ drawn from the region.
         draw = np.random.default_rng(0).random((STARTS if step == 1 else 0, len(lossy)))
@@ -595,7 +586,7 @@ def _promised_powers(
         )
         if other is None or heaviest is None:
             return _tilted_power(training, trust, max(root or 0.0, 0.0) ** 2)
-        scores, powers = trust.apply(other.scores, heaviest), []
+        scores, powers = trust.score(other.X, other.scores, heaviest), []
         if root is not None:
             possible = root > 0.0 and sample.n_scored
             expected = sample.threshold(sample.tail_of(root**2)) if possible else np.inf
@@ -621,7 +612,7 @@ def _tilted_power(training: Weighted, trust: Trust, error: float) -> float:
     if not known.any():
         return 0.0
     weights, raw = training.weights[known], training.scores[known]
-    scores = trust.apply(raw, training.high[known])
+    scores = trust.score(training.X, raw, training.high[known])
     tilt = np.exp(raw - raw.max()) * weights
     order = np.argsort(-scores)
     reached = order[scores[order] > -np.inf]

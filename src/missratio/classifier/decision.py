@@ -6,9 +6,9 @@ h_k(x) > t_k, where t_k is the one threshold that is chosen on rows of class k a
 is fixed before these rows are seen. Any rule for one threshold then bounds the error of
 class k, and thresholds of other classes have no part in it.
 
-Offsets of classes, and levels, are chosen before any certifying row is seen: held-out
-rows that take no part in a certificate stand for those to come. None of this can break
-a guarantee; what it decides is the power.
+Offsets of classes are chosen before any certifying row is seen: held-out rows that take
+no part in a certificate stand for those to come. None of this can break a guarantee;
+what it decides is the power.
 """
 
 from __future__ import annotations
@@ -104,10 +104,6 @@ class UnorderedDecision:
         chosen = np.where(margin > self.thresholds[winner], rival, winner)
         return np.where(np.isnan(class_scores[:, 0]), self.fallback, chosen)
 
-    def with_threshold(self, position: int, threshold: float) -> UnorderedDecision:
-        """The same with another threshold of one class."""
-        return replace(self, thresholds=_set(self.thresholds, position, threshold))
-
 
 @storable()
 @dataclass(frozen=True)
@@ -157,10 +153,6 @@ class OrderedDecision:
             chosen[~self._passed(class_scores, position)] = position
         return np.where(np.isnan(class_scores[:, 0]), self.fallback, chosen)
 
-    def with_threshold(self, position: int, threshold: float) -> OrderedDecision:
-        """The same with another threshold of one class."""
-        return replace(self, thresholds=_set(self.thresholds, position, threshold))
-
     def _passed(self, class_scores: FloatArray, position: int) -> BoolArray:
         passed: BoolArray = (
             self._step(class_scores, position) > self.thresholds[position]
@@ -176,28 +168,16 @@ class OrderedDecision:
 Decision = UnorderedDecision | OrderedDecision
 
 
-def unordered(n_classes: int, bounded: Sequence[int]) -> UnorderedDecision:
-    """The decision before anything was chosen: every row gets a bounded class."""
-    nothing = np.zeros(n_classes), np.full(n_classes, np.inf)
-    return UnorderedDecision(tuple(bounded), *nothing, fallback=bounded[0])
-
-
-def ordered(order: Sequence[int]) -> OrderedDecision:
-    """The decision before anything was chosen: every row gets the most severe class."""
-    return OrderedDecision(tuple(order), np.full(len(order), np.inf))
-
-
-def _set(values: FloatArray, position: int, value: float) -> FloatArray:
-    changed = values.copy()
-    changed[position] = value
-    return changed
+def with_threshold(decision: Decision, position: int, threshold: float) -> Decision:
+    """The same with another threshold of one class."""
+    thresholds = decision.thresholds.copy()
+    thresholds[position] = threshold
+    return replace(decision, thresholds=thresholds)
 
 
 # Offsets that are tried for one class at a time, and how often all are gone through.
 CANDIDATES = 48
 SWEEPS = 4
-# Parts of α that an ordered class may be certified at, to leave later ones room.
-SHARES = (1.0, 0.75, 0.5, 0.25)
 # What another offset must gain: an untouched one is right for well-calibrated scores.
 GAIN = 0.01
 # Levels that are tried for classes whose rows are weighted.
@@ -206,22 +186,16 @@ LEVELS: tuple[float, ...] = tuple(np.geomspace(0.01, 0.95, 30).tolist())
 
 @dataclass(frozen=True)
 class ChoosingRows:
-    """Scored rows of one class.
+    """Scored rows of one class, none of them missing.
 
     Parameters
     ----------
     scores : ndarray of shape (n_rows, n_classes)
     weights : ndarray of shape (n_rows,)
-        0 for a row that is missing.
     """
 
     scores: FloatArray
     weights: FloatArray
-
-    @classmethod
-    def of(cls, scores: FloatArray, weights: FloatArray) -> ChoosingRows:
-        """Leave out missing rows."""
-        return cls(scores[weights > 0.0], weights[weights > 0.0])
 
     def joined(self, more: ChoosingRows) -> ChoosingRows:
         """These rows and others of the class."""
@@ -288,9 +262,9 @@ class Choice:
         """Whether there are rows of every class to choose by."""
         return all(len(rows.weights) for rows in self.rows)
 
-    def allowed(self, position: int, level: float | None = None) -> float:
-        """The share of wrong rows that should still be certified at a level."""
-        alpha = self.levels[position] if level is None else level
+    def allowed(self, position: int) -> float:
+        """The share of wrong rows that should still be certified."""
+        alpha = self.levels[position]
         if position in self.expected:
             return self.expected[position](alpha)
         n_rows = max(self.certifying[position], 1)
@@ -305,19 +279,16 @@ class Choice:
         enough = np.flatnonzero(np.maximum.accumulate(reached) >= share)
         return LEVELS[int(enough[0])] if len(enough) else 1.0
 
-    def confusion(self, decision: UnorderedDecision, position: int) -> float:
-        """The share of a bounded class's rows that another bounded class takes."""
-        rows = self.rows[position]
-        return rows.share(decision.scores(rows.scores, position) == np.inf)
-
-    def certain(self, decision: UnorderedDecision) -> float:
+    def certain(self, decision: Decision) -> float:
         """The probability that bounded classes leave each other enough room.
 
         Certifying rows are confused more often than these by chance; the square root
         of a share has a variance that hardly depends on it. Borders are blurred, as few
-        rows lie near them.
+        rows lie near them. Ordered classes always leave some.
         """
         probability = 1.0
+        if isinstance(decision, OrderedDecision):
+            return probability
         for position in decision.bounded if len(decision.bounded) > 1 else ():
             rows = self.rows[position]
             lead = decision.lead(rows.scores, position)
@@ -333,28 +304,22 @@ class Choice:
             probability *= float(ndtr(room / math.sqrt(variance)))
         return probability
 
-    def with_thresholds(
-        self, decision: Decision, levels: Mapping[int, float] | None = None
-    ) -> Decision:
+    def with_thresholds(self, decision: Decision) -> Decision:
         """Thresholds that should be about those to come."""
         for position in decision.bounded:
             rows = self.rows[position]
-            share = self.allowed(position, None if levels is None else levels[position])
             scores = decision.scores(rows.scores, position)
-            decision = decision.with_threshold(position, rows.threshold(scores, share))
+            threshold = rows.threshold(scores, self.allowed(position))
+            decision = with_threshold(decision, position, threshold)
         return decision
 
     def mean_error(self, decision: Decision, positions: tuple[int, ...]) -> float:
         """The mean over some classes of the share of their rows that is wrong."""
-        return float(
-            np.mean(
-                [
-                    rows.share(decision.decide(rows.scores) != position)
-                    for position, rows in enumerate(self.rows)
-                    if position in positions
-                ]
-            )
-        )
+        errors = [
+            self.rows[k].share(decision.decide(self.rows[k].scores) != k)
+            for k in positions
+        ]
+        return float(np.mean(errors))
 
     def cost(self, decision: UnorderedDecision) -> float:
         """The expected error of the free classes; 1 where nothing is certified."""
@@ -364,18 +329,20 @@ class Choice:
         return 1.0 - certain + certain * error
 
 
-def choose_offsets(choice: Choice, decision: UnorderedDecision) -> UnorderedDecision:
+def choose_offsets(choice: Choice, decision: Decision) -> Decision:
     """Offsets with the least expected cost: room for all bounds, and little free error.
 
-    One class at a time is given the best of many offsets, until none changes.
+    One class at a time is given the best of many offsets, until none changes. Ordered
+    classes have none.
     """
+    if isinstance(decision, OrderedDecision) or not choice.is_possible:
+        return decision
     best, cost = decision, choice.cost(decision)
     for _ in range(SWEEPS):
         before = cost
         for group in (decision.bounded, decision.free):
             for position in group[1:]:
-                offsets = candidate_offsets(choice, best, group, position)
-                tried = [_with_offset(best, position, each) for each in offsets]
+                tried = moved_offsets(choice, best, group, position)
                 costs = [choice.cost(each) for each in tried]
                 if costs and min(costs) < cost - GAIN:
                     cost = min(costs)
@@ -385,18 +352,10 @@ def choose_offsets(choice: Choice, decision: UnorderedDecision) -> UnorderedDeci
     return best
 
 
-def _with_offset(
-    decision: UnorderedDecision, position: int, offset: float
-) -> UnorderedDecision:
-    offsets = decision.offsets.copy()
-    offsets[position] = offset
-    return replace(decision, offsets=offsets)
-
-
-def candidate_offsets(
+def moved_offsets(
     choice: Choice, decision: UnorderedDecision, group: tuple[int, ...], position: int
-) -> list[float]:
-    """Offsets of one class that change who wins within its group.
+) -> list[UnorderedDecision]:
+    """The decision with other offsets of one class, which change who wins its group.
 
     Halfway between those at which a row changes hands, so that no row is on the border.
     """
@@ -412,53 +371,11 @@ def candidate_offsets(
     between = (known[:-1] + known[1:]) / 2.0
     offsets = np.array([known[0] - 1.0, *between, known[-1] + 1.0])
     places = np.linspace(0, len(offsets) - 1, min(len(offsets), CANDIDATES))
-    few: list[float] = offsets[places.astype(np.intp)].tolist()
-    return few
-
-
-def choose_levels(choice: Choice, decision: OrderedDecision) -> dict[int, float]:
-    """Levels at which ordered classes are certified: α, or less for an earlier class.
-
-    What a class passes on, later ones have to place: less of it may leave them more
-    room. The mean error of all classes decides.
-    """
-    levels = dict(choice.levels)
-
-    def cost(tried: Mapping[int, float]) -> float:
-        every = tuple(range(len(choice.rows)))
-        return choice.mean_error(choice.with_thresholds(decision, tried), every)
-
-    best = cost(levels)
-    for _ in range(SWEEPS):
-        before = best
-        # The last step's level has no later class to leave room for.
-        for position in decision.bounded[:-1]:
-            for share in SHARES:
-                tried = {**levels, position: share * choice.levels[position]}
-                if choice.allowed(position, tried[position]) == 0.0:
-                    continue
-                if (found := cost(tried)) < best:
-                    levels, best = tried, found
-        if best == before:
-            break
-    return levels
-
-
-def choose(choice: Choice, decision: Decision) -> tuple[Decision, dict[int, float]]:
-    """How scores become labels, and at which levels classes are certified.
-
-    Parameters
-    ----------
-    choice : Choice
-    decision : Decision
-        Before anything was chosen.
-    """
-    levels = dict(choice.levels)
-    if not choice.is_possible:
-        return decision, levels
-    if isinstance(decision, OrderedDecision):
-        return decision, choose_levels(choice, decision)
-    return choose_offsets(choice, decision), levels
+    own = np.arange(len(decision.offsets)) == position
+    return [
+        replace(decision, offsets=np.where(own, offset, decision.offsets))
+        for offset in offsets[places.astype(np.intp)]
+    ]
 
 
 @dataclass(frozen=True)
@@ -491,11 +408,6 @@ class ClassBounds:
         return self.delta if self.order is None else self.part
 
     @property
-    def positions(self) -> tuple[int, ...]:
-        """The bounded classes, in the order in which thresholds are chosen."""
-        return self.undecided().bounded
-
-    @property
     def levels(self) -> dict[int, float]:
         """α of the bounded classes, by position."""
         return {self.labels.index(label): level for label, level in self.alpha.items()}
@@ -512,21 +424,20 @@ class ClassBounds:
         return tuple(self.order)[list(self.order).index(label) + 1 :]
 
     def undecided(self) -> Decision:
-        """The decision before anything is chosen."""
+        """The decision before anything is chosen: no row gets a free class."""
+        unknown = np.full(len(self.labels), np.inf)
         if self.order is not None:
-            return ordered([self.labels.index(label) for label in self.order])
-        bounded = [self.labels.index(label) for label in self.alpha]
-        return unordered(len(self.labels), bounded)
+            return OrderedDecision(tuple(map(self.labels.index, self.order)), unknown)
+        bounded = tuple(map(self.labels.index, self.alpha))
+        offsets = np.zeros(len(self.labels))
+        return UnorderedDecision(bounded, offsets, unknown, fallback=bounded[0])
 
     def alone(self) -> Decision:
         """The decision as if no class had a threshold yet.
 
         What earlier classes will take isn't known then.
         """
-        decision = self.undecided()
-        for position in decision.bounded:
-            decision = decision.with_threshold(position, -np.inf)
-        return decision
+        return replace(self.undecided(), thresholds=np.full(len(self.labels), -np.inf))
 
     def check(self) -> None:
         """Refuse bounds that don't fit the classes."""
@@ -540,15 +451,20 @@ class ClassBounds:
                 "alpha must map classes to the bounds on their errors, such as "
                 f"{{{self.labels[0]!r}: 0.05}}: got {self.alpha!r}."
             )
-        for label, level in self.alpha.items():
-            self._check_label(label, "alpha")
+        named = [("alpha", label) for label in self.alpha]
+        for parameter, label in [*named, *(("order", x) for x in self.order or ())]:
+            if label not in self.labels:
+                hint = another_type(label, self.labels)
+                hint = hint or did_you_mean(str(label), map(str, self.labels))
+                raise ValueError(
+                    f"{parameter} names a class {label!r}, but the classes are "
+                    f"{self.labels}.{hint}"
+                )
+        for level in self.alpha.values():
             check_levels(level, self.delta)
-        if self.order is not None:
-            self._check_order(list(self.order))
-
-    def _check_order(self, order: list[Any]) -> None:
-        for label in order:
-            self._check_label(label, "order")
+        if self.order is None:
+            return
+        order = list(self.order)
         if len(order) != len(self.labels) or len(set(order)) != len(order):
             raise ValueError(
                 f"order must list each class once, the most severe first: got {order} "
@@ -558,14 +474,4 @@ class ClassBounds:
             raise ValueError(
                 "With order, alpha has a bound for each class but the last, "
                 f"{order[:-1]}: got {list(self.alpha)}."
-            )
-
-    def _check_label(self, label: Any, parameter: str) -> None:
-        if label not in self.labels:
-            hint = another_type(label, self.labels)
-            if not hint:
-                hint = did_you_mean(str(label), [str(known) for known in self.labels])
-            raise ValueError(
-                f"{parameter} names a class {label!r}, but the classes are "
-                f"{self.labels}.{hint}"
             )

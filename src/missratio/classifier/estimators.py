@@ -37,6 +37,7 @@ from missratio._base.blocks import in_double, rows_with_nan, take_rows
 from missratio._base.reading import as_frame
 from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray, IntArray
+from missratio.classifier.decision import ChoosingRows
 from missratio.exceptions import DataError, Message, Remedy, UnexplainedMissingError
 from missratio.missingness import Missingness, RowInclusion
 from missratio.ratio import LinearRatio, weight_parameter
@@ -377,6 +378,13 @@ class ClassTable:
         if model is None:
             return np.ones(len(index))
         return complete_row_weights(self.take(index), model)
+
+    def choosing(
+        self, position: int, index: IntArray, scores: FloatArray
+    ) -> ChoosingRows:
+        """Scored rows of one class to choose by, without those that are missing."""
+        weights = self.weights(position, index)
+        return ChoosingRows(scores[weights > 0.0], weights[weights > 0.0])
 
     def fit(self, estimator: Any, rows: IntArray) -> ClassScores:
         """Fit one estimator to all classes, or one for each but a reference.

@@ -20,13 +20,13 @@ from missratio.classifier.certificate import MulticlassCertificate, percent
 from missratio.classifier.certify import choose_cap, expected_error, infeasible
 from missratio.classifier.decision import (
     Choice,
-    ChoosingRows,
     ClassBounds,
     Decision,
     UnorderedDecision,
-    candidate_offsets,
-    choose,
+    choose_offsets,
     mistaken,
+    moved_offsets,
+    with_threshold,
 )
 from missratio.classifier.estimators import ClassScores, ClassTable
 from missratio.classifier.promise import Calibration, Promise, Trust, Weighted
@@ -99,72 +99,32 @@ class TradeOff:
         scaled = [min(1.0, self.least_factor * level) for level in self.levels]
         return f"{text}; or {scaled[0]:.2g} and {scaled[1]:.2g} for both."
 
-    def taken_for_another(
-        self, label: Any, calibration: Calibration
-    ) -> NoCertificateError:
-        """Why one of the two has no threshold, where the other leaves it no room.
-
-        Parameters
-        ----------
-        label : object
-        calibration : Calibration
-            Of its rows; those taken for another bounded class have an infinite value.
-        """
-        return NoCertificateError(
-            Message(
-                "{sentence} In fact, {share} of {rows} calibration rows of class "
-                "{label!r} are taken for another bounded class.",
-                label=label,
-                remedies=(
-                    "raise one of the levels",
-                    "bound fewer classes",
-                    "bring more rows",
-                    "take an estimator that tells these classes apart",
-                    Remedy.SEE_TRADE_OFF,
-                ),
-                facts={
-                    "sentence": self.sentence,
-                    "share": percent(calibration.sample.estimated_error(LARGEST)),
-                    "rows": calibration.sample.n_rows,
-                },
-            )
-        )
-
 
 def trade_offs(
     choice: Choice, decision: UnorderedDecision, labels: Sequence[Any]
 ) -> tuple[TradeOff, ...]:
     """The trade-off of every pair of bounded classes, the tightest first."""
-    found = [
-        _trade_off(choice, decision, pair, labels)
-        for pair in combinations(decision.bounded, 2)
-    ]
-    return tuple(sorted(found, key=lambda each: -each.least_factor))
-
-
-def _trade_off(
-    choice: Choice, decision: UnorderedDecision, pair: tuple[int, int], labels: Any
-) -> TradeOff:
-    errors = []
-    for offset in candidate_offsets(choice, decision, pair, pair[1]):
-        moved = replace(decision, offsets=decision.offsets.copy())
-        moved.offsets[pair[1]] = offset
-        errors.append([choice.confusion(moved, position) for position in pair])
-    shares = np.array(errors).reshape(-1, 2)
-    shares = shares[np.argsort(shares[:, 0], kind="stable")]
-    certifiable = np.array(
-        [
-            [choice.least_level(k, share) for k, share in zip(pair, row, strict=True)]
-            for row in shares
+    found = []
+    for pair in combinations(decision.bounded, 2):
+        errors = [
+            [
+                choice.rows[k].share(moved.scores(choice.rows[k].scores, k) == np.inf)
+                for k in pair
+            ]
+            for moved in moved_offsets(choice, decision, pair, pair[1])
         ]
-    ).reshape(-1, 2)
-    first, second = pair
-    return TradeOff(
-        (labels[first], labels[second]),
-        (choice.levels[first], choice.levels[second]),
-        shares,
-        certifiable,
-    )
+        shares = np.array(sorted(errors)).reshape(-1, 2)
+        least = [list(map(choice.least_level, pair, row)) for row in shares]
+        first, second = pair
+        found.append(
+            TradeOff(
+                (labels[first], labels[second]),
+                (choice.levels[first], choice.levels[second]),
+                shares,
+                np.array(least).reshape(-1, 2),
+            )
+        )
+    return tuple(sorted(found, key=lambda each: -each.least_factor))
 
 
 # With a smaller chance of a certificate at their parts of δ, classes share all of it.
@@ -357,15 +317,16 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         bounds = ClassBounds(self.alpha, self.delta, self.order, table.labels)
         promises = [
             self._promise(
-                label,
-                bounds.wrong(label),
+                table,
                 self.alpha[label],
                 bounds.most,
+                label=label,
+                wrong=bounds.wrong(label),
                 on_infeasible="reject_all",
                 fallback=bounds.fallback,
                 remedies=("bound fewer classes",),
             )
-            for label in (table.labels[position] for position in bounds.positions)
+            for label in (table.labels[k] for k in bounds.undecided().bounded)
         ]
         return [(promise, None) for promise in promises]
 
@@ -421,96 +382,112 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         self.scores_, self.choice_index_ = scores, chosen
         self.caps_: dict[Any, Trust] = {}
         self.trade_offs_: tuple[TradeOff, ...] = ()
-        promised = dict(zip(bounds.positions, evidence, strict=True))
+        undecided, labels = bounds.undecided(), table.labels
+        promised = dict(zip(undecided.bounded, evidence, strict=True))
         # 1. Scores of all rows that anything is chosen by.
-        shown = [
-            [few(table.rows_of(k, part)) for k in range(len(table.labels))]
+        training, choosing = (
+            [few(table.rows_of(k, part)) for k in range(len(labels))]
             for part in (fitted, chosen)
-        ]
+        )
         known = [each.training for each in evidence if each.promise.model is not None]
-        index = np.unique(
-            np.concatenate([self.calibration_index_, *shown[0], *shown[1], *known])
-        )
-        values = np.full((len(table.codes), len(table.labels)), np.nan)
+        index = np.concatenate([self.calibration_index_, *training, *choosing, *known])
+        index = np.unique(index)
+        values = np.full((len(table.codes), len(labels)), np.nan)
         values[index] = self._class_scores(table.take(index))
-        # 2. Rows that go missing too often to be certified get the fallback.
-        promised = self._capped(bounds, table, shown[0], promised, values)
-        # 3. How scores become labels, by parts of δ; or, where there may be too little
-        #    room for that, by all of it.
-        parts = {k: each.promising(delta=bounds.part) for k, each in promised.items()}
-        choice = self._choice(bounds, table, shown, parts, values)
-        decision, levels = choose(choice, bounds.undecided())
-        together = isinstance(decision, UnorderedDecision) and (
-            not choice.is_possible or choice.certain(decision) < SURE
-        )
-        path = None
-        if together:
-            parts = promised
-            choice = self._choice(bounds, table, shown, parts, values)
-            decision, levels = choose(choice, bounds.undecided())
-            path = decision.thresholds
-            if choice.is_possible:
-                path = choice.with_thresholds(decision).thresholds
-        if isinstance(decision, UnorderedDecision) and choice.is_possible:
-            self.trade_offs_ = trade_offs(choice, decision, table.labels)
-        # 4. A threshold for each bounded class.
-        self._choose_thresholds(table, decision, levels, parts, values, path, rng)
-
-    def _capped(
-        self,
-        bounds: ClassBounds,
-        table: ClassTable,
-        fitted: list[IntArray],
-        promised: Mapping[int, PromisedRows],
-        values: FloatArray,
-    ) -> dict[int, PromisedRows]:
-        """Caps on weights, where giving rows up is an error of no bounded class.
-
-        A row that weighs more than a class's cap gets the fallback. Where classes are
-        ordered, that isn't under-classified; where only one is bounded, it is that one.
-        """
-        capped = dict(promised)
-        if self.order is None and len(promised) > 1:
-            return capped
-        for position, each in promised.items():
-            alone = bounds.alone().scores(values, position)
-            known = each.known(table, alone)
-            if each.promise.model is None or known is None:
+        # 2. Caps on weights, where giving rows up is an error of no bounded class: one
+        #    that weighs more gets the fallback. Where classes are ordered, that isn't
+        #    under-classified; where only one is bounded, it is that one.
+        for position in promised if self.order or len(promised) == 1 else ():
+            each, alone = promised[position], bounds.alone().scores(values, position)
+            shown = each.known(table, alone)
+            if each.promise.model is None or shown is None:
                 continue
-            wrong = [table.labels.index(label) for label in each.promise.wrong]
-            others = few(np.sort(np.concatenate([fitted[k] for k in wrong])))
-            trust = choose_cap(
-                each.promise,
-                known,
-                Weighted(table.take(others), alone[others]),
-                len(each.held),
-            )
+            wrong = [training[labels.index(label)] for label in each.promise.wrong]
+            others = few(np.sort(np.concatenate(wrong)))
+            detected = Weighted(table.take(others), alone[others])
+            trust = choose_cap(each.promise, shown, detected, len(each.held))
             if trust is not None:
                 self.caps_[each.promise.label] = trust
-                capped[position] = each.promising(cap=trust.cap)
+                promised[position] = each.promising(cap=trust.cap)
                 rows = np.flatnonzero(~np.isnan(values[:, 0]))
                 values[rows] = self._beyond_caps(table.take(rows), values[rows])
-        return capped
+        # 3. How scores become labels, by parts of δ; or, where there may be too little
+        #    room for that, by all of it: then a path is fixed, along which thresholds
+        #    move together, as far down as each class is certified.
+        parts = {k: each.promising(delta=bounds.part) for k, each in promised.items()}
+        choice = self._choice(bounds, table, training, choosing, parts, values)
+        decision, path = choose_offsets(choice, undecided), None
+        if isinstance(decision, UnorderedDecision):
+            if not choice.is_possible or choice.certain(decision) < SURE:
+                parts = promised
+                choice = self._choice(bounds, table, training, choosing, parts, values)
+                decision = choose_offsets(choice, undecided)
+                path = decision.thresholds
+            if choice.is_possible:
+                assert isinstance(decision, UnorderedDecision)
+                self.trade_offs_ = trade_offs(choice, decision, labels)
+            if choice.is_possible and path is not None:
+                path = choice.with_thresholds(decision).thresholds
+        # 4. One threshold after the other, the most severe class's first.
+        certificates, self.calibrations_ = [], {}
+        for position in decision.bounded:
+
+            def score(
+                X: Any, fixed: Decision = decision, position: int = position
+            ) -> FloatArray:
+                return fixed.scores(self._class_scores(X), position)
+
+            each, label = parts[position], labels[position]
+            own = decision.scores(values, position)
+            found, calibration = each.certify(table, own, score, rng)
+            if not found.certified or found.threshold == np.inf:
+                # No threshold below ∞ leaves few enough rows above it.
+                crowded = [trade for trade in self.trade_offs_ if label in trade.labels]
+                sample, rule = calibration.sample, calibration.rule
+                bound = sample.bound or 1.0
+                needed = rule.least_rows(found.alpha, calibration.delta, bound)
+                taken = (sample.values == np.inf).any()
+                if crowded and taken and (needed or 0) <= sample.n_rows:
+                    raise self._crowded(crowded[0], label, calibration)
+                raise infeasible(each.promise, calibration, found.rule)
+            decision = with_threshold(decision, position, found.threshold)
+            certificates.append(found)
+            self.calibrations_[label] = calibration
+        if path is not None:
+            places = list(decision.bounded)
+            start = np.where(np.isfinite(path), path, 0.0)[places]
+            least = decision.thresholds[places]
+            moved = np.maximum(least, start + (least - start).max()).tolist()
+            for k, (place, threshold) in enumerate(zip(places, moved, strict=True)):
+                decision = with_threshold(decision, place, threshold)
+                sample = self.calibrations_[labels[place]].sample
+                error = sample.estimated_error(threshold)
+                certificates[k] = replace(
+                    certificates[k], threshold=threshold, estimated_error=error
+                )
+        self.decision_ = decision
+        order = None if self.order is None else tuple(self.order)
+        self.certificate_ = MulticlassCertificate(
+            self.delta, tuple(certificates), order, bounds.fallback
+        )
 
     def _choice(
         self,
         bounds: ClassBounds,
         table: ClassTable,
-        shown: list[list[IntArray]],
+        training: list[IntArray],
+        choosing: list[IntArray],
         promised: Mapping[int, PromisedRows],
         values: FloatArray,
     ) -> Choice:
         """The rows to choose by, and what those to calibrate on are worth."""
         worth, expected = {}, {}
-        training, rows = (
-            [
-                ChoosingRows.of(values[index], table.weights(position, index))
-                for position, index in enumerate(part)
-            ]
-            for part in shown
+        seen, rows = (
+            [table.choosing(k, index, values[index]) for k, index in enumerate(part)]
+            for part in (training, choosing)
         )
         for position, each in promised.items():
-            share = rows[position].effective / max(len(shown[1][position]), 1)
+            share = rows[position].effective / max(len(choosing[position]), 1)
             worth[position] = round(share * len(each.held))
             known = each.known(table, bounds.alone().scores(values, position))
             if known is not None:
@@ -520,9 +497,8 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         # Rows that the estimator was fitted to tell as much, unless it knows them by
         # heart.
         error, margin = mistaken(rows)
-        if mistaken(training)[0] >= error - margin:
-            pairs = zip(rows, training, strict=True)
-            rows = [each.joined(more) for each, more in pairs]
+        if mistaken(seen)[0] >= error - margin:
+            rows = [each.joined(more) for each, more in zip(rows, seen, strict=True)]
         delta = next(iter(promised.values())).promise.delta
         return Choice(tuple(rows), bounds.levels, worth, delta, expected)
 
@@ -537,65 +513,27 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
             scores[trust.edges(X)[1] > trust.cap] = np.nan
         return scores
 
-    def _choose_thresholds(
-        self,
-        table: ClassTable,
-        decision: Decision,
-        levels: Mapping[int, float],
-        promised: Mapping[int, PromisedRows],
-        values: FloatArray,
-        path: FloatArray | None,
-        rng: np.random.Generator,
-    ) -> None:
-        """One threshold after the other, the most severe class's first.
-
-        With a path, which was fixed beforehand, all thresholds move together along it,
-        as far down as each class is certified.
-        """
-        certificates, self.calibrations_ = [], {}
-        for position in decision.bounded:
-
-            def score(
-                X: Any, fixed: Decision = decision, position: int = position
-            ) -> FloatArray:
-                return fixed.scores(self._class_scores(X), position)
-
-            each = promised[position]
-            found, calibration = each.promising(alpha=levels[position]).certify(
-                table, decision.scores(values, position), score, rng
-            )
-            if not found.certified or found.threshold == np.inf:
-                # No threshold below ∞ leaves few enough rows above it.
-                raise self._without_certificate(each.promise, found.rule, calibration)
-            decision = decision.with_threshold(position, found.threshold)
-            certificates.append(replace(found, alpha=each.promise.alpha))
-            self.calibrations_[each.promise.label] = calibration
-        if path is not None:
-            places = list(decision.bounded)
-            start = np.where(np.isfinite(path), path, 0.0)[places]
-            least = decision.thresholds[places]
-            moved = np.maximum(least, start + (least - start).max()).tolist()
-            for k, (place, threshold) in enumerate(zip(places, moved, strict=True)):
-                decision = decision.with_threshold(place, threshold)
-                sample = self.calibrations_[certificates[k].controlled_class].sample
-                error = sample.estimated_error(threshold)
-                certificates[k] = replace(
-                    certificates[k], threshold=threshold, estimated_error=error
-                )
-        self.decision_ = decision
-        self.certificate_ = MulticlassCertificate(
-            self.delta,
-            tuple(certificates),
-            None if self.order is None else tuple(self.order),
-            self.classes_.tolist()[decision.fallback],
-        )
-
-    def _without_certificate(
-        self, promise: Promise, rule: str, calibration: Calibration
+    def _crowded(
+        self, trade: TradeOff, label: Any, calibration: Calibration
     ) -> NoCertificateError:
-        """Why a class has no threshold, and what to do."""
-        label, sample = promise.label, calibration.sample
-        crowded = [trade for trade in self.trade_offs_ if label in trade.labels]
-        if crowded and (sample.values == np.inf).any():
-            return crowded[0].taken_for_another(label, calibration)
-        return infeasible(promise, calibration, rule)
+        """A class has no threshold, as another leaves it no room."""
+        sample = calibration.sample
+        return NoCertificateError(
+            Message(
+                "{sentence} In fact, {share} of {rows} calibration rows of class "
+                "{label!r} are taken for another bounded class.",
+                label=label,
+                remedies=(
+                    "raise one of the levels",
+                    "bound fewer classes",
+                    "bring more rows",
+                    "take an estimator that tells these classes apart",
+                    Remedy.SEE_TRADE_OFF,
+                ),
+                facts={
+                    "sentence": trade.sentence,
+                    "share": percent(sample.estimated_error(LARGEST)),
+                    "rows": sample.n_rows,
+                },
+            )
+        )

@@ -128,9 +128,8 @@ class TwoClassClassifier(CertifiedClassifier):
         table: ClassTable,
         evidence: list[PromisedRows],
         fitted: IntArray,
-        *,
+        estimator: Any,
         weighted: bool,
-        refits: bool = True,
     ) -> FloatArray:
         """Scores of all rows that thresholds, rules and caps are chosen by; else NaN.
 
@@ -138,8 +137,10 @@ class TwoClassClassifier(CertifiedClassifier):
         scored by others, each fitted to some of them.
         """
         held = np.unique(np.concatenate([each.held for each in evidence]))
+        # An estimator that came fitted already is not fitted again.
+        refits = hasattr(self, "calibration_index_")
         values, shown = None, few(table.rows_of(1, fitted))
-        if weighted and refits and overfits(self._fitted, table.codes[fitted]):
+        if weighted and refits and overfits(estimator, table.codes[fitted]):
             values = table.unseen_scores(self.estimator, fitted, self._raw)
         index = np.concatenate([held, fitted if weighted else shown])
         if values is None:
@@ -358,7 +359,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
 
     def _promises(self, table: ClassTable, **options: Any) -> list[tuple[Promise, Any]]:
         promise = self._promise(
-            *table.labels,
+            table,
             self.alpha,
             self.delta,
             missingness_delta=self.missingness_delta,
@@ -379,15 +380,14 @@ class NeymanPearsonClassifier(TwoClassClassifier):
     ) -> None:
         (promised,), other = evidence, table.rows_of(1, fitted)
         self.estimator_, self.target_ = scores.estimators[0], None
-        refits = hasattr(self, "calibration_index_")
-        if refits:
+        if hasattr(self, "calibration_index_"):
             self.training_index_ = fitted
         if options.get("target") is not None:
             self.target_ = self._learn_target(options["target"], table, fitted)
             promised = promised.promising(target=self.target_)
         # 1. Scores of rows.
         weighted = promised.promise.model is not None or self.target_ is not None
-        values = self._values(table, evidence, fitted, weighted=weighted, refits=refits)
+        values = self._values(table, evidence, fitted, self.estimator_, weighted)
         # 2. The threshold and its certificate.
         detected = None
         if weighted and len(other):
@@ -530,10 +530,6 @@ class NeymanPearsonClassifier(TwoClassClassifier):
 
     def _score(self, X: Any) -> FloatArray:
         return self._raw(X, self.estimator_)
-
-    @property
-    def _fitted(self) -> Any:
-        return self.estimator_
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -853,9 +849,7 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
         promises: list[tuple[Promise, Any]] = []
         for group, level in levels.items():
             remedies = MERGE[group is None :]
-            promise = self._promise(
-                *table.labels, level, part, group=group, remedies=remedies
-            )
+            promise = self._promise(table, level, part, group=group, remedies=remedies)
             promises.append((promise, None if group is None else members == group))
         return promises
 
@@ -874,7 +868,7 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
         # 1. Scores of all rows that a cap and thresholds are chosen by.
         model, held = evidence[0].promise.model, self.calibration_index_
         weighted = model is not None
-        values = self._values(table, evidence, fitted, weighted=weighted)
+        values = self._values(table, evidence, fitted, scores.estimators[0], weighted)
         # 2. A cap on weights for all groups, where that promises power.
         known, other = evidence[0].known(table, values), table.rows_of(1, fitted)
         if weighted and known is not None:
@@ -902,9 +896,5 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
 
     def _score(self, X: Any) -> FloatArray:
         """How much more a row is like the other class; −∞ where it has no score."""
-        scores = self._raw(X, self._fitted)
+        scores = self._raw(X, self.scores_.estimators[0])
         return scores if self.cap_ is None else self.cap_.score(X, scores)
-
-    @property
-    def _fitted(self) -> Any:
-        return self.scores_.estimators[0]

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -27,7 +26,7 @@ from sklearn.utils import check_scalar
 from missratio._base.blocks import rows_with_nan, take_rows
 from missratio._base.typing import FloatArray
 from missratio.classifier.neyman_pearson import NeymanPearsonClassifier
-from missratio.classifier.promise import Calibration, Trust, Weighted
+from missratio.classifier.promise import Trust, Weighted
 from missratio.classifier.reading import calibrated_rows, check_same_rows, read_labelled
 from missratio.exceptions import NoCertificateError
 from missratio.missingness import (
@@ -47,6 +46,14 @@ from missratio.weights import complete_row_weights
 
 # Rows that a plan may ask for.
 MOST_ROWS = 10**9
+
+
+def _weight_bound(alpha: float, delta: float, phi_max: float) -> float:
+    """The largest weight of a row, once levels are checked."""
+    check_levels(alpha, delta)
+    if not 0.0 <= phi_max < 1.0:
+        raise ValueError(f"phi_max must lie in [0, 1), got {phi_max}.")
+    return 1.0 / (1.0 - phi_max)
 
 
 def required_calibration_rows(
@@ -79,11 +86,9 @@ def required_calibration_rows(
     >>> required_calibration_rows(0.1, 0.05, phi_max=0.8, rule="paper")
     23966
     """
-    check_levels(alpha, delta)
-    if not 0.0 <= phi_max < 1.0:
-        raise ValueError(f"phi_max must lie in [0, 1), got {phi_max}.")
+    bound = _weight_bound(alpha, delta, phi_max)
     chosen = make_rule(rule)
-    needed = chosen.least_rows(alpha, delta, 1.0 / (1.0 - phi_max))
+    needed = chosen.least_rows(alpha, delta, bound)
     if needed is None or needed > MOST_ROWS:
         raise NoCertificateError(
             f"No number of rows up to {MOST_ROWS:.0e} is enough for rule "
@@ -102,26 +107,6 @@ def sorted_scores(other_scores: ArrayLike) -> FloatArray:
             "them NaN: give a row that has no score −∞."
         )
     return scores
-
-
-def _pilot_scores(scores: ArrayLike) -> FloatArray:
-    controlled = np.asarray(scores, dtype=np.float64)
-    if controlled.ndim != 1 or not len(controlled):
-        raise ValueError(
-            "controlled_scores must hold one score or more, in one dimension: got "
-            f"shape {controlled.shape}."
-        )
-    return controlled
-
-
-def _drawn_sample(
-    scores: FloatArray, n_rows: int, phi_max: float, rng: np.random.Generator
-) -> CalibrationSample:
-    """So many of the scores, each lost with probability phi_max."""
-    bound = 1.0 / (1.0 - phi_max)
-    weights = np.where(rng.uniform(size=n_rows) < phi_max, 0.0, bound)
-    chosen = rng.choice(scores, n_rows)
-    return CalibrationSample.build(chosen, weights, bound, random_state=rng)
 
 
 def expected_power(
@@ -169,20 +154,28 @@ def expected_power(
     >>> round(power, 1)
     0.5
     """
-    check_levels(alpha, delta)
-    if not 0.0 <= phi_max < 1.0:
-        raise ValueError(f"phi_max must lie in [0, 1), got {phi_max}.")
+    bound = _weight_bound(alpha, delta, phi_max)
     check_scalar(n_rows, "n_rows", Integral, min_val=0)
     check_scalar(n_draws, "n_draws", Integral, min_val=1)
-    controlled, other = _pilot_scores(controlled_scores), sorted_scores(other_scores)
-    rng = np.random.default_rng(random_state)
-    draw = partial(_drawn_sample, controlled, n_rows, phi_max, rng)
+    controlled = np.asarray(controlled_scores, dtype=np.float64)
+    if controlled.ndim != 1 or not len(controlled):
+        raise ValueError(
+            "controlled_scores must hold one score or more, in one dimension: got "
+            f"shape {controlled.shape}."
+        )
+    other, rng = sorted_scores(other_scores), np.random.default_rng(random_state)
+
+    def draw() -> CalibrationSample:
+        """So many of the scores, each lost with probability phi_max."""
+        weights = np.where(rng.uniform(size=n_rows) < phi_max, 0.0, bound)
+        chosen = rng.choice(controlled, n_rows)
+        return CalibrationSample.build(chosen, weights, bound, random_state=rng)
+
     powers = np.zeros(n_draws)
     for i in range(n_draws):
         chosen = make_rule(rule, training=draw(), complete=phi_max == 0.0)
         threshold = chosen.select(draw(), alpha, delta).threshold
-        if threshold is not None:
-            powers[i] = (other > threshold).mean()
+        powers[i] = 0.0 if threshold is None else (other > threshold).mean()
     return float(powers.mean())
 
 
@@ -252,17 +245,12 @@ class SensitivityCurve:
         dataframe
         """
         parts = {"odds": self.odds, "controlled": self.controlled, "other": self.other}
-        columns: dict[str, list[Any]] = {
-            "variation": [],
-            "amount": [],
-            "error": [],
-            "power": [],
+        known = {name: part for name, part in parts.items() if part is not None}
+        columns = {
+            "variation": np.repeat(list(known), [len(p.amount) for p in known.values()])
         }
-        for name, part in parts.items():
-            if part is not None:
-                columns["variation"] += [name] * len(part.amount)
-                for key in ("amount", "error", "power"):
-                    columns[key] += getattr(part, key).tolist()
+        for key in ("amount", "error", "power"):
+            columns[key] = np.concatenate([getattr(p, key) for p in known.values()])
         return nw.from_dict(columns, backend=backend).to_native()
 
 
@@ -301,48 +289,90 @@ def sensitivity_curve(
     """
     check_same_rows(classifier, X, y)
     calibration = classifier.calibration_
-    model = calibration.trust.phi
+    model = calibration.trust.point or calibration.trust.model
     if model is None:
         raise ValueError(
             "The certificate assumes no model of missingness, so there is none to "
             "vary: its calibration rows are complete, were looked up, or are "
             "classified as they are observed."
         )
-    study = _Study(classifier, X, y)
-    wrong = np.asarray(factors, dtype=np.float64)
+    wrong, tilts = (np.asarray(x, dtype=np.float64) for x in (factors, slopes))
     if not wrong.size or not (wrong >= 1.0).all():
         raise ValueError(f"factors are odds factors, 1 or more: got {wrong.tolist()}.")
-    odds = [study.at(calibration.trust.widened(float(f))) for f in wrong]
-    tilts = np.asarray(slopes, dtype=np.float64)
-    own = [study.at(study.tilted(model, float(s))) for s in tilts]
-    other = study.other_powers(tilts)
-    certificate = classifier.certificate_
-    factor = np.inf if certificate.sensitivity is None else certificate.sensitivity
-    return SensitivityCurve(
-        classifier.alpha,
-        Variation(wrong, *_columns(odds), (factor,)),
-        _with_tipping(tilts, *_columns(own), classifier.alpha),
-        None
-        if other is None
-        else Variation(tilts, np.full(len(tilts), certificate.error_bound), other, ()),
+    # 1. The rows, and the rule that was chosen: other levels and other φ don't change
+    #    it.
+    alpha, limit = classifier.alpha, classifier.threshold_
+    certificate, kept = classifier.certificate_, calibration.sample
+    if isinstance(calibration.rule, AutoRule):
+        rule = calibration.rule.choose(
+            kept.n_rows, kept.bound, alpha, calibration.delta
+        )[0]
+        calibration = replace(calibration, rule=rule)
+    X, labels = read_labelled(classifier, X, y)
+    is_other = labels != certificate.controlled_class
+    rows = take_rows(X, calibrated_rows(classifier, labels))
+    others = take_rows(X, np.flatnonzero(is_other))
+    scores, other_scores = (
+        calibration.trust.score(part, classifier._score(part))
+        for part in (rows, others)
     )
+    models = classifier._resolve_missingness() or {}
+    other_model = models.get(certificate.other_class)
+    draws = np.zeros(len(scores))
+    if kept.draws is not None:
+        draws[scores > -np.inf] = kept.draws[kept.values > -np.inf]
+    weighed = Weighted(rows, scores, draws=draws, coin=kept.coin)
 
+    def power(threshold: float, phi: Missingness | None) -> float:
+        weights = complete_row_weights(others, phi)
+        return float(np.average(other_scores > threshold, weights=weights))
 
-def _columns(points: list[tuple[float, float]]) -> tuple[FloatArray, FloatArray]:
-    error, power = zip(*points, strict=True)
-    return np.array(error), np.array(power)
+    def at(trust: Trust) -> tuple[float, float]:
+        """The certified error of the threshold as it is, and the power of a new one."""
+        again = calibration.forecast(weighed.weighed(trust).sample(trust))
+        low, high = 0.0, 1.0
+        for _ in range(BOUND_STEPS):
+            # Small levels matter, so that steps are by roots.
+            middle = ((low**0.5 + high**0.5) / 2) ** 2
+            holds = again.threshold(middle) <= limit
+            low, high = (low, middle) if holds else (middle, high)
+        return high, power(again.threshold(alpha), other_model)
 
+    def tilted(slope: float) -> Trust:
+        """Trust in a tilted φ of the controlled class, for the rows that count now."""
+        phi = _tilted(model, rows, slope, classifier._score)
+        known = calibration.trust.bound(rows.shape[1])
+        if known is None:
+            return Trust(phi)
+        reached = complete_row_weights(rows, phi)[scores > -np.inf]
+        # Rounding must not take a row's score.
+        return Trust(
+            phi, cap=max(known, float(reached.max(initial=1.0))) * (1.0 + 1e-9)
+        )
 
-def _with_tipping(
-    amount: FloatArray, error: FloatArray, power: FloatArray, alpha: float
-) -> Variation:
-    order = np.argsort(amount)
-    amount, error, power = amount[order], error[order], power[order]
-    start = int(np.argmin(np.abs(amount)))
-    down = _first_above(amount[start::-1], error[start::-1], alpha)
-    up = _first_above(amount[start:], error[start:], alpha)
+    # 2. Odds that are wrong by a factor, and tilts of either class's φ.
+    odds = np.array([at(calibration.trust.widened(f)) for f in wrong.tolist()])
+    factor = np.inf if certificate.sensitivity is None else certificate.sensitivity
+    tilts = np.sort(tilts)
+    own, other = np.array([at(tilted(s)) for s in tilts.tolist()]), None
+    if other_model is not None:
+        powers = [
+            power(limit, _tilted(other_model, others, s, classifier._score))
+            for s in tilts.tolist()
+        ]
+        error = np.full(len(tilts), certificate.error_bound)
+        other = Variation(tilts, error, np.array(powers), ())
+    # 3. Where the error passes α, on either side of no tilt.
+    start = int(np.argmin(np.abs(tilts)))
+    down = _first_above(tilts[start::-1], own[start::-1, 0], alpha)
+    up = _first_above(tilts[start:], own[start:, 0], alpha)
     tipping = (-np.inf if down is None else down, np.inf if up is None else up)
-    return Variation(amount, error, power, tipping)
+    return SensitivityCurve(
+        alpha,
+        Variation(wrong, odds[:, 0], odds[:, 1], (factor,)),
+        Variation(tilts, own[:, 0], own[:, 1], tipping),
+        other,
+    )
 
 
 def _first_above(amount: FloatArray, error: FloatArray, alpha: float) -> float | None:
@@ -351,95 +381,8 @@ def _first_above(amount: FloatArray, error: FloatArray, alpha: float) -> float |
     above = np.flatnonzero(error > alpha * (1.0 + 1e-3))
     if not len(above):
         return None
-    after = int(above[0])
-    if after == 0:
-        return float(amount[0])
-    low, high = error[after - 1], error[after]
-    part = (alpha - low) / (high - low) if high > low else 0.0
-    part = float(np.clip(part, 0.0, 1.0))
-    return float(amount[after - 1] + part * (amount[after] - amount[after - 1]))
-
-
-class _Study:
-    """The rows of a fitted classifier, to be weighed by other φ."""
-
-    def __init__(
-        self, classifier: NeymanPearsonClassifier, X: Any, y: ArrayLike
-    ) -> None:
-        self.classifier, calibration = classifier, classifier.calibration_
-        rule, sample = calibration.rule, calibration.sample
-        if isinstance(rule, AutoRule):
-            # The one that it chose; other levels and other φ don't change it.
-            chosen = rule.choose(
-                sample.n_rows, sample.bound, classifier.alpha, calibration.delta
-            )
-            calibration = replace(calibration, rule=chosen[0])
-        self.calibration = calibration
-        X, labels = read_labelled(classifier, X, y)
-        controlled = classifier._controlled()
-        self.rows = take_rows(X, calibrated_rows(classifier, labels))
-        self.detected = take_rows(X, np.flatnonzero(labels != controlled))
-        self.models = classifier._resolve_missingness() or {}
-        self.scores, self.other_scores = (
-            calibration.trust.score(rows, classifier._score(rows))
-            for rows in (self.rows, self.detected)
-        )
-
-    def at(self, trust: Trust) -> tuple[float, float]:
-        """The certified error of the threshold as it is, and the power of a new one."""
-        sample = self._sample(trust)
-        calibration = self.calibration.forecast(sample)
-        chosen = calibration.threshold(self.classifier.alpha)
-        return self._error(calibration), self._power(chosen)
-
-    def tilted(self, model: Missingness, slope: float) -> Trust:
-        """Trust in a tilted φ of the controlled class, for the rows that count now."""
-        phi = _tilted(model, self.rows, slope, self.classifier._score)
-        reached = complete_row_weights(self.rows, phi)[self.scores > -np.inf]
-        known = self.calibration.trust.bound(self.rows.shape[1])
-        if known is None:
-            return Trust(phi)
-        heaviest = float(reached.max(initial=1.0))
-        # Rounding must not take a row's score.
-        return Trust(phi, None, 1.0, max(known, heaviest) * (1.0 + 1e-9))
-
-    def other_powers(self, slopes: FloatArray) -> FloatArray | None:
-        """The power as the other class's φ is tilted, at the threshold as it is."""
-        model = self.models.get(self.classifier._other())
-        if not isinstance(model, Missingness):
-            return None
-        above = self.other_scores > self.classifier.threshold_
-        powers = []
-        for slope in slopes.tolist():
-            phi = _tilted(model, self.detected, slope, self.classifier._score)
-            weights = complete_row_weights(self.detected, phi)
-            powers.append(float(np.average(above, weights=weights)))
-        return np.array(powers)
-
-    def _sample(self, trust: Trust) -> CalibrationSample:
-        kept, draws = self.calibration.sample, np.zeros(len(self.scores))
-        if kept.draws is not None:
-            draws[self.scores > -np.inf] = kept.draws[kept.values > -np.inf]
-        rows = Weighted(self.rows, self.scores, draws=draws, coin=kept.coin)
-        return rows.weighed(trust).sample(trust)
-
-    def _error(self, calibration: Calibration) -> float:
-        """The least α at which the classifier's threshold is certified."""
-        low, high = 0.0, 1.0
-        for _ in range(BOUND_STEPS):
-            # Small levels matter, so that steps are by roots.
-            middle = ((low**0.5 + high**0.5) / 2) ** 2
-            if calibration.threshold(middle) <= self.classifier.threshold_:
-                high = middle
-            else:
-                low = middle
-        return high
-
-    def _power(self, threshold: float) -> float:
-        model = self.models.get(self.classifier._other())
-        known = model if isinstance(model, Missingness) else None
-        weights = complete_row_weights(self.detected, known)
-        return float(np.average(self.other_scores > threshold, weights=weights))
+    ends = slice(max(above[0] - 1, 0), above[0] + 1)
+    return float(np.interp(alpha, error[ends], amount[ends]))
 
 
 def _tilted(

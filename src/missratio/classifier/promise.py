@@ -303,11 +303,6 @@ class Trust:
     point: Missingness | None = None
 
     @property
-    def phi(self) -> Missingness | None:
-        """What rows are weighed by."""
-        return self.model if self.point is None else self.point
-
-    @property
     def at_point(self) -> Trust:
         """Trust in that φ alone, for rows within reach, and their largest weight."""
         if self.point is None:
@@ -344,12 +339,6 @@ class Trust:
             highest = float(np.nanmax(intercept[lossy[0]] + along * ends))
         return 1.0 + self.odds_factor * math.exp(min(highest, LARGEST_LOG_CAP))
 
-    @property
-    def is_certain(self) -> bool:
-        """Whether the weights are what the model says."""
-        known = self.target is None or self.target.factor == 1.0
-        return self.delta is None and self.odds_factor == 1.0 and known
-
     def widened(self, factor: float) -> Trust:
         """The estimated odds wrong by up to a factor, of rows within the same reach."""
         cap = self.at_point.cap
@@ -359,16 +348,24 @@ class Trust:
                 cap = 1.0 + (cap - 1.0) * more
             else:
                 cap = math.exp(min(more * math.log(cap), LARGEST_LOG_CAP))
-        return Trust(self.phi, None, factor, cap, self.target)
+        return Trust(self.point or self.model, None, factor, cap, self.target)
 
-    def score(self, X: Any, scores: FloatArray) -> FloatArray:
-        """Scores of any rows, −∞ where too little is ever observed."""
-        return scores if self.cap is None else self.apply(scores, self.edges(X)[1])
+    def score(
+        self, X: Any, scores: FloatArray, heaviest: FloatArray | None = None
+    ) -> FloatArray:
+        """Scores of any rows, −∞ where too little is ever observed.
 
-    def apply(self, scores: FloatArray, heaviest: FloatArray) -> FloatArray:
-        """Take the scores of rows that may weigh more than the cap."""
+        Parameters
+        ----------
+        X : array or dataframe of shape (n_rows, n_columns)
+        scores : ndarray of shape (n_rows,)
+        heaviest : ndarray of shape (n_rows,), optional
+            The largest that the rows' weights may be, where that is known.
+        """
         if self.cap is None:
             return scores
+        if heaviest is None:
+            heaviest = self.edges(X)[1]
         return np.where(heaviest > self.cap, -np.inf, scores)
 
     def edges(self, X: Any) -> tuple[FloatArray, FloatArray]:
@@ -440,7 +437,7 @@ class Weighted:
         if trust.delta is not None:
             low, high = replace(trust, target=None).edges(self.X)
         elif entries is not None and trust.odds_factor != 1.0:
-            low, high = _edges(entries, trust.odds_factor)
+            low, high = widened_weights(entries, trust.odds_factor)
         if trust.target is not None:
             ratio, factor = trust.target.weights(self.X), trust.target.factor
             weights = weights * ratio
@@ -455,19 +452,8 @@ class Weighted:
         if trust.point is None:
             return self
         assert self.high is not None
-        within = replace(self, scores=trust.apply(self.scores, self.high))
+        within = replace(self, scores=trust.score(self.X, self.scores, self.high))
         return within.weighed(trust.at_point)
-
-    def widened(self, factor: float) -> Weighted:
-        """The same with odds that may be wrong by a factor."""
-        assert self.entries is not None
-        low, high = _edges(self.entries, factor)
-        return replace(self, low=low, high=high)
-
-    def taken(self, index: Any) -> Weighted:
-        """The same without the table, some rows or all in another order."""
-        columns = ("scores", "weights", "low", "high", "entries", "draws")
-        return replace(self, **{name: getattr(self, name)[index] for name in columns})
 
     def sample(self, trust: Trust) -> CalibrationSample:
         """Rows of the controlled class, as a rule sees them."""
@@ -479,17 +465,21 @@ class Weighted:
             )
         if self.weights is None or self.low is None or self.high is None:
             return CalibrationSample.build(self.scores)
+        certain = trust.delta is None and trust.odds_factor == 1.0
+        certain &= trust.target is None or trust.target.factor == 1.0
         return CalibrationSample.build(
-            trust.apply(self.scores, self.high),
+            trust.score(self.X, self.scores, self.high),
             np.clip(self.weights, self.low, self.high),
             trust.bound(self.X.shape[1]),
-            None if trust.is_certain else (self.low, self.high),
+            None if certain else (self.low, self.high),
             self.draws,
             coin=self.coin,
         )
 
 
-def _edges(entries: FloatArray, factor: float) -> tuple[FloatArray, FloatArray]:
+def widened_weights(
+    entries: FloatArray, factor: float
+) -> tuple[FloatArray, FloatArray]:
     """The least and the largest weight of rows whose odds may be wrong by a factor."""
     edges = []
     for times in (1.0 / factor, factor):
@@ -559,16 +549,13 @@ class Calibration:
         """
         chosen = [self.rule.select_levels(self.sample, alphas, self.delta)]
         chosen += [other.select(alphas) for other in self.others]
-        strictest = [
-            max(each, key=lambda one: demanded(one.threshold))
-            for each in zip(*chosen, strict=True)
-        ]
-        return [
-            replace(one, threshold=self.rounding.moved(one.threshold))
-            if one.threshold is not None
-            else one
-            for one in strictest
-        ]
+        strictest = []
+        for each in zip(*chosen, strict=True):
+            one = max(each, key=lambda selected: demanded(selected.threshold))
+            if one.threshold is not None:
+                one = replace(one, threshold=self.rounding.moved(one.threshold))
+            strictest.append(one)
+        return strictest
 
     def threshold(self, alpha: float) -> float:
         """The one at a level; infinite where none is certified."""

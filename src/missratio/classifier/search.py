@@ -23,7 +23,7 @@ from missratio.classifier.decision import (
     ChoosingRows,
     ClassBounds,
     UnorderedDecision,
-    choose,
+    choose_offsets,
 )
 from missratio.classifier.estimators import ClassTable, complete_mask
 from missratio.missingness import Missingness, RowInclusion
@@ -108,35 +108,6 @@ class PowerComparison:
         return sorted(known, key=place)
 
 
-def too_few(is_other: BoolArray, weights: FloatArray, alpha: float, whole: str) -> str:
-    """Why rows can't tell candidates apart at error α; empty where they can.
-
-    With fewer than `FEWEST_ABOVE` rows of the controlled class above the threshold, by
-    the effective number of rows (Kish), the order of candidates is chance.
-
-    Parameters
-    ----------
-    is_other : ndarray of bool of shape (n_rows,)
-    weights : ndarray of shape (n_rows,)
-    alpha : float
-    whole : str
-        What rows with a weight are, in words.
-    """
-    for mine, whose, least in (
-        (~is_other, "the controlled class", FEWEST_ABOVE / alpha),
-        (is_other, "the other class", FEWEST_OTHER),
-    ):
-        own = weights[mine]
-        size = float(effective_sample_size(own))
-        if size < least:
-            return (
-                f"the {np.count_nonzero(own)} {whole} of {whose} are worth {size:.0f} "
-                f"by their weights, and to tell methods apart at an error of "
-                f"{100.0 * alpha:.4g}% takes {math.ceil(least)} or more"
-            )
-    return ""
-
-
 def measured_power(
     scores: FloatArray, is_other: BoolArray, weights: FloatArray, alpha: float
 ) -> tuple[float | None, float | None]:
@@ -157,27 +128,16 @@ def measured_power(
     power, standard_error : float or None
         None where a class has no weight.
     """
-    threshold = _threshold(scores[~is_other], weights[~is_other], alpha)
-    mass = weights[is_other]
-    if threshold is None or not mass.sum():
+    controlled, mass = weights[~is_other], weights[is_other]
+    if not controlled.any() or not mass.any():
         return None, None
-    share = mass / mass.sum()
-    above = scores[is_other] > threshold
+    known = controlled > 0.0
+    own = scores[~is_other][known]
+    # Rounding leaves a little above the highest score.
+    threshold = ChoosingRows(own, controlled[known]).threshold(own, alpha + 1e-12)
+    share, above = mass / mass.sum(), scores[is_other] > threshold
     power = float(share[above].sum())
     return power, float(np.sqrt(np.sum(share**2 * (above - power) ** 2)))
-
-
-def _threshold(scores: FloatArray, weights: FloatArray, alpha: float) -> float | None:
-    """The lowest score that at most a share α of the weight is above."""
-    kept = weights > 0.0
-    if not kept.any():
-        return None
-    values, place = np.unique(scores[kept], return_inverse=True)
-    mass = np.bincount(place, weights[kept])
-    above = mass.sum() - np.cumsum(mass)
-    # Rounding leaves a little above the highest score.
-    allowed = above <= alpha * mass.sum() + 1e-12 * mass.sum()
-    return float(values[np.argmax(allowed)])
 
 
 # A candidate that can't be fitted is out of the comparison, and says why.
@@ -376,38 +336,45 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             fold[mine] = np.arange(len(mine)) % self.folds
         used = np.flatnonzero(fold >= 0)
         # 2. Try each candidate, as long as there is time; the first in any case.
-        first, note, costs = next(iter(self.candidates)), "", {}
-        measure: Callable[..., Any]
-        if isinstance(self.alpha, Mapping):
-            bounds = ClassBounds(self.alpha, self.delta, self.order, table.labels)
-            bounded, counted = tuple(self.alpha), _counted(bounds)
-
-            def measure(index: IntArray, scores: FloatArray) -> Any:
-                return self._under_bounds(table, bounds, index, scores)
-
-        else:
-            bounded, counted, alpha = (0,), (), self.alpha
-            weights = self._weights(table, used)
-            whole = "complete rows" if self.deployment == "complete" else "rows"
-            note = too_few(table.codes[used] == 1, weights, alpha, whole)
-
-            def measure(index: IntArray, scores: FloatArray) -> Any:
-                values = np.nan_to_num(scores[:, 1] - scores[:, 0], nan=-np.inf)
-                mass = weights[np.searchsorted(used, index)]
-                is_other = table.codes[index] == 1
-                power, error = measured_power(values, is_other, mass, alpha)
-                return power, error, np.inf if power is None else -power, ""
+        first, costs = next(iter(self.candidates)), dict[str, float]()
+        bounded, counted, measure, note = self._measure(table, used)
 
         def tried(name: str) -> CandidatePower:
-            if note:
-                costs[name] = np.inf
-                return CandidatePower(name, note="too few rows to compare")
+            costs[name], began = np.inf, time.process_time()
+            left = np.inf if name == first else self.seconds - (began - start)
+            if note or left <= 0.0:
+                why = (
+                    "too few rows to compare"
+                    if note
+                    else "there was no time left for it"
+                )
+                return CandidatePower(name, note=why)
             if self.on_candidate is not None:
                 self.on_candidate(name)
-            left = self.seconds - (time.process_time() - start)
-            left = np.inf if name == first else left
-            power, costs[name] = self._tried(name, table, fold, left, measure)
-            return power
+            out, scores = [], []
+            for k in range(self.folds):
+                kept = np.flatnonzero((fold >= 0) & (fold != k))
+                out.append(np.flatnonzero(fold == k))
+                try:
+                    with warnings.catch_warnings():
+                        warnings.simplefilter("ignore")
+                        fitted = table.fit(self.candidates[name], kept)
+                        scores.append(fitted.of(table.take(out[-1]), self.deployment))
+                except FAILURES as error:
+                    reason = " ".join(str(error).split()).split(". ")[0].rstrip(".")
+                    spent = time.process_time() - began
+                    why = f"it can't be fitted: {reason}"
+                    return CandidatePower(name, seconds=spent, note=why)
+                spent = time.process_time() - began
+                needed = spent * self.folds / (k + 1)
+                if needed > left and k + 1 < self.folds:
+                    why = f"it would have taken about {needed:.2g} s"
+                    return CandidatePower(name, seconds=spent, note=why)
+            share, spread, costs[name], doubt = measure(
+                np.concatenate(out), np.concatenate(scores)
+            )
+            spent = time.process_time() - began
+            return CandidatePower(name, share, spread, spent, doubt)
 
         powers = told(self, "candidate", self.candidates, tried, len(self.candidates))
         # 3. Take the best; of equal ones, or where nothing was measured, the first.
@@ -425,61 +392,66 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             note=note,
         )
 
-    def _tried(
-        self,
-        name: str,
-        table: ClassTable,
-        fold: IntArray,
-        left: float,
-        measure: Callable[..., Any],
-    ) -> tuple[CandidatePower, float]:
-        """How good a candidate is on rows that it wasn't fitted on, and its cost."""
-        if left <= 0.0:
-            note = "there was no time left for it"
-            return CandidatePower(name, note=note), np.inf
-        start = time.process_time()
-        out, scores = [], []
-        for k in range(self.folds):
-            kept = np.flatnonzero((fold >= 0) & (fold != k))
-            try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    fitted = table.fit(self.candidates[name], kept)
-                    out.append(np.flatnonzero(fold == k))
-                    X = table.take(out[-1])
-                    scores.append(fitted.of(X, self.deployment))
-            except FAILURES as error:
-                spent = time.process_time() - start
-                reason = " ".join(str(error).split()).split(". ")[0].rstrip(".")
-                note = f"it can't be fitted: {reason}"
-                return CandidatePower(name, seconds=spent, note=note), np.inf
-            spent = time.process_time() - start
-            needed = spent * self.folds / (k + 1)
-            if needed > left and k + 1 < self.folds:
-                note = f"it would have taken about {needed:.2g} s"
-                return CandidatePower(name, seconds=spent, note=note), np.inf
-        share, spread, cost, note = measure(np.concatenate(out), np.concatenate(scores))
-        spent = time.process_time() - start
-        return CandidatePower(name, share, spread, spent, note), cost
+    def _measure(
+        self, table: ClassTable, used: IntArray
+    ) -> tuple[tuple[int, ...], tuple[int, ...], Callable[..., Any], str]:
+        """The bounded classes, those that are compared, how scores are measured, doubt.
 
-    def _weights(self, table: ClassTable, index: IntArray) -> FloatArray:
-        """What rows stand for among those to be classified; 0 for incomplete ones."""
-        weights = np.ones(len(index))
+        The measure gives a share of rows that get their class, its error, a cost and a
+        doubt. The last thing says why rows can't tell candidates apart, or nothing.
+        """
+        if isinstance(self.alpha, Mapping):
+            bounds = ClassBounds(self.alpha, self.delta, self.order, table.labels)
+            decision = bounds.undecided()
+            free = decision.free if isinstance(decision, UnorderedDecision) else ()
+            counted = free or tuple(range(len(table.labels)))
+
+            def several(index: IntArray, scores: FloatArray) -> Any:
+                return self._under_bounds(table, bounds, counted, index, scores)
+
+            return tuple(self.alpha), counted, several, ""
+        weights, alpha = np.ones(len(used)), self.alpha
         for position in range(2) if self.deployment == "complete" else ():
-            members = table.codes[index] == position
-            rows, model = table.take(index[members]), (table.models or {}).get(position)
+            members = np.flatnonzero(table.codes[used] == position)
+            rows, model = table.take(used[members]), (table.models or {}).get(position)
             if model is not None:
                 weights[members] = complete_row_weights(rows, model)
             elif table.drawn is not None:
-                weights[members] = table.drawn.take(index[members]).weights
+                weights[members] = table.drawn.take(used[members]).weights
             else:
                 weights[members] = complete_mask(rows)
-        return weights
+        whole = "complete rows" if self.deployment == "complete" else "rows"
+        note = ""
+        # With fewer rows above the threshold, by their effective number (Kish), the
+        # order of candidates is chance.
+        least = (FEWEST_ABOVE / alpha, FEWEST_OTHER)
+        for position, whose in ((1, "the other class"), (0, "the controlled class")):
+            own = weights[table.codes[used] == position]
+            size = float(effective_sample_size(own))
+            if size < least[position]:
+                note = (
+                    f"the {np.count_nonzero(own)} {whole} of {whose} are worth "
+                    f"{size:.0f} by their weights, and to tell methods apart at an "
+                    f"error of {100.0 * alpha:.4g}% takes {math.ceil(least[position])} "
+                    "or more"
+                )
+
+        def single(index: IntArray, scores: FloatArray) -> Any:
+            values = np.nan_to_num(scores[:, 1] - scores[:, 0], nan=-np.inf)
+            mass, is_other = (
+                weights[np.searchsorted(used, index)],
+                table.codes[index] == 1,
+            )
+            power, error = measured_power(values, is_other, mass, alpha)
+            return power, error, np.inf if power is None else -power, ""
+
+        return (0,), (), single, note
 
     def _under_bounds(
         self,
         table: ClassTable,
         bounds: ClassBounds,
+        counted: tuple[int, ...],
         index: IntArray,
         scores: FloatArray,
     ) -> tuple[float | None, float | None, float, str]:
@@ -487,21 +459,16 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         rows, worth = [], {}
         for position in range(len(table.labels)):
             mine = few(np.flatnonzero(table.codes[index] == position))
-            weights = table.weights(position, index[mine])
-            rows.append(ChoosingRows.of(scores[mine], weights))
-            if position in bounds.positions:
-                share = rows[-1].effective / max(len(mine), 1)
-                n_rows = self.certifying * float((table.codes == position).sum())
-                worth[position] = round(share * n_rows)
+            rows.append(table.choosing(position, index[mine], scores[mine]))
+            share = rows[-1].effective / max(len(mine), 1)
+            n_rows = self.certifying * float((table.codes == position).sum())
+            worth[position] = round(share * n_rows)
         choice = Choice(tuple(rows), bounds.levels, worth, bounds.part)
         if not choice.is_possible:
             return None, None, np.inf, "a class has no row to measure it on"
-        decision, levels = choose(choice, bounds.undecided())
-        certain = 1.0
-        if isinstance(decision, UnorderedDecision):
-            certain = choice.certain(decision)
-        decision, counted = choice.with_thresholds(decision, levels), _counted(bounds)
-        shares, variance = [], 0.0
+        decision = choose_offsets(choice, bounds.undecided())
+        certain = choice.certain(decision)
+        decision, shares, variance = choice.with_thresholds(decision), [], 0.0
         for position in counted:
             own = rows[position]
             right = decision.decide(own.scores) == position
@@ -522,10 +489,3 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
 ClassSearch = PowerSearch
 """The same by another name, for bounds on several classes."""
-
-
-def _counted(bounds: ClassBounds) -> tuple[int, ...]:
-    """The classes whose errors candidates are compared by."""
-    decision = bounds.undecided()
-    free = decision.free if isinstance(decision, UnorderedDecision) else ()
-    return free or tuple(range(len(bounds.labels)))

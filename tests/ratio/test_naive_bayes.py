@@ -79,27 +79,6 @@ def test_it_equals_separate_fits_of_the_columns(estimator, missing, table):
     assert naive.intercept_ == -naive.log_normalizer_
 
 
-@pytest.mark.needs("pandas")
-def test_columns_may_have_different_numbers_of_basis_features(table):
-    X, y = table
-    # A column with three values has three centres at most.
-    X[:, 1] = np.clip(np.round(X[:, 1] - 1.0), -1, 1)
-    basis = GaussianBasis(6, bandwidth=1.0, random_state=0)
-    naive = NaiveBayesRatio(KLIEP(basis=basis, l2=0.01)).fit(X, y)
-    widths = [len(each.required_columns_) for each in naive.bases_]
-    assert widths == [6, 3, 6]
-    assert len(naive.coef_) == 15
-    points = X[:20]
-    total = sum(
-        KLIEP(basis=basis, l2=0.01).fit(X[:, [j]], y).predict_log_ratio(points[:, [j]])
-        for j in range(3)
-    )
-    np.testing.assert_allclose(naive.predict_log_ratio(points), total, atol=1e-6)
-    frame = naive.summary_frame()
-    assert frame["column"].tolist() == ["x0"] * 6 + ["x1"] * 3 + ["x2"] * 6
-    np.testing.assert_array_equal(frame["coefficient"], naive.coef_)
-
-
 def test_whole_rows_may_be_missing(table):
     X, y = table
     X[y == 1] = corrupt(X[y == 1], ROWS, 0)
@@ -120,14 +99,6 @@ def test_ignoring_missingness_takes_each_columns_observed_entries(table):
         seen = ~np.isnan(X[:, j])
         one = KLIEP().fit(X[seen][:, [j]], y[seen])
         assert naive.coef_[j] == pytest.approx(one.coef_[0], abs=1e-8)
-
-
-def test_it_takes_its_estimators_missingness_where_it_has_none(table):
-    X, y = table
-    X[y == 1] = corrupt(X[y == 1], ENTRIES, 0)
-    inner = NaiveBayesRatio(KLIEP(missingness={1: ENTRIES})).fit(X, y)
-    outer = NaiveBayesRatio(KLIEP(), missingness={1: ENTRIES}).fit(X, y)
-    np.testing.assert_array_equal(inner.coef_, outer.coef_)
 
 
 def test_predicting_takes_nan_where_there_is_a_model_of_the_estimator(table):
@@ -151,18 +122,6 @@ def test_the_score_is_the_sum_of_the_columns_scores(table):
     naive = NaiveBayesRatio().fit(X, y)
     total = sum(KLIEP().fit(X[:, [j]], y).score(X[:, [j]], y) for j in range(3))
     assert naive.score(X, y) == pytest.approx(total)
-
-
-def test_a_binary_column_may_have_a_polynomial_basis():
-    # There x² = x. Only the sum of their coefficients is determined.
-    for seed in range(40):
-        rng = np.random.default_rng(seed)
-        X, y = (rng.random((100, 3)) < 0.4).astype(float), np.repeat([0, 1], 50)
-        square = NaiveBayesRatio(KLIEP(basis="polynomial")).fit(X, y)
-        linear = NaiveBayesRatio().fit(X, y)
-        np.testing.assert_allclose(
-            square.predict_log_ratio(X), linear.predict_log_ratio(X), atol=1e-6
-        )
 
 
 # Bad input.

@@ -26,7 +26,6 @@ from missratio.weights import inverse_probability_weights
 
 ENTRIES = LogisticMissingness([-0.5, 0.0, 0.5], [1.0, -1.0, 0.5])
 ROWS = StepMissingness([1.0, 1.0, 0.0], 0.0, 0.6)
-UNITS = ["uniform", "standard-error", "covariance"]
 PRODUCTS = PolynomialBasis(2, interactions="all")
 
 
@@ -100,25 +99,6 @@ def test_the_ratio_is_normalised_under_an_l1_penalty(table):
     X, y = table
     fitted = ratio(l1=0.5, penalty_weights="standard-error").fit(X, y)
     assert fitted.predict_ratio(X[y == 0]).mean() == pytest.approx(1.0)
-
-
-@pytest.mark.parametrize("units", UNITS)
-def test_no_penalty_is_no_penalty_in_any_unit(table, units):
-    plain = ratio().fit(*table)
-    np.testing.assert_array_equal(
-        ratio(penalty_weights=units).fit(*table).coef_, plain.coef_
-    )
-    faint = ratio(l1=1e-9, penalty_weights=units).fit(*table)
-    np.testing.assert_allclose(faint.coef_, plain.coef_, atol=1e-5)
-
-
-@pytest.mark.parametrize("units", UNITS)
-def test_huge_penalties_leave_a_ratio_of_one(table, units):
-    sparse = ratio(l1=1e4, penalty_weights=units).fit(*table)
-    assert not sparse.coef_.any()
-    np.testing.assert_allclose(sparse.predict_ratio(table[0][table[1] == 0]), 1.0)
-    ridge = ratio(l2=1e12, penalty_weights=units).fit(*table)
-    np.testing.assert_allclose(ridge.coef_, 0.0, atol=1e-6)
 
 
 def test_l1_at_which_a_coefficient_appears_is_its_mismatch_at_zero(table):
@@ -213,14 +193,6 @@ def test_features_constant_in_a_class_get_finite_coefficients(
     np.testing.assert_allclose(fitted.coef_[2:], 0.0, atol=1e-6)
 
 
-def test_sample_weights_count_like_repeated_rows_in_the_means_not_their_errors(table):
-    X, y = table
-    twice = ratio(l2=10.0, penalty_weights="standard-error")
-    twice.fit(X, y, sample_weight=np.full(len(y), 2.0))
-    once = ratio(l2=10.0, penalty_weights="standard-error").fit(X, y)
-    np.testing.assert_allclose(twice.coef_, once.coef_, atol=1e-9)
-
-
 # Optima that don't exist, and what is refused.
 
 
@@ -230,13 +202,6 @@ def test_a_box_that_misses_the_hull_has_no_optimum(two_normals):
     with pytest.warns(NoFiniteOptimumWarning):
         assert not KLIEP(l1=0.5).fit(X, y).converged_
     assert KLIEP(l1=20.0).fit(X, y).converged_
-
-
-def test_some_coefficients_may_be_free(table):
-    X, y = table
-    fitted = KLIEP(missingness={1: ENTRIES}, l1=[0.0, 1e3, 1e3]).fit(X, y)
-    assert fitted.coef_[0] != 0.0
-    assert not fitted.coef_[1:].any()
 
 
 PENALISED = [

@@ -1,6 +1,5 @@
 """The problem that a solver sees: derivatives, known optima, and no optimum."""
 
-import warnings
 from functools import partial
 
 import numpy as np
@@ -30,8 +29,6 @@ from missratio.objective import (
 from missratio.ratio import fit_batch
 from missratio.ratio import solve as solving
 from missratio.ratio.problem import RatioProblem, WeightedMean
-from missratio.ratio.solve import solve
-from missratio.solver import Status
 
 
 class Hellinger(Divergence):
@@ -180,17 +177,6 @@ def test_every_solver_finds_every_objectives_known_optimum(name, solver):
     np.testing.assert_allclose(ratio.predict_ratio(KINDS), PROPORTIONS, rtol=tolerance)
 
 
-@pytest.mark.parametrize("name", LOG_LINEAR)
-def test_a_batch_finds_every_objectives_known_optimum(name):
-    # In the second problem two of the kinds are exchanged.
-    X1, X0 = (np.array([rows, rows[:, ::-1]]) for rows in discrete_samples())
-    fits = fit_batch(ESTIMATORS[name], X1, X0)
-    assert fits.converged.all()
-    ratios = np.exp(fits.coef @ KINDS.T - fits.log_normalizer[:, None])
-    np.testing.assert_allclose(ratios[0], PROPORTIONS, rtol=1e-6)
-    np.testing.assert_allclose(ratios[1], PROPORTIONS[[0, 2, 1]], rtol=1e-6)
-
-
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_sample_weights_stand_for_counts_at_every_objectives_optimum(name):
     X, y = np.concatenate([KINDS, KINDS]), np.repeat([1, 0], 3)
@@ -209,15 +195,6 @@ def test_an_objective_of_ones_own_with_two_terms_has_its_known_optimum(
     np.testing.assert_allclose(own.coef_, kliep.coef_, atol=1e-6)
     scores = own.predict_log_ratio(X[y == 0])
     assert scores.mean() == pytest.approx(0.0, abs=1e-7)
-
-
-def test_an_objective_of_ones_own_in_a_batch_is_that_of_single_fits(two_normals):
-    rng = np.random.default_rng(0)
-    X1, X0 = rng.normal(0.3, 1, (3, 80, 2)), rng.normal(size=(3, 90, 2))
-    fits = fit_batch(ObjectiveRatio(Anchored()), X1, X0)
-    for i in range(3):
-        one = density_ratio(X1[i], X0[i], ObjectiveRatio(Anchored()))
-        np.testing.assert_allclose(fits.coef[i], one.coef_, atol=1e-7)
 
 
 def gammas(rng, n, d):
@@ -257,36 +234,6 @@ def test_kept_hessians_and_a_pilot_change_nothing(
     scale = np.array([unit, *np.ones(d - 1)])
     np.testing.assert_allclose(quick.coef_ * scale, plain.coef_ * scale, atol=1e-7)
     assert quick.intercept_ == pytest.approx(plain.intercept_, abs=1e-7)
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("name", OBJECTIVES)
-def test_a_sketch_has_the_exact_gradient_and_about_the_hessian(name, weighted):
-    rng = np.random.default_rng(0)
-    n_rows, d, objective = 20_000, 4, OBJECTIVES[name]
-
-    def sample():
-        weights = rng.exponential(size=(1, n_rows)) if weighted else None
-        return Sample(
-            rng.normal(size=(1, n_rows, d)), np.array([1.0 * n_rows]), weights
-        )
-
-    numerator = sample()
-    if objective.linear_numerator:
-        numerator = WeightedMean(np.full((1, d), 0.2), np.ones(1))
-    centre, l2 = np.full((1, d), 0.1), np.full((1, d), 0.01)
-    index = np.arange(d)[None]
-    problem = RatioProblem(objective, numerator, sample(), centre, index, l2)
-    theta = problem.start()
-    theta[:, :d] = 0.05 if "identity" in name else 0.5
-    exact, sketch = (
-        problem(theta, second_order=True),
-        problem(theta, second_order=True, drawn=0.2),
-    )
-    np.testing.assert_allclose(sketch.value, exact.value, rtol=1e-12)
-    np.testing.assert_allclose(sketch.gradient, exact.gradient, rtol=1e-9, atol=1e-12)
-    error = np.linalg.solve(exact.hessian[0], sketch.hessian[0]) - np.eye(len(theta[0]))
-    assert np.abs(np.linalg.eigvals(error)).max() < 8.0 * np.sqrt(d / (0.2 * n_rows))
 
 
 def correlated(rng, n, d, rho):
@@ -488,11 +435,6 @@ def test_naive_bayes_names_the_columns_without_an_optimum():
     assert density_ratio(X1, X0, NaiveBayesRatio(KLIEP(l2=0.01))).converged_
 
 
-def test_naive_bayes_names_the_columns_on_the_border():
-    with pytest.warns(NoFiniteOptimumWarning, match=r"\['x1'\]"):
-        density_ratio(*BORDER(), NaiveBayesRatio())
-
-
 # No false alarms: warnings are errors.
 
 COLUMNS = {
@@ -525,21 +467,6 @@ def well_posed(seed, offsets=(0.0, 1e3, 1e6)):
     return tuple((np.array(columns).T + shift) * scale for columns in (upper, lower))
 
 
-@pytest.mark.parametrize("solver", ["newton", "lbfgs"])
-@pytest.mark.parametrize("name", DIVERGING)
-def test_well_posed_problems_raise_no_alarm(name, solver):
-    estimator = made(name, solver=solver)
-    for seed in range(70 if solver == "newton" else 25):
-        X1, X0 = well_posed(seed)
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            if solver == "lbfgs":
-                # That it can't reach tol in the worst scaled ones, it says.
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                warnings.simplefilter("error", NoFiniteOptimumWarning)
-            density_ratio(X1, X0, estimator)
-
-
 @settings(max_examples=60)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_any_well_posed_problem_is_solved(seed):
@@ -570,13 +497,6 @@ def test_collinear_features_predict_what_fewer_do(name, seed):
     )
 
 
-@pytest.mark.parametrize(("name", "offset"), [("KL", 0.0), ("KLIEP", 0.0), ("JS", 1e5)])
-def test_collinear_features_raise_no_alarm_wherever_they_lie(name, offset):
-    for seed in range(40):
-        _, many = with_mixtures(seed, offset)
-        density_ratio(*many, made(name))
-
-
 def test_all_levels_of_a_category_predict_what_all_but_one_do():
     rng = np.random.default_rng(0)
     levels = np.eye(4)
@@ -595,22 +515,3 @@ def test_a_status_is_measured_and_not_assumed(two_normals):
         ratio = KLIEP(max_iter=1).fit(X, y)
     assert not ratio.converged_
     assert ratio.n_iter_ == 1
-
-
-def test_solving_in_chunks_equals_solving_one_by_one(monkeypatch):
-    rng = np.random.default_rng(0)
-    features = rng.normal(size=(7, 50, 2))
-
-    def batch():
-        numerator = WeightedMean(np.full((7, 2), 0.1), np.ones(7))
-        denominator = Sample(features, np.full(7, 50.0), centred=True)
-        index = np.tile(np.arange(2), (7, 1))
-        return RatioProblem(
-            KLIEPObjective(), numerator, denominator, np.zeros((7, 2)), index
-        )
-
-    together = solve(batch(), tol=1e-8, max_iter=100)
-    monkeypatch.setattr(solving, "CHUNK_ELEMENTS", 300)
-    chunks = solve(batch(), tol=1e-8, max_iter=100)
-    assert (chunks.status == Status.CONVERGED).all()
-    np.testing.assert_allclose(chunks.theta, together.theta, atol=1e-9)

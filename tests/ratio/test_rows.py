@@ -80,13 +80,6 @@ def test_a_bad_value_is_named(kind, rows, columns, value, models, message, table
         kind(missingness=models).fit(*changed(*table, rows, columns, value))
 
 
-def test_nan_in_many_columns_is_cut_short(two_normals):
-    X, y = two_normals(d=15)
-    X[y == 1] = np.nan
-    with pytest.raises(ValueError, match="0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 5 more"):
-        KLIEP().fit(X, y)
-
-
 @pytest.mark.parametrize("label", [0, 1])
 def test_an_infinity_is_named_in_a_wide_and_long_table(label):
     X, y = np.ones((40_000, 40)), np.repeat([0, 1], 20_000)
@@ -97,11 +90,6 @@ def test_an_infinity_is_named_in_a_wide_and_long_table(label):
             look(X)
     X[[row, row + 1], 7] = np.nan, 1e308
     assert not check_no_infinity(X)
-
-
-def test_values_whose_sum_overflows_are_not_infinite():
-    assert check_no_infinity(np.full((4, 2), 1e308))
-    assert not check_no_infinity(np.array([[1e308, 1e308, np.nan]]))
 
 
 LABELS = [
@@ -216,16 +204,6 @@ def test_constant_features_are_named_by_their_column(kind, library, two_normals)
         kind().fit(frame, y)
 
 
-def test_a_feature_constant_over_observed_rows_is_constant(two_normals):
-    X, y = two_normals(3000)
-    X[y == 0, 1] = 0.0
-    X[np.flatnonzero(y == 0)[1700], 1] = 1.0
-    KLIEP().fit(X, y)
-    X[np.flatnonzero(y == 0)[1700]] = np.nan
-    with pytest.raises(ValueError, match=r"\['x1'\] are constant"):
-        KLIEP(missingness="ignore").fit(X, y)
-
-
 def test_fewer_rows_than_features_need_a_penalty(two_normals):
     X, y = two_normals(5, 6, n1=50)
     with pytest.raises(ValueError, match=r"Class 0 has 5 observed rows.*Set l2 > 0"):
@@ -266,15 +244,3 @@ def test_with_a_model_a_row_with_nan_has_no_ratio_and_is_class_0(kind, table):
     rows = [[np.nan, 5.0], [5.0, 5.0]]
     assert np.isnan(ratio.predict_ratio(rows)).tolist() == [True, False]
     assert ratio.predict(rows).tolist() == [0, 1]
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("row", [0, 123, 999])
-@pytest.mark.parametrize("ratio", [KLIEP(), KLIEP(solver="lbfgs"), KLIEP(l1=0.01)])
-def test_large_tables_show_bad_values_in_their_scores(monkeypatch, ratio, row, value):
-    monkeypatch.setattr("missratio.rows.source.HELD_ELEMENTS", 100)
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(2000, 3)), np.repeat([0, 1], 1000)
-    X[row, 1] = value
-    with pytest.raises(ValueError, match=r"NaN in column|infinity at row"):
-        ratio.fit(X, y)

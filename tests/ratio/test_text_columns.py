@@ -78,8 +78,3 @@ def test_what_is_masked_is_missing(of):
     np.testing.assert_array_equal(of(MASKED), of(WITH_NAN))
     with pytest.raises(ValueError, match="no missingness model"):
         mr.KLIEP().fit(MASKED, Y)
-
-
-def test_other_errors_stay_what_they_are():
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        mr.KLIEP().fit(pd.DataFrame(NUMBERS), Y[:-1])

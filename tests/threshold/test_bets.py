@@ -62,15 +62,6 @@ def test_capital_stays_positive_for_all_weights_up_to_the_bound(
     assert min(factors(bet, alpha, weight, bound)) > 0.0
 
 
-@settings(deadline=None)
-@given(RATIOS, ALPHAS, st.floats(1.0, 100.0))
-def test_a_larger_bet_than_the_largest_could_lose_more_than_all(ratio, alpha, bound):
-    on_tail = 1.01 * largest_bet(ratio, alpha, bound)
-    missing = 1.0 + on_tail * alpha - ratio * on_tail
-    worst = 1.0 + on_tail * (alpha - bound) + ratio * on_tail * (bound - 1.0)
-    assert min(missing, worst) < 0.0
-
-
 def test_without_a_bound_only_the_flipped_bet_is_safe():
     assert largest_bet(0.999, 0.1, None) == 0.0
     assert largest_bet(1.0, 0.1, None) == pytest.approx(1 / 0.9)

@@ -159,18 +159,6 @@ def test_flipped_betting_uses_the_lower_edge_alone():
     assert chosen == select("flipped-betting", lower, None) < np.inf
 
 
-def test_edges_are_sorted_with_the_scores_and_lose_the_missing_rows():
-    scores = np.array([1.0, 3.0, 2.0, 0.0])
-    weights = np.array([1.5, 2.0, 0.0, 1.0])
-    low, high = np.array([1.2, 1.9, 0.0, 1.0]), np.array([2.0, 4.0, 0.0, 1.0])
-    sample = CalibrationSample.build(scores, weights, 5.0, (low, high))
-    assert sample.scores.tolist() == [3.0, 1.0, 0.0]
-    assert sample.weights.tolist() == [2.0, 1.5, 1.0]
-    assert sample.low_weights.tolist() == [1.9, 1.2, 1.0]
-    assert sample.high_weights.tolist() == [4.0, 2.0, 1.0]
-    assert sample.n_rows == 4
-
-
 @pytest.mark.parametrize(
     ("edges", "message"),
     [
@@ -185,19 +173,6 @@ def test_edges_that_make_no_sense_are_refused(edges, message):
     edges = tuple(np.array(edge) for edge in edges)
     with pytest.raises(ValueError, match=message):
         CalibrationSample.build([0.0, 1.0], [1.5, 1.5], 5.0, edges)
-
-
-@pytest.mark.parametrize("scale", [1.0, 0.01])
-def test_a_row_without_a_score_may_weigh_more_than_the_bound(scale):
-    scores, weights = np.array([-np.inf, 1.0]), scale * np.array([80.0, 2.0])
-    edges = scale * np.array([50.0, 1.5]), scale * np.array([100.0, 3.0])
-    sample = CalibrationSample.build(scores, weights, 5.0 * scale, edges)
-    assert sample.n_scored == 1
-    if scale != 1.0:
-        # Weights of another population may be of any size.
-        return
-    for name in WEIGHTED[:6]:
-        make_rule(name, training=None, complete=False).select(sample, 0.4, 0.4)
 
 
 @pytest.mark.parametrize("kind", ["up", "down", "constant"])

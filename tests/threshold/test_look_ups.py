@@ -92,16 +92,6 @@ def test_the_conditional_level_falls_and_its_mean_is_delta_at_most(seed):
     assert 0.8 * delta < mean <= delta
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_where_rows_are_many_nearly_all_of_delta_is_used(seed):
-    rng = np.random.default_rng(seed)
-    n_rows, size = int(rng.integers(2000, 4000)), int(rng.integers(200, 900))
-    drawn, alpha, delta = int(rng.integers(size // 10, size // 2)), 0.1, 0.05
-    level = one_stratum(n_rows, size, drawn, alpha, delta).level
-    mean = binom.pmf(np.arange(len(level) - 1), n_rows, alpha) @ level[:-1]
-    assert 0.97 * delta < mean <= delta
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_more_rows_above_never_help(seed):
     rng = np.random.default_rng(seed)
@@ -222,12 +212,6 @@ def test_weights_are_those_of_the_draw():
 def test_what_is_refused(scores, inclusion, options, match):
     with pytest.raises(ValueError, match=match):
         looked_up_sample(scores, inclusion, **options)
-
-
-def test_a_sample_without_a_draw_is_refused():
-    sample = CalibrationSample.build(np.arange(5.0))
-    with pytest.raises(ValueError, match="inclusion probabilities"):
-        LookUpRule().select(sample, 0.1, 0.05)
 
 
 @pytest.mark.parametrize("lost", [0, 1, 3])
@@ -380,14 +364,3 @@ def test_little_power_is_lost_where_rows_come_out_as_expected(share):
     for k in range(0, round(0.05 * drawn) + 1):
         best = _most_complete(alone.level, alone.law, k)
         assert _most_complete(wide.level, wide.law, k) >= best - 2
-
-
-def test_tables_go_as_far_as_counts_matter():
-    """Beyond, the level is at its floor whatever else is above."""
-    n_rows, alpha, delta = 200, 0.1, 0.05
-    highest = highest_count(n_rows, alpha, delta)
-    assert binom.sf(highest - 1, n_rows, alpha) <= 1e-5 * delta
-    test = one_stratum(n_rows, 150, 30, alpha, delta)
-    assert len(test.level) == highest + 2
-    assert test.level[-1] == pytest.approx(1e-5 * delta)
-    assert len(test.law.tail(0)) >= len(test.level)

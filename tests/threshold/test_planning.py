@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy.stats import beta, binom
+from scipy.stats import binom
 
 from missratio.threshold import (
     RULES,
@@ -16,10 +16,9 @@ from missratio.threshold import (
     TunedBettingRule,
     binomial_tail,
     check_levels,
-    fewest,
     make_rule,
 )
-from missratio.threshold.rules import binomial_bound, binomial_tails
+from missratio.threshold.rules import binomial_tails
 
 ALPHA, DELTA, BOUND = 0.2, 0.1, 4.0
 
@@ -91,63 +90,6 @@ def test_the_error_to_expect_is_that_of_simulated_rows(name, n_rows, bound):
         roots.append(0.0 if chosen is None else np.sqrt(1.0 - chosen))
     error = 4.0 * np.std(roots) / np.sqrt(len(roots))
     assert abs(np.mean(roots) - rule.expected_root(n_rows, bound, ALPHA, DELTA)) < error
-
-
-@pytest.mark.parametrize("bound", [1.0, 1.7, 6.0])
-@pytest.mark.parametrize("n_rows", [30, 150, 1000])
-def test_the_error_to_expect_is_the_mean_over_its_law(n_rows, bound):
-    """μ/B is Beta(k + 1, n − k) for counting, for thinning by the number kept.
-
-    A coin allows k or one more, so that the level is δ on average.
-    """
-
-    def beta_root(n, k):
-        points = (np.arange(4000) + 0.5) / 4000
-        return np.sqrt(beta.ppf(points, k + 1, n - k)).mean() if k >= 0 else 0.0
-
-    def mean_root(n, level):
-        below = np.append(0.0, binom.cdf(np.arange(n), n, level))
-        k = np.count_nonzero(below[1:] <= DELTA) - 1
-        if k + 1 >= n or (k < 0 and below[k + 2] > 0.5):
-            return beta_root(n, k)
-        chance = (DELTA - below[k + 1]) / (below[k + 2] - below[k + 1])
-        return (1 - chance) * beta_root(n, k) + chance * beta_root(n, k + 1)
-
-    counting = make_rule("counting").expected_root(n_rows, bound, ALPHA, DELTA)
-    expected = np.sqrt(bound) * mean_root(n_rows, ALPHA / bound)
-    assert counting == pytest.approx(expected, rel=1e-4)
-    low, high = binom.ppf([1e-5, 1 - 1e-5], n_rows, 1 / bound).astype(int)
-    kept = np.arange(low, high + 1)
-    expected = binom.pmf(kept, n_rows, 1 / bound) @ [
-        mean_root(int(n), ALPHA) for n in kept
-    ]
-    thinning = make_rule("thinning").expected_root(n_rows, bound, ALPHA, DELTA)
-    # By 41 quantiles of the number kept.
-    off = 0.0 if bound == 1.0 else 0.005
-    assert thinning == pytest.approx(expected, rel=1e-4, abs=off)
-
-
-class Certain(Rule):
-    """A rule of one's own that certifies from some number of rows on."""
-
-    name = "certain"
-
-    def __init__(self, least):
-        self.least = least
-
-    def select(self, sample, alpha, delta):
-        n_tail = 0 if sample.n_rows >= self.least else -1
-        return self._from_tail(sample, n_tail, alpha)
-
-
-def test_a_plan_asks_for_a_billion_rows_at_most_and_tries_a_hundred_thousand():
-    assert [fewest(lambda n, least=least: n >= least) for least in (1, 37)] == [1, 37]
-    assert [fewest(lambda n: n >= 65, most=most) for most in (64, 65)] == [None, 65]
-    assert fewest(lambda n: n >= 10**9) == 10**9
-    assert fewest(lambda n: n >= 15 * 10**8) is None
-    assert Certain(2).least_rows(ALPHA, DELTA, BOUND) == 2
-    assert Certain(10**5).least_rows(ALPHA, DELTA, BOUND) == 10**5
-    assert Certain(15 * 10**4).least_rows(ALPHA, DELTA, BOUND) is None
 
 
 @pytest.mark.parametrize("name", ["tuned-betting", "target"])
@@ -269,8 +211,3 @@ def test_binomial_tails_are_exact_for_any_levels():
         passing = binom.cdf(np.arange(n_rows), n_rows, alpha) <= delta
         found = binomial_tails(np.array([n_rows]), alpha, delta)
         assert found.tolist() == [np.count_nonzero(passing) - 1]
-
-
-def test_of_rows_that_all_lie_above_nothing_is_known():
-    assert binomial_bound(5, 5, 0.1) == 1.0
-    assert 0.9 < binomial_bound(5, 4, 0.1) < 1.0

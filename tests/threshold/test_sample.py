@@ -154,27 +154,6 @@ def test_rows_that_were_drawn_are_known_unless_they_are_said_to_be_lost():
     assert replace(sample, lookups=told).n_known == 3
 
 
-@pytest.mark.parametrize("kind", ["complete", "weighted", "uncertain"])
-def test_a_repeated_sample_has_the_same_shares(kind):
-    sample = SOUND[kind]()
-    more = sample.repeated(3, np.random.default_rng(0))
-    more.check()
-    assert (more.n_rows, more.n_observed) == (3 * sample.n_rows, 3 * sample.n_observed)
-    for threshold in sample.scores:
-        share = sample.estimated_error(threshold)
-        assert more.estimated_error(threshold) == pytest.approx(share)
-    for name in ("scores", "low_weights", "high_weights"):
-        repeated = np.repeat(np.sort(getattr(sample, name)), 3)
-        np.testing.assert_array_equal(np.sort(getattr(more, name)), repeated)
-    # Rows that come again draw anew.
-    assert len(np.unique(more.draws)) == more.n_observed
-
-
-def test_rows_cannot_be_kept_at_random_without_draws():
-    with pytest.raises(ValueError, match="no draws"):
-        replace(lossy(), draws=None).kept(4.0)
-
-
 @pytest.mark.parametrize("place", [0, 8, 999, 4999])
 @pytest.mark.parametrize("ties", [1.0, 1000.0])
 def test_a_threshold_is_the_same_with_and_without_sorting(place, ties):
@@ -183,14 +162,3 @@ def test_a_threshold_is_the_same_with_and_without_sorting(place, ties):
     assert not sample.ordered
     assert sample.threshold(place) == np.sort(values)[::-1][place]
     assert sample.scores[place] == sample.threshold(place)
-
-
-def test_a_sample_with_and_without_weights_of_one_has_the_same_error():
-    scores = [1.0, 2.0, 3.0, 4.0]
-    plain = CalibrationSample.build(scores)
-    weighted = CalibrationSample.build(scores, np.ones(4), 1.0)
-    assert plain.estimated_error(2.0) == weighted.estimated_error(2.0) == 0.5
-    assert plain.is_complete
-    assert weighted.is_complete
-    assert not CalibrationSample.build(scores, [1.0, 1.0, 1.0, 2.0], 2.0).is_complete
-    assert not CalibrationSample.build(scores, [1.0, 1.0, 1.0, 0.0], 1.0).is_complete

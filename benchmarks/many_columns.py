@@ -19,7 +19,6 @@ N_ROWS, N_FRESH, REPEATS = 1000, 10_000, 2
 # Least squares gives ratios of zero, which no logarithm forgives: 1% for all.
 FLOOR = np.log(0.01)
 RATIOS = {
-    "SubspaceRatio": mr.SubspaceRatio(random_state=0),
     'KernelRatio("ulsif")': mr.KernelRatio(random_state=0),
     "KLIEPCV, linear": mr.KLIEPCV(random_state=0),
     "boosted trees, calibrated": mr.ClassifierRatio(

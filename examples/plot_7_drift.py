@@ -79,24 +79,31 @@ print(f"KL divergence {found.estimate:.3f}, from {low:.3f} to {high:.3f} at 95%"
 print(f"truth {truth:.3f}")
 
 # %%
-# Which columns? KLIEP along its L1 penalty: the features in the order in which they
-# enter. A ratio of correlated columns needs those that correct for them as well.
+# Which columns? KLIEP along its L1 penalty, whose strength is chosen by
+# cross-validation. A ratio of correlated columns needs those that correct for them as
+# well.
 
 X = pd.concat([june, may], ignore_index=True)
 y = np.repeat([1, 0], n)
-path = mr.ratio.l1_path(
-    X, y, mr.KLIEP(missingness=phi, penalty_weights="standard-error"), random_state=0
-)
-print(path.table().round(3).to_string(index=False))
+sparse = mr.KLIEPCV(
+    missingness=phi,
+    l1_grid=30,
+    l2_grid=[0.0],
+    penalty_weights="standard-error",
+    random_state=0,
+).fit(X, y)
+print(sparse.summary_frame()[["feature", "coefficient"]].to_string(index=False))
 
 # %%
 # The path, and the ratio over age.
 
-ratio = mr.KLIEP(missingness=phi).fit(X, y)
+ratio = mr.KLIEP(missingness=phi, penalty_weights="standard-error")
+strengths = sparse.cv_results_["param_l1"]
+path = [ratio.set_params(l1=l1).fit(X, y).coef_ for l1 in strengths]
+ratio.set_params(l1=0.0).fit(X, y)
 fig, axes = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
-for name, coef in zip(path.feature_names, path.coef.T, strict=True):
-    axes[0].plot(path.l1, coef, label=name)
-axes[0].axvline(path.l1[path.chosen], color="0.5", linestyle=":", label="chosen")
+axes[0].plot(strengths, path, label=list(X.columns))
+axes[0].axvline(sparse.l1_, color="0.5", linestyle=":", label="chosen")
 axes[0].set(xscale="log", xlabel="strength of the L1 penalty", ylabel="coefficient")
 axes[0].invert_xaxis()
 axes[0].legend(frameon=False)

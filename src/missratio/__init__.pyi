@@ -65,7 +65,6 @@ from .ratio import (
     KernelRatio,
     NaiveBayesRatio,
     ObjectiveRatio,
-    SubspaceRatio,
     density_ratio,
 )
 from .rows import scan_parquet
@@ -93,7 +92,6 @@ __all__ = [
     "QueryPlan",
     "RatioDisplay",
     "StepMissingness",
-    "SubspaceRatio",
     "TiltedImputer",
     "TypeIErrorMonitor",
     "app",

@@ -44,7 +44,6 @@ CANDIDATES = {"a": mr.KLIEP(), "b": mr.KLIEP(l2=1.0)}
         (mr.KLIEPCV(cv=3, random_state=0), "fold", 3),
         (PowerSearch(CANDIDATES, folds=2, random_state=0), "candidate", 2),
         (mr.KernelRatio(sigma_grid=3, flat_within=0.0, random_state=0), "width", 3),
-        (mr.SubspaceRatio(n_directions=1, cv=2, random_state=0), "fold", 2),
     ],
 )
 def test_every_task_is_told_once_and_the_fit_is_the_same(estimator, task, times):

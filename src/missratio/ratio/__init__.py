@@ -13,7 +13,7 @@ from missratio.ratio.complete import (
     WeightedTable,
     weight_parameter,
 )
-from missratio.ratio.cv import KLIEPCV, L1Path, l1_path
+from missratio.ratio.cv import KLIEPCV
 from missratio.ratio.factors import (
     Factor,
     basis_features,
@@ -26,7 +26,6 @@ from missratio.ratio.kernel import Bumps, KernelName, KernelRatio, gaussian
 from missratio.ratio.kliep import KLIEP, FDivergenceRatio, ObjectiveRatio, density_ratio
 from missratio.ratio.naive_bayes import NaiveBayesRatio
 from missratio.ratio.problem import WeightedMean
-from missratio.ratio.subspace import SubspaceRatio
 
 __all__ = [
     "KLIEP",
@@ -38,13 +37,11 @@ __all__ = [
     "Factor",
     "KernelName",
     "KernelRatio",
-    "L1Path",
     "LinearRatio",
     "MissingnessParameter",
     "NaiveBayesRatio",
     "NoFiniteOptimumWarning",
     "ObjectiveRatio",
-    "SubspaceRatio",
     "Two",
     "WeightedMean",
     "WeightedTable",
@@ -55,7 +52,6 @@ __all__ = [
     "feature_names",
     "fit_batch",
     "gaussian",
-    "l1_path",
     "missingness_of",
     "optimum",
     "stack_samples",

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state, check_scalar
 
 from missratio._base.callbacks import CallbackSupportMixin, told
@@ -24,14 +22,12 @@ from missratio.ratio.base import (
     read_grid,
 )
 from missratio.ratio.fit import (
-    Backend,
     Fallback,
     JointRatio,
     LinearRatio,
     PenaltyWeights,
     penalty_units,
 )
-from missratio.ratio.kliep import KLIEP
 from missratio.ratio.problem import PenaltyUnits, RatioProblem, Strength
 from missratio.ratio.solve import solve
 from missratio.rows import ClassRows, Normalization
@@ -273,145 +269,3 @@ def fold_numbers(
         observed = np.asarray(weights.reshape(rows.n_rows, -1).all(axis=1))
         order = order[np.argsort(~observed[order], kind="stable")]
     return deal(order, n_folds)
-
-
-@dataclass(frozen=True)
-class L1Path:
-    """KLIEP's coefficients for every strength of the L1 penalty.
-
-    Parameters
-    ----------
-    l1 : ndarray of shape (n_strengths,)
-        From the least at which all coefficients are zero, downwards.
-    coef : ndarray of shape (n_strengths, n_basis_features)
-    score : ndarray of shape (n_strengths,)
-        The mean cross-validation score; the larger the better.
-    chosen : int
-        The place of the strength with the best score.
-    feature_names : tuple of str
-    """
-
-    l1: FloatArray
-    coef: FloatArray
-    score: FloatArray
-    chosen: int
-    feature_names: tuple[str, ...]
-
-    def table(self, backend: Backend = "pandas") -> Any:
-        """The features in the order in which they enter, a row for each.
-
-        Parameters
-        ----------
-        backend : {"pandas", "polars", "pyarrow"}
-            The kind of dataframe.
-
-        Returns
-        -------
-        dataframe
-            Columns: `feature`, `enters_at` (the largest strength at which its
-            coefficient isn't zero, NaN for none), `selected` (whether it isn't zero at
-            the strength chosen), `coefficient` (there) and `last_coefficient` (at the
-            weakest penalty).
-        """
-        active = self.coef != 0.0
-        enters = np.where(active.any(axis=0), self.l1[active.argmax(axis=0)], np.nan)
-        order = np.lexsort((-np.abs(self.coef[-1]), -np.nan_to_num(enters, nan=-1.0)))
-        columns = {
-            "feature": [self.feature_names[j] for j in order],
-            "enters_at": enters[order].tolist(),
-            "selected": active[self.chosen, order].tolist(),
-            "coefficient": self.coef[self.chosen, order].tolist(),
-            "last_coefficient": self.coef[-1, order].tolist(),
-        }
-        return nw.from_dict(columns, backend=backend).to_native()
-
-
-def l1_path(
-    X: Any,
-    y: ArrayLike,
-    estimator: KLIEP | None = None,
-    *,
-    n_strengths: int = 30,
-    cv: int = 5,
-    sample_weight: ArrayLike | None = None,
-    inclusion: ArrayLike | None = None,
-    random_state: Any = None,
-) -> L1Path:
-    """Fit KLIEP with a sequence of L1 strengths, and score each by cross-validation.
-
-    Each fit maximises Ê[θᵀf(Z¹)] − log Ê[exp θᵀf(Z⁰)] − l1‖θ‖₁ with weights
-    1/(1 − φ), from the least strength at which nothing is selected down to a
-    thousandth of it, each begun at the one before. Scores are those of `KLIEPCV`.
-
-    Parameters
-    ----------
-    X : array-like or dataframe of shape (n_rows, n_columns)
-        NaN where a value is missing.
-    y : array-like of shape (n_rows,)
-        Two labels; the one sorted last is the numerator.
-    estimator : KLIEP, optional
-        With its basis, missingness, normalisation, ridge and the penalty's units. None
-        is ``KLIEP(penalty_weights="standard-error")``, for which the scale of a column
-        doesn't matter.
-    n_strengths : int, default=30
-    cv : int, default=5
-        The number of folds.
-    sample_weight, inclusion : array-like, optional
-        As for ``KLIEP.fit``.
-    random_state : int, RandomState or None, default=None
-        For the folds.
-
-    Returns
-    -------
-    L1Path
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import missratio as mr
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(600, 20))
-    >>> X[:300, 3] += 1.0
-    >>> path = mr.ratio.l1_path(X, np.repeat([1, 0], 300), random_state=0)
-    >>> path.table()["feature"][0]
-    'x3'
-    """
-    check_scalar(n_strengths, "n_strengths", Integral, min_val=2)
-    plain = KLIEP(penalty_weights="standard-error") if estimator is None else estimator
-    if type(plain) is not KLIEP:
-        raise TypeError(f"estimator must be a KLIEP, got {estimator!r}.")
-    if np.ndim(plain.l2):
-        raise ValueError("l1_path takes one l2 for all features, got several.")
-    parameters = plain.get_params(deep=False)
-    del parameters["l1"]
-    ridge = [float(parameters.pop("l2"))]
-    path = _PathCV(
-        **parameters,
-        l1_grid=n_strengths,
-        l2_grid=ridge,
-        cv=cv,
-        random_state=random_state,
-    ).fit(X, y, sample_weight, inclusion)
-    l1, scores = (path.cv_results_[k] for k in ("param_l1", "mean_test_score"))
-    names = tuple(str(name) for name in path.basis_.get_feature_names_out())
-    return L1Path(l1, path.path_, scores, int(scores.argmax()), names)
-
-
-class _PathCV(KLIEPCV):
-    """Keeps the coefficients for every strength, each fit begun at the one before."""
-
-    path_: FloatArray
-
-    def _strength(
-        self,
-        ratio: LinearRatio,
-        problem: RatioProblem,
-        units: PenaltyUnits,
-        two: Two[ClassRows],
-    ) -> Strength:
-        chosen = super()._strength(ratio, problem, units, two)
-        results = self.cv_results_
-        grid = np.column_stack([results["param_l1"], results["param_l2"]])
-        path = _along(grid, problem, units, self, self.tol)
-        self.path_ = np.array([problem.gather(each.theta) for _, each in path])
-        return chosen

@@ -43,10 +43,8 @@ MORE = {
     "divergence": lambda: two(mr.FDivergenceRatio("js")),
     "gaussian": lambda: two(mr.KLIEP(mr.GaussianBasis(5), l2=0.1)),
     "polynomial": lambda: two(mr.KLIEP(mr.PolynomialBasis(2), l2=0.1)),
-    "subspace": lambda: two(
-        mr.SubspaceRatio(
-            mr.KernelRatio(centers=20, sigma_grid=2, flat_within=0.0), random_state=0
-        )
+    "kernel": lambda: two(
+        mr.KernelRatio(centers=20, sigma_grid=2, flat_within=0.0, random_state=0)
     ),
     "classifier": lambda: two(mr.ClassifierRatio(LogisticRegression()), PHI),
     "learned": learned,

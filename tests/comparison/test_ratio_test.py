@@ -36,17 +36,6 @@ def test_the_statistic_does_not_depend_on_the_units_of_columns():
     assert round(one.pvalue * 100, 9) in range(1, 101)
 
 
-def test_constant_missingness_is_complete_rows():
-    X1, X0 = normals(100, 3, scale=1.3)
-    half = StepMissingness([1.0, 0.0], -1e6, 0.5)
-    X1, X0 = (corrupt(X, half, random_state=i) for i, X in enumerate((X1, X0)))
-    one = ratio_test(
-        X1, X0, missingness={0: half, 1: half}, n_resamples=99, random_state=0
-    )
-    two = ratio_test(X1, X0, missingness="ignore", n_resamples=99, random_state=0)
-    assert one == two
-
-
 SAME, EQUAL = (LogisticMissingness([-5.0, -5.0], [0.5, 0.5]) for _ in "12")
 
 
@@ -219,13 +208,6 @@ def test_a_level_that_cannot_be_trusted_is_said(n_rows, maxima):
         X1, X0, models = steps(rng, n_rows, maxima)
         with pytest.warns(SmallSampleWarning, match="level can't be trusted"):
             ratio_test(X1, X0, missingness=models, n_resamples=9, random_state=0)
-
-
-def test_nothing_is_said_where_no_row_weighs_much():
-    rng = np.random.default_rng(13)
-    for _ in range(10):
-        X1, X0, models = steps(rng, (300, 300), (0.5, 0.0))
-        ratio_test(X1, X0, missingness=models, n_resamples=9, random_state=0)
 
 
 def test_a_part_of_the_law_without_rows_is_said():

@@ -202,14 +202,6 @@ def test_what_is_missing_stays_so_or_is_published_as_a_bound_and_zeros(tmp_path)
     np.testing.assert_array_equal(published[~missing], data[~missing])
 
 
-def test_tomorrows_rain_is_no_feature_and_need_not_be_there(tmp_path):
-    plain, _ = arrays(load_weather, **write_weather(tmp_path, days()))
-    place = WEATHER_HEADER.index("RISK_MM")
-    header, *rows = (np.delete(row, place) for row in [WEATHER_HEADER, *days()])
-    data, _ = arrays(load_weather, **write_weather(tmp_path, rows, header))
-    np.testing.assert_array_equal(data, plain)
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -2,9 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.integrate import quad
 from scipy.optimize import brentq
-from scipy.stats import norm
 
 import missratio as mr
 from missratio.datasets import Simulation, simulations
@@ -50,86 +48,6 @@ def test_the_oracle_has_its_level_and_its_power_on_fresh_rows(simulation, alpha)
         assert (
             abs(share - expected) < 4.5 * np.sqrt(expected * (1 - expected) / n) + 1e-3
         )
-
-
-@pytest.mark.parametrize("simulation", LINEAR.values(), ids=LINEAR)
-def test_a_linear_oracle_is_a_shift_of_the_normal_law(simulation):
-    apart = simulation.numerator.mean - simulation.denominator.mean
-    distance = np.sqrt(apart @ np.linalg.solve(simulation.numerator.covariance, apart))
-    expected = norm.sf(norm.isf(0.1) - distance)
-    if "misspecification" in simulation.name:
-        expected = norm.sf(norm.isf(0.1) - np.sqrt(2))
-    assert simulation.oracle_power(0.1) == pytest.approx(expected, rel=1e-12)
-
-
-def half_plane_tail(simulation, axis, cut, label):
-    """P(log r > cut) where the log ratio falls along an axis, by a root and a sum."""
-    law = simulation.law(label)
-    other = 1 - axis
-
-    def root(value):
-        def gap(t):
-            row = np.empty(2)
-            row[axis], row[other] = t, value
-            return simulation.log_ratio(row[np.newaxis])[0] - cut
-
-        return brentq(gap, -200, 200, xtol=1e-12)
-
-    def mass(value):
-        at = root(value)
-        return sum(
-            weight
-            * norm.pdf(value, mean[other], np.sqrt(spread[other, other]))
-            * norm.cdf(at, mean[axis], np.sqrt(spread[axis, axis]))
-            for weight, mean, spread in zip(
-                law.weights, law.means, law.covariances, strict=True
-            )
-        )
-
-    return quad(mass, -9, 13, limit=200, epsabs=1e-9)[0]
-
-
-@pytest.mark.parametrize(
-    ("name", "axis"), [("np_mixture", 0), ("diff_variance", 0), ("misspecification", 1)]
-)
-@pytest.mark.parametrize("label", [0, 1])
-def test_a_curved_tail_is_within_its_stated_error(name, axis, label):
-    simulation = CURVED[name]
-    for cut in (-0.5, 0.5):
-        exact = half_plane_tail(simulation, axis, cut, label)
-        assert simulation.ratio_tail(cut, label) == pytest.approx(exact, abs=3e-4)
-
-
-@pytest.mark.validity
-@pytest.mark.parametrize(
-    "make",
-    [
-        simulations.np_mixture,
-        simulations.diff_variance,
-        *(
-            lambda rho=rho: simulations.misspecification(rho)
-            for rho in (0.05, 0.25, 0.5)
-        ),
-    ],
-)
-def test_scramblings_vary_as_the_docstring_says(make, monkeypatch):
-    tails, powers = [], []
-    for seed in range(16):
-        monkeypatch.setattr("missratio.datasets.laws._SEED", seed)
-        simulation = make()
-        tails.append(simulation.ratio_tail([-1.0, 0.0, 1.0]))
-        powers.append([simulation.oracle_power(alpha) for alpha in (0.05, 0.1, 0.3)])
-    assert np.std(tails, axis=0, ddof=1).max() < 8e-5
-    assert np.std(powers, axis=0, ddof=1).max() < 3e-4
-
-
-def test_a_curved_tail_is_the_same_every_time_and_takes_many_cuts():
-    cuts = np.array([[-1.0, 0.0], [1.0, np.inf]])
-    first = simulations.np_mixture().ratio_tail(cuts)
-    assert first.shape == (2, 2)
-    assert first[1, 1] == 0.0
-    np.testing.assert_array_equal(first, simulations.np_mixture().ratio_tail(cuts))
-    assert (np.diff(first.ravel()) < 0).all()
 
 
 def test_no_linear_test_beats_the_oracle():

@@ -37,7 +37,6 @@ CANDIDATES = 500
 POOL = 4
 RIDGE = 1.0
 FOLDS = 3
-_BLOCK_ROWS = 8192
 _NEWTON_STEPS, _FURTHER_STEPS = 50, 2
 _LONGEST_STEP = 5.0
 _LEAST_SPREAD = 1e-6
@@ -92,26 +91,14 @@ class LinearLocation:
         cls, regressors: FloatArray, weights: FloatArray, target: FloatArray
     ) -> LinearLocation:
         """Minimise Σ w (target − a − bᵀx)² + ‖b‖², with intercept a."""
-        width = regressors.shape[1]
-        gram, moment = np.zeros((width, width)), np.zeros(width)
-        mean, level = np.zeros(width), 0.0
-        # In blocks that fit the cache, without a weighted copy of the whole.
-        for start in range(0, len(target), _BLOCK_ROWS):
-            rows = slice(start, start + _BLOCK_ROWS)
-            root = np.sqrt(weights[rows])
-            block = regressors[rows] * root[:, None]
-            # A product with its own transpose takes BLAS half the time of another.
-            gram += block.T @ block
-            moment += (root * target[rows]) @ block
-            mean += root @ block
-            level += float(weights[rows] @ target[rows])
-        total = float(weights.sum())
-        mean, level = mean / total, level / total
-        gram -= total * np.outer(mean, mean)
-        gram[np.diag_indices(width)] += RIDGE
-        coef = np.asarray(
-            np.linalg.solve(gram, moment - total * level * mean), dtype=np.float64
-        )
+        total, root = float(weights.sum()), np.sqrt(weights)
+        # A product with its own transpose takes BLAS half the time of another.
+        rows = regressors * root[:, None]
+        mean, level = root @ rows / total, float(weights @ target) / total
+        gram = rows.T @ rows - total * np.outer(mean, mean)
+        gram[np.diag_indices(len(gram))] += RIDGE
+        moment = (root * target) @ rows - total * level * mean
+        coef = np.asarray(np.linalg.solve(gram, moment), dtype=np.float64)
         return cls(float(level - mean @ coef), coef)
 
     def predict(self, regressors: FloatArray) -> FloatArray:
@@ -121,10 +108,8 @@ class LinearLocation:
         where they lie, and a row's location is to depend on that row alone.
         """
         location = np.full(len(regressors), self.intercept)
-        for start in range(0, len(location), _BLOCK_ROWS):
-            rows = slice(start, start + _BLOCK_ROWS)
-            for column, coef in zip(regressors[rows].T, self.coef, strict=True):
-                location[rows] += coef * column
+        for column, coef in zip(regressors.T, self.coef, strict=True):
+            location += coef * column
         return location
 
 

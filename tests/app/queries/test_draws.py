@@ -170,8 +170,6 @@ def test_a_frame_has_a_line_for_each_cell_and_blanks_to_fill_in(backend):
     assert frame.schema["value"] == nw.Float64
     assert frame["key"].n_unique() == len(plan)
     assert repr(plan) == "<QueryPlan: 12 cells of a table of shape (60, 3), seed 0>"
-    with pytest.raises(ValueError, match=r"'polars', 'pyarrow'.*mean 'polars'"):
-        plan.to_frame("polar")
 
 
 @pytest.mark.parametrize(
@@ -205,5 +203,3 @@ def test_tables_that_make_no_plan_are_refused():
         mr.plan_queries(X[:3], ["a", None, "b"], per_feature=1)
     with pytest.raises(ValueError, match="inconsistent numbers"):
         mr.plan_queries(X, y[:-1], per_feature=1)
-    with pytest.raises(ValueError, match=r"different names: got '1', '1\.0'"):
-        mr.plan_queries(X[:3], ["1", "1.0", "2"], per_feature=1)

@@ -49,15 +49,12 @@ def test_a_plan_survives_its_file(problem, filled, suffix, tmp_path):
     plan, frame = filled
     revealed = mr.QueryPlan.read(frame, X, y)
     assert revealed.answered.sum() == 12
-    path = tmp_path / f"plan{suffix}"
-    plan.write(path)
-    blank = mr.QueryPlan.read(path, X, y)
-    assert blank.answered.sum() == 0
-    np.testing.assert_array_equal(blank.asked, revealed.asked)
-    plan.write(path, revealed=revealed, force=True)
-    assert same(mr.QueryPlan.read(path, X, y), revealed)
     found = ~np.isnan(revealed.table)
     np.testing.assert_array_equal(revealed.table[found], full[found])
+    plan.write(tmp_path / f"plan{suffix}")
+    blank = mr.QueryPlan.read(tmp_path / f"plan{suffix}", X, y)
+    assert blank.answered.sum() == 0
+    np.testing.assert_array_equal(blank.asked, revealed.asked)
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -249,9 +246,6 @@ def test_a_header_must_be_there(problem, filled, tmp_path):
         mr.QueryPlan.read(frame.rename(columns={"value": "answer"}), X, y)
     (tmp_path / "plan.csv").write_text("\n\n")
     with pytest.raises(ValueError, match="is empty"):
-        mr.QueryPlan.read(tmp_path / "plan.csv", X, y)
-    (tmp_path / "plan.csv").write_text('"')
-    with pytest.raises(ValueError, match="not found among"):
         mr.QueryPlan.read(tmp_path / "plan.csv", X, y)
     lines = [[*line, line[0]] for line in lines_of(frame)]
     with pytest.raises(ValueError, match="several columns named 'draw'"):

@@ -44,13 +44,8 @@ from missratio.exceptions import DestinationError, Message, Remedy, TableError
 LETTERS = "bcdfghjkmnpqrstvwxz"
 WORD_LENGTH, CHECK_LENGTH = 8, 5
 SHEET = "queries"
-HOW_TO_FILL_IN = (
-    "From the top down, as far as you get, in the units of the table. Write 'not "
-    "found' where a value can't be had."
-)
 REQUIRED = ("value", "key")
 NOT_FOUND = frozenset({"not found", "not-found", "notfound"})
-BACKENDS = ("pandas", "polars", "pyarrow")
 KEY = f"([{LETTERS}]+)-([{LETTERS}]+)"
 SUFFIXES = (".csv", ".parquet", ".xlsx")
 SHOWN = 5
@@ -93,14 +88,6 @@ class MissingCells:
             labels, codes = np.unique(read_labels(y), return_inverse=True)
             classes = labels.tolist()
             check_consistent_length(missing, codes)
-        for what, given in (("Features", names), ("Classes", classes)):
-            # A spreadsheet can't tell 1 and 1.0 apart.
-            spellings = [canonical(name) for name in given]
-            if len(set(spellings)) < len(spellings):
-                same = [n for n in given if spellings.count(canonical(n)) > 1]
-                raise ValueError(
-                    f"{what} must have different names: got {listed(same[:SHOWN])}."
-                )
         return cls(missing, codes, classes, names)
 
     @property
@@ -163,23 +150,14 @@ def _spelt(text: str, length: int) -> str:
     return "".join(LETTERS[byte % len(LETTERS)] for byte in digest)
 
 
-def as_native(columns: Columns, backend: str) -> Any:
-    """Columns as a dataframe of the library that is asked for."""
-    if backend not in BACKENDS:
-        raise ValueError(
-            f"backend must be one of {listed(BACKENDS)}: got {backend!r}."
-            f"{did_you_mean(str(backend), BACKENDS)}"
-        )
-    try:
-        frame = nw.from_dict(columns, backend=backend)  # type: ignore[arg-type]
-    except ModuleNotFoundError as error:
-        raise ImportError(
-            f"backend={backend!r} needs {backend}: install it."
-        ) from error
-    if all(cell is None for cell in columns.get("value", [""])):
-        # A column of nothing has no type of its own.
-        frame = frame.with_columns(nw.col("value").cast(nw.Float64))
-    return frame.to_native()
+def as_native(columns: Columns, backend: Any) -> Any:
+    """Columns as a dataframe of pandas, polars or pyarrow."""
+    # A column of nothing has no type of its own.
+    return (
+        nw.from_dict(columns, backend=backend)
+        .with_columns(nw.col("value").cast(nw.Float64))
+        .to_native()
+    )
 
 
 def write_table(
@@ -250,14 +228,12 @@ def _write_excel(columns: Columns, path: Path) -> None:
     bold = book.add_format({"bold": True})
     to_fill_in = book.add_format({"bg_color": "#FFF8DC"})
     for place, (name, cells) in enumerate(columns.items()):
-        width = max(len(str(cell)) for cell in [name, *cells])
-        sheet.set_column(place, place, min(width + 2, 40))
         sheet.write_string(0, place, name, bold)
         for line, cell in enumerate(cells, start=1):
             style = to_fill_in if name == "value" else None
             write_cell(sheet, line, place, cell, style)
-    sheet.write_comment(0, list(columns).index("value"), HOW_TO_FILL_IN)
     sheet.freeze_panes(1, 0)
+    sheet.autofit()
     close_workbook(book)
 
 
@@ -360,25 +336,18 @@ class Revealed:
                 drawn = (order > 0) & (order <= order[ended].max(initial=0))
                 gaps = np.setdiff1d(np.arange(1, order[drawn].max(initial=0)), order)
                 if len(gaps):
-                    raise self._taken_out(gaps, code, None if whole else columns[0])
+                    name = None if whole else self.feature_names[columns[0]]
+                    raise ValueError(
+                        "Lines were taken out of the plan of class "
+                        f"{self.classes[code]!r}, feature {name!r} before its last "
+                        f"answer: draw {listed(gaps[:SHOWN].tolist())}. Put them back, "
+                        "blank or with 'not found' if nothing was found."
+                    )
                 share = (found & drawn).sum() / max(incomplete.sum(), 1)
                 inclusion[pool] = np.where(lost, share * drawn[:, None], 1.0)
                 there = lost & (found & drawn)[:, None]
                 values[pool] = np.where(there, table, values[pool])
         return with_values(X, values), inclusion
-
-    def _taken_out(self, draws: IntArray, code: int, column: int | None) -> ValueError:
-        label, parts = self.classes[code], []
-        if label is not None:
-            parts.append(f"class {label!r}")
-        if column is not None:
-            parts.append(f"feature {self.feature_names[column]!r}")
-        pool = f" of {', '.join(parts)}" if parts else ""
-        return ValueError(
-            f"Lines were taken out of the plan{pool} before its last answer: draw "
-            f"{listed(draws[:SHOWN].tolist())}. Put them back, blank or with 'not "
-            "found' if nothing was found."
-        )
 
     def __getitem__(self, label: Any) -> FloatArray:
         """The revealed values of one class, (n_class_rows, n_features)."""
@@ -387,27 +356,6 @@ class Revealed:
                 f"{label!r} is not among the classes {listed(self.classes)}."
             )
         return np.asarray(self.table[self.codes == self.classes.index(label)])
-
-    def summary(self, backend: str = "pandas") -> Any:
-        """A dataframe of how much is missing, asked and answered.
-
-        Parameters
-        ----------
-        backend : {"pandas", "polars", "pyarrow"}, default="pandas"
-
-        Returns
-        -------
-        dataframe
-            A line for each class and feature with a missing value.
-        """
-        code, column = np.nonzero(self.missing)
-        columns: Columns = {}
-        if self.classes != [None]:
-            columns["class"] = [self.classes[place] for place in code]
-        columns["feature"] = [self.feature_names[place] for place in column]
-        for name in ("missing", "asked", "answered"):
-            columns[name] = getattr(self, name)[code, column].tolist()
-        return as_native(columns, backend)
 
     def __repr__(self) -> str:
         n_rows, n_features = self.table.shape

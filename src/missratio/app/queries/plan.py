@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -37,6 +36,7 @@ from missratio.threshold import LookUpRule, looked_up_sample
 GOALS = ("certificate", "ratio", "both")
 # Which shares of a budget the rows of the controlled class may get.
 SHARES = (0.25, 0.4, 0.55, 0.7, 0.85)
+AS_GOOD = 0.01
 # And which multiples of it the table of powers shows.
 MULTIPLES = (0.25, 0.5, 1.0, 1.5, 2.0)
 # Walks for each division; fewer where rows are many, and powers steadier.
@@ -137,7 +137,7 @@ def plan_queries(
     array([[1, 1]])
     """
     cells, seed = MissingCells.of(X, y), _integer_seed(random_state)
-    values, names = as_numeric_array(X), cells.feature_names
+    values, names = as_numeric_array(X).astype(np.float64), cells.feature_names
     n_rows = len(cells.codes)
     # 1. What to draw from, and how much of each.
     if goal not in (None, *GOALS):
@@ -153,9 +153,11 @@ def plan_queries(
                 f"them: got controlled_class={controlled_class!r} and the labels "
                 f"{listed(cells.classes)}. Give y and controlled_class."
             )
-        place = cells.classes.index(controlled_class)
-        whole, single = [place], [1 - place] if goal == "both" else []
-        pools, total = _pools(cells, whole, single), _positive(budget, "budget")
+        place, total = (
+            cells.classes.index(controlled_class),
+            _positive(budget, "budget"),
+        )
+        pools = _pools(cells, [place], [1 - place] if goal == "both" else [])
         if total < len(pools):
             raise ValueError(
                 "A budget must allow one value for each feature of the other class "
@@ -163,17 +165,28 @@ def plan_queries(
                 "more. Raise it, or take goal='certificate', which leaves the other "
                 "class alone."
             )
-        floats = np.asarray(values, dtype=np.float64)
         asked = alpha, delta, calibration_size
-        forecast = _Forecast(floats, cells, pools, place, asked, seed)
-        power = forecast.planned_power(total)
-        for_rows, counts = forecast.division(total, power.share)
-        rows_there = [len(pool.rows) for pool in pools if pool.column is None]
-        counts = np.append(rows_there, counts).astype(np.intp)
+        power = _forecast(values, cells, pools, place, total, asked, seed)
+        for_rows, counts = _division(cells, pools, total, power.share)
     else:
         codes = _chosen_classes(cells, classes)
         pools = _pools(cells, *((codes, []) if rowwise else ([], codes)))
-        counts = _even_counts(cells, pools, per_feature, budget)
+        if (per_feature is None) == (budget is None):
+            raise ValueError(
+                "Say how much to look up by one of per_feature (values for each class "
+                "and feature) and budget (values in all): got "
+                f"per_feature={per_feature!r}, budget={budget!r}."
+            )
+        name, most = ("per_feature", per_feature)
+        if budget is not None:
+            name, most = "budget", budget
+            if _positive(budget, name) < len(pools):
+                raise ValueError(
+                    "A budget must allow one draw for each class and feature with "
+                    f"missing values, {len(pools)} values: got {budget}. Raise it, or "
+                    "restrict classes."
+                )
+        counts = np.full(len(pools), _positive(most, name))
     # 2. The draw, and how the person who looks things up calls rows.
     rows, columns, order, drawn_whole = _draw(
         cells, pools, counts, seed, budget, for_rows
@@ -192,7 +205,7 @@ def plan_queries(
         shape=(n_rows, len(names)),
         rowwise=drawn_whole,
         lines=None if lines is None else _by_row(lines, "lines", n_rows)[rows],
-        others=np.asarray(values[rows], dtype=np.float64),
+        others=values[rows],
         seed=seed,
         fingerprint=cells.fingerprint,
         power=power,
@@ -282,34 +295,25 @@ class QueryPlan:
         single = f"{len(self) - n_whole} {'single ' if n_whole else ''}{what}"
         return " and ".join([whole] * bool(whole) + [single] * (n_whole < len(self)))
 
-    def to_frame(
-        self, backend: str = "pandas", *, revealed: Revealed | None = None
-    ) -> Any:
+    def to_frame(self, backend: str = "pandas") -> Any:
         """The plan as a dataframe, with a column `value` to fill in.
 
         Parameters
         ----------
         backend : {"pandas", "polars", "pyarrow"}, default="pandas"
-        revealed : Revealed, default=None
-            Answers to a smaller plan of the same seed, to be kept.
 
         Returns
         -------
         dataframe
             `draw`, the order to look values up in; `row`, the position in X from 0;
             `line`, that in the user's own file, and `id`, the user's key, if given;
-            `class`, if there are labels; `feature`; `value`, blank; and `key`, by which
-            a cell that is not in the plan is told.
+            `class`, if there are labels; `feature`; `value`, blank; and `key`, which
+            says which cell a line is about.
         """
-        return as_native(self._columns(revealed), backend)
+        return as_native(self._columns(), backend)
 
     def write(
-        self,
-        path: str | Path,
-        *,
-        revealed: Revealed | None = None,
-        force: bool = False,
-        escape_formulas: bool = True,
+        self, path: str | Path, *, force: bool = False, escape_formulas: bool = True
     ) -> None:
         """Write the table to fill in, whole or not at all.
 
@@ -319,21 +323,15 @@ class QueryPlan:
         Parameters
         ----------
         path : str or Path
-            Ends in .csv, .parquet or .xlsx. All but CSV need the extra ``tables``.
-        revealed : Revealed, default=None
-            Answers to a smaller plan of the same seed, to be kept.
+            Ends in .csv, .parquet or .xlsx. The last needs the extra ``tables``.
         force : bool, default=False
             Whether a file of that name is overwritten, instead of an error.
         escape_formulas : bool, default=True
             Whether texts in a CSV file that a spreadsheet would take for formulas are
             marked by an apostrophe, which `read` takes away again.
         """
-        write_table(
-            self._columns(revealed, known=True),
-            path,
-            force=force,
-            escape_formulas=escape_formulas,
-        )
+        columns = self._columns(known=True)
+        write_table(columns, path, force=force, escape_formulas=escape_formulas)
 
     @staticmethod
     def read(
@@ -375,7 +373,7 @@ class QueryPlan:
         """
         return read_answers(source, X, y, levels)
 
-    def _columns(self, revealed: Revealed | None, *, known: bool = False) -> Columns:
+    def _columns(self, *, known: bool = False) -> Columns:
         def written(value: float, name: str) -> float | str | None:
             """A value as a person writes it; None where there is none."""
             if np.isnan(value):
@@ -384,7 +382,6 @@ class QueryPlan:
                 self.levels[name][int(value)] if name in self.levels else float(value)
             )
 
-        names = [self.feature_names[column] for column in self.columns]
         columns: Columns = {"draw": self.order.tolist()}
         # In a file to fill in, a row goes by one number: that in the user's own file.
         row = self.rows if self.lines is None or not known else None
@@ -393,15 +390,8 @@ class QueryPlan:
         if known:
             for name, values in zip(self.feature_names, self.others.T, strict=True):
                 columns[f"known {name}"] = [written(value, name) for value in values]
-        columns["feature"] = names
-        answers = np.full(len(self), np.nan)
-        if revealed is not None:
-            answers = self._answers(revealed)
-        values = [written(*pair) for pair in zip(answers, names, strict=True)]
-        if self.levels:
-            # A column has one type: texts, as soon as a category may be among them.
-            values = [None if value is None else str(value) for value in values]
-        columns["value"] = values
+        columns["feature"] = [self.feature_names[column] for column in self.columns]
+        columns["value"] = [None] * len(self)
         words = [table_word(self.fingerprint, rowwise=whole) for whole in (False, True)]
         cells = np.stack([self.rowwise, self.rows, self.columns, self.order], axis=1)
         columns["key"] = [
@@ -409,19 +399,6 @@ class QueryPlan:
             for whole, *cell in cells.tolist()
         ]
         return columns
-
-    def _answers(self, revealed: Revealed) -> FloatArray:
-        """What was found of this plan's cells; nothing that was found may be lost."""
-        if revealed.fingerprint != self.fingerprint:
-            raise ValueError("The answers in revealed are those of another table.")
-        answers = revealed.table[self.rows, self.columns]
-        lost = np.isfinite(revealed.table).sum() - np.isfinite(answers).sum()
-        if lost:
-            raise ValueError(
-                f"{lost} of the revealed cells are not in this plan and would be lost. "
-                "Plan as many values as before or more, with the same random_state."
-            )
-        return np.asarray(answers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -453,22 +430,6 @@ class PlannedPower:
     tried: dict[float, float]
     lower: FloatArray
     upper: FloatArray
-
-    def to_frame(self, backend: str = "pandas") -> Any:
-        """The table, a line for each budget.
-
-        Parameters
-        ----------
-        backend : {"pandas", "polars", "pyarrow"}, default="pandas"
-
-        Returns
-        -------
-        dataframe
-        """
-        names = ("values", "rows", "power", "lower", "upper")
-        return as_native(
-            {name: getattr(self, name).tolist() for name in names}, backend
-        )
 
     def __str__(self) -> str:
         """In words: how much power each number of rows should buy."""
@@ -509,7 +470,7 @@ class PlannedPower:
         ]
         return (
             f"{self.share:.0%} of the values go to rows of the controlled class. Of "
-            f"the shares tried it has the most power: {'; '.join(parts)}"
+            f"the shares tried none has more power by {AS_GOOD}: {'; '.join(parts)}"
         )
 
 
@@ -537,47 +498,6 @@ def _pools(
     return pools
 
 
-def _even_counts(
-    cells: MissingCells,
-    pools: list[Pool],
-    per_feature: int | None,
-    budget: int | None,
-) -> IntArray:
-    """How many to draw from each pool: the same, as far as it has them."""
-    available = np.array([len(pool.rows) for pool in pools])
-    if (per_feature is None) == (budget is None):
-        raise ValueError(
-            "Say how much to look up by one of per_feature (values for each class and "
-            f"feature) and budget (values in all): got per_feature={per_feature!r}, "
-            f"budget={budget!r}."
-        )
-    if budget is None:
-        level = _positive(per_feature, "per_feature")
-        return np.asarray(np.minimum(available, level))
-    # A draw takes one value, or as many as a row misses on average.
-    whole = pools[0].column is None
-    price = _mean_price(cells, pools) if whole else 1.0
-    draws = int(_positive(budget, "budget") // price)
-    if draws < len(pools):
-        what = "class" if whole else "class and feature with missing values"
-        raise ValueError(
-            f"A budget must allow one draw for each {what}, "
-            f"{np.ceil(len(pools) * price):.0f} values: got {budget}. Raise it, or "
-            "restrict classes."
-        )
-    levels = range(int(available.max()) + 1)
-    level = bisect_right(levels, draws, key=lambda at: np.minimum(available, at).sum())
-    counts: IntArray = np.minimum(available, level - 1)
-    counts[np.flatnonzero(available > counts)[: draws - counts.sum()]] += 1
-    return counts
-
-
-def _mean_price(cells: MissingCells, pools: list[Pool]) -> float:
-    """How many values a row misses, on average over the pools' rows."""
-    rows = np.concatenate([pool.rows for pool in pools])
-    return float(cells.missing[rows].sum(axis=1).mean())
-
-
 def _proportional_counts(pools: list[Pool], total: int) -> IntArray:
     """How many values to draw from each pool: by how many it has, and one at least.
 
@@ -597,7 +517,7 @@ def _draw(
     pools: list[Pool],
     counts: IntArray,
     seed: int,
-    budget: float | None,
+    budget: int | None,
     for_rows: int | None,
 ) -> tuple[IntArray, IntArray, IntArray, BoolArray]:
     """The first of a random order of each pool, one of every pool in turn.
@@ -633,6 +553,9 @@ def _draw(
     source = np.repeat(np.arange(len(pools)), sizes)
     turn = rank if for_rows is None else (rank + 0.5) / sizes[source]
     order = np.lexsort((source, turn))
+    if for_rows is None and budget is not None:
+        # What one pool can't use goes to the others. A draw takes a value or more.
+        order = order[:budget]
     rows, rank, source = np.concatenate(drawn)[order], rank[order] + 1, source[order]
     wanted = cells.missing[rows]
     for place, pool in enumerate(pools):
@@ -642,10 +565,10 @@ def _draw(
         wanted[np.cumsum(wanted.sum(axis=1)) > budget] = False
     whole = np.array([pool.column is None for pool in pools])
     if whole.any() and not whole[source[any_by_row(wanted)]].any():
-        price = _mean_price(cells, [pool for pool in pools if pool.column is None])
+        mean = np.mean([prices[pool.rows].mean() for pool in pools])
         raise ValueError(
             "The budget pays for no row: the first one drawn misses more values, and "
-            f"rows miss {price:.1f} on average. To leave it out for that would "
+            f"rows miss {mean:.1f} on average. To leave it out for that would "
             "be no fair draw. Raise the budget, or ask for single values "
             "(goal='ratio')."
         )
@@ -653,17 +576,42 @@ def _draw(
     return rows[draws], columns, rank[draws], whole[source[draws]]
 
 
-class _Forecast:
+def _division(
+    cells: MissingCells, pools: list[Pool], budget: int, share: float
+) -> tuple[int, IntArray]:
+    """Values for rows, and how many to draw from each pool at most.
+
+    A share of the budget is for rows. What one part can't use the other gets.
+    """
+    whole = [pool for pool in pools if pool.column is None]
+    single = [pool for pool in pools if pool.column is not None]
+    most_rows = sum(int(cells.missing[pool.rows].sum()) for pool in whole)
+    most_cells = sum(len(pool.rows) for pool in single)
+    for_rows = min(round(share * budget), most_rows)
+    for_cells = min(budget - for_rows, most_cells)
+    counts = [len(pool.rows) for pool in whole]
+    if single:
+        counts += _proportional_counts(single, for_cells).tolist()
+    return min(budget - for_cells, most_rows), np.array(counts)
+
+
+def _forecast(
+    values: FloatArray,
+    cells: MissingCells,
+    pools: list[Pool],
+    controlled: int,
+    budget: int,
+    asked: tuple[float, float, float],
+    seed: int,
+) -> PlannedPower:
     """How a budget is best divided, by the certified power that it buys.
 
-    The table is completed once: each missing value gets that of a random row of its
-    class that has it, and the result is taken for the truth. For every division of the
-    budget the whole procedure is tried on it. Rows of the controlled class and single
-    values of the other are drawn; two linear scores are fitted, weighted by 1/P(drawn);
-    thresholds are certified, and the score with more power counts. One score is the
-    density ratio of two normal laws with one covariance, for which the other class
-    gives its means, column by column. The other is a logistic regression on complete
-    rows. These powers are for planning: the certificate rests on none of them.
+    The table is completed, each missing value by that of a random row of its class that
+    has it, and the result is taken for the truth. For every division of the budget the
+    whole procedure is tried on it. Rows of the controlled class and single values of
+    the other are drawn; the log-ratio of two normal laws with one covariance is fitted,
+    weighted by 1/P(drawn); a threshold is certified. These powers are for planning: the
+    certificate rests on none of them.
 
     That completes the table as if values were missing completely at random. So the same
     is tried under two tilted laws, in which the log-odds of being missing grow or fall
@@ -671,167 +619,114 @@ class _Forecast:
     value is then that of a row drawn with a probability in proportion to these odds.
     The powers under the three laws make the range to expect.
     """
+    is_other: BoolArray = cells.codes != controlled
+    n_whole = sum(pool.column is None for pool in pools)
+    walks = WALKS if len(values) <= MANY_ROWS else 2
 
-    def __init__(
-        self,
-        values: FloatArray,
-        cells: MissingCells,
-        pools: list[Pool],
-        controlled: int,
-        levels: tuple[float, float, float],
-        seed: int,
-    ) -> None:
-        self.values, self.missing, self.seed = values, cells.missing, seed
-        self.alpha, self.delta, self.calibration_size = levels
-        self.single = [pool for pool in pools if pool.column is not None]
-        self.is_other: BoolArray = cells.codes != controlled
-        self.prices: IntArray = cells.missing.sum(axis=1)
-        self.incomplete = np.flatnonzero((self.prices > 0) & ~self.is_other)
-        self.walks = WALKS if len(values) <= MANY_ROWS else 2
+    def powers(rows: FloatArray, size: int, share: float) -> tuple[float, float]:
+        """Mean power, and controlled rows that are looked up."""
+        division = _division(cells, pools, size, share)
+        if (division[1] == 0).any():
+            return 0.0, 0.0
+        found = [
+            _tried_power(
+                rows, cells.missing, is_other, pools, division, asked, [seed, 2, walk]
+            )
+            for walk in range(walks)
+        ]
+        power, n_drawn = np.mean(found, axis=0).tolist()
+        return power, n_drawn
 
-    def planned_power(self, budget: int) -> PlannedPower:
-        """The share of a budget with the most power, and what other budgets buy."""
-        both = len(self.incomplete) and self.single
-        shares = SHARES if both else (float(len(self.incomplete) > 0),)
-        rows = self._completed(np.zeros(self.values.shape[1]))
-        tried = {share: self._power(rows, budget, share)[0] for share in shares}
-        share = max(tried, key=lambda each: tried[each])
-        budgets = np.unique(np.round(budget * np.array(MULTIPLES)).astype(int))
-        budgets = budgets[budgets >= bool(len(self.incomplete)) + len(self.single)]
-        known = [self._power(rows, int(size), share) for size in budgets]
-        by_law = [[power for power, _ in known]]
-        # By column: 1 where larger values score higher, −1 where smaller ones do.
-        towards = np.sign(self._logistic(rows, np.ones(len(rows)))[0])
-        self.walks = max(2, self.walks // 2)
-        for tilt in (TILT, -TILT):
-            tilted = self._completed(tilt * towards)
-            by_law.append([self._power(tilted, int(n), share)[0] for n in budgets])
-        # A budget beyond all that is missing buys no more: it isn't shown twice.
-        counts, first = np.unique([count for _, count in known], return_index=True)
-        powers = np.array(by_law)[:, first]
-        ends = powers.min(axis=0), powers.max(axis=0)
-        return PlannedPower(budgets[first], counts, powers[0], share, tried, *ends)
+    rows = _completed(values, is_other, np.zeros(values.shape[1]), seed)
+    shares = SHARES if 0 < n_whole < len(pools) else (float(n_whole),)
+    tried = {share: powers(rows, budget, share)[0] for share in shares}
+    # Of shares that are as good, the one with the most rows: these certify.
+    best = max(tried.values()) - AS_GOOD
+    share = max(share for share, power in tried.items() if power >= best)
+    sizes = np.unique(np.round(budget * np.array(MULTIPLES)).astype(int))
+    sizes = sizes[sizes >= len(pools)]
+    known = np.array([powers(rows, size, share) for size in sizes.tolist()])
+    by_law = [known[:, 0]]
+    towards = np.sign(rows[is_other].mean(axis=0) - rows[~is_other].mean(axis=0))
+    walks = max(2, walks // 2)
+    for tilt in (TILT, -TILT):
+        rows = _completed(values, is_other, tilt * towards, seed)
+        by_law.append(np.array([powers(rows, n, share)[0] for n in sizes.tolist()]))
+    # A budget beyond all that is missing buys no more: it isn't shown twice.
+    counts, first = np.unique(np.round(known[:, 1]).astype(int), return_index=True)
+    laws = np.array(by_law)[:, first]
+    ends = laws.min(axis=0), laws.max(axis=0)
+    return PlannedPower(sizes[first], counts, laws[0], share, tried, *ends)
 
-    def division(self, budget: int, share: float) -> tuple[int, IntArray]:
-        """Values for rows, and single ones of each pool.
 
-        What one part can't use the other gets.
-        """
-        most_rows = int(self.prices[self.incomplete].sum())
-        most_cells = sum(len(pool.rows) for pool in self.single)
-        for_rows = min(round(share * budget), most_rows)
-        for_cells = min(budget - for_rows, most_cells)
-        for_rows = min(budget - for_cells, most_rows)
-        if not self.single:
-            return for_rows, np.zeros(0, dtype=np.intp)
-        return for_rows, _proportional_counts(self.single, for_cells)
+def _completed(
+    values: FloatArray, is_other: BoolArray, tilt: FloatArray, seed: int
+) -> FloatArray:
+    """Missing values by those of random rows of the same class; 0 if none has it.
 
-    def _completed(self, tilt: FloatArray) -> FloatArray:
-        """Missing values by those of random rows of the same class; 0 if none has it.
+    `tilt` has each column's log-odds of being missing for a standard deviation, in the
+    controlled class; in the other they are the opposite. The law of missing values is
+    that of observed ones times the odds of being missing.
+    """
+    rng, rows = np.random.default_rng([seed, 1]), values.copy()
+    missing = np.isnan(values)
+    for of_class, slopes in ((is_other, -tilt), (~is_other, tilt)):
+        for column, slope in enumerate(slopes):
+            lost = np.flatnonzero(of_class & missing[:, column])
+            known = values[of_class & ~missing[:, column], column]
+            if not len(known):
+                rows[lost, column] = 0.0
+                continue
+            far = (known - known.mean()) / (known.std() or 1.0)
+            odds = np.exp(slope * far.clip(-MOST_DEVIATIONS, MOST_DEVIATIONS))
+            rows[lost, column] = rng.choice(known, len(lost), p=odds / odds.sum())
+    return rows
 
-        `tilt` has each column's log-odds of being missing for a standard deviation, in
-        the controlled class; in the other they are the opposite. The law of missing
-        values is that of observed ones times the odds of being missing.
-        """
-        rng = np.random.default_rng([self.seed, 1])
-        rows = self.values.copy()
-        for of_class, slopes in ((self.is_other, -tilt), (~self.is_other, tilt)):
-            for column, slope in enumerate(slopes):
-                lost = np.flatnonzero(of_class & self.missing[:, column])
-                known = rows[of_class & ~self.missing[:, column], column]
-                if not len(known):
-                    rows[lost, column] = 0.0
-                    continue
-                spread = known.std() or 1.0
-                far = ((known - known.mean()) / spread).clip(
-                    -MOST_DEVIATIONS, MOST_DEVIATIONS
-                )
-                odds = np.exp(slope * far)
-                law = odds / odds.sum() if slope else None
-                rows[lost, column] = rng.choice(known, len(lost), p=law)
-        return rows
 
-    def _power(self, rows: FloatArray, budget: int, share: float) -> tuple[float, int]:
-        """The mean power, and the number of controlled rows that are looked up."""
-        for_rows, counts = self.division(budget, share)
-        if (counts == 0).any():
-            return 0.0, 0
-        powers, n_drawn = [], []
-        for walk in range(self.walks):
-            rng = np.random.default_rng([self.seed, 2, walk])
-            # 1. How likely rows were to be there, and single values of the other class.
-            pool = rng.permutation(self.incomplete)
-            drawn = pool[np.cumsum(self.prices[pool]) <= for_rows]
-            n_drawn.append(len(drawn))
-            looked_up = len(drawn) / max(len(pool), 1)
-            inclusion = np.where(self.prices > 0, 0.0, 1.0)
-            inclusion[drawn] = looked_up
-            entries = np.where(self.missing, 0.0, 1.0)
-            if self.single:
-                for each, count in zip(self.single, counts.tolist(), strict=True):
-                    chosen = rng.choice(each.rows, count, replace=False)
-                    entries[chosen, each.column] = count / len(each.rows)
-                inclusion[self.is_other] = entries[self.is_other].prod(axis=1)
-            # 2. Two scores, and the power at the threshold that held-out rows certify.
-            controlled = rng.permutation(np.flatnonzero(~self.is_other))
-            n_held = round(self.calibration_size * len(controlled))
-            held, training = controlled[:n_held], controlled[n_held:]
-            expected = len(self.incomplete) / len(controlled), looked_up
-            seen = inclusion.copy()
-            seen[held] = 0.0
-            found = []
-            for scores in (
-                self._normal_score(rows, training, inclusion, entries),
-                self._logistic(rows, seen)[1],
-            ):
-                found.append(0.0)
-                if scores is None:
-                    continue
-                sample = looked_up_sample(
-                    scores[held], inclusion[held], expected=expected
-                )
-                rule = LookUpRule().select(sample, self.alpha, self.delta)
-                if rule.threshold is not None:
-                    found[-1] = float((scores[self.is_other] > rule.threshold).mean())
-            powers.append(found)
-        return float(np.mean(powers, axis=0).max()), round(float(np.mean(n_drawn)))
-
-    def _normal_score(
-        self,
-        rows: FloatArray,
-        training: IntArray,
-        inclusion: FloatArray,
-        entries: FloatArray,
-    ) -> FloatArray | None:
-        """Σ₀⁻¹(μ₁ − μ₀), what the log-ratio of two normal laws comes to."""
-        weights = inverse_where_positive(inclusion[training])
-        if np.count_nonzero(weights) < 2:
-            return None
-        tiny = np.finfo(np.float64).tiny
-        mean = np.average(rows[training], axis=0, weights=weights)
-        centred = rows[training] - mean
-        spread = (weights * centred.T) @ centred / weights.sum()
-        spread += np.diag(RIDGE * np.diagonal(spread) + tiny)
-        worth = inverse_where_positive(entries[self.is_other])
-        other = (worth * rows[self.is_other]).sum(axis=0)
-        other /= np.maximum(worth.sum(axis=0), tiny)
-        return np.asarray(rows @ np.linalg.lstsq(spread, other - mean)[0])
-
-    def _logistic(
-        self, rows: FloatArray, inclusion: FloatArray
-    ) -> tuple[FloatArray, FloatArray | None]:
-        """By rows that were there: coefficients of standardised columns, and scores."""
-        from sklearn.linear_model import LogisticRegression
-        from sklearn.preprocessing import StandardScaler
-
-        used = np.flatnonzero(inclusion)
-        if len(np.unique(self.is_other[used])) < 2:
-            return np.zeros(rows.shape[1]), None
-        scaler = StandardScaler().fit(rows[used])
-        model = LogisticRegression()
-        seen = scaler.transform(rows[used])
-        model.fit(seen, self.is_other[used], 1.0 / inclusion[used])
-        return model.coef_[0], model.decision_function(scaler.transform(rows))
+def _tried_power(
+    rows: FloatArray,
+    missing: BoolArray,
+    is_other: BoolArray,
+    pools: list[Pool],
+    division: tuple[int, IntArray],
+    asked: tuple[float, float, float],
+    seed: list[int],
+) -> tuple[float, int]:
+    """The power that one draw buys, and how many rows it has."""
+    rng, (for_rows, counts) = np.random.default_rng(seed), division
+    alpha, delta, calibration_size = asked
+    # 1. How likely each entry was to be there.
+    inclusion, n_drawn, looked_up = np.where(missing, 0.0, 1.0), 0, 0.0
+    for pool, count in zip(pools, counts.tolist(), strict=True):
+        drawn = rng.permutation(pool.rows)[:count]
+        if pool.column is None:
+            drawn = drawn[np.cumsum(missing[drawn].sum(axis=1)) <= for_rows]
+            n_drawn, looked_up = len(drawn), len(drawn) / len(pool.rows)
+            inclusion[drawn] = np.where(missing[drawn], looked_up, 1.0)
+        else:
+            inclusion[drawn, pool.column] = count / len(pool.rows)
+    # 2. The score Σ₀⁻¹(μ₁ − μ₀) by rows of one half.
+    controlled = rng.permutation(np.flatnonzero(~is_other))
+    n_held = round(calibration_size * len(controlled))
+    held, training = controlled[:n_held], controlled[n_held:]
+    weights = inverse_where_positive(inclusion[training].min(axis=1))
+    if np.count_nonzero(weights) < 2:
+        return 0.0, n_drawn
+    mean = np.average(rows[training], axis=0, weights=weights)
+    centred, tiny = rows[training] - mean, np.finfo(np.float64).tiny
+    spread = (weights * centred.T) @ centred / weights.sum()
+    spread += np.diag(RIDGE * np.diagonal(spread) + tiny)
+    worth = inverse_where_positive(inclusion[is_other])
+    other = (worth * rows[is_other]).sum(axis=0) / np.maximum(worth.sum(axis=0), tiny)
+    scores = rows @ np.linalg.lstsq(spread, other - mean)[0]
+    # 3. The threshold that rows of the other half certify.
+    expected = float(any_by_row(missing[~is_other]).mean()), looked_up
+    there = inclusion[held].min(axis=1)
+    sample = looked_up_sample(scores[held], there, expected=expected)
+    threshold = LookUpRule().select(sample, alpha, delta).threshold
+    if threshold is None:
+        return 0.0, n_drawn
+    return float((scores[is_other] > threshold).mean()), n_drawn
 
 
 def _integer_seed(random_state: RandomState) -> int:

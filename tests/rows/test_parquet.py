@@ -272,7 +272,7 @@ def test_paths_and_columns_that_are_none_or_named_twice_are_refused(folder):
 @pytest.mark.parametrize(
     ("value", "labels", "message"),
     [
-        (np.inf, [0, 1], r"'x2' holds infinity in .*2.parquet, row group 2 \(row 850"),
+        (np.inf, [0, 1], r"row 850.* of all \(.*2.parquet, row group 2\), column 'x2'"),
         (1.0, [0, 1, np.nan], "lacks a label in .*0.parquet"),
         (1.0, [0], "1 class"),
         (1.0, [0, 1, 2], "3 class"),

@@ -67,6 +67,12 @@ def read_table(
     -------
     ndarray of shape (n_rows, n_columns), or X itself
     """
+    if type(X).__module__.partition(".")[0] in ("dask", "dask_expr"):
+        raise TypeError(
+            f"{type(owner).__name__} takes a table in memory here, and this is a Dask "
+            "collection. Map over its partitions, as by X.map_partitions(model.predict)"
+            " (map_blocks for an array), or bring some rows into memory."
+        )
     if keep_frame and hasattr(X, "columns"):
         validate_data(owner, X, reset=reset, skip_check_array=True)
         return X
@@ -102,7 +108,7 @@ def read_labels(y: Any, X: Any = None) -> NDArray[Any]:
     """
     plain = type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biu"
     # Nothing can be wrong with such labels; a twelfth of a small fit would find out.
-    labels = y if plain else np.asarray(column_or_1d(y, warn=True))
+    labels = y if plain else np.asarray(column_or_1d(unmasked(y), warn=True))
     if X is not None:
         # A sparse table has a shape, and no length.
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
@@ -328,7 +334,7 @@ def row_blocks(shape: tuple[int, ...]) -> Iterator[slice]:
 
 
 def refuse_infinity(
-    rows: FloatArray, row_number: Callable[[int], int], source: Any = None
+    rows: FloatArray, row_number: Callable[[int], object], source: Any = None
 ) -> None:
     """Refuse infinities, by their row (as `row_number` has it) and column."""
     infinite = np.isinf(rows)

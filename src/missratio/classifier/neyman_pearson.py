@@ -57,7 +57,7 @@ from missratio.classifier.reading import (
 from missratio.exceptions import Remedy
 from missratio.missingness import Missingness
 from missratio.ratio import check_choice, stack_samples, two_classes
-from missratio.rows import LabelledSource, as_source, by_partition
+from missratio.rows import LabelledSource, as_source
 from missratio.threshold import CalibrationSample, Rule, check_levels
 
 
@@ -561,7 +561,6 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         rows = Weighted(X0, self._score(X0)).weighed(replace(trust, point=None))
         return rows.at(trust).sample(trust.at_point)
 
-    @by_partition
     def decision_function(self, X: Any) -> FloatArray:
         """Distance of the score from the threshold, positive for `classes_[1]`.
 
@@ -586,7 +585,6 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         # second: its decision must be above zero.
         return np.where(distance == 0.0, np.finfo(np.float64).tiny, -distance)
 
-    @by_partition
     def predict(self, X: Any) -> Any:
         """The other class for rows that score above the threshold.
 
@@ -600,7 +598,6 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         """
         return self._labelled(self.score_samples(X) > self.threshold_)
 
-    @by_partition
     def score_samples(self, X: Any) -> FloatArray:
         """The estimator's scores, the larger the more like the other class.
 

@@ -252,7 +252,7 @@ def _on_rest(
     """Work on the rows that aren't held out, the controlled class as 0."""
     rest = ~lot.held(block)
     labels = (block.labels[rest] != lot.controlled).astype(np.int64)
-    return work(replace(block, table=block.rows[rest], labels=labels))
+    return work(replace(block, rows=block.rows[rest], labels=labels))
 
 
 def _draw(lot: Lot, share: float, names: Sequence[str], block: LabelledBlock) -> Any:

@@ -38,7 +38,6 @@ from missratio.rows import (
     ClassRows,
     MemorySource,
     Normalization,
-    by_partition,
     check_inclusion,
     check_missingness,
     class_model,
@@ -191,7 +190,6 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         two = self._read(X, y, sample_weight, inclusion, reset=False)
         return self._score_rows(two)
 
-    @by_partition
     def predict_log_ratio(self, X: Any) -> FloatArray:
         """The logarithm of the estimated density ratio, log r̂.
 
@@ -209,7 +207,6 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self._log_ratio(X)
 
-    @by_partition
     def predict_ratio(self, X: Any) -> FloatArray:
         """The estimated density ratio r̂ = p̂1/p̂0 at each row.
 
@@ -286,7 +283,6 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
             return np.nan_to_num(score, nan=np.nan, posinf=FARTHEST, neginf=-FARTHEST)
         return score
 
-    @by_partition
     def predict(self, X: Any) -> Any:
         """The class with the larger density; the denominator for a row with NaN.
 

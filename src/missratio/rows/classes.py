@@ -360,23 +360,19 @@ class ClassRows:
 
         Features of one column are those of one row.
         """
-
-        def work(block: RowBlock) -> tuple[BoolArray, FloatArray]:
-            seen = np.ones(block.features.shape, dtype=bool)
-            if block.ipw is not None:
-                by_row = block.ipw.ndim == 1
-                seen &= (block.ipw[:, None] if by_row else block.ipw[:, columns]) > 0.0
+        for rows in (self.every(1 + self.n_rows // 256), self.every(1)):
+            block = rows.source.every(1).block()
+            seen, weights = np.ones(block.features.shape, dtype=bool), rows.weights()
+            if weights is not None:
+                by_row = weights.ndim == 1
+                seen &= (weights[:, None] if by_row else weights[:, columns]) > 0.0
             if block.sample_weight is not None:
                 seen &= (block.sample_weight > 0.0)[:, None]
-            first = seen.argmax(axis=0)
-            values = block.features[first, np.arange(len(first))]
-            return np.asarray(seen.any(axis=0)), values
-
-        for rows in (self.every(1 + self.n_rows // 256), self):
-            seen, values = rows.fold(work, _first_seen)
-            if seen.all():
+            if seen.any(axis=0).all():
                 break
-        return values
+        first = seen.argmax(axis=0)
+        # Of rows elsewhere only those that were drawn are looked at.
+        return np.asarray(np.nan_to_num(block.features[first, np.arange(len(first))]))
 
     # Some of the rows.
 
@@ -447,15 +443,6 @@ def _concatenated(parts: Sequence[FloatArray | None]) -> FloatArray | None:
     """Weights of consecutive blocks as one array; None stays None."""
     arrays = [part for part in parts if part is not None]
     return np.concatenate(arrays) if arrays else None
-
-
-def _first_seen(
-    parts: Sequence[tuple[BoolArray, FloatArray]],
-) -> tuple[BoolArray, FloatArray]:
-    seen, values = parts[0]
-    for also, others in parts[1:]:
-        seen, values = seen | also, np.where(seen, values, others)
-    return seen, values
 
 
 def effective_size(rows: ClassRows, sums: WeightSums) -> SampleSize:

@@ -11,12 +11,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, wraps
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
 
 from missratio._base.blocks import gathered
+from missratio._base.reading import columns_named, refuse_infinity
 from missratio._base.typing import FloatArray
 from missratio.rows.classes import ClassRows, Normalization
 from missratio.rows.source import (
@@ -41,8 +41,8 @@ class LabelledBlock:
 
     Parameters
     ----------
-    table : ndarray of shape (n_rows, n_columns), or list of ndarray of shape (n_rows,)
-        The rows, NaN where missing; or columns one by one, as a file has them.
+    rows : ndarray of shape (n_rows, n_columns)
+        NaN where missing.
     labels : ndarray of shape (n_rows,)
     start : int
         The number of the first row among all rows of the source.
@@ -50,42 +50,28 @@ class LabelledBlock:
         Where the rows lie, for messages.
     """
 
-    table: FloatArray | list[FloatArray]
+    rows: FloatArray
     labels: Any
     start: int
     where: str
-
-    @cached_property
-    def rows(self) -> FloatArray:
-        """The rows. Columns of a file stay together: side by side takes longer."""
-        return np.stack(self.table).T if isinstance(self.table, list) else self.table
 
     def of_class(self, label: Any) -> FloatArray:
         """The rows of one label: all of them as they are, where it has all."""
         chosen = self.labels == label
         if chosen.all():
             return self.rows
-        index = np.flatnonzero(chosen)
-        if not isinstance(self.table, list):
-            return gathered(self.table, index)
-        rows = np.empty((len(self.table), len(index)), dtype=self.table[0].dtype)
-        for column, into in zip(self.table, rows, strict=True):
-            # An index is in range: clipping only saves the check.
-            np.take(column, index, out=into, mode="clip")
-        return rows.T
+        return gathered(self.rows, np.flatnonzero(chosen))
 
     def check_no_infinity(self, names: Sequence[str]) -> None:
         """Refuse infinities, and say where the first one lies."""
         with np.errstate(over="ignore", invalid="ignore"):
             if np.isfinite(self.rows.sum()):
                 return
-        infinite = np.argwhere(np.isinf(self.rows))
-        if len(infinite):
-            row, column = infinite[0]
-            raise ValueError(
-                f"Column {names[column]!r} holds infinity in {self.where} (row "
-                f"{self.start + int(row)} of all). Replace it by a null if the value "
-                "is missing, or by a number."
+        with columns_named(names):
+            refuse_infinity(
+                self.rows,
+                lambda row: f"{self.start + row} of all ({self.where})",
+                self.rows,
             )
 
 
@@ -100,6 +86,12 @@ class LabelledSource(ABC):
 
     names: tuple[str, ...]
     n_rows: int
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise TypeError(
+            "A table is wanted here, not a source of labelled rows. Read a file at a "
+            "time, as by pyarrow.parquet.read_table(path)."
+        )
 
     def split(self) -> Sequence[LabelledSource]:
         """The source in parts, for workers that read them themselves."""
@@ -301,43 +293,3 @@ def refuse_source(estimator: Any, X: Any, remedy: str) -> None:
             f"{type(estimator).__name__} needs all rows in memory, and these are read "
             f"block by block. {remedy}"
         )
-
-
-Method = TypeVar("Method", bound=Callable[..., Any])
-
-
-def by_partition(method: Method) -> Method:
-    """A method of rows that maps over the partitions of a Dask collection, lazily.
-
-    For an array it gives a Dask array, for a dataframe a series with its index; for
-    rows in memory it is the method itself.
-    """
-
-    @wraps(method)
-    def call(self: Any, X: Any) -> Any:
-        if isinstance(X, LabelledSource):
-            raise TypeError(
-                f"{method.__name__} takes tables, not a source of labelled rows. Read "
-                "a file at a time, as by pyarrow.parquet.read_table(path), or give a "
-                "Dask dataframe."
-            )
-        if not is_collection(X):
-            return method(self, X)
-        labels = method.__name__ == "predict"
-        dtype = self.classes_.dtype if labels else np.dtype(np.float64)
-
-        def predicted(rows: Any) -> Any:
-            # A partition may be empty.
-            return method(self, rows) if len(rows) else np.empty(0, dtype)
-
-        if not hasattr(X, "columns"):
-            # A block must hold whole rows.
-            return X.rechunk({1: -1}).map_blocks(predicted, dtype=dtype, drop_axis=1)
-        import pandas as pd
-
-        return X.map_partitions(
-            lambda frame: pd.Series(predicted(frame), index=frame.index),
-            meta=pd.Series(np.empty(0, dtype)),
-        )
-
-    return cast(Method, call)

@@ -102,12 +102,12 @@ class ParquetSource(LabelledSource):
         size = max(1, BATCH_NUMBERS // len(self.names))
         dtype: Any = np.float32 if self.single else np.float64
         for row, batch in group.batches(wanted, size, threads=threads):
-            columns = [
-                _numbers(batch.column(name)).astype(dtype, copy=False)
-                for name in self.names
-            ]
+            # Columns stay together, as in the file: side by side takes longer.
+            rows = np.empty((len(self.names), len(batch)), dtype).T
+            for j, name in enumerate(self.names):
+                rows[:, j] = _numbers(batch.column(name))
             labels = _labels(batch.column(self.target), self.target, group.where)
-            yield LabelledBlock(columns, labels, group.start + row, group.where)
+            yield LabelledBlock(rows, labels, group.start + row, group.where)
 
 
 def scan_parquet(

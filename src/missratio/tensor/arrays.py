@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from missratio._base.blocks import unmasked
-
 # A fit takes, beside a tensor's rows, a pilot's and some numbers for each row.
 PART_FOR_ROWS = 0.8
 
@@ -38,6 +36,8 @@ def on_device(X: Any) -> Any:
 
     CuPy's arrays are taken as tensors, without a copy.
     """
+    if isinstance(X, np.ndarray):
+        return None
     if _library(X) == "cupy":
         return as_tensor(X)
     return X if is_tensor(X) and X.device.type != "cpu" else None
@@ -45,6 +45,8 @@ def on_device(X: Any) -> Any:
 
 def as_numpy(values: Any) -> Any:
     """Values on the host: those of a tensor, or an array as it is."""
+    if isinstance(values, np.ndarray):
+        return values
     if is_tensor(values):
         # NumPy has no type for bfloat16, whose numbers float32 has all of.
         half = str(values.dtype) == "torch.bfloat16"
@@ -58,7 +60,7 @@ def on_host(values: Any) -> Any:
     What isn't one of these, such as a list or a dataframe, is returned as it is.
     """
     if isinstance(values, np.ndarray):
-        return unmasked(values)
+        return values
     foreign = is_tensor(values) or hasattr(values, "__array_namespace__")
     return as_numpy(values) if foreign else values
 

@@ -124,32 +124,26 @@ class TensorSample(AnySample):
         A curvature that is to be estimated is so from rows that are evenly spaced.
         """
         if squared and self.weights is not None:
-            return replace(self, weights=self.weights**2).sums(
-                term_of, at, second_order=second_order, drawn=drawn
-            )
+            self = replace(self, weights=self.weights**2)
         centre = np.zeros_like(at.coef) if at.centre is None else at.centre
         both = like(self.rows, np.concatenate([at.coef, centre]))
-        in_kernel = _is_exponential(term_of) and fused.is_available(self.rows)
-        if in_kernel:
+        fuses = _is_exponential(term_of) and fused.is_available(self.rows)
+        if fuses:
             sums = [fused.tilted_sums(self.rows, self.weights, both)]
         else:
             whole = second_order and drawn is None
             sums = self._block_sums(term_of, at, both, second_order=whole)
         if not all(np.isfinite(one.slope).all() for one in sums):
             self._refuse_odd()
-        if sums[0].curvature is not None or not (second_order or drawn is not None):
+        if drawn is None and not (second_order and fuses):
             return sums
         few = self if drawn is None else self.every(max(1, int(1.0 / drawn)))
         curved = few._block_sums(term_of, at, both, second_order=True)
         times = self.n_rows / max(few.n_rows, 1)
-        factors = [
-            times * np.exp(few_rows.log_scale - one.log_scale)
-            for one, few_rows in zip(sums, curved, strict=True)
-        ]
-        return [
-            replace(one, curvature=factor * np.asarray(few_rows.curvature))
-            for one, few_rows, factor in zip(sums, curved, factors, strict=True)
-        ]
+        for k, (one, some) in enumerate(zip(sums, curved, strict=True)):
+            factor = times * np.exp(some.log_scale - one.log_scale)
+            sums[k] = replace(one, curvature=factor * np.asarray(some.curvature))
+        return sums
 
     def _block_sums(
         self, term_of: Link, at: Parameters, both: torch.Tensor, *, second_order: bool
@@ -160,26 +154,28 @@ class TensorSample(AnySample):
         coef, centre = both
         if at.intercept is not None:
             coef = torch.cat([coef, like(coef, at.intercept)])
+        n = len(coef)
         parts = []
         for rows, weights in self._blocks():
-            border = rows.new_ones(len(rows), len(coef) - len(centre))
+            border = rows.new_ones(len(rows), n - len(centre))
             features = torch.cat([rows - centre, border], dim=1)
             score = features @ coef
             found = []
-            for value, slope, curvature, log_scale in _terms(term_of, score):
+            for log_scale, *terms in _terms(term_of, score):
                 if weights is not None:
-                    value, slope = weights * value, weights * slope
-                    curvature = weights * curvature
+                    terms = [weights * term for term in terms]
+                value, slope, curvature = terms
                 total = value.sum(dtype=torch.float64)
                 flat = [log_scale, total, score.min(), score.max(), slope @ features]
                 if second_order:
                     flat.append(features.T @ (curvature[:, None] * features))
                 # Only here the host waits for the device.
-                flat = torch.cat([each.double().ravel() for each in flat])
-                n, end, numbers = len(coef), 4 + len(coef), as_numpy(flat)[None]
-                second = numbers[:, end:].reshape(1, n, n) if second_order else None
-                scale, total, lowest, highest = numbers[:, :4].T
-                slopes = numbers[:, 4:end]
+                numbers = as_numpy(torch.cat([each.double().ravel() for each in flat]))
+                scale, total, lowest, highest = numbers[:4, None]
+                second = (
+                    numbers[None, 4 + n :].reshape(1, n, n) if second_order else None
+                )
+                slopes = numbers[None, 4 : 4 + n]
                 found.append(Sums(scale, total, slopes, second, lowest, highest))
             parts.append(found)
         return merge_all(parts)
@@ -250,22 +246,21 @@ def _is_exponential(term_of: Link) -> bool:
 
 
 def _terms(term_of: Link, score: torch.Tensor) -> list[tuple[torch.Tensor, ...]]:
-    """Value, slope, curvature and log scale of each term at a block's scores.
+    """Log scale, value, slope and curvature of each term at a block's scores.
 
     Exponentials are evaluated on the device, others on the host in double precision:
     scores, one number a row, travel there and three back.
     """
     if _is_exponential(term_of):
         mass = (score - score.max()).exp()
-        return [(mass, mass, mass, score.max())]
+        return [(score.max(), mass, mass, mass)]
     found = term_of(as_numpy(score).astype(np.float64)[None])
     terms = (found,) if isinstance(found, Term) else found
+    scale = score.new_empty(0).double()
     return [
         (
-            like(score, term.value[0]),
-            like(score, term.slope[0]),
-            like(score, term.curvature[0]),
-            like(score.new_empty(0).double(), np.ravel(term.log_scale)[0]),
+            like(scale, np.ravel(term.log_scale)[0]),
+            *(like(score, e[0]) for e in (term.value, term.slope, term.curvature)),
         )
         for term in terms
     ]

@@ -514,6 +514,19 @@ REASONS = {
 }
 
 
+NO_OPTIMUM = (
+    " has no finite optimum: some score puts the numerator's weighted mean (all of its "
+    "rows, where they enter one by one) above all of the denominator's rows, or level "
+    "with them, as where it lies outside their convex hull, and the coefficients grow "
+    "without bound. What is returned is where the solver stopped, and its scale means "
+    "nothing. More denominator rows help as well."
+)
+UNSOLVED = (
+    " was not solved to tol: {reason} after {n_iter} iterations, at a decrement of "
+    "{decrement:.2g}. A larger max_iter or tol helps as well."
+)
+
+
 def report_status(
     what: str,
     status: IntArray,
@@ -525,36 +538,18 @@ def report_status(
 
     Of all columns' fits, where they are apart, those are named that it is about.
     """
-    without = status == Status.NO_OPTIMUM
-    unsolved = (status != Status.CONVERGED) & ~without
-    remedies = (Remedy.COLUMN_PENALTY, Remedy.FEWER_FEATURES)
-    for chosen, claim, more, warning in (
-        (
-            without,
-            "{what} has no finite optimum: some score puts the numerator's weighted "
-            "mean (all of its rows, where they enter one by one) above all of the "
-            "denominator's rows, or level with them, as where it lies outside their "
-            "convex hull, and the coefficients grow without bound. What is returned is "
-            "where the solver stopped, and its scale means nothing.",
-            "bring more denominator rows",
-            NoFiniteOptimumWarning,
-        ),
-        (
-            unsolved,
-            "{what} was not solved to tol: {reason} after {n_iter} iterations, at a "
-            "decrement of {decrement:.2g}.",
-            "raise max_iter or tol",
-            NotSolvedWarning,
-        ),
-    ):
+    cases: tuple[Any, ...] = (
+        (status == Status.NO_OPTIMUM, NO_OPTIMUM, NoFiniteOptimumWarning),
+        (np.isin(status, list(REASONS)), UNSOLVED, NotSolvedWarning),
+    )
+    for chosen, claim, warning in cases:
         if chosen.any():
             places = tuple(np.flatnonzero(chosen).tolist()) if len(columns) else ()
-            where = what + (": column(s) [{columns}]" if places else "")
             message = Message(
-                claim.replace("{what}", where),
+                what + (": column(s) [{columns}]" if places else "") + claim,
                 columns=places,
                 names=tuple(columns[j] for j in places),
-                remedies=(*remedies, more),
+                remedies=(Remedy.COLUMN_PENALTY, Remedy.FEWER_FEATURES),
                 facts={
                     "reason": REASONS.get(Status(status[chosen][0])),
                     "n_iter": int(n_iter[chosen].max()),

@@ -155,24 +155,18 @@ def mean_covariance(
 
     def terms(block: RowBlock) -> FloatArray:
         """What rows add to the errors of the means."""
-        own = None if block.sample_weight is None else block.sample_weight[:, None]
+        own: Any = 1.0 if block.sample_weight is None else block.sample_weight[:, None]
         if rows.adjusted is not None:
-            change: FloatArray = rows.adjusted[block.place] - mean
-            change = change / rows.sample_weight_total
-            return change if own is None else own * change
-        weights = block.ipw
-        if weights is None:
-            change = (block.features - mean) / divisor
-            return change if own is None else own * change
-        if weights.ndim == 2:
-            weights = weights_of_features(weights, columns, rows.groups)
-        else:
-            weights = weights[:, None]
-        combined = weights if own is None else weights * own
-        values = np.where(combined > 0.0, block.features, mean)
-        if rows.self_normalised:
-            return combined * (values - mean) / divisor
-        return (combined * values - (1.0 if own is None else own) * mean) / divisor
+            total = rows.sample_weight_total
+            return np.asarray(own * (rows.adjusted[block.place] - mean) / total)
+        weights = np.ones((len(block.rows), 1))
+        if block.ipw is not None and block.ipw.ndim == 2:
+            weights = weights_of_features(block.ipw, columns, rows.groups)
+        elif block.ipw is not None:
+            weights = block.ipw[:, None]
+        values = np.where(own * weights > 0.0, block.features, mean)
+        part = weights * mean if rows.self_normalised else mean
+        return np.asarray(own * (weights * values - part) / divisor)
 
     def work(block: RowBlock) -> FloatArray:
         change = terms(block)
@@ -181,8 +175,6 @@ def mean_covariance(
     return rows.fold(work, lambda parts: np.sum(parts, axis=0))
 
 
-# Squares of larger features, and of smaller ones than its inverse, leave the range.
-LARGEST = 1e150
 CHOICES = {
     "normalize": get_args(Normalization),
     "solver": get_args(SolverName),
@@ -283,20 +275,6 @@ def check_features(
                 columns=tuple(columns.tolist()),
                 names=tuple(str(name) for name in names()[columns]),
                 remedies=(Remedy.DROP_COLUMNS, Remedy.PENALTY),
-            )
-        )
-    if not problem.denominator.centred:
-        few = few - problem.centre[:, None, :]
-    size = np.abs(few).max(axis=1)
-    odd = (size > LARGEST) | ((size > 0.0) & (size < 1.0 / LARGEST))
-    if odd.any():
-        raise DataError(
-            Message(
-                "Feature(s) [{columns}] have values of size {size:.2g}, whose squares "
-                "floating point can't hold.",
-                columns=(int(problem.features[odd][0]),),
-                remedies=("scale the columns, to a standard deviation of about one",),
-                facts={"size": size[odd][0]},
             )
         )
 

@@ -219,7 +219,16 @@ class RatioProblem:
                 hessian[:, :n_features, :n_features] += self.l2
             elif hessian is not None:
                 np.einsum("bii->bi", hessian)[:, :n_features] += self.l2
-        # 4. Scores that separate the classes, under an L1 penalty by more than it takes
+        # 4. Places that a problem has no feature at stay at zero.
+        if (self.features < 0).any():
+            n_features = self.features.shape[1]
+            unused = np.zeros(theta.shape, dtype=bool)
+            unused[:, :n_features] = self.features < 0
+            gradient[unused] = 0.0
+            if hessian is not None:
+                hessian[unused[:, :, None] | unused[:, None, :]] = 0.0
+                np.einsum("bii->bi", hessian)[unused] = 1.0
+        # 5. Scores that separate the classes, under an L1 penalty by more than it takes
         #    to grow, prove that no finite optimum exists.
         proof = np.zeros(len(theta), dtype=bool)
         if self.l2 is None and self.objective.diverges_when_separated:

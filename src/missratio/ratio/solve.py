@@ -10,7 +10,7 @@ import numpy as np
 
 from missratio._base.threads import one_blas_thread
 from missratio._base.threads import share as in_threads
-from missratio._base.typing import FloatArray, IntArray
+from missratio._base.typing import FloatArray
 from missratio.engine import Sample
 from missratio.ratio.problem import RatioProblem
 from missratio.solver import (
@@ -52,13 +52,13 @@ def solve(
     max_iter: int,
     start: FloatArray | None = None,
 ) -> Solution:
-    """Solve a batch of problems, in chunks of one width that stay in the cache.
+    """Solve a batch of problems, in chunks that stay in the cache.
 
     With an L1 penalty by the proximal Newton method; else up to 500 parameters by
     Newton's, and above, or for solver="lbfgs", by L-BFGS. `start` has the shape
     (n_problems, n_parameters).
     """
-    n_problems, width = problem.features.shape
+    n_problems = problem.n_problems
     one, length = _second_order, n_problems
     if problem.l1 is not None:
         one, length = _with_l1, 1
@@ -68,45 +68,36 @@ def solve(
         one, length = _first_order, 1
     elif isinstance(problem.denominator, Sample):
         length = max(1, CHUNK_ELEMENTS * n_problems // max(problem.denominator.size, 1))
-    options: dict[str, Any] = {"tol": tol, "max_iter": max_iter}
-    widths = problem.widths
+    begin = problem.start() if start is None else start
+
+    def part(which: slice) -> Solution:
+        some = problem if length >= n_problems else problem.problems(which)
+        known = start is not None
+        return one(some, begin[which], known=known, tol=tol, max_iter=max_iter)
+
+    chunks = [slice(i, i + length) for i in range(0, n_problems, length)]
     with one_blas_thread(problem.denominator.size) as threads:
-        if length >= n_problems and (widths == width).all():
-            return one(problem, start, **options)
-
-        def part(which: slice | IntArray) -> Solution:
-            narrow = int(widths[which][0])
-            some = problem.problems(which, narrow)
-            begin = None
-            if start is not None:
-                begin = np.delete(start[which], np.s_[narrow:width], axis=1)
-            return one(some, begin, **options).widened(narrow, width)
-
-        if (widths == width).all():
-            slices = [slice(i, i + length) for i in range(0, n_problems, length)]
-            return Solution.concatenate(in_threads(part, slices, threads))
-        chunks = [
-            same[i : i + length]
-            for same in (np.flatnonzero(widths == each) for each in np.unique(widths))
-            for i in range(0, len(same), length)
-        ]
-        found = Solution.concatenate(in_threads(part, chunks, threads))
-        return found.take(np.argsort(np.concatenate(chunks)))
+        if len(chunks) == 1:
+            return part(chunks[0])
+        return Solution.concatenate(in_threads(part, chunks, threads))
 
 
 def _second_order(
-    problem: RatioProblem, start: FloatArray | None, *, tol: float, max_iter: int
+    problem: RatioProblem, begin: FloatArray, *, known: bool, tol: float, max_iter: int
 ) -> Solution:
-    """Newton's method; with few Hessians where they are dear, and after a pilot."""
+    """Newton's method; with few Hessians where they are dear, and after a pilot.
+
+    A pilot finds where to begin, unless that is known.
+    """
     options: dict[str, Any] = {
         "tol": tol,
         "max_iter": max_iter,
         "precision": problem.denominator.precision,
     }
-    begin, first = problem.start() if start is None else start, None
+    first = None
     if problem.n_problems > 1:
         return problem.confirmed(newton(problem, begin, **options))
-    rough = None if start is not None else _pilot(problem, tol, max_iter)
+    rough = None if known else _pilot(problem, tol, max_iter)
     # Reading rows anew costs more than a Hessian.
     fresh = problem.denominator.rereads or (
         rough is None and problem.n_parameters < KEPT_PARAMETERS
@@ -128,26 +119,24 @@ def _second_order(
 
 
 def _with_l1(
-    problem: RatioProblem, start: FloatArray | None, *, tol: float, max_iter: int
+    problem: RatioProblem, begin: FloatArray, *, known: bool, tol: float, max_iter: int
 ) -> Solution:
     """The proximal Newton method."""
     assert problem.l1 is not None
     l1 = np.zeros(problem.n_parameters)
     l1[: problem.l1.shape[1]] = problem.l1[0]
-    begin = problem.start() if start is None else start
     found = proximal_newton(problem, begin, l1, tol=tol, max_iter=max_iter)
     return problem.confirmed(found)
 
 
 def _first_order(
-    problem: RatioProblem, start: FloatArray | None, *, tol: float, max_iter: int
+    problem: RatioProblem, begin: FloatArray, *, known: bool, tol: float, max_iter: int
 ) -> Solution:
     """L-BFGS on features scaled by their spread over some denominator rows.
 
     Where it ends short of an optimum that a penalty vouches for, Newton's method goes
     on: it takes a weak one with nearly as many parameters as rows.
     """
-    begin = problem.start() if start is None else start
     stride = max(1, problem.denominator.n_rows // SCALE_ROWS)
     rows = np.asarray(problem.denominator.held(stride, problem.centre).features[0])
     spread = rows.std(axis=0, dtype=np.float64)
@@ -157,7 +146,8 @@ def _first_order(
     found = lbfgs(problem, begin, scale=scale, tol=tol, max_iter=10 * max_iter)
     unsolved = found.status[0] in (Status.STALLED, Status.OUT_OF_ITERATIONS)
     if unsolved and problem.bounded:
-        return _second_order(problem, found.theta, tol=tol, max_iter=max_iter)
+        limits: dict[str, Any] = {"tol": tol, "max_iter": max_iter}
+        return _second_order(problem, found.theta, known=True, **limits)
     checked = problem.confirmed(found)
     if checked.status[0] != Status.CONVERGED or not problem.far_out(found).any():
         return checked
@@ -189,5 +179,6 @@ def _pilot(problem: RatioProblem, tol: float, max_iter: int) -> Solution | None:
     pilot = problem.thinned(stride)
     coarse = max(tol, 0.3 * math.sqrt(n_parameters / pilot.denominator.n_rows))
     steps = min(max_iter, PILOT_STEPS)
-    rough = _second_order(pilot, None, tol=coarse, max_iter=steps)
+    start = pilot.start()
+    rough = _second_order(pilot, start, known=False, tol=coarse, max_iter=steps)
     return rough if rough.status[0] == Status.CONVERGED else None

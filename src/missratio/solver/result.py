@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from enum import IntEnum
 from typing import Any, Protocol, runtime_checkable
 
@@ -103,16 +103,6 @@ class Solution:
     def take(self, which: IntArray | BoolArray) -> Solution:
         """The solutions of some problems."""
         return Solution(*(each[which] for each in _values(self)))
-
-    def widened(self, narrow: int, width: int) -> Solution:
-        """The same with zeros after the first few parameters."""
-        if narrow == width:
-            return self
-        theta, gradient, step = (
-            np.insert(each, [narrow] * (width - narrow), 0.0, axis=1)
-            for each in (self.theta, self.gradient, self.step)
-        )
-        return replace(self, theta=theta, gradient=gradient, step=step)
 
 
 def _values(solution: Solution) -> list[Any]:

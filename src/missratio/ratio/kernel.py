@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -72,7 +72,14 @@ class Bumps:
         rng: np.random.Generator,
     ) -> Bumps:
         """Draw centres, half of them from each sample, rows by their weights."""
-        origin, unit = _standard(tables, scale)
+        # Columns about zero, and of a spread of one within the samples.
+        means = tables.map(lambda table: table.weights @ table.rows)
+        origin = (means.numerator + means.denominator) / 2.0
+        unit = np.ones_like(origin)
+        if scale:
+            parts = zip(tables, means, strict=True)
+            variance = sum(t.weights @ (t.rows - mean) ** 2 for t, mean in parts) / 2.0
+            unit = np.where(variance > 0.0, np.sqrt(variance), 1.0)
         if not isinstance(centers, Integral):
             given = read_centers(centers, len(unit))
             return cls(origin, unit, (given - origin) / unit)
@@ -123,26 +130,6 @@ def gaussian(squares: FloatArray, sigma: float) -> FloatArray:
         bumps = np.multiply(squares, -0.5 / sigma**2)
         np.exp(bumps, out=bumps)
     return bumps
-
-
-def _standard(tables: Two[WeightedTable], scale: bool) -> tuple[FloatArray, FloatArray]:
-    """The columns' weighted means, and their deviations within both samples."""
-    means = [table.weights @ table.rows for table in tables]
-    origin = (means[0] + means[1]) / 2.0
-    if not scale:
-        return origin, np.ones_like(origin)
-    with np.errstate(over="ignore"):
-        variances = [
-            table.weights @ (table.rows - mean) ** 2
-            for table, mean in zip(tables, means, strict=True)
-        ]
-    spread = np.sqrt((variances[0] + variances[1]) / 2.0)
-    if not np.isfinite(spread).all():
-        raise ValueError(
-            "The columns have values so large that their squares overflow. Scale the "
-            "columns, to a standard deviation of about one."
-        )
-    return origin, np.where(spread > 0.0, spread, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +230,7 @@ class KernelMethod(ABC):
         return l2, losses, np.sqrt(squares)
 
 
-@dataclass(frozen=True)
+@dataclass
 class LeastSquares(KernelMethod):
     """Minimise ½Ê_α[r²] − Ê₁[r] + ½ + ½ l2 Σ θ²: uLSIF, and RuLSIF for alpha > 0.
 
@@ -416,8 +403,7 @@ def _squared_length(rows: FloatArray) -> FloatArray:
     return np.asarray(np.einsum("ij,ij->i", rows, rows))
 
 
-@dataclass(frozen=True)
-class MeanMatching(KernelMethod):
+class MeanMatching(LeastSquares):
     """Minimise ½‖Ê₀[r k] − Ê₁[k]‖² + ½ l2 Σ θ²: kernel mean matching.
 
     The norm is that of the kernel's own space, on the span of the centres, and the
@@ -427,8 +413,9 @@ class MeanMatching(KernelMethod):
     centres, at the same width.
     """
 
-    kernel: FloatArray
-    max_ratio: float = np.inf
+    def __init__(self, kernel: FloatArray, max_ratio: float = np.inf) -> None:
+        super().__init__()
+        self.kernel, self.max_ratio = kernel, max_ratio
 
     def losses(self, bumps: Two[BumpRows], grid: Grid) -> Losses:
         """Losses on each fold, of fits to the others: sums less those of the fold."""
@@ -457,10 +444,6 @@ class MeanMatching(KernelMethod):
         numerator, denominator = bumps
         gram = denominator.gram()
         return self._solve(*self._problem(numerator.mean, denominator.mean, gram), l2)
-
-    def terms(self, ratio: Two[FloatArray]) -> Two[FloatArray]:
-        """The terms of ½Ê₀[r²] − Ê₁[r] + ½."""
-        return LeastSquares().terms(ratio)
 
     @cached_property
     def _factor(self) -> FloatArray:
@@ -652,22 +635,22 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
             rows = [BumpRows(gaussian(s, sigma), t.weights, f) for s, t, f in parts]
             return self._method(gaussian(between, sigma)), Two(*rows)
 
-        def candidates_at(sigma: float) -> list[_Candidate]:
+        def candidates_at(sigma: float) -> FloatArray:
             method, rows = at(sigma)
-            values = zip(*method.losses(rows, strengths), strict=True)
-            return [_Candidate(sigma, *map(float, each)) for each in values]
+            l2, losses, errors = method.losses(rows, strengths)
+            return np.array([np.full(len(l2), sigma), l2, losses, errors])
 
         falling = widths[::-1].tolist()
         at_widths = told(self, "width", falling, candidates_at, len(widths))
-        candidates = [each for found in at_widths for each in found]
-        best = _best(candidates, float(self.flat_within))
-        method, rows = at(best.sigma)
+        sigmas, l2, losses, errors = np.concatenate(list(at_widths), axis=1)
+        best = _best(losses, errors, float(self.flat_within))
+        self.sigma_, self.l2_ = float(sigmas[best]), float(l2[best])
+        method, rows = at(self.sigma_)
         found = Coefficients(1.0, np.zeros(len(bumps.centers)))
-        if np.isfinite(best.l2):
-            found = method.fit(rows, best.l2)
+        if np.isfinite(self.l2_):
+            found = method.fit(rows, self.l2_)
         status, n_iter = np.array([found.status]), np.array([found.n_iter])
         report_status(type(self).__name__, status, np.full(1, np.nan), n_iter)
-        self.sigma_, self.l2_ = best.sigma, best.l2
         self._origin, self._unit = bumps.origin, bumps.unit
         self.centers_ = bumps.centers * bumps.unit + bumps.origin
         self.heights_, self.intercept_ = found.theta, found.intercept
@@ -676,10 +659,9 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
         self.largest_ = max(float(found.ratio(each.bumps).max()) for each in rows)
         if self.method == "kmm":
             self.largest_ = min(self.largest_, float(self.max_ratio))
-        sigmas, strengths, losses, errors = np.array(candidates).T
         self.cv_results_ = {
             "param_sigma": sigmas,
-            "param_l2": strengths,
+            "param_l2": l2,
             "mean_test_score": -losses,
             "standard_error": errors,
         }
@@ -708,35 +690,24 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
 
     def _score_tables(self, tables: Two[WeightedTable]) -> float:
         ratio = tables.map(lambda table: self._ratio(table.rows))
-        # Mean matching is judged by the squared error.
-        method = LeastSquares() if self.method == "kmm" else self._method(np.empty(0))
-        return -method.loss(ratio, tables.map(lambda table: table.weights))
+        return -self._method(np.empty(0)).loss(
+            ratio, tables.map(lambda table: table.weights)
+        )
 
 
-class _Candidate(NamedTuple):
-    """A width and a strength, with the loss on rows left out and its error."""
-
-    sigma: float
-    l2: float
-    loss: float
-    error: float
-
-
-def _best(candidates: list[_Candidate], flat_within: float) -> _Candidate:
+def _best(losses: FloatArray, errors: FloatArray, flat_within: float) -> int:
     """The smallest loss among candidates that beat a ratio of one beyond chance.
 
     The smallest of all may say nothing: between distant samples a narrow, hardly
     penalised ratio is huge at one row left out, and so is its loss's standard error,
     while others beat one by ten of their errors. Between equal laws none is two errors
-    below one in 95% of samples or more, of all methods.
+    below one in 95% of samples or more, of all methods. The first is the ratio of one.
     """
-    beyond = [
-        each for each in candidates if each.loss < min(-flat_within * each.error, 0.0)
-    ]
-    if beyond:
-        return min(beyond, key=lambda each: each.loss)
-    below = [-each.loss / each.error for each in candidates if each.loss < 0.0]
-    if below:
+    beyond = losses < np.minimum(-flat_within * errors, 0.0)
+    if beyond.any():
+        return int(np.where(beyond, losses, np.inf).argmin())
+    below = losses < 0.0
+    if below.any():
         message = Message(
             "The ratio is one everywhere: losses lie at most {errors:.2g} of their "
             "standard errors below that of one, and flat_within asks for {asked:g}. "
@@ -745,7 +716,9 @@ def _best(candidates: list[_Candidate], flat_within: float) -> _Candidate:
                 "set flat_within=0 to take the smallest loss",
                 "bring more rows",
             ),
-            facts={"errors": max(below), "asked": flat_within},
-        )
+            facts={
+                "errors": (-losses[below] / errors[below]).max(), "asked": flat_within,
+            },
+        )  # fmt: skip
         warnings.warn(FlatRatioWarning(message), stacklevel=callers_level())
-    return next(each for each in candidates if np.isinf(each.l2))
+    return 0

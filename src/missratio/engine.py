@@ -73,7 +73,7 @@ class AnySample(ABC):
         at: Parameters,
         *,
         second_order: bool,
-        drawn: float | None = None,
+        rough: bool = False,
         lowest: bool = True,
         squared: bool = False,
         elements: int = BLOCK_ELEMENTS,
@@ -82,8 +82,10 @@ class AnySample(ABC):
 
         Parameters
         ----------
-        term_of, at, second_order, drawn, lowest
+        term_of, at, second_order, lowest
             As for `accumulate`.
+        rough : bool
+            Whether a curvature from some of the rows will do, where it is dear.
         squared : bool
             Whether to take squares of the weights.
         elements : int
@@ -99,7 +101,6 @@ class AnySample(ABC):
                 weights,
                 at,
                 second_order=second_order,
-                drawn=drawn,
                 lowest=lowest,
             )
 

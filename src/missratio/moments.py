@@ -17,8 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from missratio._base.blocks import gathered
-from missratio._base.typing import FloatArray, IntArray
+from missratio._base.typing import FloatArray
 from missratio.objective import Term
 
 # From this many features on BLAS's symmetric product, of one array instead of two,
@@ -150,7 +149,6 @@ def accumulate(
     at: Parameters,
     *,
     second_order: bool,
-    drawn: float | None = None,
     lowest: bool = True,
 ) -> list[Sums]:
     """Sum the terms of a block of rows.
@@ -166,9 +164,6 @@ def accumulate(
     at : Parameters
     second_order : bool
         Whether to sum the curvature, by far the dearest part.
-    drawn : float, optional
-        Estimate the curvature, for one problem, from so large a part of the rows, drawn
-        in proportion to what they have to do with it.
     lowest : bool
         Whether to look for the lowest score, too.
     """
@@ -185,68 +180,20 @@ def accumulate(
     known = terms[0].highest
     high = score.max(axis=-1) if known is None else known
     sums = []
-    picked = None if drawn is None else _draw(terms, weights, drawn)
-    for i, term in enumerate(terms):
-        value, slope = _first_order(term, features, weights, at)
-        curvature = None
-        if second_order and picked is None:
+    for term in terms:
+        # Σ w g and Σ w g' f̃, and Σ w g'' f̃f̃ᵀ.
+        weighted = term.slope if weights is None else weights * term.slope
+        value = total = weighted.sum(axis=-1, dtype=np.float64)
+        if term.value is not term.slope:
+            weighted_value = term.value if weights is None else weights * term.value
+            value = weighted_value.sum(axis=-1, dtype=np.float64)
+        slope, curvature = _first_moments(weighted, total, features, at), None
+        if second_order:
             mass = term.curvature if weights is None else weights * term.curvature
             curvature = _second_moments(mass, features, at)
-        elif picked is not None:
-            rows, masses = picked
-            few = gathered(features[0], rows)[None]
-            curvature = _second_moments(masses[i], few, at)
         scale = zero + term.log_scale
         sums.append(Sums(scale, value, slope, curvature, low, high))
     return sums
-
-
-def _draw(
-    terms: Sequence[Term], weights: FloatArray | None, share: float
-) -> tuple[IntArray, list[FloatArray | float]] | None:
-    """Rows drawn by their part in all terms' curvature, and what each term has there.
-
-    One at every n-th part of the total: weighted sums over them keep their
-    expectations, with a relative error of about 2√(features/rows drawn) in any
-    direction, however uneven the terms are. Where there is one term, all rows drawn
-    have the same part in it. None, for all rows, where there is no mass or none that
-    is a number.
-    """
-    # Calls are few: threads wait for the interpreter between them.
-    mass = own = terms[0].curvature[0]
-    even = len(terms) == 1 and bool(own.min() >= 0.0)
-    if not even:
-        mass = np.abs(own)
-    if len(terms) > 1:
-        scales = [np.asarray(term.log_scale).max() for term in terms]
-        parts = zip(terms, np.exp(np.array(scales) - max(scales)), strict=True)
-        mass = sum(part * np.abs(term.curvature[0]) for term, part in parts)
-    if weights is not None:
-        mass = mass * weights[0]
-    cumulative = np.cumsum(mass, dtype=np.float64)
-    step = cumulative[-1] / max(1, math.ceil(share * len(mass)))
-    if not 0.0 < step < math.inf:
-        return None
-    rows = np.searchsorted(cumulative, np.arange(0.5 * step, cumulative[-1], step))
-    if even:
-        return rows, [float(step)]
-    times = step / mass[rows]
-    if weights is not None:
-        times *= weights[0, rows]
-    times = times.astype(own.dtype)
-    return rows, [term.curvature[:, rows] * times for term in terms]
-
-
-def _first_order(
-    term: Term, features: FloatArray, weights: FloatArray | None, at: Parameters
-) -> tuple[FloatArray, FloatArray]:
-    """Σ w g and Σ w g' f̃ over the rows of a block."""
-    weighted = term.slope if weights is None else weights * term.slope
-    value = total = weighted.sum(axis=-1, dtype=np.float64)
-    if term.value is not term.slope:
-        weighted_value = term.value if weights is None else weights * term.value
-        value = weighted_value.sum(axis=-1, dtype=np.float64)
-    return value, _first_moments(weighted, total, features, at)
 
 
 def _first_moments(
@@ -278,17 +225,10 @@ def row_sums(mass: FloatArray, features: FloatArray) -> FloatArray:
 
 
 def _second_moments(
-    mass: FloatArray | float, features: FloatArray, at: Parameters
+    mass: FloatArray, features: FloatArray, at: Parameters
 ) -> FloatArray:
     """Σ v f̃f̃ᵀ, bordered by the first moments where there is an intercept."""
-    if isinstance(mass, float):
-        # One mass for all rows: they are summed up as they are.
-        centred = features
-        if at.centre is not None:
-            centred = features - at.centre[:, None, :].astype(features.dtype)
-        second = mass * (centred.swapaxes(1, 2) @ centred)
-        mass = np.full(features.shape[:-1], mass, dtype=features.dtype)
-    elif features.shape[-1] == 1:
+    if features.shape[-1] == 1:
         centred = features[..., 0]
         if at.centre is not None:
             centred = centred - at.centre.astype(features.dtype)

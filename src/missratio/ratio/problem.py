@@ -132,7 +132,7 @@ class RatioProblem:
         theta: FloatArray,
         *,
         second_order: bool,
-        drawn: float | None = None,
+        rough: bool = False,
         lowest: bool = False,
     ) -> tuple[list[Sums], list[Sums]]:
         """The weighted sums over the numerator's and the denominator's rows.
@@ -156,7 +156,7 @@ class RatioProblem:
                 term_of,
                 at,
                 second_order=second_order,
-                drawn=drawn,
+                rough=rough,
                 lowest=lowest or sample is not self.denominator,
                 elements=elements,
             )
@@ -168,17 +168,14 @@ class RatioProblem:
         return numerator, sweep(self.objective.denominator, self.denominator)
 
     def __call__(
-        self, theta: FloatArray, *, second_order: bool, drawn: float | None = None
+        self, theta: FloatArray, *, second_order: bool, rough: bool = False
     ) -> Evaluation:
         """Value, gradient and Hessian of the penalised objective, by the chain rule.
 
-        For one problem, the Hessian may be estimated from a part of the rows, drawn in
-        proportion to their part in it: its relative error is about
-        2√(parameters/rows drawn) in any direction, however uneven the ratio is.
+        A rough Hessian may be that of some of the rows, where all would be dear.
         """
-        second_order = second_order and drawn is None
         numerator, denominator = self.sums(
-            theta, second_order=second_order, drawn=drawn
+            theta, second_order=second_order, rough=rough
         )
         # 1. The objective as a function of the terms' means.
         terms = numerator + denominator

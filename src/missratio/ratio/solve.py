@@ -34,10 +34,6 @@ PILOT_STRIDE = 10
 PILOT_STEPS = 20
 # Where the objective over all rows lies so far above the pilot's, it has misled.
 PILOT_GAP = 1.0
-# The first Hessian after a pilot is estimated from this part of the rows, or from so
-# many for each parameter; where that is most rows, from all.
-DRAWN_SHARE = 0.1
-DRAWN_ROWS_A_PARAMETER = 250
 # L-BFGS scales features by their spread over so many rows.
 SCALE_ROWS = 2000
 # Small problems are solved together up to this many numbers, which fit the cache.
@@ -103,12 +99,7 @@ def _second_order(
         rough is None and problem.n_parameters < KEPT_PARAMETERS
     )
     if rough is not None:
-        least = (
-            DRAWN_ROWS_A_PARAMETER * problem.n_parameters / problem.denominator.n_rows
-        )
-        share = max(DRAWN_SHARE, least)
-        drawn = None if fresh or share > 0.5 else share
-        first = problem(rough.theta, second_order=True, drawn=drawn)
+        first = problem(rough.theta, second_order=True, rough=not fresh)
         if first.value[0] < rough.value[0] + PILOT_GAP:
             begin = rough.theta
         else:

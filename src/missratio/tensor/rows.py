@@ -114,14 +114,14 @@ class TensorSample(AnySample):
         at: Parameters,
         *,
         second_order: bool,
-        drawn: float | None = None,
+        rough: bool = False,
         lowest: bool = True,
         squared: bool = False,
         elements: int = 0,
     ) -> list[Sums]:
         """Sum terms over all rows, on the device.
 
-        A curvature that is to be estimated is so from rows that are evenly spaced.
+        A rough curvature is that of a tenth of the rows, which are evenly spaced.
         """
         if squared and self.weights is not None:
             self = replace(self, weights=self.weights**2)
@@ -131,13 +131,13 @@ class TensorSample(AnySample):
         if fuses:
             sums = [fused.tilted_sums(self.rows, self.weights, both)]
         else:
-            whole = second_order and drawn is None
+            whole = second_order and not rough
             sums = self._block_sums(term_of, at, both, second_order=whole)
         if not all(np.isfinite(one.slope).all() for one in sums):
             self._refuse_odd()
-        if drawn is None and not (second_order and fuses):
+        if not second_order or not (fuses or rough):
             return sums
-        few = self if drawn is None else self.every(max(1, int(1.0 / drawn)))
+        few = self.every(10) if rough else self
         curved = few._block_sums(term_of, at, both, second_order=True)
         times = self.n_rows / max(few.n_rows, 1)
         for k, (one, some) in enumerate(zip(sums, curved, strict=True)):

@@ -1,4 +1,4 @@
-"""A classifier keeps what its threshold was chosen from, for other levels too."""
+"""What a threshold was chosen from is kept; a fitted estimator is calibrated alone."""
 
 import pickle
 from dataclasses import replace
@@ -6,13 +6,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from classifiers import certified
-from sklearn.base import clone
+from optional_packages import optional
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
+from missratio import (
+    KLIEP,
+    StepMissingness,
+    corrupt,
+    power,
+    sensitivity_curve,
+    type_i_error,
+)
 from missratio.classifier import check_same_rows
-from missratio.threshold import BernsteinRule, ThinningRule
 
 STEP = mr.StepMissingness([1.0, 1.0], 0.0, 0.7)
 
@@ -106,43 +114,6 @@ def test_rules_and_caps_are_judged_by_scores_of_rows_not_fitted_on():
     assert auto > powers(forest, "counting") - 0.02
 
 
-class Counted(LogisticRegression):
-    """Says how often one was fitted."""
-
-    fits = 0
-
-    def fit(self, X, y, sample_weight=None):
-        Counted.fits += 1
-        return super().fit(X, y, sample_weight)
-
-
-@pytest.mark.parametrize(("n", "expected"), [(1000, 1), (30, 4)])
-@pytest.mark.filterwarnings("ignore")
-def test_few_coefficients_need_no_other_fits(n, expected):
-    X, y = rows(n, STEP)
-    Counted.fits = 0
-    mr.NeymanPearsonClassifier(
-        Counted(),
-        0.3,
-        0.2,
-        missingness={0: STEP},
-        random_state=0,
-        on_infeasible="reject_all",
-    ).fit(X, y)
-    assert Counted.fits == expected
-
-
-def test_a_rule_may_be_given_as_an_object():
-    X, y = rows(model=STEP)
-    options = {"missingness": {0: STEP}, "on_infeasible": "reject_all"}
-    for rule in (BernsteinRule(), ThinningRule()):
-        model = fitted(X, y, rule=rule, **options)
-        named = fitted(X, y, rule=rule.name, **options)
-        assert model.threshold_ == named.threshold_
-        assert model.certificate_.rule == rule.name
-        assert isinstance(clone(model).rule, type(rule))
-
-
 def test_the_rows_calibrated_with_are_known_again():
     X, y = rows()
     model = fitted(X, y, random_state=None)
@@ -172,3 +143,117 @@ def test_rows_that_no_one_would_give_to_the_other_class_cost_no_power(maximum):
         model = fitted(X, np.repeat([0, 1], 600), missingness={0: phi}, delta=0.05)
         powers.append(model.predict(rng.normal([1.5, 0, 0], 1, (2000, 3))).mean())
     assert np.mean(powers) > 0.4
+
+
+pd = optional("pandas")
+
+HALF = StepMissingness([1.0, 0.0], 0.0, 0.5)
+
+
+@pytest.fixture
+def table(two_normals):
+    return two_normals(500, 2, shift=1.5)
+
+
+def fresh(label, n=500, seed=1):
+    return np.random.default_rng(seed).normal(1.5 * label, 1.0, (n, 2))
+
+
+@pytest.mark.parametrize("wrap", [lambda e: e, FrozenEstimator])
+@pytest.mark.parametrize("estimator", [LogisticRegression(), KLIEP()])
+def test_the_estimator_stays_as_it_is(table, wrap, estimator):
+    X, y = table
+    fitted = wrap(estimator.fit(X, y))
+    before = fitted.decision_function(X)
+    model = certified(fitted).calibrate(fresh(0))
+    assert model.estimator_ is fitted
+    np.testing.assert_array_equal(fitted.decision_function(X), before)
+    assert type_i_error(y, model.predict(X)) < 0.15
+    assert power(y, model.predict(X)) > 0.5
+    assert model.certificate_.rows == 500
+
+
+@pytest.mark.parametrize("controlled", [0, 1])
+@pytest.mark.parametrize("labels", [(0, 1), ("ill", "well"), (-1, 1)])
+@pytest.mark.parametrize("estimator", [LogisticRegression(), KLIEP()])
+def test_any_label_can_be_controlled(table, controlled, labels, estimator):
+    X, y = table
+    names = np.array(labels)[y]
+    label = labels[controlled]
+    fitted = estimator.fit(X, names)
+    model = certified(fitted, controlled_class=label).calibrate(fresh(controlled))
+    predicted = model.predict(X)
+    assert set(model.classes_.tolist()) == set(labels)
+    assert type_i_error(names, predicted, controlled_class=label) < 0.15
+    assert power(names, predicted, controlled_class=label) > 0.5
+    decision = model.decision_function(X)
+    np.testing.assert_array_equal(predicted, model.classes_[(decision > 0).astype(int)])
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_missing_rows_are_weighted(table, training):
+    X, y = table
+    fitted = KLIEP().fit(X, y)
+    lost = corrupt(fresh(0, 2000), HALF, 0)
+    model = certified(fitted, missingness={0: HALF})
+    others = corrupt(fresh(0, 1000, seed=2), HALF, 1)
+    model.calibrate(lost.tolist(), others if training else None)
+    assert model.certificate_.observed == (~np.isnan(lost[:, 0])).sum()
+    if not training:
+        assert model.certificate_.rule in ("thinning", "counting")
+    assert 0.02 < model.certificate_.estimated_error <= 0.1
+    assert type_i_error(np.zeros(2000), model.predict(fresh(0, 2000, 5))) < 0.13
+
+
+# Rows that no one would give to class 1 are nearly all lost: their weight is 20.
+FAR = StepMissingness([-1.0, 0.0], 1.0, 0.95)
+
+
+def lost(n, seed, phi=FAR):
+    return corrupt(fresh(0, n, [7, seed]), phi, seed)
+
+
+def test_a_fifth_of_the_rows_chooses_a_cap_where_that_pays(table):
+    fitted, found = LogisticRegression().fit(*table), []
+    for seed in range(5):
+        model = certified(fitted, missingness={0: FAR}, random_state=seed)
+        model.calibrate(lost(300, seed))
+        certificate = model.certificate_
+        assert certificate.rows == 240
+        assert model.calibration_.trust.cap < 20.0
+        assert "that go missing with probability above" in str(certificate)
+        found.append((model.predict(fresh(1)) == 1).mean())
+    # Without a cap a third of them certify any threshold.
+    assert min(found) > 0.5
+
+
+@pytest.mark.parametrize("n", [300, 1000])
+def test_all_rows_calibrate_where_a_cap_cannot_pay(table, n):
+    fitted = LogisticRegression().fit(*table)
+    model = certified(fitted, missingness={0: HALF}).calibrate(lost(n, 0, HALF))
+    assert model.certificate_.rows == n
+    assert model.calibration_.trust.cap is None
+
+
+def test_training_rows_choose_a_cap_where_there_are_any(table):
+    fitted = LogisticRegression().fit(*table)
+    model = certified(fitted, missingness={0: FAR})
+    model.calibrate(lost(300, 0), lost(300, 1))
+    assert model.certificate_.rows == 300
+    assert model.calibration_.trust.cap < 20.0
+    assert (model.predict(fresh(1)) == 1).mean() > 0.5
+
+
+def test_the_rows_that_chose_a_cap_are_known(table):
+    fitted, X0 = LogisticRegression().fit(*table), lost(300, 0)
+    first, again = (
+        certified(fitted, missingness={0: FAR}).calibrate(X0) for _ in range(2)
+    )
+    assert first.threshold_ == again.threshold_
+    X, y = np.concatenate([X0, fresh(1)]), np.repeat([0, 1], [300, 500])
+    sensitivity_curve(first, X, y, slopes=[0.0], factors=[1.0])
+    with pytest.raises(ValueError, match="not the rows that the classifier's"):
+        sensitivity_curve(first, np.roll(X, 1, axis=0), y)
+    # Another sample, from which all calibrate.
+    assert first.calibrate(X0, lost(300, 1)).certificate_.rows == 300
+    sensitivity_curve(first, X, y, slopes=[0.0], factors=[1.0])

@@ -88,23 +88,6 @@ def test_every_group_of_the_table_has_a_line(lost):
         classifier(on_infeasible="raise", **given).fit(X, y, groups)
 
 
-def test_look_ups_need_no_model_of_missingness():
-    rng = np.random.default_rng(0)
-    y, groups = np.repeat([0, 1], 1500), rng.choice(["old", "young"], 3000)
-    complete = rng.normal(size=(3000, 2)) + 2.0 * y[:, None]
-    lost = (y == 0) & (rng.random(3000) < 1 / (1 + np.exp(1.5 - complete[:, 0])))
-    found = lost & (rng.random(3000) < 0.5)
-    X, inclusion = complete.copy(), np.ones(3000)
-    X[lost & ~found, 0] = np.nan
-    inclusion[lost] = 0.0
-    inclusion[found] = found.sum() / lost.sum()
-    clf = mr.GroupedNeymanPearsonClassifier(
-        LogisticRegression(), alpha=0.2, random_state=0
-    ).fit(X, y, groups, inclusion=inclusion)
-    assert all(each.certified for each in clf.certificate_.promises)
-    assert "nothing about why values are missing" in clf.certificate_.assumptions
-
-
 def test_a_cap_gives_rows_up_to_the_controlled_class():
     rng = np.random.default_rng(0)
     phi = mr.LogisticMissingness([-2.0, -2.0], [0.8, 0.8])

@@ -43,36 +43,6 @@ def test_a_learned_model_is_certified(d, rowwise):
     assert model.predict(other).mean() < known.predict(other).mean()
 
 
-def test_ratios_are_fitted_with_a_learned_model_of_either_class():
-    X, y, learned, _ = problem(d=2, slope=0.7)
-    rng = np.random.default_rng(1)
-    of_other = LogisticMissingness(-2.0, 0.5)
-    X[y == 1] = mr.corrupt(X[y == 1], of_other, rng)
-    model = mr.NeymanPearsonClassifier(
-        mr.NaiveBayesRatio(mr.KLIEP()),
-        alpha=0.2,
-        delta=0.1,
-        missingness={0: learned, 1: of_other},
-        random_state=0,
-    ).fit(X, y)
-    assert model.certificate_.certified
-    assert model.certificate_.missingness_delta == 0.05
-    assert (np.unique(model.predict(rng.normal(size=(500, 2)))) == [0, 1]).all()
-
-
-def test_more_values_looked_up_certify_more():
-    powers = {}
-    for m in (15, 400):
-        each = []
-        for seed in range(4):
-            X, y, learned, _ = problem(m=m, seed=seed)
-            model = certified(learned, on_infeasible="reject_all").fit(X, y)
-            other = np.random.default_rng(seed).normal(1.5, 1.0, (4000, 1))
-            each.append(model.predict(other).mean())
-        powers[m] = np.mean(each)
-    assert powers[15] < powers[400]
-
-
 @pytest.mark.filterwarnings("ignore::missratio.classifier.NoPowerWarning")
 def test_only_the_controlled_classs_model_makes_it_doubtful():
     # φ of the other class is used to fit, and not to calibrate.
@@ -221,24 +191,6 @@ def test_an_estimator_that_is_fitted_already_is_calibrated():
     assert model.certificate_.certified
     with pytest.raises(ValueError, match="needs the largest missing probability"):
         model.calibrate(rows[:2000])
-
-
-def test_dataframes_are_certified_as_arrays_are():
-    X, y, _, _ = problem(800, d=2, slope=0.7)
-    frame = pd.DataFrame(X, columns=["a", "b"])
-    rng = np.random.default_rng(0)
-    lost = np.isnan(X[y == 0])
-    revealed = np.where(lost & (np.cumsum(lost, axis=0) <= 100), 0.0, np.nan)
-    revealed[~np.isnan(revealed)] = rng.normal(0.5, 1.0, 200)
-    phi = mr.learn_missingness(X[y == 0], revealed)
-    of_frame = mr.learn_missingness(
-        frame[y == 0], pd.DataFrame(revealed, columns=["a", "b"])
-    )
-    thresholds = [
-        certified(model).fit(table, y).threshold_
-        for model, table in ((phi, X), (of_frame, frame))
-    ]
-    assert thresholds[0] == thresholds[1]
 
 
 def test_a_learned_model_with_nothing_missing_certifies_too():

@@ -8,7 +8,6 @@ import pytest
 from numpy.testing import assert_array_equal
 from optional_packages import optional
 from sklearn.base import clone
-from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
@@ -171,16 +170,6 @@ def test_one_bounded_class_of_two_is_neyman_pearson_classification():
     assert one.rule.select(one.sample, 0.1, 0.05).rule == "binomial"
 
 
-def test_a_dataframe_and_trees_that_take_nan_as_observed():
-    X, y = draw()
-    X[np.random.default_rng(0).random(X.shape) < 0.2] = np.nan
-    frame = pd.DataFrame(X, columns=["a", "b"])
-    trees = HistGradientBoostingClassifier(max_iter=20, random_state=0)
-    fitted = classifier({"flu": 0.2}, trees, deployment="as-observed").fit(frame, y)
-    assert set(fitted.predict(frame)) <= set(y)
-    assert "as they are observed" in str(fitted.certificate_)
-
-
 def test_parts_are_disjoint_and_calibration_rows_are_of_bounded_classes():
     X, y = draw(300)
     fitted = classifier({"flu": 0.2}).fit(X, y)
@@ -208,16 +197,6 @@ def test_without_room_the_error_says_what_there_is_room_for():
     # What one of them needs if the other keeps its own.
     least = trade.least_level(1)
     classifier({"A": 0.06, "B": min(1.1 * least, 0.99)}).fit(X, y)
-
-
-def test_a_model_and_look_ups_of_one_class_are_refused():
-    X, y = draw(200)
-    inclusion = np.ones(len(y))
-    inclusion[0] = 0.5
-    models = {"cold": mr.StepMissingness([1.0, 0.0], 0.0, 0.5)}
-    models["flu"] = models["cold"]
-    with pytest.raises(ValueError, match="weighed twice"):
-        classifier({"flu": 0.2}, missingness=models).fit(X, y, inclusion=inclusion)
 
 
 def test_the_certificate_as_data_and_in_words():

@@ -132,18 +132,3 @@ def test_scores_that_depend_on_other_rows_are_named():
     X, y = discrete(200, 2, 0)
     with pytest.warns(UnstableScoresWarning, match="depend on more than the row"):
         fitted(PlaceDependent(), X, y)
-
-
-@pytest.mark.parametrize("asked", [np.float32, np.float64])
-@pytest.mark.parametrize("fitted", [np.float32, np.float64])
-def test_a_row_has_one_score_in_either_precision(fitted, asked):
-    # Few values, each exact in single precision: rows tie with the threshold.
-    rng = np.random.default_rng(0)
-    atoms = rng.normal(size=(6, 3)).astype(np.float32).astype(np.float64)
-    rows = atoms[rng.integers(6, size=600)]
-    y = (rng.random(600) < 0.5).astype(int)
-    for estimator in (LogisticRegression(), mr.KLIEP("polynomial", l2=0.01)):
-        clf = mr.NeymanPearsonClassifier(estimator, alpha=0.3, random_state=0)
-        clf.fit(rows.astype(fitted), y)
-        score = clf.score_samples(atoms.astype(asked))
-        assert np.array_equal(score, clf.score_samples(atoms))

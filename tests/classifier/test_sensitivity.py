@@ -1,4 +1,4 @@
-"""Γ: by what factor the odds of being missing may be wrong."""
+"""Γ, and what else becomes of a certificate if φ is wrong."""
 
 import classifiers
 import numpy as np
@@ -8,8 +8,7 @@ from classifiers import learned as problem
 
 import missratio as mr
 from missratio.classifier.certify import FACTOR_PRECISION
-from missratio.classifier.promise import Trust, Weighted
-from missratio.missingness import LogisticMissingness, StepMissingness
+from missratio.missingness import StepMissingness
 
 STEP = StepMissingness(1.0, 0.0, 0.6)
 
@@ -37,16 +36,6 @@ def test_what_was_allowed_for_is_what_can_be_borne(rule, factor):
     assert gamma <= factor * 1.1
 
 
-@pytest.mark.parametrize("rule", ["thinning", "betting", "tuned-betting"])
-def test_odds_wrong_by_a_larger_factor_cost_power(rule):
-    X, y = stepped()
-    thresholds = [
-        certified(STEP, rule=rule, odds_factor=factor).fit(X, y).threshold_
-        for factor in (1.0, 1.3, 2.0)
-    ]
-    assert thresholds[0] < thresholds[1] < thresholds[2]
-
-
 def test_the_factor_is_the_largest_at_which_the_rule_chooses_as_much():
     X, y = stepped()
     model = certified(STEP, rule="betting").fit(X, y)
@@ -68,17 +57,6 @@ def test_the_factor_of_a_learned_phi_comes_on_top_of_its_region(rowwise):
     assert 1.0 <= known < 1.05
 
 
-@pytest.mark.filterwarnings("ignore::missratio.classifier.RepeatedRowsWarning")
-def test_slack_in_alpha_is_slack_in_the_odds():
-    # A certificate for α on scores with few values, where the next one is far away.
-    X, y = stepped()
-    rounded = np.floor(X) + 0.5  # on the same side of φ's threshold
-    tied = certified(STEP, rule="betting").fit(rounded, y).certificate_
-    smooth = certified(STEP, rule="betting").fit(X, y).certificate_
-    assert tied.estimated_error < smooth.estimated_error
-    assert tied.sensitivity > 1.1 * smooth.sensitivity
-
-
 def test_nothing_is_said_where_nothing_is_missing_or_certified(two_normals):
     X, y = two_normals(400, 1, shift=1.5)
     complete = mr.NeymanPearsonClassifier(mr.KLIEP(), alpha=0.2, random_state=0)
@@ -90,28 +68,103 @@ def test_nothing_is_said_where_nothing_is_missing_or_certified(two_normals):
     assert model.certificate_.sensitivity is None
 
 
-def test_odds_of_nothing_may_be_wrong_by_any_factor():
-    # φ is 0 where there is data: however wrong, it stays 0.
-    never = StepMissingness(1.0, 50.0, 0.5)
-    X, y = stepped()
-    X[y == 0] = np.random.default_rng(0).normal(size=(3000, 1))
-    certificate = certified(never, rule="flipped-betting").fit(X, y).certificate_
-    assert certificate.sensitivity == np.inf
-    assert certificate.to_dict()["sensitivity"] is None
-    assert "Γ = inf" in str(certificate)
+@pytest.fixture(scope="module")
+def fitted():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], [1600, 1000])
+    Z = rng.normal(y[:, None] * 1.3, 1.0, (len(y), 2))
+    phi = {
+        0: mr.LogisticMissingness([-1.5, -1.5], [1.0, 0.5]),
+        1: mr.LogisticMissingness([-1.5, -1.0], [1.0, 0.5]),
+    }
+    X = Z.copy()
+    for label, model in phi.items():
+        X[y == label] = mr.corrupt(Z[y == label], model, random_state=label)
+    clf = mr.NeymanPearsonClassifier(
+        mr.KLIEP(), alpha=0.1, missingness=phi, random_state=0
+    )
+    return clf.fit(X, y), X, y
 
 
-@pytest.mark.parametrize("rowwise", [False, True])
-@pytest.mark.parametrize("cap", [1.5, 1e3, 1e15])
-@pytest.mark.parametrize("factor", [1.0, 2.0, 1024.0])
-def test_rows_within_reach_stay_within_reach_of_wider_odds(rowwise, cap, factor):
-    phi = LogisticMissingness(-1.0, [1.0, 1.0], rowwise)
-    rows = np.random.default_rng(0).normal(size=(200, 2))
-    trust = Trust(phi, cap=cap)
-    wider = trust.widened(factor)
-    assert np.isfinite(wider.cap)
-    within = trust.edges(rows)[1] <= cap
-    assert (wider.edges(rows)[1][within] <= wider.cap * (1 + 1e-9)).all()
-    scored = Weighted(rows, trust.score(rows, rows[:, 0]))
-    sample = scored.weighed(wider).sample(wider)
-    assert sample.n_scored == within.sum()
+@pytest.fixture(scope="module")
+def curve(fitted):
+    return mr.sensitivity_curve(*fitted)
+
+
+def test_without_a_change_it_is_the_certificate(fitted, curve):
+    certificate = fitted[0].certificate_
+    here = curve.controlled.amount == 0.0
+    for error in (curve.odds.error[0], curve.controlled.error[here][0]):
+        assert error <= certificate.alpha * 1.001
+        assert error == pytest.approx(certificate.error_bound, rel=0.02)
+
+
+def test_the_wider_the_odds_the_larger_the_error_and_the_less_the_power(curve):
+    assert (np.diff(curve.odds.error) >= 0).all()
+    assert (np.diff(curve.odds.power) <= 0).all()
+    assert curve.odds.error[-1] > 0.2
+
+
+def test_the_tipping_factor_is_that_of_the_certificate(fitted, curve):
+    clf, X, y = fitted
+    factor = curve.tipping_factor
+    assert factor == clf.certificate_.sensitivity
+    near = mr.sensitivity_curve(clf, X, y, factors=[factor, 1.1 * factor], slopes=[0.0])
+    assert near.odds.error[0] <= 0.1 * 1.001 < near.odds.error[1]
+
+
+def test_high_values_missing_more_often_costs_the_certificate(curve):
+    error = curve.controlled.error
+    assert error[0] < error[len(error) // 2] < error[-1]
+    assert curve.controlled.tipping[0] == -np.inf
+    assert 0.0 <= curve.controlled.tipping[1] < 1.0
+
+
+def test_the_other_class_has_a_bearing_on_power_alone(curve):
+    assert np.ptp(curve.other.error) == 0.0
+    assert np.ptp(curve.other.power) > 0.01
+
+
+def test_a_tilt_to_the_true_phi_finds_the_true_error():
+    """φ assumed flat where it rises by one per standard deviation."""
+    rng = np.random.default_rng(1)
+    y = np.repeat([0, 1], [6000, 1000])
+    Z = rng.normal(y[:, None] * 1.3, 1.0, (len(y), 1))
+    X = Z.copy()
+    true = mr.LogisticMissingness(-1.0, 1.0)
+    X[y == 0] = mr.corrupt(Z[y == 0], true, random_state=0)
+    share = np.isnan(X[y == 0]).mean()
+    flat = mr.LogisticMissingness(np.log(share / (1 - share)), 0.0)
+    clf = mr.NeymanPearsonClassifier(
+        mr.KLIEP(), alpha=0.1, missingness={0: flat}, random_state=0
+    ).fit(X, y)
+    fresh = rng.normal(size=(100_000, 1))
+    error = float((clf.predict(fresh) == 1).mean())
+    assert error > 0.11
+    slope = np.nanstd(X[y == 0])
+    found = mr.sensitivity_curve(clf, X, y, slopes=[0.0, slope], factors=[1.0])
+    assert found.controlled.error[0] <= 0.1 * 1.001
+    assert error <= found.controlled.error[1] < 1.5 * error
+    assert 0.0 < found.controlled.tipping[1] < slope
+
+
+@pytest.mark.needs("pandas")
+def test_the_table_has_every_point(curve):
+    frame = curve.to_frame()
+    assert list(frame.columns) == ["variation", "amount", "error", "power"]
+    assert len(frame) == 7 + 9 + 9
+
+
+def test_without_a_model_there_is_nothing_to_vary():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 200)
+    X = rng.normal(y[:, None], 1.0, (400, 2))
+    clf = mr.NeymanPearsonClassifier(mr.KLIEP(), alpha=0.2, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="no model of missingness"):
+        mr.sensitivity_curve(clf, X, y)
+
+
+def test_factors_are_one_or_more(fitted):
+    for factors in ([0.5], [], [np.nan]):
+        with pytest.raises(ValueError, match="1 or more"):
+            mr.sensitivity_curve(*fitted, factors=factors)

@@ -76,9 +76,3 @@ def test_what_cannot_stream_is_refused(tmp_path):
         mr.NeymanPearsonClassifier(mr.KLIEP(), calibration_size=100).fit(source)
     with pytest.raises(ValueError, match="controlled class 7"):
         mr.NeymanPearsonClassifier(mr.KLIEP(), controlled_class=7).fit(source)
-
-
-def test_what_goes_with_a_table_in_memory_is_named():
-    with pytest.raises(ValueError, match=r"\['inclusion', 'target'\] go with a table"):
-        split.refuse_in_memory({"target": [1], "inclusion": [1], "sample_weight": None})
-    split.refuse_in_memory({"inclusion": None})

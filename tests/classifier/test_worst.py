@@ -13,23 +13,6 @@ from missratio.classifier.promise import Weighted
 pytestmark = pytest.mark.filterwarnings("ignore:The data cast doubt")
 
 
-def problem(seed=0, n=1000, m=100, d=1, slope=1.0, rowwise=False):
-    rng = np.random.default_rng(seed)
-    truth = mr.LogisticMissingness(-1.0, np.full(d, slope), rowwise)
-    Z0 = rng.normal(size=(2 * n, d))
-    X0 = mr.corrupt(Z0, truth, rng)
-    revealed = np.full_like(X0, np.nan)
-    for j in range(d):
-        chosen = rng.permutation(np.flatnonzero(np.isnan(X0[:, j])))[:m]
-        if rowwise:
-            revealed[chosen] = Z0[chosen]
-        else:
-            revealed[chosen, j] = Z0[chosen, j]
-    learned = mr.learn_missingness(X0, revealed, rowwise=rowwise)
-    X = np.concatenate([X0, rng.normal(1.5, 1.0, (n, d))])
-    return X, np.repeat([0, 1], [2 * n, n]), learned, truth
-
-
 @pytest.mark.parametrize(
     ("d", "rowwise", "seed"),
     [(1, True, 0), (1, False, 0), (2, False, 0), (2, False, 1)],
@@ -64,9 +47,9 @@ def test_no_phi_of_the_region_asks_for_a_larger_threshold(d, rowwise, seed):
 
 
 def test_a_region_of_many_dimensions_is_left_to_the_band():
-    X, y, learned, _ = problem(d=2, rowwise=True)
+    X, y, given, _ = learned(2000, 2, 100, rowwise=True, intercept=-1.0)
     model = mr.NeymanPearsonClassifier(
-        Total(0), 0.3, 0.1, missingness={0: learned}, on_infeasible="reject_all",
+        Total(0), 0.3, 0.1, missingness={0: given}, on_infeasible="reject_all",
         random_state=0,
     ).fit(X, y)  # fmt: skip
     assert model.calibration_.trust.point is None
@@ -86,9 +69,9 @@ def weak_instruments(seed, rho, d=4, intercept=-1.2, slope=1.0, n=3000):
 
 
 def from_table(X, y, seed):
-    learned = mr.learn_missingness(X[y == 0])
+    known = mr.learn_missingness(X[y == 0])
     return mr.NeymanPearsonClassifier(
-        mr.KLIEP(), 0.1, 0.1, missingness={0: learned}, random_state=seed,
+        mr.KLIEP(), 0.1, 0.1, missingness={0: known}, random_state=seed,
         on_infeasible="reject_all",
     ).fit(X, y)  # fmt: skip
 
@@ -115,10 +98,10 @@ def test_it_costs_less_power_than_a_band_and_keeps_the_promise():
     laws = [np.exp(-((z[:, 0] - shift) ** 2) / 2) for shift in (0.0, 1.5)]
     powers, broken = {"auto": [], "thinning": []}, 0
     for seed in range(repeats):
-        X, y, learned, _ = problem(seed)
+        X, y, given, _ = learned(2000, 1, 100, seed, intercept=-1.0, n1=1000)
         for rule, found in powers.items():
             model = mr.NeymanPearsonClassifier(
-                Total(0), alpha, 0.05, missingness={0: learned}, rule=rule,
+                Total(0), alpha, 0.05, missingness={0: given}, rule=rule,
                 on_infeasible="reject_all", random_state=seed,
             )  # fmt: skip
             above = model.fit(X, y).predict(z) == 1

@@ -40,10 +40,12 @@ def certified(estimator=LINES, **options):
     return mr.NeymanPearsonClassifier(estimator, **options)
 
 
-def learned(n=3000, d=1, m=200, seed=0, rowwise=False, slope=1.0, intercept=-1.5):
+def learned(
+    n=3000, d=1, m=200, seed=0, rowwise=False, slope=1.0, intercept=-1.5, n1=400
+):
     """Class 0, which loses values, complete class 1, φ⁰ as learned and as it is."""
     rng = np.random.default_rng(seed)
-    Z0, X1 = rng.normal(size=(n, d)), rng.normal(1.5, 1.0, (400, d))
+    Z0, X1 = rng.normal(size=(n, d)), rng.normal(1.5, 1.0, (n1, d))
     coef = np.full(d, slope) if rowwise else slope
     truth = mr.LogisticMissingness(intercept, coef, rowwise)
     X0 = mr.corrupt(Z0, truth, rng)
@@ -53,5 +55,5 @@ def learned(n=3000, d=1, m=200, seed=0, rowwise=False, slope=1.0, intercept=-1.5
         chosen = rng.permutation(np.flatnonzero(np.isnan(X0[:, j])))[:m]
         revealed[chosen, columns] = Z0[chosen, columns]
     phi = mr.learn_missingness(X0, revealed, rowwise=rowwise)
-    X, y = np.concatenate([X0, X1]), np.repeat([0, 1], [n, len(X1)])
+    X, y = np.concatenate([X0, X1]), np.repeat([0, 1], [n, n1])
     return X, y, phi, truth

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,20 +19,23 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from missratio._base.callbacks import CallbackSupportMixin, handed_down
+from missratio._base.callbacks import CallbackSupportMixin
 from missratio._base.hints import check_number
-from missratio._base.seeds import generator
 from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier.certificate import Certificate
 from missratio.classifier.certify import Score, certify
 from missratio.classifier.estimators import (
-    ClassScores,
     ClassTable,
     complete_mask,
     find_models,
 )
 from missratio.classifier.promise import Calibration, Promise, Weighted
-from missratio.classifier.reading import read_labelled, read_rows, warn_of_repeated_rows
+from missratio.classifier.reading import (
+    read_labelled,
+    read_rows,
+    read_units,
+    warn_of_repeated_rows,
+)
 from missratio.missingness import Missingness, RowInclusion
 from missratio.ratio import check_choice
 from missratio.threshold import Rule
@@ -98,7 +101,8 @@ class CertifiedClassifier(
 ):
     """A classifier around an estimator that keeps promises about errors.
 
-    A subclass says what is promised, how rows are split, and how scores of rows and
+    A fit reads a table, splits its rows, fits the estimator to some, and certifies each
+    promise by others. A subclass says what is promised, and how scores of rows and
     certified thresholds become labels.
     """
 
@@ -118,71 +122,21 @@ class CertifiedClassifier(
     def _labels(self, y: Any) -> list[Any]:
         """Note `classes_`, and give the classes in the order of their positions."""
 
-    @abstractmethod
-    def _promises(self, table: ClassTable, **options: Any) -> list[tuple[Promise, Any]]:
-        """What is promised, each with a mask of the rows that it is about, or None."""
-
-    @abstractmethod
-    def _split(
-        self, table: ClassTable, rng: np.random.Generator
-    ) -> tuple[IntArray, IntArray, IntArray]:
-        """Rows to fit on, to choose by and to calibrate on."""
-
-    @abstractmethod
-    def _certify(
-        self,
-        table: ClassTable,
-        scores: ClassScores,
-        evidence: list[PromisedRows],
-        fitted: IntArray,
-        chosen: IntArray,
-        rng: np.random.Generator,
-        **options: Any,
-    ) -> None:
-        """Choose how scores decide, and certify thresholds.
-
-        Parameters
-        ----------
-        table : ClassTable
-        scores : ClassScores
-            The fitted estimators.
-        evidence : list of PromisedRows
-        fitted, chosen : ndarray of int
-            Rows fitted on, and rows to choose by.
-        rng : Generator
-        """
-
-    def _fit(self, table: ClassTable, **options: Any) -> Self:
-        """Split rows, fit the estimator to some, certify each promise by others."""
-        rng = generator(self.random_state)
-        promises = self._promises(table, **options)
-        fitted, chosen, held = self._split(table, rng)
-        self.calibration_index_ = held
-        known = np.sort(np.concatenate([fitted, chosen]))
-        evidence = self._evidence(table, promises, held, known)
-        scores = table.fit(handed_down(self, self.estimator), fitted)
-        self._certify(table, scores, evidence, fitted, chosen, rng, **options)
-        return self
-
     def _evidence(
         self,
         table: ClassTable,
-        promises: list[tuple[Promise, Any]],
+        promise: Promise,
         held: IntArray,
         known: IntArray,
-    ) -> list[PromisedRows]:
-        """Each promise with the rows of its class among those held out, and others."""
-        evidence = []
-        for promise, about in promises:
-            position = table.labels.index(promise.label)
-            rows = table.rows_of(position, held)
-            rows = rows if about is None else rows[about[rows]]
-            training, design = table.rows_of(position, known), None
-            if table.drawn is not None and table.design(position, rows) is not None:
-                design = table.drawn.besides(rows, training)
-            promise = replace(promise, model=table.model(position, rows))
-            evidence.append(PromisedRows(promise, rows, training, design))
-        return evidence
+    ) -> PromisedRows:
+        """A promise, with its class's rows among those held out, and among others."""
+        position = table.labels.index(promise.label)
+        rows, training = table.rows_of(position, held), table.rows_of(position, known)
+        design = table.design(position, rows)
+        if design is not None and table.drawn is not None:
+            design = table.drawn.besides(rows, training)
+        promise = replace(promise, model=table.model(position, rows))
+        return PromisedRows(promise, rows, training, design)
 
     def _promise(
         self, table: ClassTable, alpha: float, delta: float, **more: Any
@@ -199,6 +153,7 @@ class CertifiedClassifier(
         y: ArrayLike | None,
         inclusion: ArrayLike | None,
         params: dict[str, Any],
+        units: ArrayLike | None = None,
     ) -> ClassTable:
         """Rows and labels, and why values are missing."""
         X, y = read_labelled(self, X, y)
@@ -216,6 +171,7 @@ class CertifiedClassifier(
             None if inclusion is None else np.asarray(inclusion, dtype=np.float64),
             self._drawn(inclusion, X, y),
             params,
+            None if units is None else read_units(units, X),
         )
 
     def _drawn(

@@ -34,10 +34,12 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import has_fit_parameter
 
 from missratio._base.blocks import in_double, rows_with_nan, take_rows
+from missratio._base.hints import check_number
 from missratio._base.reading import as_frame
 from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.classifier.decision import ChoosingRows
+from missratio.classifier.reading import one_of_each
 from missratio.exceptions import DataError, Message, Remedy, UnexplainedMissingError
 from missratio.missingness import Missingness, RowInclusion
 from missratio.ratio import LinearRatio, weight_parameter
@@ -339,6 +341,57 @@ class ClassTable:
     def take(self, index: IntArray) -> Any:
         """Some rows."""
         return take_rows(self.X, index)
+
+    def split(
+        self, sizes: Mapping[int, Mapping[str, float]], rng: np.random.Generator
+    ) -> tuple[IntArray, IntArray, IntArray]:
+        """Rows to fit on, to choose by and to calibrate on, drawn class by class.
+
+        Parameters
+        ----------
+        sizes : mapping from int to mapping
+            By the class's position, `calibration_size` and `choice_size`: a share of
+            its rows, or a number. Of units, where rows have some: one row of each may
+            calibrate, and none other of it is fitted on.
+        rng : Generator
+        """
+        parts = dict[str, list[IntArray]](choice_size=[], calibration_size=[])
+        what = "rows" if self.units is None else "units"
+        for position, own in sizes.items():
+            rows = self.rows_of(position)
+            if own:
+                # Whether losses are explained is a matter of all rows: no seed decides.
+                self.model(position, rows)
+            if self.units is not None:
+                rows = one_of_each(self.units, rows, rng)
+            rows = rng.permutation(rows)
+            left = len(rows)
+            for name, size in own.items():
+                whole = isinstance(size, (int, np.integer)) and not isinstance(
+                    size, bool
+                )
+                check_number(name, size)
+                if not whole and not 0.0 < size < 1.0:
+                    raise ValueError(
+                        f"{name} must be a share between 0 and 1, or a number of "
+                        f"{what} as an int: got {size!r}."
+                    )
+                end = len(rows) - left
+                count = int(size) if whole else round(end + size * len(rows)) - end
+                left -= count
+                if left <= 0 or (count <= 0 and name == "calibration_size"):
+                    raise ValueError(
+                        f"{name}={size!r} takes {count} of {len(rows)} {what} of class "
+                        f"{self.labels[position]!r} and leaves {left} to fit on; both "
+                        "need some. Give a share between 0 and 1, or a smaller number."
+                    )
+                parts[name].append(rows[end : end + count])
+        chosen, held = (
+            np.sort(np.concatenate([self.codes[:0], *part])) for part in parts.values()
+        )
+        members = np.arange(len(self.codes)) if self.units is None else self.units
+        taken = members[np.concatenate([chosen, held])]
+        return np.flatnonzero(~np.isin(members, taken)), chosen, held
 
     def model(self, position: int, index: IntArray) -> Missingness | None:
         """Why rows of one class are missing; None where none is, or it doesn't matter.

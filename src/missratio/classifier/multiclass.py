@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from missratio._base.hints import check_number
+from missratio._base.callbacks import handed_down
+from missratio._base.seeds import generator
 from missratio._base.storable import storable
 from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier.base import CertifiedClassifier, PromisedRows, few
@@ -28,8 +29,8 @@ from missratio.classifier.decision import (
     moved_offsets,
     with_threshold,
 )
-from missratio.classifier.estimators import ClassScores, ClassTable
-from missratio.classifier.promise import Calibration, Promise, Trust, Weighted
+from missratio.classifier.estimators import ClassTable
+from missratio.classifier.promise import Calibration, Trust, Weighted
 from missratio.classifier.reading import read_rows
 from missratio.exceptions import Message, NoCertificateError, Remedy
 from missratio.missingness import Missingness
@@ -274,49 +275,27 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         """
         refuse_source(self, X, IN_MEMORY)
         self._check_parameters()
-        return self._fit(self._table(X, y, inclusion, params))
-
-    def predict(self, X: Any) -> Any:
-        """The classes of rows.
-
-        Parameters
-        ----------
-        X : array-like or dataframe of shape (n_rows, n_columns)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
-        check_is_fitted(self, "certificate_")
-        return self.classes_[self.decision_.decide(self.class_scores(X))]
-
-    def class_scores(self, X: Any) -> FloatArray:
-        """The estimators' log-scores of each class, up to a common term.
-
-        Parameters
-        ----------
-        X : array-like or dataframe of shape (n_rows, n_columns)
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-            NaN for a row that can't be scored: under deployment "complete" one with a
-            missing value, and one that goes missing too often for a certificate.
-        """
-        check_is_fitted(self, "scores_")
-        return self._class_scores(read_rows(self, X, reset=False))
-
-    def _labels(self, y: Any) -> list[Any]:
-        check_classification_targets(y)
-        self.classes_ = np.unique(y)
-        labels: list[Any] = self.classes_.tolist()
-        ClassBounds(self.alpha, self.delta, self.order, labels).check()
-        return labels
-
-    def _promises(self, table: ClassTable, **options: Any) -> list[tuple[Promise, Any]]:
-        bounds = ClassBounds(self.alpha, self.delta, self.order, table.labels)
-        promises = [
-            self._promise(
+        table, rng = self._table(X, y, inclusion, params), generator(self.random_state)
+        self.caps_: dict[Any, Trust] = {}
+        self.trade_offs_: tuple[TradeOff, ...] = ()
+        labels = table.labels
+        bounds = ClassBounds(self.alpha, self.delta, self.order, labels)
+        undecided = bounds.undecided()
+        # With one bounded class of two nothing has to be chosen.
+        settled = len(labels) == 2 and len(self.alpha) == 1
+        sizes = {k: dict[str, float]() for k in range(len(labels))}
+        for position, taken in sizes.items():
+            if position in undecided.bounded:
+                taken["calibration_size"] = self.calibration_size
+            if not settled:
+                taken["choice_size"] = self.choice_size
+        fitted, chosen, held = table.split(sizes, rng)
+        self.calibration_index_, self.choice_index_ = held, chosen
+        self.scores_ = table.fit(handed_down(self, self.estimator), fitted)
+        known, promised = np.sort(np.concatenate([fitted, chosen])), {}
+        for position in undecided.bounded:
+            label = labels[position]
+            promise = self._promise(
                 table,
                 self.alpha[label],
                 bounds.most,
@@ -326,72 +305,14 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
                 fallback=bounds.fallback,
                 remedies=("bound fewer classes",),
             )
-            for label in (table.labels[k] for k in bounds.undecided().bounded)
-        ]
-        return [(promise, None) for promise in promises]
-
-    def _split(
-        self, table: ClassTable, rng: np.random.Generator
-    ) -> tuple[IntArray, IntArray, IntArray]:
-        """Class by class. With one bounded class of two nothing has to be chosen."""
-        shares = {
-            "choice_size": self.choice_size,
-            "calibration_size": self.calibration_size,
-        }
-        for name, share in shares.items():
-            check_number(name, share)
-        for name, share in shares.items():
-            if not 0.0 < share < 1.0 or sum(shares.values()) >= 1.0:
-                raise ValueError(
-                    f"{name}={share!r}: choice_size and calibration_size are shares "
-                    "between 0 and 1 that leave some rows to fit on."
-                )
-        bounded = [table.labels.index(label) for label in self.alpha]
-        alone = len(table.labels) == 2 and len(bounded) == 1
-        # Whether a class's losses are explained is a matter of all its rows, so that
-        # no seed decides it.
-        for position in bounded if alone else range(len(table.labels)):
-            table.model(position, table.rows_of(position))
-        parts: tuple[list[IntArray], ...] = ([], [], [])
-        for position, label in enumerate(table.labels):
-            rows = rng.permutation(table.rows_of(position))
-            share = self.calibration_size if position in bounded else 0.0
-            ends = np.cumsum([share, 0.0 if alone else self.choice_size]) * len(rows)
-            calibrating, choosing, fitting = np.split(rows, np.round(ends).astype(int))
-            if not len(fitting):
-                raise ValueError(
-                    f"Class {label!r} has {len(rows)} row(s): too few to be split into "
-                    "rows to fit on, to choose by and to calibrate on."
-                )
-            for part, own in zip(parts, (fitting, choosing, calibrating), strict=True):
-                part.append(own)
-        fitted, chosen, held = (np.sort(np.concatenate(part)) for part in parts)
-        return fitted, chosen, held
-
-    def _certify(
-        self,
-        table: ClassTable,
-        scores: ClassScores,
-        evidence: list[PromisedRows],
-        fitted: IntArray,
-        chosen: IntArray,
-        rng: np.random.Generator,
-        **options: Any,
-    ) -> None:
-        bounds = ClassBounds(self.alpha, self.delta, self.order, table.labels)
-        self.scores_, self.choice_index_ = scores, chosen
-        self.caps_: dict[Any, Trust] = {}
-        self.trade_offs_: tuple[TradeOff, ...] = ()
-        undecided, labels = bounds.undecided(), table.labels
-        promised = dict(zip(undecided.bounded, evidence, strict=True))
+            promised[position] = self._evidence(table, promise, held, known)
         # 1. Scores of all rows that anything is chosen by.
         training, choosing = (
             [few(table.rows_of(k, part)) for k in range(len(labels))]
             for part in (fitted, chosen)
         )
-        known = [each.training for each in evidence if each.promise.model is not None]
-        index = np.concatenate([self.calibration_index_, *training, *choosing, *known])
-        index = np.unique(index)
+        weighted = [x.training for x in promised.values() if x.promise.model]
+        index = np.unique(np.concatenate([held, *training, *choosing, *weighted]))
         values = np.full((len(table.codes), len(labels)), np.nan)
         values[index] = self._class_scores(table.take(index))
         # 2. Caps on weights, where giving rows up is an error of no bounded class: one
@@ -446,8 +367,8 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
                 sample, rule = calibration.sample, calibration.rule
                 bound = sample.bound or 1.0
                 needed = rule.least_rows(found.alpha, calibration.delta, bound)
-                taken = (sample.values == np.inf).any()
-                if crowded and taken and (needed or 0) <= sample.n_rows:
+                lost = (sample.values == np.inf).any()
+                if crowded and lost and (needed or 0) <= sample.n_rows:
                     raise self._crowded(crowded[0], label, calibration)
                 raise infeasible(each.promise, calibration, found.rule)
             decision = with_threshold(decision, position, found.threshold)
@@ -470,6 +391,44 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         self.certificate_ = MulticlassCertificate(
             self.delta, tuple(certificates), order, bounds.fallback
         )
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """The classes of rows.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        check_is_fitted(self, "certificate_")
+        return self.classes_[self.decision_.decide(self.class_scores(X))]
+
+    def class_scores(self, X: Any) -> FloatArray:
+        """The estimators' log-scores of each class, up to a common term.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            NaN for a row that can't be scored: under deployment "complete" one with a
+            missing value, and one that goes missing too often for a certificate.
+        """
+        check_is_fitted(self, "scores_")
+        return self._class_scores(read_rows(self, X, reset=False))
+
+    def _labels(self, y: Any) -> list[Any]:
+        check_classification_targets(y)
+        self.classes_ = np.unique(y)
+        labels: list[Any] = self.classes_.tolist()
+        ClassBounds(self.alpha, self.delta, self.order, labels).check()
+        return labels
 
     def _choice(
         self,

@@ -19,14 +19,12 @@ from missratio._base.storable import storable
 from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier.base import (
     CertifiedClassifier,
-    PromisedRows,
     check_factor,
     few,
 )
 from missratio.classifier.certificate import Certificate, GroupedCertificate
 from missratio.classifier.certify import PILOT, cap_may_pay, choose_cap
 from missratio.classifier.estimators import (
-    ClassScores,
     ClassTable,
     fit_source,
     overfits,
@@ -90,44 +88,11 @@ class TwoClassClassifier(CertifiedClassifier):
         """The class that is not controlled."""
         return self.classes_[self.classes_ != self._controlled()].tolist()[0]
 
-    def _split(
-        self, table: ClassTable, rng: np.random.Generator
-    ) -> tuple[IntArray, IntArray, IntArray]:
-        """Of a unit of several rows one may calibrate, and none other is fitted on."""
-        # Whether losses are explained is a matter of all rows: no seed decides it.
-        controlled = table.rows_of(0)
-        table.model(0, controlled)
-        size, units = self.calibration_size, table.units
-        if units is not None:
-            controlled = one_of_each(units, controlled, rng)
-        controlled = rng.permutation(controlled)
-        what = "rows" if units is None else "units"
-        whole = isinstance(size, (int, np.integer)) and not isinstance(size, bool)
-        if not whole:
-            check_number("calibration_size", size)
-            if not 0.0 < size < 1.0:
-                raise ValueError(
-                    "calibration_size must be a share between 0 and 1, or a number of "
-                    f"{what} as an int: got {size!r}."
-                )
-        count = int(size) if whole else round(size * len(controlled))
-        if not 0 < count < len(controlled):
-            raise ValueError(
-                f"calibration_size={size!r} leaves {len(controlled) - count} of "
-                f"{len(controlled)} {what} of the controlled class to fit on and "
-                f"{count} to calibrate on; both need some. Give a share between 0 and "
-                "1, or a smaller number."
-            )
-        held = np.sort(controlled[:count])
-        members = np.arange(len(table.codes)) if units is None else units
-        fitted = np.flatnonzero(~np.isin(members, members[held]))
-        return fitted, held[:0], held
-
     def _values(
         self,
         table: ClassTable,
-        evidence: list[PromisedRows],
-        fitted: IntArray,
+        held: IntArray,
+        known: IntArray,
         estimator: Any,
         weighted: bool,
     ) -> FloatArray:
@@ -136,13 +101,12 @@ class TwoClassClassifier(CertifiedClassifier):
         Where the estimator may know the rows that it was fitted on by heart, these are
         scored by others, each fitted to some of them.
         """
-        held = np.unique(np.concatenate([each.held for each in evidence]))
         # An estimator that came fitted already is not fitted again.
-        refits = hasattr(self, "calibration_index_")
-        values, shown = None, few(table.rows_of(1, fitted))
-        if weighted and refits and overfits(estimator, table.codes[fitted]):
-            values = table.unseen_scores(self.estimator, fitted, self._raw)
-        index = np.concatenate([held, fitted if weighted else shown])
+        refits, values = hasattr(self, "calibration_index_"), None
+        if weighted and refits and overfits(estimator, table.codes[known]):
+            values = table.unseen_scores(self.estimator, known, self._raw)
+        shown = known if weighted else few(table.rows_of(1, known))
+        index = np.concatenate([held, shown])
         if values is None:
             values = np.full(len(table.codes), np.nan)
         else:
@@ -335,18 +299,14 @@ class NeymanPearsonClassifier(TwoClassClassifier):
             The fitted classifier.
         """
         self._check_parameters()
-        # The estimator will see the controlled class as 0, its first.
-        self._sign = 1.0
-        self.__dict__.pop("_calibrating", None)
+        self._forget()
         if (source := as_source(X, y)) is not None:
             memory = {"inclusion": inclusion, "target": target, "groups": groups}
             refuse_in_memory({**memory, **params})
             return self._fit_source(source)
         if groups is not None and takes_groups(self.estimator):
             params = {**params, "groups": groups}
-        table = self._table(X, y, inclusion, params)
-        if groups is not None:
-            table = replace(table, units=read_units(groups, table.X))
+        table = self._table(X, y, inclusion, params, groups)
         if target is not None and (
             self.deployment != "complete" or inclusion is not None
         ):
@@ -355,39 +315,48 @@ class NeymanPearsonClassifier(TwoClassClassifier):
                 "looked up: it needs the density of complete rows. Leave out target, "
                 "or give models of missingness."
             )
-        return self._fit(table, target=target)
+        rng = generator(self.random_state)
+        fitted, _, held = table.split(
+            {0: {"calibration_size": self.calibration_size}}, rng
+        )
+        self.calibration_index_, self.training_index_ = held, fitted
+        scores = table.fit(handed_down(self, self.estimator), fitted)
+        if target is not None:
+            self.target_ = self._learn_target(target, table, fitted)
+        return self._certify(table, scores.estimators[0], held, fitted, rng)
 
-    def _promises(self, table: ClassTable, **options: Any) -> list[tuple[Promise, Any]]:
-        promise = self._promise(
+    def _forget(self) -> None:
+        """Rows of an earlier fit are no longer those that this one is about."""
+        for name in ("calibration_index_", "training_index_", "_calibrating"):
+            self.__dict__.pop(name, None)
+        # The estimator will see the controlled class as 0, its first.
+        self.target_, self._sign = None, 1.0
+
+    def _own_promise(self, table: ClassTable) -> Promise:
+        return self._promise(
             table,
             self.alpha,
             self.delta,
             missingness_delta=self.missingness_delta,
+            target=self.target_,
             caps=True,
             by_unit=table.units is not None,
         )
-        return [(promise, None)]
 
     def _certify(
         self,
         table: ClassTable,
-        scores: ClassScores,
-        evidence: list[PromisedRows],
-        fitted: IntArray,
-        chosen: IntArray,
+        estimator: Any,
+        held: IntArray,
+        known: IntArray,
         rng: np.random.Generator,
-        **options: Any,
-    ) -> None:
-        (promised,), other = evidence, table.rows_of(1, fitted)
-        self.estimator_, self.target_ = scores.estimators[0], None
-        if hasattr(self, "calibration_index_"):
-            self.training_index_ = fitted
-        if options.get("target") is not None:
-            self.target_ = self._learn_target(options["target"], table, fitted)
-            promised = promised.promising(target=self.target_)
+    ) -> Self:
+        """Choose the threshold by rows that the estimator hasn't seen."""
+        self.estimator_, other = estimator, table.rows_of(1, known)
+        promised = self._evidence(table, self._own_promise(table), held, known)
         # 1. Scores of rows.
         weighted = promised.promise.model is not None or self.target_ is not None
-        values = self._values(table, evidence, fitted, self.estimator_, weighted)
+        values = self._values(table, held, known, estimator, weighted)
         # 2. The threshold and its certificate.
         detected = None
         if weighted and len(other):
@@ -402,7 +371,8 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         if self.certificate_.certified:
             trust, rows = self.calibration_.trust, table.take(shown)
             seen = trust.score(rows, values[shown]) if len(shown) else None
-            warn_without_power(values[promised.held], self.threshold_, seen)
+            warn_without_power(values[held], self.threshold_, seen)
+        return self
 
     def _learn_target(
         self, target: Any, table: ClassTable, rest: IntArray
@@ -442,23 +412,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         members = np.repeat([0, 0, 1], sizes)
         table = ClassTable(X, members, labels, models, self.deployment)
         held, known = np.split(np.arange(len(members)), sizes[:1])
-        self._calibrated(table, fitted, held, known, rng)
-        return self
-
-    def _calibrated(
-        self,
-        table: ClassTable,
-        estimator: Any,
-        held: IntArray,
-        known: IntArray,
-        rng: np.random.Generator,
-    ) -> None:
-        """Certify with an estimator that is fitted already, by rows it hasn't seen."""
-        for name in ("calibration_index_", "training_index_"):
-            self.__dict__.pop(name, None)
-        evidence = self._evidence(table, self._promises(table), held, known)
-        scores = ClassScores((estimator,), (1,), 0, 2)
-        self._certify(table, scores, evidence, known, known[:0], rng)
+        return self._certify(table, fitted, held, known, rng)
 
     def calibrate(
         self,
@@ -496,6 +450,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
                 "calibrate takes an estimator that is fitted already. Fit it first, or "
                 "call fit to do both."
             ) from error
+        self._forget()
         self.classes_ = np.asarray(self.estimator.classes_)
         if len(self.classes_) != 2:
             raise ValueError(
@@ -517,16 +472,13 @@ class NeymanPearsonClassifier(TwoClassClassifier):
             units = read_units(groups, X0)
             held = one_of_each(units, held, rng)
             table = replace(table, units=units)
-        promise, _ = self._promises(table)[0]
-        promise = replace(promise, model=model)
+        promise = replace(self._own_promise(table), model=model)
         if not len(known) and cap_may_pay(promise, len(held), X.shape[1]):
             mixed = rng.permutation(held)
             known, held = map(np.sort, np.split(mixed, [round(PILOT * len(held))]))
-        self.__dict__.pop("_calibrating", None)
         if len(held) < n_rows:
             self._calibrating = held
-        self._calibrated(table, self.estimator, held, known, rng)
-        return self
+        return self._certify(table, self.estimator, held, known, rng)
 
     def _score(self, X: Any) -> FloatArray:
         return self._raw(X, self.estimator_)
@@ -690,6 +642,8 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
     True
     """
 
+    cap_: Trust | None
+
     def __init__(
         self,
         estimator: Any,
@@ -746,7 +700,48 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
         """
         self._check_parameters()
         table = self._table(X, y, inclusion, {})
-        return self._fit(table, members=read_groups(groups, table.X))
+        members = read_groups(groups, table.X)
+        promises = self._promises(table, members)
+        rng, self.cap_ = generator(self.random_state), None
+        fitted, _, held = table.split(
+            {0: {"calibration_size": self.calibration_size}}, rng
+        )
+        self.calibration_index_ = held
+        self.scores_ = table.fit(handed_down(self, self.estimator), fitted)
+        estimator, evidence = self.scores_.estimators[0], []
+        for promise in promises:
+            rows = (
+                held if promise.group is None else held[members[held] == promise.group]
+            )
+            evidence.append(self._evidence(table, promise, rows, fitted))
+        # 1. Scores of all rows that a cap and thresholds are chosen by.
+        weighted, other = (
+            evidence[0].promise.model is not None,
+            table.rows_of(1, fitted),
+        )
+        values = self._values(table, held, fitted, estimator, weighted)
+        # 2. A cap on weights for all groups, where that promises power.
+        known = evidence[0].known(table, values)
+        if weighted and known is not None:
+            level = min(each.promise.alpha for each in evidence)
+            promise = replace(evidence[0].promise, alpha=level, group=None)
+            detected = Weighted(table.take(other), values[other])
+            self.cap_ = choose_cap(promise, known, detected, len(held))
+        if self.cap_ is not None:
+            index = np.flatnonzero(~np.isnan(values))
+            values[index] = self.cap_.score(table.take(index), values[index])
+            evidence = [each.promising(cap=self.cap_.cap) for each in evidence]
+        # 3. A threshold for each promise.
+        certified = [each.certify(table, values, self._score, rng) for each in evidence]
+        self.calibrations_ = tuple(calibration for _, calibration in certified)
+        self.certificate_ = GroupedCertificate(
+            self.delta,
+            tuple(found for found, _ in certified),
+            tuple(promise.group for promise in promises),
+            self.threshold == "shared",
+        )
+        self.groups_ = [g for g in self.certificate_.groups if g is not None]
+        return self
 
     def predict(self, X: Any, groups: ArrayLike | None = None) -> Any:
         """The other class for rows that score above their threshold.
@@ -827,8 +822,7 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
             check_levels(level, self.delta)
         check_choice("threshold", self.threshold, THRESHOLDS)
 
-    def _promises(self, table: ClassTable, **options: Any) -> list[tuple[Promise, Any]]:
-        members = options["members"]
+    def _promises(self, table: ClassTable, members: Any) -> list[Promise]:
         groups = sorted(set(members.tolist()), key=str)
         given = dict(self.group_alpha or {})
         for group in given:
@@ -843,53 +837,12 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
         if self.threshold == "shared":
             levels = {None: self.alpha, **given}
         part = self.delta / len(levels)
-        promises: list[tuple[Promise, Any]] = []
-        for group, level in levels.items():
-            remedies = MERGE[group is None :]
-            promise = self._promise(table, level, part, group=group, remedies=remedies)
-            promises.append((promise, None if group is None else members == group))
-        return promises
-
-    def _certify(
-        self,
-        table: ClassTable,
-        scores: ClassScores,
-        evidence: list[PromisedRows],
-        fitted: IntArray,
-        chosen: IntArray,
-        rng: np.random.Generator,
-        **options: Any,
-    ) -> None:
-        self.scores_ = scores
-        self.cap_: Trust | None = None
-        # 1. Scores of all rows that a cap and thresholds are chosen by.
-        model, held = evidence[0].promise.model, self.calibration_index_
-        weighted = model is not None
-        values = self._values(table, evidence, fitted, scores.estimators[0], weighted)
-        # 2. A cap on weights for all groups, where that promises power.
-        known, other = evidence[0].known(table, values), table.rows_of(1, fitted)
-        if weighted and known is not None:
-            level = min(each.promise.alpha for each in evidence)
-            self.cap_ = choose_cap(
-                replace(evidence[0].promise, alpha=level, group=None),
-                known,
-                Weighted(table.take(other), values[other]),
-                len(held),
+        return [
+            self._promise(
+                table, level, part, group=group, remedies=MERGE[group is None :]
             )
-        if self.cap_ is not None:
-            index = np.flatnonzero(~np.isnan(values))
-            values[index] = self.cap_.score(table.take(index), values[index])
-            evidence = [each.promising(cap=self.cap_.cap) for each in evidence]
-        # 3. A threshold for each promise.
-        certified = [each.certify(table, values, self._score, rng) for each in evidence]
-        self.calibrations_ = tuple(calibration for _, calibration in certified)
-        self.certificate_ = GroupedCertificate(
-            self.delta,
-            tuple(found for found, _ in certified),
-            tuple(each.promise.group for each in evidence),
-            self.threshold == "shared",
-        )
-        self.groups_ = [g for g in self.certificate_.groups if g is not None]
+            for group, level in levels.items()
+        ]
 
     def _score(self, X: Any) -> FloatArray:
         """How much more a row is like the other class; −∞ where it has no score."""

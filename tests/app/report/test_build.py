@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 import missratio as mr
 from missratio.app.report import LabelledRows, Names, describe
 from missratio.app.report.effects import importance
-from missratio.app.report.rows import columns_of
+from missratio.app.report.rows import numbers
 
 pd = optional("pandas")
 pl = optional("polars")
@@ -139,7 +139,7 @@ def test_a_report_agrees_with_its_certificate_and_its_rows(name):
         assert sum(profile["observed"]) == pytest.approx(1.0, abs=0.03)
     entry = data["weights"][0]
     assert certificate.observed <= entry["observed"] <= entry["rows"]
-    assert entry["kish"] <= entry["observed"]
+    assert entry["effective_rows"] <= entry["observed"]
     if isinstance(X, np.ndarray):
         labels = [int(entry["label"]) for entry in data["missingness"]["classes"]]
         for feature in data["missingness"]["features"]:
@@ -169,13 +169,14 @@ def test_power_is_that_of_test_rows_where_there_are_some():
     data = mr.build_report(fitted, X, y, X_test=X_test, y_test=y_test).data
     said = fitted.predict(X_test)
     own = data["curve"]["own"]
-    assert data["curve"]["source"] == "test"
+    assert data["measured"] == "test"
     assert data["curve"]["power"][own] == pytest.approx(mr.power(y_test, said))
     interval = mr.evaluation.power_interval(y_test, said)
     assert data["curve"]["power_low"][own] == pytest.approx(interval.low, rel=1e-6)
-    assert data["type_i"]["estimate"] == pytest.approx(mr.type_i_error(y_test, said))
+    (entry,) = data["errors"]
+    assert entry["error"]["estimate"] == pytest.approx(mr.type_i_error(y_test, said))
     bounds = mr.evaluation.type_i_interval(y_test, said)
-    assert data["type_i"]["high"] == pytest.approx(bounds.high, rel=1e-6)
+    assert entry["error"]["high"] == pytest.approx(bounds.high, rel=1e-6)
 
 
 def test_cross_validated_power_is_close_to_that_of_fresh_rows():
@@ -283,7 +284,9 @@ def told():
     rows = LabelledRows.read(
         model.fit(X, y, inclusion=inclusion), X, y, inclusion, before=before
     )
-    return describe(rows, title=None, names=Names.of(["dose", "age"]), folds=2).data
+    return describe(
+        rows, title=None, names=Names(["dose", "age"], ["dose", "age"]), folds=2
+    ).data
 
 
 def test_looked_up_values_are_counted(told):
@@ -316,7 +319,7 @@ def test_features_of_one_column_are_shuffled_together():
     X = np.column_stack([one, one, rng.normal(size=1600)])
     clf = mr.NeymanPearsonClassifier(mr.KLIEP(l2=0.1), alpha=0.1, random_state=0)
     rows = LabelledRows.read(clf.fit(X, y), X, y)
-    names = Names.of(["k=a", "k=b", "z"], ["k", "k", "z"])
+    names = Names(["k=a", "k=b", "z"], ["k", "k", "z"])
     found = importance(rows, names, 0.1)
     assert found["names"] == ["k", "z"]
     assert found["values"][0] > 0.5
@@ -325,10 +328,8 @@ def test_features_of_one_column_are_shuffled_together():
 
 def test_blanks_of_categories_are_missing_values_of_their_column():
     X = np.array([[1.0, 0.0, 0.0], [np.nan, 1.0, 0.0], [2.0, 0.0, 1.0]])
-    names = Names.of(
-        ["t", "w=east", "w=(blank)"], ["t", "w", "w"], [False, False, True]
-    )
-    assert names.columns == ["t", "w"]
+    names = Names(["t", "w=east", "w=(blank)"], ["t", "w", "w"], frozenset([2]))
+    assert list(names.members) == ["t", "w"]
     assert names.missing(X).tolist() == [[False, False], [True, False], [False, True]]
 
 
@@ -339,7 +340,7 @@ def test_rows_without_a_score_are_a_caution():
     data = mr.build_report(clf.fit(X, y), X, y, folds=0).data
     for entry in data["unscored"]:
         whole = ~np.isnan(X[y == int(entry["label"])]).any(axis=1)
-        assert entry["share"] == pytest.approx(1.0 - whole.mean(), abs=1e-6)
+        assert entry["blank"] == pytest.approx(1.0 - whole.mean(), abs=1e-6)
     assert "Rows without a score" in titles(data)
 
 
@@ -354,9 +355,9 @@ def test_a_column_without_data_has_no_coefficient():
 
 def test_texts_of_an_array_are_missing_where_they_are_none_or_nan():
     table = np.array([["x", None, np.nan, "NA"]], dtype=object).T
-    (found,) = columns_of(table, ["a"])
-    assert found.values is None
-    assert found.missing.tolist() == [False, True, True, False]
+    values, missing = numbers(table)
+    assert np.isnan(values).all()
+    assert missing[:, 0].tolist() == [False, True, True, False]
 
 
 def test_advice_is_about_this_table(told):

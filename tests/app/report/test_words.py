@@ -40,7 +40,7 @@ def grouped():
     [
         (percent(None), "–"),
         (share(None), "–"),
-        (span(None, 0.2), "–"),
+        (span({"low": None, "high": 0.2}), "–"),
         (measured({"estimate": None, "low": None, "high": None}), "an unknown share"),
         (
             measured({"estimate": 0.25, "low": 0.2, "high": 0.3}),
@@ -60,7 +60,7 @@ def test_numbers_are_exact_and_have_no_powers_of_ten(words, said):
 @pytest.mark.parametrize(
     ("gamma", "part", "said"),
     [
-        (np.inf, 0.0, "wrong by more than a factor of 1000 before it fails (Γ > 1000)"),
+        (np.inf, 0.0, "wrong by more than a factor of 1000 before it fails."),
         (1.0, 0.0, "It has no slack: it needs φ to be exact."),
         (1.0, 0.01, "within φ's 99% band. Beyond that it has no slack."),
         (2.5, 0.0, "by a factor of Γ = 2.5, either way, before it fails"),
@@ -78,7 +78,7 @@ def test_how_wrong_phi_may_be(gamma, part, said):
 def test_a_report_of_groups_measures_errors_over_all_rows_and_in_groups(grouped):
     fitted, X, y, groups = grouped
     data = mr.build_report(fitted, X, y, groups=groups, folds=0).data
-    assert {g["name"] for g in data["groups"]} == {"all rows", "old"}
+    assert {g["name"] for g in data["errors"]} == {"all rows", "old"}
     headline = data["words"]["headline"]
     assert "at most 8% of complete class-0 rows in group 'old'" in headline
     # Without refits errors are those of rows that the fit has seen: said.
@@ -105,10 +105,10 @@ def test_test_rows_of_groups_are_what_errors_are_measured_on(grouped):
     test = {"X_test": X[:400], "y_test": y[:400], "groups_test": groups[:400]}
     data = mr.build_report(fitted, X, y, groups=groups, **test).data
     assert data["measured"] == "test"
-    (old,) = (g for g in data["groups"] if g["group"] == "old")
+    (old,) = (g for g in data["errors"] if g["group"] == "old")
     mine = (groups == "old") & (np.arange(len(y)) < 400)
     called = fitted.predict(X)
-    assert old["power"]["estimate"] == pytest.approx(called[mine & (y == 1)].mean())
+    assert old["found"]["estimate"] == pytest.approx(called[mine & (y == 1)].mean())
     assert old["error"]["estimate"] == pytest.approx(called[mine & (y == 0)].mean())
 
 
@@ -137,9 +137,9 @@ def shown(report, **changes):
 
 
 def test_without_rows_of_the_other_class_nothing_is_said_of_power(report):
-    nothing = [None] * len(report.data["curve"]["power"])
-    curve = {**report.data["curve"], "power": nothing}
-    assert "| Power | – |" in shown(report, curve=curve)
+    (entry,) = report.data["errors"]
+    unknown = {**entry, "found": {**entry["found"], "estimate": None}}
+    assert "| Power | – |" in shown(report, errors=[unknown])
 
 
 def test_what_is_left_out_of_a_table_is_counted(report):

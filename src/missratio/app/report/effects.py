@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 
 from missratio._base.blocks import take_rows
+from missratio._base.reading import as_frame
 from missratio._base.typing import FloatArray
 from missratio.app.report.rows import LabelledRows, Names
 from missratio.classifier import measured_power, sensitivity_curve
@@ -34,7 +35,7 @@ def last_step(estimator: Any) -> Any:
 
 
 def coefficients(
-    rows: LabelledRows, few: LabelledRows, confidence: float, columns: list[str]
+    rows: LabelledRows, few: LabelledRows, confidence: float, columns: Sequence[str]
 ) -> Data | None:
     """What a standard deviation more of each feature adds to a score that is linear.
 
@@ -42,28 +43,30 @@ def coefficients(
     because the fit had no data on them; None where the estimator has none. Standard
     deviations are measured on `few` of the rows.
     """
-    values = np.asarray(
-        getattr(last_step(rows.classifier.estimator_), "coef_", np.zeros(0)),
-        dtype=np.float64,
-    )
-    if values.ndim == 2 and len(values) == 1:
-        values = values[0]
+    last = last_step(rows.classifier.estimator_)
+    values = np.atleast_1d(np.squeeze(getattr(last, "coef_", np.zeros(0))))
     if values.ndim != 1 or not len(values):
         return None
-    names, spread = _features(few, columns, len(values))
+    names, features = _features(few, columns, len(values))
+    with warnings.catch_warnings():
+        # A feature without any value has no spread either.
+        warnings.simplefilter("ignore", RuntimeWarning)
+        mean, spread = np.nanmean(features, axis=0), np.nanstd(features, axis=0)
+    spread[~(spread > ROUNDING * np.abs(mean))] = 0.0
     reach, undetermined, doubt = _reach(rows, confidence)
     spread[undetermined] = 0.0
     known = np.flatnonzero(spread > 0.0)
     # The score is towards the other class, whichever the estimator has second.
     sizes = values * rows.classifier._sign * spread
     order = known[np.argsort(-np.abs(sizes[known]), kind="stable")][:MOST_LISTED]
+    low = high = None
     if reach is not None:
-        reach = (reach * spread)[order]
+        low, high = (sizes[order] + sign * (reach * spread)[order] for sign in (-1, 1))
     return {
         "names": [names[j] for j in order],
         "values": sizes[order],
-        "low": None if reach is None else sizes[order] - reach,
-        "high": None if reach is None else sizes[order] + reach,
+        "low": low,
+        "high": high,
         "confidence": confidence,
         "doubt": doubt,
         "left_out": len(known) - len(order),
@@ -72,9 +75,9 @@ def coefficients(
 
 
 def _features(
-    rows: LabelledRows, columns: list[str], width: int
-) -> tuple[list[str], FloatArray]:
-    """What features are called, and their standard deviations; 0 for a constant."""
+    rows: LabelledRows, columns: Sequence[str], width: int
+) -> tuple[Sequence[str], FloatArray]:
+    """What the features of a linear score are called, and their values."""
     estimator, X, names = rows.classifier.estimator_, rows.X, columns
     last = last_step(estimator)
     if isinstance(estimator, Pipeline) and len(estimator) > 1:
@@ -84,20 +87,14 @@ def _features(
         except (AttributeError, ValueError, NotFittedError):
             names = []
     if isinstance(last, LinearRatio):
-        names = feature_names(last, names) if names else names
+        names = feature_names(last, list(names)) if names else names
         try:
             X = basis_features(last, X)
         except ValueError:
             # A ratio that knows of no missing values takes complete rows alone.
             X = basis_features(last, take_rows(X, np.flatnonzero(rows.complete)))
     features = np.asarray(X, dtype=np.float64).reshape(-1, width)
-    known = ~np.isnan(features)
-    count = np.maximum(known.sum(axis=0), 1)
-    mean = np.where(known, features, 0.0).sum(axis=0) / count
-    off = np.where(known, features - mean, 0.0)
-    spread = np.sqrt((off**2).sum(axis=0) / count)
-    spread = np.where(spread > ROUNDING * np.abs(mean), spread, 0.0)
-    return names if len(names) == width else [f"x{j}" for j in range(width)], spread
+    return names if len(names) == width else [f"x{j}" for j in range(width)], features
 
 
 def _reach(
@@ -110,8 +107,7 @@ def _reach(
     """
     classifier = rows.classifier
     ratio = classifier.estimator_
-    is_ratio = isinstance(ratio, LinearRatio)
-    if not is_ratio or not hasattr(classifier, "training_index_"):
+    if not isinstance(ratio, LinearRatio) or not hasattr(classifier, "training_index_"):
         return None, [], None
     fitted = rows.take(classifier.training_index_)
     labels = (fitted.y != rows.controlled).astype(int)
@@ -140,57 +136,40 @@ def importance(fresh: LabelledRows | None, names: Names, alpha: float) -> Data |
     if fresh is None:
         return None
     rng = np.random.default_rng(0)
-    weights = np.empty(len(fresh.y))
-    for label in fresh.labels:
-        weights[fresh.index(label)] = fresh.masses(label)
-    usable = np.flatnonzero(weights > 0.0)
-    index = np.concatenate(
-        [
-            rng.permutation(usable[fresh.y[usable] == label])[:MOST_SHUFFLED]
-            for label in fresh.labels
-        ]
-    )
-    if len(np.unique(fresh.y[index])) < len(fresh.labels):
+    usable = np.flatnonzero(fresh.weights > 0.0)
+    rows = fresh.take(usable).sampled(MOST_SHUFFLED, rng)
+    if len(np.unique(rows.y)) < len(rows.labels):
         return None
-    X, is_other = take_rows(fresh.X, index), fresh.y[index] == fresh.other
+    frame, is_other = as_frame(rows.X), rows.y == rows.other
 
-    def power(X: Any) -> float:
-        scores = fresh.classifier.score_samples(X)
-        scores = np.where(np.isnan(scores), -np.inf, scores)
-        found, _ = measured_power(scores, is_other, weights[index], alpha)
+    def power(places: Sequence[int]) -> float:
+        order, X = rng.permutation(len(rows.y)), rows.X
+        if frame is not None:
+            columns = [frame.get_column(frame.columns[j])[order] for j in places]
+            X = frame.with_columns(columns).to_native()
+        elif places:
+            X = np.array(X)
+            X[:, places] = X[order][:, places]
+        scores = rows.classifier.score_samples(X)
+        found, _ = measured_power(scores, is_other, rows.weights, alpha)
         assert found is not None
         return found
 
-    whole = power(X)
-    members = names.members()[:MOST_SHUFFLES]
+    whole = power([])
+    members = list(names.members.values())[:MOST_SHUFFLES]
     repeats = int(np.clip(MOST_SHUFFLES // max(len(members), 1), 1, REPEATS))
-    lost = np.array(
-        [
-            [whole - power(_shuffled(X, places, rng)) for _ in range(repeats)]
-            for places in members
-        ]
-    )
+    lost = np.array([[whole - power(p) for _ in range(repeats)] for p in members])
     order = np.argsort(-lost.mean(axis=1), kind="stable")
+    columns = list(names.members)
     return {
-        "names": [names.columns[j] for j in order],
+        "names": [columns[j] for j in order],
         "values": lost.mean(axis=1)[order],
         "low": lost.min(axis=1)[order],
         "high": lost.max(axis=1)[order],
         "power": whole,
-        "rows": len(index),
+        "rows": len(rows.y),
         "repeats": repeats,
     }
-
-
-def _shuffled(X: Any, places: list[int], rng: np.random.Generator) -> Any:
-    order = rng.permutation(X.shape[0])
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
-        columns = [frame.get_column(frame.columns[j])[order] for j in places]
-        return frame.with_columns(columns).to_native()
-    changed = np.array(X)
-    changed[:, places] = changed[order][:, places]
-    return changed
 
 
 def sensitivity(rows: LabelledRows, most: int) -> Data | None:

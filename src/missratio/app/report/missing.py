@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 
-from missratio._base.blocks import any_by_row
 from missratio._base.typing import FloatArray, IntArray
 from missratio.app.modelfile import certificates_of
-from missratio.app.report.rows import Column, LabelledRows, Names, columns_of
+from missratio.app.report.measure import histogram
+from missratio.app.report.rows import LabelledRows, Names, numbers
 from missratio.learning import LearnedMissingness
 from missratio.missingness import BlockMissingness, Missingness, missingness_patterns
 
@@ -33,45 +34,62 @@ def missing_values(rows: LabelledRows, few: LabelledRows, names: Names) -> Data:
     dict
         `classes`: the model of each. `features`: the columns, those with the most
         missing values first, with counts by class, and how many of these were looked
-        up. `profiles`: φ along columns. `patterns`: what is missing together.
-        `left_out`: how many columns are not listed.
+        up. `profiles`: φ along columns. `patterns`: what is missing together, the most
+        frequent first, or None. `left_out`: how many columns are not listed.
     """
-    missing = names.missing(rows.as_found.X)
-    width = missing.shape[1]
+    missing, columns = names.missing(rows.as_found.X), list(names.members)
     counts = np.array([missing[rows.y == k].sum(axis=0) for k in rows.labels])
     totals = np.array([max(1, len(rows.index(label))) for label in rows.labels])
     shares = counts / totals[:, None]
     looked_up = np.array([_looked_up(rows, k, names) for k in rows.labels])
     order = np.argsort(-shares.max(axis=0, initial=0.0), kind="stable")
-    members = names.members()
+    first = [places[0] for places in names.members.values()]
     profiles: list[Data] = []
     for place, label in enumerate(rows.labels):
         # A column of numbers is one feature; categories can't be drawn.
-        lossy = [members[j][0] for j in order if counts[place, j]]
-        profiles += _profiles(few, label, lossy, list(names.features))
+        lossy = [first[j] for j in order if counts[place, j]]
+        profiles += _profiles(few, label, lossy, names.features)
+    patterns = None
+    if counts.any():
+        packed = np.packbits(missing, axis=1)
+        _, some, code = np.unique(
+            packed, axis=0, return_index=True, return_inverse=True
+        )
+        kinds = missing[some]
+        by_class = np.array(
+            [np.bincount(code[rows.y == k], minlength=len(kinds)) for k in rows.labels]
+        )
+        frequent = np.argsort(-by_class.sum(axis=0), kind="stable")
+        patterns = {
+            "listed": [
+                {"missing": [columns[j] for j in np.flatnonzero(kinds[place])],
+                 "rows": by_class[:, place], "share": by_class[:, place] / totals}
+                for place in frequent[:MOST_PATTERNS]
+            ],
+            "left_out": max(0, len(kinds) - MOST_PATTERNS),
+            "test": [_tested(few.as_found, label) for label in rows.labels],
+        }  # fmt: skip
     return {
         "classes": [_class_model(rows, label) for label in rows.labels],
         "features": [
-            {"name": names.columns[j], "missing": counts[:, j], "share": shares[:, j],
+            {"name": columns[j], "missing": counts[:, j], "share": shares[:, j],
              "looked_up": looked_up[:, j]}
             for j in order[:MOST_LISTED]
         ],
-        "n_features": width,
-        "left_out": max(0, width - MOST_LISTED),
-        "any": bool(counts.any()),
+        "left_out": max(0, len(columns) - MOST_LISTED),
         "profiles": profiles,
-        "patterns": _patterns(rows.as_found, few.as_found, names),
+        "patterns": patterns,
     }  # fmt: skip
 
 
 def _looked_up(rows: LabelledRows, label: Any, names: Names) -> IntArray:
     """How many missing values of each column were looked up in a class."""
-    model, members = rows.model(label), names.members()
+    model = rows.model(label)
     if model is None and rows.before is not None:
         mine = rows.take(rows.index(label))
         found = names.missing(mine.as_found.X) & ~names.missing(mine.X)
         return np.asarray(found.sum(axis=0))
-    return np.array([_revealed(model, places[0]) for places in members])
+    return np.array([_revealed(model, each[0]) for each in names.members.values()])
 
 
 def _revealed(model: Missingness | None, j: int) -> int:
@@ -111,39 +129,6 @@ def _class_model(rows: LabelledRows, label: Any) -> Data:
     }
 
 
-def _patterns(rows: LabelledRows, few: LabelledRows, names: Names) -> Data | None:
-    """Rows by what is missing of them, the most frequent patterns first.
-
-    None where nothing is missing.
-    """
-    missing = names.missing(rows.X)
-    lossy = any_by_row(missing)
-    if not lossy.any():
-        return None
-    found, code = np.unique(missing[lossy], axis=0, return_inverse=True)
-    whole = [[np.count_nonzero(~lossy[rows.index(k)])] for k in rows.labels]
-    counted = [
-        np.bincount(code[rows.y[lossy] == label], minlength=len(found))
-        for label in rows.labels
-    ]
-    # Nothing is a pattern, too.
-    found = np.concatenate([np.zeros((1, found.shape[1]), dtype=bool), found])
-    counts = np.concatenate([whole, counted], axis=1)
-    order = np.argsort(-counts.sum(axis=0), kind="stable")
-    totals = [max(1, len(rows.index(label))) for label in rows.labels]
-    return {
-        "columns": [names.columns[j] for j in np.flatnonzero(missing.any(axis=0))],
-        "listed": [
-            {"missing": [names.columns[j] for j in np.flatnonzero(found[place])],
-             "rows": counts[:, place], "share": counts[:, place] / totals}
-            for place in order[:MOST_PATTERNS].tolist()
-        ],
-        "n_patterns": len(order),
-        "left_out": max(0, len(order) - MOST_PATTERNS),
-        "test": [_tested(few, label) for label in rows.labels],
-    }  # fmt: skip
-
-
 def _tested(rows: LabelledRows, label: Any) -> str | None:
     """What Little's test says of a class; None where it can't be made."""
     X = rows.rows(label)
@@ -163,7 +148,7 @@ def _band_delta(rows: LabelledRows, label: Any) -> float:
 
 
 def _profiles(
-    rows: LabelledRows, label: Any, lossy: list[int], names: list[str]
+    rows: LabelledRows, label: Any, lossy: list[int], names: Any
 ) -> list[Data]:
     """φ, its band, and the values of the features that miss most, of one class.
 
@@ -171,51 +156,42 @@ def _profiles(
     mean among rows alike in the feature, before any was lost.
     """
     model, table = rows.model(label), rows.as_found.rows(label)
-    columns = list(columns_of(table, names))
-    drawn = [j for j in lossy if _is_spread(columns[j])][:MOST_DRAWN]
-    if model is None or not drawn:
+    if model is None or not lossy:
         return []
-    seen, at = model.missing_probability(table), table
+    values, _ = numbers(table)
+    seen = model.missing_probability(table)
+    phi = np.broadcast_to(seen[:, None] if model.rowwise else seen, values.shape)
+    known = ~np.isnan(values) & ~np.isnan(phi)
+    spread = [j for j in lossy if known[:, j].any() and np.ptp(values[known[:, j], j])]
+    grids = {j: _edges(values[known[:, j], j]) for j in spread[:MOST_DRAWN]}
+    at = table
     if not model.rowwise:
-        at = np.zeros((BINS + 1, len(columns)))
-        for j, column in enumerate(columns):
-            if column.values is not None and not column.missing.all():
-                known = column.values[~column.missing]
-                at[:, j] = _edges(known) if j in drawn else np.median(known)
+        # Other features are in the middle of what is known of them.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            middle = np.nan_to_num(np.nanmedian(values, axis=0))
+        at = np.tile(middle, (BINS + 1, 1))
+        for j, edges in grids.items():
+            at[:, j] = edges
     delta = _band_delta(rows, label)
     bands = [model.missing_probability(at), *model.probability_band(at, delta)]
     profiles = []
-    for j in drawn:
-        values = columns[j].values
-        assert values is not None
-        there = ~np.isnan(seen) if model.rowwise else ~columns[j].missing
-        weights = 1.0 / (1.0 - (seen if model.rowwise else seen[:, j])[there])
-        known = values[there]
-        edges = _edges(known)
+    for j, edges in grids.items():
+        there = known[:, j]
+        x, weights = values[there, j], 1.0 / (1.0 - phi[there, j])
         grid, band = edges, [each if model.rowwise else each[:, j] for each in bands]
         if model.rowwise:
-            place = np.searchsorted(edges, known, side="right") - 1
-            place = np.clip(place, 0, BINS - 1)
-            mass = np.bincount(place, weights, BINS)
+            mass, _ = np.histogram(x, edges, weights=weights)
             some = mass > 0.0
             grid = ((edges[1:] + edges[:-1]) / 2.0)[some]
-            band = [
-                np.bincount(place, weights * each[there], BINS)[some] / mass[some]
-                for each in band
-            ]
+            sums = (np.histogram(x, edges, weights=weights * b[there])[0] for b in band)
+            band = [each[some] / mass[some] for each in sums]
         profiles.append(
-            {"edges": edges, "observed": _histogram(known, None, edges),
-             "reweighted": _histogram(known, weights, edges), "at": grid,
-             "phi": band[0], "low": band[1], "high": band[2], "name": names[j],
-             "label": label}
+            {"edges": edges, "observed": histogram(x, np.ones(len(x)), edges),
+             "reweighted": histogram(x, weights, edges), "at": grid, "phi": band[0],
+             "low": band[1], "high": band[2], "name": names[j], "label": label}
         )  # fmt: skip
     return profiles
-
-
-def _is_spread(column: Column) -> bool:
-    if column.values is None or column.missing.all():
-        return False
-    return bool(np.ptp(column.values[~column.missing]) > 0.0)
 
 
 def _edges(values: FloatArray) -> FloatArray:
@@ -224,12 +200,3 @@ def _edges(values: FloatArray) -> FloatArray:
     if not low < high:
         low, high = values.min(), values.max()
     return np.linspace(low, high, BINS + 1)
-
-
-def _histogram(
-    values: FloatArray, weights: FloatArray | None, edges: FloatArray
-) -> FloatArray:
-    """Weighted shares of values in each bin; some may lie beyond all bins."""
-    mass = np.ones(len(values)) if weights is None else weights
-    counts, _ = np.histogram(values, edges, weights=mass)
-    return counts / max(float(mass.sum()), np.finfo(float).tiny)

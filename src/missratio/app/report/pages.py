@@ -127,7 +127,7 @@ def _text(section: ReportSection, depth: int) -> list[str]:
     """A section with its parts; small multiples are for the page alone."""
     parts = [plain_text(text) for text in section.text]
     if section.facts:
-        facts = [[fact.name, fact.value, fact.note] for fact in section.facts]
+        facts = [fact[:3] for fact in section.facts]
         parts.append(_table(Table(["", "", ""], facts)))
     if section.items:
         parts.append(_list(section.items))

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import sys
 import tempfile
+import time
 import webbrowser
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from html import escape
 from importlib.metadata import version
@@ -18,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from missratio.app.modelfile import GROUPS, TWO_CLASSES, kind_of
+from missratio.app.modelfile import TWO_CLASSES, kind_of
 from missratio.app.report import measure, words
 from missratio.app.report.effects import (
     coefficients,
@@ -29,6 +32,7 @@ from missratio.app.report.effects import (
 from missratio.app.report.missing import missing_values
 from missratio.app.report.rows import LabelledRows, Names
 from missratio.classifier import (
+    Certificate,
     GroupedNeymanPearsonClassifier,
     MulticlassNeymanPearsonClassifier,
     NeymanPearsonClassifier,
@@ -41,7 +45,7 @@ Certified = (
     | MulticlassNeymanPearsonClassifier
     | GroupedNeymanPearsonClassifier
 )
-FORMAT = 5
+FORMAT = 6
 FRAME_HEIGHT = 900
 # Refits and histograms use at most so many rows of each class.
 MOST_ROWS = 20_000
@@ -128,14 +132,10 @@ class Report:
 
     def open(self) -> None:
         """Show the page: in a notebook within the output, elsewhere in a browser."""
-        try:
-            from IPython import get_ipython
+        ipython = sys.modules.get("IPython")
+        if ipython is not None and hasattr(ipython.get_ipython(), "kernel"):
             from IPython.display import display
-        except ImportError:
-            shell = None
-        else:
-            shell = get_ipython()
-        if shell is not None and hasattr(shell, "kernel"):
+
             display(self)
             return
         folder = Path(tempfile.mkdtemp(prefix="missratio-"))
@@ -154,15 +154,6 @@ class Report:
     def __repr__(self) -> str:
         """The certificate's headline."""
         return f"Report({self.data['words']['headline']!r})"
-
-
-@dataclass(frozen=True)
-class Origin:
-    """The command that a report was made by, as typed; its table's name and digest."""
-
-    command: str | None = None
-    file: str | None = None
-    sha256: str | None = None
 
 
 def build_report(
@@ -231,20 +222,22 @@ def build_report(
     check_is_fitted(classifier, "certificate_")
     width = classifier.n_features_in_
     names = getattr(classifier, "feature_names_in_", feature_names)
-    if names is not None and len(names) != width:
+    if names is None:
+        names = [f"x{j}" for j in range(width)]
+    if len(names) != width:
         raise ValueError(
             f"feature_names must name {width} columns, got {len(names)} names."
         )
-    named = [f"x{j}" for j in range(width)] if names is None else [*map(str, names)]
-    given = None if inclusion is None else np.asarray(inclusion, dtype=np.float64)
     test = None
     if X_test is not None and y_test is not None:
         test = LabelledRows.read(classifier, X_test, y_test, groups=groups_test)
+    given = None if inclusion is None else np.asarray(inclusion, dtype=np.float64)
+    columns = [*map(str, names)]
     return describe(
         LabelledRows.read(classifier, X, y, given, groups=groups),
         test,
         title=title,
-        names=Names.of(named),
+        names=Names(columns, columns),
         folds=folds,
         confidence=confidence,
     )
@@ -259,7 +252,7 @@ def describe(
     folds: int = 5,
     confidence: float = 0.95,
     comparison: PowerComparison | None = None,
-    origin: Origin | None = None,
+    origin: Mapping[str, str | None] | None = None,
     column: str = "group",
 ) -> Report:
     """What `build_report` gives, for rows of which the calibration sample is at hand.
@@ -273,8 +266,10 @@ def describe(
         Of the features and of their columns.
     folds : int, default=5
     confidence : float, default=0.95
-    comparison, origin : optional
-        The methods that were compared; the command and file that the rows came by.
+    comparison : PowerComparison, optional
+        The methods that were compared.
+    origin : mapping, optional
+        The `command` that rows came by, and the name of its `file` with its `sha256`.
     column : str, default="group"
         What groups are groups of.
     """
@@ -305,93 +300,113 @@ def describe(
             "shared": getattr(certificate, "shared", None),
         },
         "origin": {
-            "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+            "date": _now().strftime("%Y-%m-%d %H:%M UTC"),
             "seed": int(seed) if isinstance(seed, (int, np.integer)) else None,
-            **asdict(origin or Origin()),
+            **dict.fromkeys(["command", "file", "sha256"]),
+            **(origin or {}),
         },
         "certificate": certificate.to_dict(),
-        "words": words.certificate_words(rows),
-        "unscored": measure.unscored(few),
+        "unscored": measure.unscored(few, estimator),
         "missingness": missing_values(rows, few, names),
         "weights": measure.weights_by_class(rows),
         "comparison": None if comparison is None else asdict(comparison),
-        **dict.fromkeys(["type_i", "curve", "scores", "sensitivity", "coefficients"]),
-        **dict.fromkeys(["importance", "measured", "confusion"]),
-        **dict.fromkeys(["next", "promises", "errors", "trade_offs", "groups"], ()),
-    }
+        **dict.fromkeys(["curve", "scores", "sensitivity", "coefficients"]),
+        **dict.fromkeys(["importance", "confusion"]),
+        "trade_offs": [
+            {**asdict(trade), "factor": trade.least_factor,
+             "sentence": words.room_words(trade)}
+            for trade in getattr(classifier, "trade_offs_", [])[:MOST_PAIRS]
+        ],
+    }  # fmt: skip
     if kind == TWO_CLASSES:
-        data["curve"], fresh = measure.curve(rows, few, test, folds, confidence, rng)
-        linear = coefficients(rows, few, confidence, list(names.features))
+        data["curve"], power, fresh = measure.curve(
+            rows, few, test, folds, confidence, rng
+        )
+        error = measure.type_i(rows, test, confidence)
         data |= {
-            "type_i": measure.type_i(rows, test, confidence),
+            "errors": [_entry(rows.controlled, None, certificate, error, power)],
+            "measured": power["source"],
             "scores": measure.score_histograms(few),
             "sensitivity": sensitivity(rows, MOST_ROWS),
-            "coefficients": linear,
+            "coefficients": coefficients(rows, few, confidence, names.features),
         }
-        if linear is None:
+        if data["coefficients"] is None:
             data["importance"] = importance(fresh, names, classifier.alpha)
-        data["next"] = words.titled(words.next_steps(data))
     else:
-        found = measure.confusion(few, test, folds, rng)
-        data["measured"] = found.source
-        parts = _of_groups if kind == GROUPS else _of_classes
-        data |= parts(rows, found, confidence)
-    data["cautions"] = words.titled(words.cautions(rows, data))
+        data |= _measured(rows, measure.classified(few, test, folds, rng), confidence)
+    data["words"] = words.certificate_words(rows, data)
+    for name, found in (
+        ("next", words.next_steps(data)), ("cautions", words.cautions(rows, data)),
+    ):  # fmt: skip
+        data[name] = [{"title": title, "text": text} for title, text in found]
     return Report(plain(data))
 
 
-def _of_classes(
-    rows: LabelledRows, found: measure.Confusion, confidence: float
-) -> dict[str, Any]:
-    """What each of several classes is promised, and what becomes of it."""
-    classifier, certificate = rows.classifier, rows.classifier.certificate_
-    promised = {each.controlled_class: each for each in certificate.certificates}
-    errors = []
-    for label in rows.labels:
-        bound, wrong = None, [each for each in rows.labels if each != label]
-        if label in promised:
-            bound, wrong = promised[label].alpha, list(promised[label].other_class)
-        error = found.share(label, wrong, confidence)
-        right = found.share(label, [label], confidence)
-        text = words.class_sentence(certificate.order, label, bound, error, right)
-        errors.append({"label": label, "bound": bound, "error": error, "found": right,
-                       "sentence": text})  # fmt: skip
-    return {
-        "promises": [words.promise_data(classifier, c) for c in promised.values()],
-        "errors": errors,
-        "confusion": {"labels": rows.labels, "shares": found.shares()},
-        "trade_offs": [
-            {**asdict(trade), "has_room": trade.has_room, "factor": trade.least_factor,
-             "sentence": words.room_words(trade)}
-            for trade in classifier.trade_offs_[:MOST_PAIRS]
-        ],
-    }  # fmt: skip
+def _now() -> datetime:
+    """The time, or that of the environment, so that a report can be made again."""
+    return datetime.fromtimestamp(
+        float(os.environ.get("SOURCE_DATE_EPOCH") or time.time()), UTC
+    )
 
 
-def _of_groups(
-    rows: LabelledRows, found: measure.Confusion, confidence: float
+def _entry(
+    label: Any, group: Any, each: Certificate | None, error: Any, found: Any
 ) -> dict[str, Any]:
-    """What each group is promised, and what becomes of it."""
-    certificate, entries = rows.classifier.certificate_, []
-    for promise, each in zip(
-        certificate.promises, certificate.certificates, strict=True
-    ):
-        mine = found.of_group(promise.group)
-        entry = {
-            "group": promise.group,
-            "name": "all rows" if promise.group is None else str(promise.group),
-            "level": promise.level,
-            "certified": promise.certified,
-            "bound": promise.bound if promise.certified else None,
-            "rows": promise.rows,
+    """What a class or group is promised, what is certified, and what was measured."""
+    entry = {"name": str(label if group is None else group), "label": label,
+             "group": group, "error": error, "found": found, "certified": False,
+             **dict.fromkeys(["level", "bound", "rows", "robustness"])}  # fmt: skip
+    if each is not None:
+        entry |= {
+            "level": each.alpha,
+            "certified": each.certified,
+            "bound": each.error_bound if each.certified else None,
+            "rows": each.rows,
+            "observed": each.observed,
             "effective_rows": each.effective_rows,
-            "delta": promise.delta,
-            "error": mine.share(rows.controlled, [rows.other], confidence),
-            "power": mine.share(rows.other, [rows.other], confidence),
             "robustness": words.robustness(each),
         }
-        entries.append({**entry, "sentence": words.group_sentence(rows, entry)})
-    return {"groups": entries}
+    return entry
+
+
+def _measured(
+    rows: LabelledRows, classified: tuple[LabelledRows, Any, str], confidence: float
+) -> dict[str, Any]:
+    """What becomes of each of several classes, or of each group."""
+    measured, predicted, source = classified
+    certificate, entries, confusion = rows.classifier.certificate_, [], None
+
+    def share(label: Any, called: Sequence[Any], group: Any = None) -> dict[str, Any]:
+        mine = measured.y == label
+        if group is not None:
+            mine &= measured.groups == group
+        events = np.isin(predicted[mine], called)
+        return measure.share_of(events, measured.weights[mine], confidence)
+
+    if rows.groups is not None:
+        controlled, other = rows.labels
+        pairs = zip(certificate.promises, certificate.certificates, strict=True)
+        for promise, each in pairs:
+            group = promise.group
+            kept = replace(each, certified=promise.certified)
+            error, found = (share(k, [other], group) for k in (controlled, other))
+            entry = _entry(controlled, group, kept, error, found)
+            entries.append(
+                {**entry, "name": "all rows" if group is None else str(group)}
+            )
+    else:
+        promised = {each.controlled_class: each for each in certificate.certificates}
+        for label in rows.labels:
+            own = promised.get(label)
+            wrong = [each for each in rows.labels if each != label]
+            error = share(label, wrong if own is None else own.other_class)
+            entries.append(_entry(label, None, own, error, share(label, [label])))
+        shares = [[share(k, [as_k])["estimate"] for as_k in rows.labels]
+                  for k in rows.labels]  # fmt: skip
+        confusion = {"labels": rows.labels, "shares": shares}
+    for entry in entries:
+        entry["sentence"] = words.promise_sentence(rows, entry)
+    return {"errors": entries, "measured": source, "confusion": confusion}
 
 
 def plain(value: Any) -> Any:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone
 
 from missratio._base.blocks import take_rows
+from missratio._base.reading import as_frame
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.app.modelfile import certificates_of
 from missratio.classifier import complete_mask
@@ -23,7 +22,7 @@ from missratio.weights import complete_row_weight_edges
 
 @dataclass(frozen=True)
 class LabelledRows:
-    """Rows of all classes, and what a classifier makes of them.
+    """Rows of all classes, and the classifier that a report is about.
 
     Parameters
     ----------
@@ -31,26 +30,24 @@ class LabelledRows:
         Fitted, of any kind that has a certificate.
     X : array or dataframe of shape (n_rows, n_columns)
     y : ndarray of shape (n_rows,)
-    calibration_share : float
-        The share of a bounded class's rows that the classifier calibrates with.
+    weights : ndarray of shape (n_rows,)
+        What each row stands for where complete rows are meant; 1 where rows to be
+        classified lose values as these did.
     inclusion : ndarray of shape (n_rows,) or (n_rows, n_columns), optional
         Where values were looked up, with what probability each row or entry is in X.
     before : array or dataframe of shape (n_rows, n_columns), optional
         X without the values looked up, where that is another table.
     groups : ndarray of object of shape (n_rows,), optional
         The group of each row, where groups have promises of their own.
-    lossy : frozenset
-        The labels of classes of which rows had lost values when they were read.
     """
 
     classifier: Any
     X: Any
     y: Any
-    calibration_share: float
+    weights: FloatArray
     inclusion: FloatArray | None = None
     before: Any = None
     groups: Any = None
-    lossy: frozenset[Any] = frozenset()
 
     @classmethod
     def read(
@@ -63,7 +60,7 @@ class LabelledRows:
         before: Any = None,
         groups: Any = None,
     ) -> LabelledRows:
-        """Check rows against what the classifier was fitted with."""
+        """Check rows against what the classifier was fitted with, and weigh them."""
         if not hasattr(X, "columns"):
             X = np.asarray(X)
         labels = np.asarray(y)
@@ -74,13 +71,22 @@ class LabelledRows:
                 f"y has labels {sorted(map(str, unknown))} that the classifier doesn't "
                 f"know: it has the classes {classifier.classes_.tolist()}."
             )
-        certificate = certificates_of(classifier)[0]
-        n_controlled = int((labels == certificate.controlled_class).sum())
-        share = certificate.rows / max(n_controlled, 1)
         if groups is not None:
             groups = np.asarray(groups, dtype=object)
-        rows = cls(classifier, X, labels, share, inclusion, before, groups)
-        return replace(rows, lossy=frozenset(labels[~rows.complete].tolist()))
+        weights = np.ones(len(labels))
+        rows = cls(classifier, X, labels, weights, inclusion, before, groups)
+        if classifier.deployment == "complete":
+            for label in set(labels[~rows.complete].tolist()):
+                index, model = rows.index(label), rows.model(label)
+                weights[index] = rows.complete[index]
+                if model is not None:
+                    mine = rows.rows(label)
+                    weights[index], _ = complete_row_weight_edges(
+                        mine, model, delta=None
+                    )
+                elif rows.drawn is not None:
+                    weights[index] = rows.drawn.weights[index]
+        return rows
 
     @cached_property
     def bounded(self) -> tuple[Any, ...]:
@@ -118,6 +124,7 @@ class LabelledRows:
             self,
             X=take_rows(self.X, index),
             y=self.y[index],
+            weights=self.weights[index],
             inclusion=None if self.inclusion is None else self.inclusion[index],
             before=None if self.before is None else take_rows(self.before, index),
             groups=None if self.groups is None else self.groups[index],
@@ -138,19 +145,6 @@ class LabelledRows:
         if self.groups is None:
             return classifier.predict(self.X)
         return classifier.predict(self.X, self.groups)
-
-    def refitted(self, **parameters: Any) -> Any:
-        """The same classifier fitted to these rows; None where that can't be done."""
-        seed = self.classifier.random_state
-        fixed = seed if isinstance(seed, (int, np.integer)) else 0
-        again = clone(self.classifier).set_params(random_state=fixed, **parameters)
-        more = {} if self.groups is None else {"groups": self.groups}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            try:
-                return again.fit(self.X, self.y, inclusion=self.inclusion, **more)
-            except (ValueError, np.linalg.LinAlgError):
-                return None
 
     @property
     def as_found(self) -> LabelledRows:
@@ -177,41 +171,6 @@ class LabelledRows:
         model: Missingness | None = models.get(label)
         return model
 
-    def weights(self, label: Any) -> FloatArray | None:
-        """What rows of a class stand for where complete rows are meant.
-
-        None where all count the same: none of them has lost values, or those to be
-        classified lose values as they did.
-        """
-        return self._weights[label]
-
-    def masses(self, label: Any) -> FloatArray:
-        """The same, with ones where all rows weigh the same."""
-        known = self.weights(label)
-        return np.ones(len(self.index(label))) if known is None else known
-
-    @cached_property
-    def _weights(self) -> dict[Any, FloatArray | None]:
-        return {label: self._class_weights(label) for label in self.labels}
-
-    def _class_weights(self, label: Any) -> FloatArray | None:
-        if self.classifier.deployment == "as-observed" or label not in self.lossy:
-            return None
-        model = self.model(label)
-        if model is None and self.drawn is not None:
-            return self.drawn.take(self.index(label)).weights
-        if model is None:
-            return self.complete[self.index(label)].astype(np.float64)
-        return complete_row_weight_edges(self.rows(label), model, delta=None)[0]
-
-
-class Column(NamedTuple):
-    """One column: its values are None where they aren't numbers."""
-
-    name: str
-    values: FloatArray | None
-    missing: BoolArray
-
 
 @dataclass(frozen=True)
 class Names:
@@ -219,77 +178,49 @@ class Names:
 
     Parameters
     ----------
-    features : tuple of str
-    origins : tuple of str
+    features : sequence of str
+    origins : sequence of str
         The original column of each feature: several of one, where it has categories.
-    blank : tuple of bool
-        Which features say that their column is blank.
+    blank : frozenset of int
+        The places of features that say that their column is blank.
     """
 
-    features: tuple[str, ...]
-    origins: tuple[str, ...]
-    blank: tuple[bool, ...]
+    features: Sequence[str]
+    origins: Sequence[str]
+    blank: frozenset[int] = frozenset()
 
-    @classmethod
-    def of(
-        cls,
-        features: Sequence[str],
-        origins: Sequence[str] | None = None,
-        blank: Sequence[bool] | None = None,
-    ) -> Names:
-        """Names of features that are columns themselves, unless told otherwise."""
-        return cls(
-            tuple(features),
-            tuple(features if origins is None else origins),
-            (False,) * len(features) if blank is None else tuple(blank),
-        )
-
-    @property
-    def columns(self) -> list[str]:
-        """The original columns, each once."""
-        return list(dict.fromkeys(self.origins))
-
-    def members(self) -> list[list[int]]:
-        """The places of the features of each original column."""
-        places: dict[str, list[int]] = {name: [] for name in self.columns}
+    @cached_property
+    def members(self) -> dict[str, list[int]]:
+        """The original columns, and the places of the features of each."""
+        places: dict[str, list[int]] = {}
         for j, origin in enumerate(self.origins):
-            places[origin].append(j)
-        return list(places.values())
+            places.setdefault(origin, []).append(j)
+        return places
 
     def missing(self, X: Any) -> BoolArray:
         """Which rows lack which original columns, (n, n_columns)."""
-        found: list[BoolArray] = []
-        place = {name: k for k, name in enumerate(self.columns)}
-        for j, column in enumerate(columns_of(X, list(self.features))):
-            lost = column.missing
-            if self.blank[j] and column.values is not None:
-                lost = lost | (column.values == 1.0)
-            k = place[self.origins[j]]
-            if k == len(found):
-                found.append(lost)
-            else:
-                found[k] = found[k] | lost
-        return np.column_stack(found)
+        values, missing = numbers(X)
+        for j in self.blank:
+            missing[:, j] |= values[:, j] == 1.0
+        every = (missing[:, places].any(axis=1) for places in self.members.values())
+        return np.column_stack([*every])
 
 
-def columns_of(X: Any, names: list[str]) -> Iterator[Column]:
-    """Each column of a dataframe, or of an array with names."""
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
-        for name in frame.columns:
-            series = frame.get_column(name)
-            missing = series.is_null().to_numpy().astype(bool)
-            if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
-                yield Column(str(name), None, missing)
-                continue
-            numbers = series.cast(nw.Float64).fill_null(np.nan).to_numpy()
-            values = numbers.astype(np.float64)
-            yield Column(str(name), values, missing | np.isnan(values))
-        return
-    for name, array in zip(names, np.asarray(X).T, strict=False):
+def numbers(X: Any) -> tuple[FloatArray, BoolArray]:
+    """The numbers of a table, NaN where there are none, and what is missing of it."""
+    frame = as_frame(X)
+    if frame is None:
+        array = np.asarray(X)
         if array.dtype.kind in "fiub":
-            values = array.astype(np.float64)
-            yield Column(name, values, np.isnan(values))
-        else:
-            lost = [value is None or value != value for value in array.tolist()]
-            yield Column(name, None, np.array(lost, dtype=bool))
+            found = np.asarray(array, dtype=np.float64)
+            return found, np.isnan(found)
+        lost = [[x is None or x != x for x in row] for row in array.tolist()]
+        return np.full(array.shape, np.nan), np.array(lost, dtype=bool)
+    values, missing = np.full(frame.shape, np.nan), np.empty(frame.shape, dtype=bool)
+    for j, name in enumerate(frame.columns):
+        series = frame.get_column(name)
+        missing[:, j] = series.is_null().to_numpy()
+        if series.dtype.is_numeric() or series.dtype == nw.Boolean:
+            values[:, j] = series.cast(nw.Float64).fill_null(np.nan).to_numpy()
+            missing[:, j] |= np.isnan(values[:, j])
+    return values, missing

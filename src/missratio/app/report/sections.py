@@ -10,11 +10,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from missratio.app.modelfile import GROUPS, SEVERAL_CLASSES, TWO_CLASSES
+from missratio.app.modelfile import GROUPS, SEVERAL_CLASSES
 from missratio.app.report import charts
 from missratio.app.report.charts import Chart, axis, layer, points, steps
 from missratio.app.report.measure import SOURCES
-from missratio.app.report.words import NO_SLACK, listed, number, percent, share, span
+from missratio.app.report.words import (
+    NO_SLACK,
+    listed,
+    number,
+    percent,
+    share,
+    span,
+    why_unscored,
+)
 
 Data = dict[str, Any]
 Pairs = Sequence[tuple[str, str]]
@@ -70,24 +78,16 @@ class Table:
 
 
 def table(
-    *columns: tuple[str, Callable[[Any], str], Iterable[Any]],
-    shown: bool = False,
-    texts: Sequence[int] = (),
+    *columns: tuple[str, Callable[[Any], str], Iterable[Any]], shown: bool = False
 ) -> Table:
-    """A table of columns: their names, how cells are written, and values."""
+    """A table of columns: their names, how cells are written, and values.
+
+    What is written by `str` is a text.
+    """
     written = [[write(value) for value in values] for _, write, values in columns]
     rows = [list(row) for row in zip(*written, strict=True)]
+    texts = [j for j, (_, write, _) in enumerate(columns) if write is str]
     return Table([name for name, _, _ in columns], rows, shown, texts)
-
-
-@dataclass(frozen=True)
-class Fact:
-    """A figure to see first: its name, what it is, a note, and a word to explain."""
-
-    name: str
-    value: str
-    note: str
-    term: str = ""
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,8 @@ class ReportSection:
     id: str
     title: str
     text: Sequence[str] = ()
-    facts: Sequence[Fact] = ()
+    facts: Sequence[tuple[str, str, str, str]] = ()
+    """Figures to see first: name, value, a note, and a word to explain or ""."""
     items: Pairs = ()
     """Things with a title each, which may be empty."""
     chart: Chart | None = None
@@ -171,90 +172,75 @@ def _list(id: str, title: str, entries: Sequence[Data]) -> Iterator[ReportSectio
 
 def certificate(data: Data) -> ReportSection:
     """What is guaranteed, what is assumed, and what would break it."""
-    said, facts = data["words"], []
-    certified = data["certificate"].get("certified", True)
-    if data["kind"] == GROUPS:
-        certified = any(entry["certified"] for entry in data["groups"])
-    if data["kind"] == TWO_CLASSES:
-        found, error, power = data["certificate"], data["type_i"], _power(data["curve"])
-        sure = f"with {percent(1.0 - found['delta'])} confidence"
-        where = "on test rows" if error["source"] == "test" else "estimated"
-        interval = span(power["low"], power["high"])
+    said, entries, facts = data["words"], data["errors"], []
+    certified = any(entry["certified"] for entry in entries)
+    if data["curve"] is not None:
+        found, error, power = (
+            data["certificate"],
+            entries[0]["error"],
+            entries[0]["found"],
+        )
+        size = f"effective sample size {number(found['effective_rows'])}"
         facts = [
-            Fact("Bound α", percent(found["alpha"]), sure, "alpha"),
-            Fact("Type I error", share(error["estimate"]), where, "alpha"),
-            Fact("Power", share(power["estimate"]), interval, "power"),
-            *_basis(found),
-        ]
+            ("Bound α", percent(found["alpha"]),
+             f"with {percent(1.0 - found['delta'])} confidence", "alpha"),
+            ("Type I error", share(error["estimate"]),
+             "on test rows" if error["source"] == "test" else "estimated", "alpha"),
+            ("Power", share(power["estimate"]), span(power), "power"),
+            ("Calibration rows", number(found["rows"]), size, "calibration"),
+        ]  # fmt: skip
+        if found["looked_up"]:
+            lost = f"{number(found['not_found'])} not found, counted as errors"
+            note = lost if found["not_found"] else "all found"
+            facts.append(("Looked up", f"{number(found['looked_up'])} rows", note, ""))
+        elif found["certified"] and found["observed"] < found["rows"]:
+            gamma = found["sensitivity"]
+            value = "> 1000" if gamma is None else number(gamma, 3)
+            note = "factor by which odds may be wrong"
+            facts.append(("Sensitivity Γ", value, note, "gamma"))
+    robust = [(e["name"], e["robustness"]) for e in entries if e["robustness"]]
     parts = [
-        ("assumed", "This is assumed", said["assumptions"] if certified else []),
-        ("breaks", "This would break it", said["breaks"] if certified else []),
-        ("tested", "This was tested", said["checks"]),
-        ("robust", "How wrong may φ be?", [said["robustness"] or ""]),
-    ]
+        ("assumed", "This is assumed", _untitled(said["assumptions"] * certified)),
+        ("breaks", "This would break it", _untitled(said["breaks"] * certified)),
+        ("tested", "This was tested", _untitled(said["checks"])),
+        ("robust", "How wrong may φ be?",
+         robust if len(entries) > 1 else _untitled(text for _, text in robust)),
+    ]  # fmt: skip
     return ReportSection(
         "certificate",
         said["headline"],
-        [said["guarantee"], said["meaning"]],
+        [text for k in ("guarantee", "blanks", "meaning") if (text := said[k])],
         facts,
-        parts=[
-            ReportSection(id, title, items=[("", text) for text in texts])
-            for id, title, texts in parts
-            if any(texts)
-        ],
+        parts=[ReportSection(id, title, items=i) for id, title, i in parts if i],
         status="Certified" if certified else "Not certified",
         layout="columns",
         terms=("phi",),
     )
 
 
-def _basis(found: Data) -> list[Fact]:
-    """The rows that a certificate rests on, and how wrong φ may be."""
-    size = f"effective sample size {number(found['effective_rows'])}"
-    facts = [Fact("Calibration rows", number(found["rows"]), size, "calibration")]
-    if found["looked_up"]:
-        lost = f"{number(found['not_found'])} not found, counted as errors"
-        rows = f"{number(found['looked_up'])} rows"
-        facts.append(
-            Fact("Looked up", rows, lost if found["not_found"] else "all found")
-        )
-    elif found["certified"] and found["observed"] < found["rows"]:
-        gamma = found["sensitivity"]
-        value = "> 1000" if gamma is None else number(gamma, 3)
-        note = "factor by which odds may be wrong"
-        facts.append(Fact("Sensitivity Γ", value, note, "gamma"))
-    return facts
-
-
-def _power(curve: Data) -> Data:
-    """The power at the classifier's own level, as other shares are."""
-    own = curve["own"]
-    return {
-        "estimate": curve["power"][own], "low": curve["power_low"][own],
-        "high": curve["power_high"][own], "rows": curve["power_rows"],
-        "method": curve["power_method"],
-    }  # fmt: skip
+def _untitled(texts: Iterable[str]) -> Pairs:
+    return [("", text) for text in texts]
 
 
 def errors(data: Data) -> ReportSection:
     """What each class or group is promised, and what becomes of it."""
-    kind, entries = data["kind"], _entries(data)
-    finds = "Found" if kind == SEVERAL_CLASSES else "Power"
+    kind, entries, parts = data["kind"], data["errors"], []
+    one, finds = ("the other class", "Power")
+    if kind == SEVERAL_CLASSES:
+        one, finds = "a class", "Found"
     notes = [
         "Error: the share of rows that are classified as a class which they must not "
-        f"be. {finds}: the share of "
-        + ("a class" if kind == SEVERAL_CLASSES else "the other class")
-        + " that is recognised. Measured on "
-        f"{SOURCES[data['measured'] or data['curve']['source']]}; the interval is "
-        f"{entries[0]['found']['method']}."
+        f"be. {finds}: the share of {one} that is recognised. Measured on "
+        f"{SOURCES[data['measured']]}; the interval is {entries[0]['found']['method']}."
     ]
-    if kind == TWO_CLASSES and data["type_i"]["source"] != "test":
+    if entries[0]["error"].get("source") == "calibration":
         notes.append(
             "The error is estimated on calibration rows, which took no part in "
             "fitting; its interval is the certificate's bound, with "
-            f"{percent(data['type_i']['confidence'])} confidence."
+            f"{percent(entries[0]['error']['confidence'])} confidence."
         )
     series = {"error": "error", finds.lower(): "found"}
+    colours = {"error": "controlled", finds.lower(): "other"}
     chart = charts.by_name(
         [
             {"name": e["name"], "series": name, "value": e[k]["estimate"],
@@ -264,38 +250,28 @@ def errors(data: Data) -> ReportSection:
             if e[k]["estimate"] is not None
         ],
         axis("share of rows", share=True, domain=[0, 1]),
-        {"error": "controlled", finds.lower(): "other"},
+        colours,
         ticks=[
             {"name": e["name"], "value": e["level"], "series": "error"}
             for e in entries
             if e["level"] is not None
         ],
         caption="Upright strokes: the error that was promised at most.",
-        key=[("controlled", "error"), ("other", finds.lower())],
+        key=[(colour, name) for name, colour in colours.items()],
     )  # fmt: skip
-    certified = [
-        "no" if e["bound"] is None and e["level"] is not None else percent(e["bound"])
-        for e in entries
-    ]
-    columns: list[tuple[str, Callable[[Any], str], list[Any]]] = []
-    for name, k in (("Error", "error"), (finds, "found")):
-        found = [entry[k] for entry in entries]
-        columns += [
-            (name, share, [e["estimate"] for e in found]),
-            (f"{name}, interval", str, [span(e["low"], e["high"]) for e in found]),
-            ("Rows", number, [e["rows"] for e in found]),
-        ]
     text = (
         "One threshold serves all rows: it is the strictest that any promise needs."
         if data["model"]["shared"]
         else "Each group has a threshold of its own, chosen on its own rows."
     )
-    robust = [
-        (str(each["name" if kind == GROUPS else "label"]), each["robustness"])
-        for each in (*data["groups"], *data["promises"])
-        if each["robustness"]
-    ]
-    how = [ReportSection("robust-each", "How wrong may φ be?", items=robust)]
+    if data["confusion"] is not None:
+        labels, shares = data["confusion"]["labels"], data["confusion"]["shares"]
+        columns = [
+            (f"as {k}", share, col)
+            for k, col in zip(labels, zip(*shares, strict=True), strict=True)
+        ]
+        told = table(("In truth", str, labels), *columns)
+        parts.append(ReportSection("confusion", "What classes are called", table=told))
     return ReportSection(
         "errors",
         "Errors and power",
@@ -304,64 +280,40 @@ def errors(data: Data) -> ReportSection:
         table=table(
             ("Group" if kind == GROUPS else "Class", str, [e["name"] for e in entries]),
             ("Promised", _at_most, [e["level"] for e in entries]),
-            ("Certified", str, certified),
-            *columns,
+            ("Certified", lambda e: "no" if e["level"] and not e["certified"] else
+             percent(e["bound"]), entries),
+            *(
+                column
+                for name, k in (("Error", "error"), (finds, "found"))
+                for column in (
+                    (name, share, [e[k]["estimate"] for e in entries]),
+                    (f"{name}, interval", span, [e[k] for e in entries]),
+                    ("Rows", number, [e[k]["rows"] for e in entries]),
+                )
+            ),
             shown=True,
         ),
         notes=notes,
-        parts=[*_confusion(data), *(how if robust else []), *_unscored(data)],
+        parts=[*parts, *_unscored(data)],
         terms=("power",),
-    )
+    )  # fmt: skip
 
 
 def _at_most(level: float | None) -> str:
     return "–" if level is None else f"at most {percent(level)}"
 
 
-def _entries(data: Data) -> list[Data]:
-    """Classes or groups, with what was promised, certified and measured of them."""
-    if data["groups"]:
-        return [{**entry, "found": entry["power"]} for entry in data["groups"]]
-    if data["errors"]:
-        bounds = {p["label"]: p["certificate"]["error_bound"] for p in data["promises"]}
-        return [
-            {**entry, "name": str(entry["label"]), "level": entry["bound"],
-             "bound": bounds.get(entry["label"])}
-            for entry in data["errors"]
-        ]  # fmt: skip
-    found = data["certificate"]
-    return [
-        {"name": str(data["model"]["classes"][0]["label"]), "level": found["alpha"],
-         "bound": found["error_bound"] if found["certified"] else None,
-         "error": data["type_i"], "found": _power(data["curve"])}
-    ]  # fmt: skip
-
-
-def _confusion(data: Data) -> Iterator[ReportSection]:
-    found = data["confusion"]
-    if found is not None:
-        labels, shares = found["labels"], found["shares"]
-        columns = [
-            (f"as {k}", share, [row[j] for row in shares]) for j, k in enumerate(labels)
-        ]
-        told = table(("In truth", str, labels), *columns)
-        yield ReportSection("confusion", "What classes are called", table=told)
-
-
 def _unscored(data: Data) -> Iterator[ReportSection]:
-    found, model = data["unscored"], data["model"]
-    if not any(entry["share"] for entry in found):
+    found = data["unscored"]
+    if not any(entry["blank"] + entry["rare"] for entry in found):
         return
-    as_observed = model["deployment"] == "as-observed"
-    why = "the method can't handle its blanks" if as_observed else "a value is missing"
     text = (
-        f"A row without a score is classified as {model['fallback']}. A row has no "
-        f"score if {why}, or if rows like it are observed so rarely that nothing can "
-        "be certified for them."
+        f"A row without a score is classified as {data['model']['fallback']}. These "
+        f"have none, because {why_unscored(data)}."
     )
     told = table(
         ("Class", str, [e["label"] for e in found]),
-        ("No score", share, [e["share"] for e in found]),
+        ("No score", share, [e["blank"] + e["rare"] for e in found]),
         ("Rows looked at", number, [e["rows"] for e in found]),
     )
     yield ReportSection("unscored", "Rows that can't be scored", [text], table=told)
@@ -372,21 +324,21 @@ def levels(data: Data) -> Iterator[ReportSection]:
     curve = data["curve"]
     if curve is None:
         return
-    none = [threshold is None for threshold in curve["threshold"]]
     bounds = [
-        "none" if no else percent(bound)
-        for no, bound in zip(none, curve["error_bound"], strict=True)
+        None if threshold is None else bound
+        for threshold, bound in zip(
+            curve["threshold"], curve["error_bound"], strict=True
+        )
     ]
-    ends = zip(curve["power_low"], curve["power_high"], strict=True)
+    ends = points(low=curve["power_low"], high=curve["power_high"])
     told = table(
         ("α", percent, curve["alpha"]),
         ("Threshold", lambda t: "none" if t is None else number(t), curve["threshold"]),
-        ("Certified error", str, bounds),
+        ("Certified error", lambda b: "none" if b is None else percent(b), bounds),
         ("Estimated error", share, curve["estimated_error"]),
         ("Power", share, curve["power"]),
-        ("Interval", lambda pair: span(*pair), ends),
+        ("Interval", span, ends),
         ("Rule", str, curve["rule"]),
-        texts=(6,),
     )
     names = ("alpha", "threshold", "bound", "estimate", "power", "interval", "rule")
     text = (
@@ -571,7 +523,7 @@ def trade_offs(data: Data) -> Iterator[ReportSection]:
 def missing(data: Data) -> ReportSection:
     """What is missing of each column, and φ along it."""
     found, title = data["missingness"], "What is missing"
-    if not found["any"]:
+    if found["patterns"] is None:
         return ReportSection("missing", title, ["No value is missing."])
     classes, features = found["classes"], found["features"]
     items: list[tuple[str, str]] = []
@@ -673,11 +625,10 @@ def _profiles(data: Data) -> list[ReportSection]:
             200,
             key=[(colour, f"class {profile['label']}")],
         )  # fmt: skip
-        ends = zip(profile["low"], profile["high"], strict=True)
         told = table(
             ("Value", number, profile["at"]),
             ("φ", share, profile["phi"]),
-            ("Band", lambda pair: span(*pair), ends),
+            ("Band", span, points(low=profile["low"], high=profile["high"])),
         )
         parts.append(
             ReportSection(f"profile-{k}", profile["name"], chart=chart, table=told)
@@ -698,13 +649,10 @@ def patterns(data: Data) -> Iterator[ReportSection]:
         return
     every, left = found["listed"], found["left_out"]
     columns = [
-        (
-            f"Class {entry['label']}",
-            str,
-            [f"{number(p['rows'][k])} ({share(p['share'][k])})" for p in every],
-        )
+        (f"Class {entry['label']}",
+         lambda p, k=k: f"{number(p['rows'][k])} ({share(p['share'][k])})", every)
         for k, entry in enumerate(classes)
-    ]
+    ]  # fmt: skip
     names = [", ".join(pattern["missing"]) or "nothing" for pattern in every]
     tests = [
         f"Class {entry['label']}: {text}"
@@ -721,8 +669,7 @@ def patterns(data: Data) -> Iterator[ReportSection]:
 
 def weights(data: Data) -> ReportSection:
     """How rows are weighted, and what that leaves of the sample."""
-    entries, two = data["weights"], data["kind"] == TWO_CLASSES
-    text = "All rows count the same."
+    entries, text = data["weights"], "All rows count the same."
     if any(entry["weighted"] for entry in entries):
         text = (
             "A complete row stands for 1/(1 − φ) rows like it, and one that was looked "
@@ -730,19 +677,21 @@ def weights(data: Data) -> ReportSection:
             "smaller the effective sample size."
         )
     names = [f"Class {e['label']}" for e in entries]
-    every = [promise["certificate"] for promise in data["promises"]]
-    every += [data["certificate"]] * two
-    for found in every:
-        names.append(f"Calibration, class {found['controlled_class']}")
-        calibration = {"largest": None, "heaviest_share": None, **found}
-        entries = [*entries, {**calibration, "kish": found["effective_rows"]}]
+    calibrated = [entry for entry in data["errors"] if entry["rows"] is not None]
+    kind = "" if data["kind"] == GROUPS else "class "
+    names += [f"Calibration, {kind}{entry['name']}" for entry in calibrated]
+    entries = [*entries, *calibrated]
     told = table(
         ("Rows", str, names),
         ("All", number, [e["rows"] for e in entries]),
         ("Usable", number, [e["observed"] for e in entries]),
-        ("Effective sample size", number, [e["kish"] for e in entries]),
-        ("Largest weight", number, [e["largest"] for e in entries]),
-        ("Weight on the heaviest 5%", share, [e["heaviest_share"] for e in entries]),
+        ("Effective sample size", number, [e["effective_rows"] for e in entries]),
+        ("Largest weight", number, [e.get("largest") for e in entries]),
+        (
+            "Weight on the heaviest 5%",
+            share,
+            [e.get("heaviest_share") for e in entries],
+        ),
     )
     return ReportSection("weights", "Weights", [text], table=told, terms=("kish",))
 
@@ -828,7 +777,6 @@ def comparison(data: Data) -> Iterator[ReportSection]:
         ("Standard error", share, [c["standard_error"] for c in every]),
         ("Time", "{:.1f} s".format, [c["seconds"] for c in every]),
         ("Note", str, [c["note"] or "" for c in every]),
-        texts=(4,),
     )
     text = f"Methods were not compared: {found.get('note')}."
     if not found.get("note"):

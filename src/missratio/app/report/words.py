@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from missratio.app.modelfile import (
-    GROUPS,
-    SEVERAL_CLASSES,
-    TWO_CLASSES,
-    certificates_of,
-    kind_of,
-)
+from missratio.app.modelfile import GROUPS, SEVERAL_CLASSES, certificates_of, kind_of
 from missratio.app.report.effects import last_step
 from missratio.app.report.rows import LabelledRows
 from missratio.classifier import Certificate, named, rows_of
@@ -45,8 +39,9 @@ def share(value: float | None) -> str:
     return "–" if value is None else f"{100.0 * value:.1f}%"
 
 
-def span(low: float | None, high: float | None) -> str:
+def span(interval: Data) -> str:
     """An interval of shares, with one decimal."""
+    low, high = interval["low"], interval["high"]
     if low is None or high is None:
         return "–"
     return f"{100.0 * low:.1f} to {100.0 * high:.1f}%"
@@ -56,7 +51,7 @@ def measured(entry: Data) -> str:
     """A share that was measured, with its interval."""
     if entry["estimate"] is None:
         return "an unknown share"
-    return f"{share(entry['estimate'])} ({span(entry['low'], entry['high'])})"
+    return f"{share(entry['estimate'])} ({span(entry)})"
 
 
 def number(value: float | None, digits: int = 4) -> str:
@@ -76,7 +71,8 @@ def number(value: float | None, digits: int = 4) -> str:
 
 def sentence(text: str) -> str:
     """A text as a sentence."""
-    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+    first = text[:1] if text.startswith("φ") else text[:1].upper()
+    return f"{first}{text[1:].rstrip('.')}."
 
 
 def listed(texts: Iterable[Any]) -> str:
@@ -88,25 +84,22 @@ def listed(texts: Iterable[Any]) -> str:
 # The certificate -------------------------------------------------------------------
 
 
-def certificate_words(rows: LabelledRows) -> Data:
-    """What is guaranteed, under which assumptions, and what would break it.
+def certificate_words(rows: LabelledRows, data: Data) -> Data:
+    """What is guaranteed, for which rows, and what would break it.
 
     Returns
     -------
     dict
-        `headline`, `guarantee`, `meaning`, `assumptions`, `breaks`, `robustness` and
-        `checks`.
+        `headline`, `guarantee`, `meaning`, `assumptions`, `breaks` and `checks`.
     """
-    certificate, two = rows.classifier.certificate_, len(rows.labels) == 2
-    every = certificates_of(rows.classifier)
+    certificate, every = rows.classifier.certificate_, certificates_of(rows.classifier)
     first, many = every[0], len(every) > 1
-    sure, chance = percent(1.0 - certificate.delta), percent(certificate.delta)
-    what, promised = _complete(first), _promised(rows.classifier, every)
+    sure, promised = percent(1.0 - certificate.delta), _promised(rows, data["errors"])
     headline = f"{promised}, with {sure} confidence{', all together' * many}"
     guarantee = (
-        f"This is about all future {what}rows from the same source. The chance that "
-        f"{'one or more of these bounds is' if many else 'this bound is'} broken is at "
-        f"most {chance}."
+        f"This is about all future {rows_meant(first)} from the same source. The "
+        f"chance that {'one or more of these bounds is' if many else 'this bound is'} "
+        f"broken is at most {percent(certificate.delta)}."
     )
     meaning = (
         "That chance is over the draw of the calibration rows: if the whole analysis "
@@ -128,61 +121,73 @@ def certificate_words(rows: LabelledRows) -> Data:
             f"{percent(first.alpha)} with {sure} confidence. More "
             f"{rows_of(first.controlled_class)}, or a larger α or δ, would allow one."
         )
-    one = two and not many
-    breaking = (text for each in every for text in breaks(each, one))
+    breaking = (text for each in every for text in breaks(each, data["curve"]))
     checks = (sentence(text) for each in every for text in each.checks)
     return {
         "headline": sentence(headline),
         "guarantee": guarantee,
+        "blanks": _on_blanks(data) if promised else None,
         "meaning": meaning,
         "assumptions": [sentence(text) for text in certificate.assumptions],
         "breaks": list(dict.fromkeys(breaking)),
-        "robustness": robustness(first) if one else None,
         "checks": list(dict.fromkeys(checks)),
     }
 
 
-def _complete(certificate: Certificate) -> str:
-    return "complete " if certificate.deployment == "complete" else ""
+def rows_meant(certificate: Certificate) -> str:
+    """The rows that a guarantee is for."""
+    if certificate.deployment == "complete":
+        return "complete rows"
+    return "rows, with blanks like those of this table,"
 
 
-def _wrong(classifier: Any, each: Certificate | None = None) -> str:
-    """What the bounded error is, of one class where several are ordered."""
-    found = classifier.certificate_
-    if kind_of(classifier) != SEVERAL_CLASSES:
-        return f"classified as {named(certificates_of(classifier)[0].other_class)}"
-    if found.order is None or each is None:
-        return f"classified as {'less severe' if found.order else 'another class'}"
-    return "classified as " + " or ".join(named(label) for label in each.other_class)
+def _on_blanks(data: Data) -> str | None:
+    """What becomes of rows with blanks, and how many the table has of them."""
+    model, classes = data["model"], data["missingness"]["classes"]
+    if model["deployment"] != "complete":
+        return None
+    lossy = [k for k in classes if k["complete"] < k["rows"]]
+    text = (
+        "It is not about rows with a blank, which are always classified as "
+        f"{named(model['fallback'])}: "
+    )
+    shares = [
+        f"{percent(1.0 - k['complete'] / k['rows'])} of the {rows_of(k['label'])}"
+        for k in lossy
+    ]
+    return f"{text}of this table {listed(shares or ['no row'])}."
 
 
-def _promised(classifier: Any, every: tuple[Certificate, ...]) -> str:
+def _promised(rows: LabelledRows, entries: Sequence[Data]) -> str:
     """Every bound in one sentence; groups of one level are named together."""
-    kept = [(None, each) for each in every if each.certified]
-    grouped = kind_of(classifier) == GROUPS
-    if grouped:
-        promises = classifier.certificate_.promises
-        pairs = zip(promises, every, strict=True)
-        kept = [(promise.group, each) for promise, each in pairs if promise.certified]
-    bounds: dict[tuple[float, str], list[Any]] = {}
-    for group, each in kept:
-        rows = f"{_complete(each)}{rows_of(each.controlled_class)}"
-        bounds.setdefault((each.alpha, rows), []).append(group)
+    certificates = certificates_of(rows.classifier)
+    observed = certificates[0].deployment == "as-observed"
+    grouped = kind_of(rows.classifier) == GROUPS
+    bounds: dict[tuple[float, Any], list[Any]] = {}
+    for entry in entries:
+        if entry["certified"]:
+            key = entry["level"], entry["label"]
+            bounds.setdefault(key, []).append(entry["group"])
     parts = []
-    for (alpha, rows), groups in bounds.items():
+    for (alpha, label), groups in bounds.items():
+        mine = f"{'' if observed else 'complete '}{rows_of(label)}"
+        mine += ", with blanks like these," * observed
         names = [repr(group) for group in groups if group is not None]
-        every_row = "all " * grouped
         if None in groups:
-            parts.append(f"at most {percent(alpha)} of {every_row}{rows}")
+            parts.append(f"at most {percent(alpha)} of {'all ' * grouped}{mine}")
         if names:
             place = "each of the groups" if len(names) > 1 else "group"
             parts.append(
-                f"at most {percent(alpha)} of {rows} in {place} {listed(names)}"
+                f"at most {percent(alpha)} of {mine} in {place} {listed(names)}"
             )
-    return f"{' and '.join(parts)} are {_wrong(classifier)}" if parts else ""
+    wrong = named(certificates[0].other_class)
+    if kind_of(rows.classifier) == SEVERAL_CLASSES:
+        ordered = rows.classifier.certificate_.order is not None
+        wrong = "less severe" if ordered else "another class"
+    return f"{' and '.join(parts)} are classified as {wrong}" if parts else ""
 
 
-def breaks(certificate: Certificate, slider: bool) -> list[str]:
+def breaks(certificate: Certificate, slider: Any) -> list[str]:
     """What would break the guarantee, the likeliest first.
 
     `slider` says whether the page lets its reader choose another α.
@@ -232,73 +237,50 @@ def robustness(certificate: Certificate) -> str | None:
             "The guarantee uses no model of φ, the probability of being missing, so no "
             "such model can be wrong."
         )
-    parts = []
+    parts, gamma = [], certificate.sensitivity
     if certificate.missingness_delta:
         parts.append(
             "φ was learned, and the guarantee allows for what is not known about it: "
             "it takes the worst weights within φ's "
             f"{percent(1.0 - certificate.missingness_delta)} band."
         )
-    gamma = certificate.sensitivity
-    if gamma is not None and math.isinf(gamma):
-        parts.append(
-            "The odds of being missing may be wrong by more than a factor of 1000 "
-            "before it fails (Γ > 1000)."
-        )
-    elif gamma is not None and gamma < NO_SLACK:
+    if gamma is not None and gamma < NO_SLACK:
         exact = "It has no slack: it needs φ to be exact."
         parts.append("Beyond that it has no slack." if parts else exact)
     elif gamma is not None:
+        factor = f"a factor of Γ = {number(gamma, 3)}, either way,"
+        far = "more than a factor of 1000" if math.isinf(gamma) else factor
         parts.append(
-            "The odds of being missing may be wrong by a factor of "
-            f"Γ = {number(gamma, 3)}, either way, before it fails."
+            f"The odds of being missing may be wrong by {far} before it fails."
         )
     return " ".join(parts) or None
 
 
-# Promises to several classes or groups, and what was measured ---------------------
-
-
-def promise_data(classifier: Any, each: Certificate) -> Data:
-    """One of several classes' promises in words."""
-    label, alpha = each.controlled_class, percent(each.alpha)
-    return {
-        "label": label,
-        "title": f"{sentence(named(label))[:-1]}: at most {alpha}",
-        "sentence": f"At most {alpha} of {_complete(each)}{rows_of(label)} are "
-        f"{_wrong(classifier, each)}.",
-        "certificate": each.to_dict(),
-        "robustness": robustness(each),
-    }
-
-
-def class_sentence(
-    order: Any, label: Any, bound: float | None, error: Data, found: Data
-) -> str:
-    """What becomes of a class: its bound, if it has one, and what was measured."""
-    text = f"Finds {measured(found)} of {label!r}"
-    if bound is not None:
-        kind = "called less severe" if order else "called another class"
-        text += f", while at most {percent(bound)} are {kind}"
-        text += f" (measured: {measured(error)})"
-    return f"{text}."
-
-
-def group_sentence(rows: LabelledRows, entry: Data) -> str:
-    """What becomes of a group."""
-    name = entry["name"] if entry["group"] is None else f"Group {entry['group']!r}"
-    start = f"{name[:1].upper()}{name[1:]}: "
-    if not entry["certified"]:
+def promise_sentence(rows: LabelledRows, entry: Data) -> str:
+    """What becomes of a class or group: its bound, if any, and what was measured."""
+    label, level, error = entry["label"], entry["level"], measured(entry["error"])
+    if kind_of(rows.classifier) == GROUPS:
+        name = entry["name"] if entry["group"] is None else f"Group {entry['group']!r}"
+        called, other = f"{rows.controlled!r}", f"{rows.other!r}"
+        if not entry["certified"]:
+            return (
+                f"{name[:1].upper()}{name[1:]}: finds no {other}, as "
+                f"{number(entry['rows'])} calibration rows can't certify "
+                f"{percent(level)}; every row is called {called}."
+            )
         return (
-            f"{start}finds no {rows.other!r}, as {number(entry['rows'])} calibration "
-            f"rows can't certify {percent(entry['level'])}; every row is called "
-            f"{rows.controlled!r}."
+            f"{name[:1].upper()}{name[1:]}: finds {measured(entry['found'])} of "
+            f"{other} while at most {percent(level)} of {called} are called {other} "
+            f"(measured: {error})."
         )
-    return (
-        f"{start}finds {measured(entry['power'])} of {rows.other!r} while at most "
-        f"{percent(entry['level'])} of {rows.controlled!r} are called {rows.other!r} "
-        f"(measured: {measured(entry['error'])})."
-    )
+    text = f"Finds {measured(entry['found'])} of {label!r}"
+    if level is not None:
+        ordered = rows.classifier.certificate_.order is not None
+        kind = "less severe" if ordered else "another class"
+        text += (
+            f", while at most {percent(level)} are called {kind} (measured: {error})"
+        )
+    return f"{text}."
 
 
 def room_words(trade: Any) -> str:
@@ -319,16 +301,11 @@ def room_words(trade: Any) -> str:
 # Cautions and advice ---------------------------------------------------------------
 
 
-def titled(found: Iterable[tuple[str, str]]) -> list[Data]:
-    """Things to say with their titles, as data."""
-    return [{"title": title, "text": text} for title, text in found]
-
-
 def cautions(rows: LabelledRows, data: Data) -> Iterator[tuple[str, str]]:
     """What a reader should know before relying on the numbers."""
-    model = data["model"]
-    if data["kind"] == TWO_CLASSES:
-        yield from _on_two_classes(rows, data["curve"])
+    model, errors = data["model"], data["errors"]
+    if data["curve"] is not None:
+        yield from _on_two_classes(rows, data)
     for entry in data["weights"]:
         if entry["concentrated"]:
             yield "Concentrated weights", entry["concentrated"]
@@ -340,7 +317,8 @@ def cautions(rows: LabelledRows, data: Data) -> Iterator[tuple[str, str]]:
                 "for it."
             )
             yield f"{listed(trade['labels'])} leave each other little room", text
-    lost = [entry["name"] for entry in data["groups"] if not entry["certified"]]
+    grouped = errors if data["kind"] == GROUPS else []
+    lost = [entry["name"] for entry in grouped if not entry["certified"]]
     if lost:
         text = (
             f"Every row of {listed(lost)} is classified as {model['fallback']}: their "
@@ -349,9 +327,9 @@ def cautions(rows: LabelledRows, data: Data) -> Iterator[tuple[str, str]]:
         )
         yield "Some groups get nothing", text
     powers = {
-        entry["name"]: entry["power"]["estimate"]
-        for entry in data["groups"]
-        if entry["certified"] and entry["power"]["estimate"] is not None
+        entry["name"]: entry["found"]["estimate"] or 0.0
+        for entry in grouped
+        if entry["certified"]
     }
     best = max(powers.values(), default=0.0)
     weak = [f"{k} ({percent(p)})" for k, p in powers.items() if p < MUCH_LESS * best]
@@ -367,20 +345,34 @@ def cautions(rows: LabelledRows, data: Data) -> Iterator[tuple[str, str]]:
             "to a part of the rows could be certified. The bounds hold anyway."
         )
         yield "Errors may be larger than measured", text
-    unscored = [entry for entry in data["unscored"] if entry["share"]]
-    if max((entry["share"] for entry in unscored), default=0.0) >= MUCH_UNSCORED:
-        shares = listed(f"{share(e['share'])} of {e['label']}" for e in unscored)
+    unscored = [(e["blank"] + e["rare"], e["label"]) for e in data["unscored"]]
+    if max(unscored)[0] >= MUCH_UNSCORED:
+        shares = listed(f"{share(lost)} of {label}" for lost, label in unscored if lost)
         as_observed = model["deployment"] == "as-observed"
         about = "count as not recognised in" if as_observed else "are left out of"
         text = (
-            f"In the table, {shares} can't be scored, because values are missing. "
+            f"In the table, {shares} can't be scored, because {why_unscored(data)}. "
             f"These rows are always classified as {model['fallback']}, and {about} the "
             "power on this page."
         )
         yield "Rows without a score", text
 
 
-def _on_two_classes(rows: LabelledRows, curve: Data) -> Iterator[tuple[str, str]]:
+def why_unscored(data: Data) -> str:
+    """Why rows of the table have no score."""
+    as_observed = data["model"]["deployment"] == "as-observed"
+    blank = "the method can't handle their blanks" if as_observed else (
+        "values are missing"
+    )  # fmt: skip
+    rare = (
+        "rows like them are observed so rarely that nothing can be certified for them"
+    )
+    reasons = {"blank": blank, "rare": rare}
+    found = [why for k, why in reasons.items() if any(e[k] for e in data["unscored"])]
+    return ", or ".join(found)
+
+
+def _on_two_classes(rows: LabelledRows, data: Data) -> Iterator[tuple[str, str]]:
     classifier = rows.classifier
     certificate, sample = classifier.certificate_, classifier.calibration_.sample
     tail = int((sample.values > certificate.threshold).sum())
@@ -401,13 +393,13 @@ def _on_two_classes(rows: LabelledRows, curve: Data) -> Iterator[tuple[str, str]
             "penalty (l2) or fewer features would give a finite optimum."
         )
         yield "No finite optimum", text
-    if curve["power"][curve["own"]] is None:
+    if data["errors"][0]["found"]["estimate"] is None:
         text = (
             "No row of the other class was left to measure it on: too few of them are "
             "complete. Give complete test rows."
         )
         yield "Power unknown", text
-    elif curve["source"] == "training":
+    elif data["measured"] == "training":
         text = (
             "It was measured on the rows that the classifier was fitted on. Give test "
             "rows, or let it be cross-validated (folds=5)."
@@ -417,10 +409,10 @@ def _on_two_classes(rows: LabelledRows, curve: Data) -> Iterator[tuple[str, str]
 
 def next_steps(data: Data) -> Iterator[tuple[str, str]]:
     """What would raise the power of one class of two; estimates to plan by."""
-    curve, alpha = data["curve"], data["certificate"]["alpha"]
-    own = curve["power"][curve["own"]]
-    if own is None:
+    curve, own = data["curve"], data["errors"][0]["found"]["estimate"]
+    if curve is None or own is None:
         return
+    alpha = data["certificate"]["alpha"]
     known = np.array([power or 0.0 for power in curve["power"]])
     order = np.argsort(curve["estimated_error"], kind="stable")
     errors = np.asarray(curve["estimated_error"])[order]

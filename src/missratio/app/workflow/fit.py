@@ -24,7 +24,7 @@ from missratio._files import open_table
 from missratio._files.numbers import canonical
 from missratio.app.modelfile import TableModel, TrainingData
 from missratio.app.options import RATIOS, FitOptions
-from missratio.app.report import LabelledRows, Names, Origin, describe
+from missratio.app.report import LabelledRows, Names, describe
 from missratio.app.tables.columns import BLANK, Encoder, drop_option, refuse_columns
 from missratio.app.tables.labelled import (
     LabelledTable,
@@ -184,7 +184,7 @@ def fit_table(
             title=f"Predicting {options.target} in {file}",
             names=_names(table.encoder),
             comparison=comparison,
-            origin=Origin(command, file, training.sha256),
+            origin={"command": command, "file": file, "sha256": training.sha256},
             column=options.groups or "group",
         )
     model = TableModel(
@@ -238,7 +238,7 @@ def _names(encoder: Encoder) -> Names:
         origins += [column.name] * column.width
         levels = column.levels or ("", "number")
         blank += [level == BLANK for level in levels[1:]]
-    return Names.of(features, origins, blank)
+    return Names(features, origins, frozenset(np.flatnonzero(blank).tolist()))
 
 
 def _situation(
@@ -469,19 +469,11 @@ def _findings(
     data: Mapping[str, Any], rows: LabelledRows
 ) -> tuple[list[str], dict[str, Any]]:
     """What becomes of the other class, or of each class or group: words and data."""
-    if errors := data["errors"] or data["groups"]:
+    errors, certificate = data["errors"], data["certificate"]
+    if data["curve"] is None:
         findings = [entry["sentence"] for entry in errors]
         return findings, {"errors": errors, "findings": findings}
-    curve, certificate = data["curve"], data["certificate"]
-    place, controlled, other = curve["own"], rows.controlled, rows.other
-    power = {
-        "estimate": curve["power"][place],
-        "low": curve["power_low"][place],
-        "high": curve["power_high"][place],
-        "confidence": curve["confidence"],
-        "rows": curve["power_rows"],
-        "source": curve["source"],
-    }
+    power, controlled, other = errors[0]["found"], rows.controlled, rows.other
 
     def bare(share: float) -> str:
         """In percent, with a decimal near 0 and 100."""

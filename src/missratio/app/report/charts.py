@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 Data = dict[str, Any]
 Rows = list[Data]
@@ -133,52 +133,59 @@ def plane(
     return Chart(_finished(spec), height, caption, key)
 
 
-def by_name(
-    rows: Rows, x: Data, colours: Mapping[str, str], *, bars: bool = False,
-    ticks: Rows | None = None, zero: bool = False, caption: str = "", key: Key = (),
-) -> Chart:  # fmt: skip
-    """A line for each `name`: points with spans from x to x2, or bars side by side.
+class Series(NamedTuple):
+    """Values of one colour, one for each name; None where there is none."""
 
-    Rows and ticks have a `name`, a `value` and a `series`, one of `colours`.
-    """
-    names = list(dict.fromkeys(row["name"] for row in rows))
+    colour: str
+    values: Sequence[float | None]
+    spans: Sequence[tuple[float, float]] = ()
+    ticks: Sequence[float | None] = ()
+
+
+def by_name(
+    names: Sequence[str], series: Mapping[str, Series], x: Data, *, bars: bool = False,
+    zero: bool = False, caption: str = "",
+) -> Chart:  # fmt: skip
+    """A line for each name: points with spans, or bars side by side, and ticks."""
+    kinds: dict[str, Rows] = {"values": [], "spans": [], "ticks": []}
+    for title, each in series.items():
+        for kind, rows in kinds.items():
+            found = zip(names, getattr(each, kind), strict=False)
+            rows += [{"name": n, "series": title, "value": v} for n, v in found]
+    shown, scale = list(series), [css(each.colour) for each in series.values()]
     place: Data = {
         "y": {"field": "name", "type": "nominal", "title": None, "sort": None,
-              "scale": {"domain": names}, "axis": QUIET},
+              "scale": {"domain": list(names)}, "axis": QUIET},
         "x": {"field": "value", **x},
     }  # fmt: skip
-    scale = {"domain": list(colours), "range": [css(each) for each in colours.values()]}
-    coloured = {"field": "series", "type": "nominal", "legend": None, "scale": scale}
+    if bars and len(series) > 1:
+        place["yOffset"] = {"field": "series", "type": "nominal", "sort": None,
+                            "scale": {"domain": shown}}  # fmt: skip
     tips = [{"field": k, "type": "nominal"} for k in ("name", "series")]
-    told = {**place, "color": coloured, "tooltip": [*tips, _tip("value", x)]}
-    if bars and len(colours) > 1:
-        place["yOffset"] = told["yOffset"] = {
-            "field": "series", "type": "nominal", "sort": None,
-            "scale": {"domain": list(colours)},
-        }  # fmt: skip
-    spans = {**told, "x": {"field": "x", **x}, "x2": {"field": "x2"}}
-    marks: list[tuple[Any, Data]] = [
-        ({"type": "rule", "strokeWidth": 2}, spans),
-        ({"type": "point", "filled": True, "size": 70, "opacity": 1}, told),
-    ]
+    told = {
+        **place,
+        "color": {"field": "series", "type": "nominal", "legend": None,
+                  "scale": {"domain": shown, "range": scale}},
+        "tooltip": [*tips, _tip("value", x)],
+    }  # fmt: skip
+    ends = {"x": {"field": "value[0]", **x}, "x2": {"field": "value[1]"}}
+    marks: list[tuple[str, Data, Data]] = [
+        ("spans", {"type": "rule", "strokeWidth": 2}, {**told, **ends}),
+        ("values", {"type": "point", "filled": True, "size": 70, "opacity": 1}, told),
+        ("ticks", {"type": "tick", "color": css("ink"), "thickness": 2,
+                   "size": 14 if bars else 22}, place),
+    ]  # fmt: skip
     if bars:
-        marks = [({"type": "bar", "opacity": 0.6}, told)]
-    layers: list[Data] = [
-        {"data": {"values": rows}, "mark": mark, "encoding": encoding}
-        for mark, encoding in marks
-    ]
+        marks[1] = ("values", {"type": "bar", "opacity": 0.6}, told)
+    layers: list[Data] = []
     if zero:
-        layers.insert(0, layer("rule", [{"x": 0.0}], "muted"))
+        layers.append(layer("rule", [{"x": 0.0}], "muted"))
         layers[0]["encoding"]["x"] |= x
-    if ticks:
-        mark = {
-            "type": "tick",
-            "color": css("ink"),
-            "thickness": 2,
-            "size": 14 if bars else 22,
-        }
-        layers.append({"data": {"values": ticks}, "mark": mark, "encoding": place})
-    height = 60 + max(15 * len(colours) if bars else 28, 24) * len(names)
+    for kind, mark, encoding in marks:
+        rows = [row for row in kinds[kind] if row["value"] is not None]
+        layers += [{"data": {"values": rows}, "mark": mark, "encoding": encoding}]
+    height = 60 + max(15 * len(series) if bars else 28, 24) * len(names)
+    key = [(each.colour, title) for title, each in series.items() if title]
     return Chart(_finished({"layer": layers}), height, caption, key)
 
 

@@ -84,7 +84,10 @@ def thresholds(classifier: Any, alphas: FloatArray) -> Data:
         0.0 if t == np.inf else calibration.sample.estimated_error(float(t))
         for t in threshold
     ]
-    bound = [0.0 if c.threshold is None else c.error_bound for c in chosen]
+    bound = [
+        None if t == np.inf else c.error_bound
+        for t, c in zip(threshold, chosen, strict=True)
+    ]
     return {"alpha": alphas, "threshold": threshold, "error_bound": bound,
             "estimated_error": errors, "rule": [c.rule for c in chosen],
             "own": own}  # fmt: skip

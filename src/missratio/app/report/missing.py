@@ -12,13 +12,11 @@ from missratio.app.modelfile import certificates_of
 from missratio.app.report.measure import histogram
 from missratio.app.report.rows import LabelledRows, Names, numbers
 from missratio.learning import LearnedMissingness
-from missratio.missingness import BlockMissingness, Missingness, missingness_patterns
+from missratio.missingness import BlockMissingness, Missingness
 
 Data = dict[str, Any]
 
 MOST_LISTED, MOST_PATTERNS, MOST_DRAWN = 60, 20, 12
-# Little's test takes time and memory with the square of the columns.
-MOST_TESTED = 60
 BINS = 24
 # The level of a band that no certificate rests on.
 BAND_DELTA = 0.05
@@ -27,7 +25,7 @@ BAND_DELTA = 0.05
 def missing_values(rows: LabelledRows, few: LabelledRows, names: Names) -> Data:
     """Missing values by class and column, with φ and its band where it is modelled.
 
-    Histograms and tests are of `few` of the rows.
+    Histograms are of `few` of the rows.
 
     Returns
     -------
@@ -67,7 +65,6 @@ def missing_values(rows: LabelledRows, few: LabelledRows, names: Names) -> Data:
                 for place in frequent[:MOST_PATTERNS]
             ],
             "left_out": max(0, len(kinds) - MOST_PATTERNS),
-            "test": [_tested(few.as_found, label) for label in rows.labels],
         }  # fmt: skip
     return {
         "classes": [_class_model(rows, label) for label in rows.labels],
@@ -127,17 +124,6 @@ def _class_model(rows: LabelledRows, label: Any) -> Data:
             for check in getattr(model, "checks", ())
         ],
     }
-
-
-def _tested(rows: LabelledRows, label: Any) -> str | None:
-    """What Little's test says of a class; None where it can't be made."""
-    X = rows.rows(label)
-    if X.shape[1] > MOST_TESTED or rows.complete[rows.index(label)].all():
-        return None
-    try:
-        return missingness_patterns(X).mcar_test.sentence
-    except (TypeError, ValueError, np.linalg.LinAlgError):
-        return None
 
 
 def _band_delta(rows: LabelledRows, label: Any) -> float:

@@ -12,16 +12,14 @@ from typing import Any
 
 from missratio.app.modelfile import GROUPS, SEVERAL_CLASSES
 from missratio.app.report import charts
-from missratio.app.report.charts import Chart, axis, layer, points, steps
+from missratio.app.report.charts import Chart, Series, axis, layer, points, steps
 from missratio.app.report.measure import SOURCES
 from missratio.app.report.words import (
-    NO_SLACK,
     listed,
     number,
     percent,
     share,
     span,
-    why_unscored,
 )
 
 Data = dict[str, Any]
@@ -175,11 +173,8 @@ def certificate(data: Data) -> ReportSection:
     said, entries, facts = data["words"], data["errors"], []
     certified = any(entry["certified"] for entry in entries)
     if data["curve"] is not None:
-        found, error, power = (
-            data["certificate"],
-            entries[0]["error"],
-            entries[0]["found"],
-        )
+        found, (entry,) = data["certificate"], entries
+        error, power = entry["error"], entry["found"]
         size = f"effective sample size {number(found['effective_rows'])}"
         facts = [
             ("Bound α", percent(found["alpha"]),
@@ -239,25 +234,21 @@ def errors(data: Data) -> ReportSection:
             "fitting; its interval is the certificate's bound, with "
             f"{percent(entries[0]['error']['confidence'])} confidence."
         )
-    series = {"error": "error", finds.lower(): "found"}
-    colours = {"error": "controlled", finds.lower(): "other"}
     chart = charts.by_name(
-        [
-            {"name": e["name"], "series": name, "value": e[k]["estimate"],
-             "x": e[k]["low"], "x2": e[k]["high"]}
-            for e in entries
-            for name, k in series.items()
-            if e[k]["estimate"] is not None
-        ],
+        [e["name"] for e in entries],
+        {
+            name: Series(
+                colour,
+                [e[k]["estimate"] for e in entries],
+                [(e[k]["low"], e[k]["high"]) for e in entries],
+                [e["level"] for e in entries] if k == "error" else (),
+            )
+            for name, k, colour in (
+                ("error", "error", "controlled"), (finds.lower(), "found", "other")
+            )
+        },
         axis("share of rows", share=True, domain=[0, 1]),
-        colours,
-        ticks=[
-            {"name": e["name"], "value": e["level"], "series": "error"}
-            for e in entries
-            if e["level"] is not None
-        ],
         caption="Upright strokes: the error that was promised at most.",
-        key=[(colour, name) for name, colour in colours.items()],
     )  # fmt: skip
     text = (
         "One threshold serves all rows: it is the strictest that any promise needs."
@@ -267,8 +258,7 @@ def errors(data: Data) -> ReportSection:
     if data["confusion"] is not None:
         labels, shares = data["confusion"]["labels"], data["confusion"]["shares"]
         columns = [
-            (f"as {k}", share, col)
-            for k, col in zip(labels, zip(*shares, strict=True), strict=True)
+            (f"as {k}", share, [row[j] for row in shares]) for j, k in enumerate(labels)
         ]
         told = table(("In truth", str, labels), *columns)
         parts.append(ReportSection("confusion", "What classes are called", table=told))
@@ -294,7 +284,7 @@ def errors(data: Data) -> ReportSection:
             shown=True,
         ),
         notes=notes,
-        parts=[*parts, *_unscored(data)],
+        parts=parts,
         terms=("power",),
     )  # fmt: skip
 
@@ -303,38 +293,16 @@ def _at_most(level: float | None) -> str:
     return "–" if level is None else f"at most {percent(level)}"
 
 
-def _unscored(data: Data) -> Iterator[ReportSection]:
-    found = data["unscored"]
-    if not any(entry["blank"] + entry["rare"] for entry in found):
-        return
-    text = (
-        f"A row without a score is classified as {data['model']['fallback']}. These "
-        f"have none, because {why_unscored(data)}."
-    )
-    told = table(
-        ("Class", str, [e["label"] for e in found]),
-        ("No score", share, [e["blank"] + e["rare"] for e in found]),
-        ("Rows looked at", number, [e["rows"] for e in found]),
-    )
-    yield ReportSection("unscored", "Rows that can't be scored", [text], table=told)
-
-
 def levels(data: Data) -> Iterator[ReportSection]:
     """The NP-ROC and the scores, at a level that the reader chooses."""
     curve = data["curve"]
     if curve is None:
         return
-    bounds = [
-        None if threshold is None else bound
-        for threshold, bound in zip(
-            curve["threshold"], curve["error_bound"], strict=True
-        )
-    ]
     ends = points(low=curve["power_low"], high=curve["power_high"])
     told = table(
         ("α", percent, curve["alpha"]),
-        ("Threshold", lambda t: "none" if t is None else number(t), curve["threshold"]),
-        ("Certified error", lambda b: "none" if b is None else percent(b), bounds),
+        ("Threshold", _or_none(number), curve["threshold"]),
+        ("Certified error", _or_none(percent), curve["error_bound"]),
         ("Estimated error", share, curve["estimated_error"]),
         ("Power", share, curve["power"]),
         ("Interval", span, ends),
@@ -356,6 +324,10 @@ def levels(data: Data) -> Iterator[ReportSection]:
         levels=[dict(zip(names, row, strict=True)) for row in told.rows],
         own=curve["own"],
     )
+
+
+def _or_none(write: Callable[[Any], str]) -> Callable[[Any], str]:
+    return lambda value: "none" if value is None else write(value)
 
 
 def _roc(curve: Data) -> ReportSection:
@@ -443,37 +415,25 @@ def sensitivity(data: Data) -> Iterator[ReportSection]:
         ("Certified error", percent, odds["error"]),
         ("Power", share, odds["power"]),
     )
-    text = _tipping(found, data["model"]["classes"][0]["label"])
-    yield ReportSection(
-        "sensitivity", "What if φ is wrong?", text, chart=chart, table=told,
-        terms=("gamma",),
-    )  # fmt: skip
-
-
-def _tipping(found: Data, label: Any) -> list[str]:
-    """The tipping points in sentences."""
-    gamma, tilt = found["tipping_factor"], found["controlled"]
-    odds = "No odds factor up to 1000 undoes the certificate."
-    if gamma is not None and gamma < NO_SLACK:
-        odds = "Tipping point: the certificate has no slack, it needs φ to be exact."
-    elif gamma is not None:
-        odds = (
-            "Tipping point: the certificate is lost once the odds of being missing "
-            f"are wrong by more than a factor of Γ = {number(gamma, 3)}."
-        )
-    parts = [
+    tilt, label = found["controlled"], data["model"]["classes"][0]["label"]
+    values = f"missing values of class {label} "
+    tipping = [
         f"{number(abs(at), 2)} standard deviations {where}"
         for at, where in zip(tilt["tipping"], ("lower", "higher"), strict=True)
         if at is not None
     ]
-    values = f"missing values of class {label} "
-    lost = f"It is lost where the {values}lie {' or '.join(parts)} than φ says."
-    survives = (
-        f"It survives {values}that lie up to "
-        f"{number(max(map(abs, tilt['amount'])), 2)} standard deviations lower or "
-        "higher than φ says."
-    )
-    return [odds, lost if parts else survives]
+    text = f"It is lost where the {values}lie {' or '.join(tipping)} than φ says."
+    if not tipping:
+        text = (
+            f"It survives {values}that lie up to "
+            f"{number(max(map(abs, tilt['amount'])), 2)} standard deviations lower or "
+            "higher than φ says."
+        )
+    yield ReportSection(
+        "sensitivity", "What if φ is wrong?",
+        [*filter(None, [data["errors"][0]["robustness"]]), text],
+        chart=chart, table=told, terms=("gamma",),
+    )  # fmt: skip
 
 
 def trade_offs(data: Data) -> Iterator[ReportSection]:
@@ -547,22 +507,22 @@ def missing(data: Data) -> ReportSection:
         for name, write, part in kinds
     ]
     drawn = [feature for feature in features if any(feature["missing"])][:MOST_BARS]
-    places = [(f, k, str(e["label"])) for f in drawn for k, e in enumerate(classes)]
     chart = charts.by_name(
-        [{"name": f["name"], "series": k, "value": f["share"][j]}
-         for f, j, k in places],
+        [f["name"] for f in drawn],
+        {
+            f"class {entry['label']}": Series(
+                _colour(entry["label"], data),
+                [f["share"][k] for f in drawn],
+                ticks=[
+                    f["looked_up"][k] / max(1, entry["rows"]) or None for f in drawn
+                ],
+            )
+            for k, entry in enumerate(classes)
+        },
         axis("share missing", share=True),
-        {str(e["label"]): _colour(e["label"], data) for e in classes},
         bars=True,
-        ticks=[
-            {"name": f["name"], "series": k,
-             "value": f["looked_up"][j] / max(1, classes[j]["rows"])}
-            for f, j, k in places
-            if f["looked_up"][j]
-        ],
         caption="Share missing." + " Marks: the part that was looked up." * looked_up,
-        key=[(_colour(e["label"], data), f"class {e['label']}") for e in classes],
-    )  # fmt: skip
+    )
     left = found["left_out"]
     return ReportSection(
         "missing",
@@ -654,16 +614,11 @@ def patterns(data: Data) -> Iterator[ReportSection]:
         for k, entry in enumerate(classes)
     ]  # fmt: skip
     names = [", ".join(pattern["missing"]) or "nothing" for pattern in every]
-    tests = [
-        f"Class {entry['label']}: {text}"
-        for entry, text in zip(classes, found["test"], strict=True)
-        if text
-    ]
     yield ReportSection(
         "patterns",
         "Missing together",
         table=table(("Missing", str, names), *columns),
-        notes=[f"{number(left)} rarer patterns are left out."] * bool(left) + tests,
+        notes=[f"{number(left)} rarer patterns are left out."] * bool(left),
     )
 
 
@@ -703,16 +658,18 @@ def _ranked(
     """Names with their values, the largest first, and intervals where there are any."""
     values, write = found["values"], percent if shares else number
     low, high = (found[end] or values for end in ("low", "high"))
-    rows = points(name=found["names"], series=[""] * len(values), value=values, x=low,
-                  x2=high)[:MOST_BARS]  # fmt: skip
-    chart = charts.by_name(rows, axis(of, share=shares), {"": "other"}, zero=True)
+    ends = list(zip(low, high, strict=True))[:MOST_BARS]
+    chart = charts.by_name(
+        found["names"][:MOST_BARS], {"": Series("other", values[:MOST_BARS], ends)},
+        axis(of, share=shares), zero=True,
+    )  # fmt: skip
     columns = [(of.capitalize(), write, values)]
     if found["low"] is not None:
         columns += [("from", write, low), ("to", write, high)]
     told = table((name, str, found["names"]), *columns)
     return ReportSection(
-        id, title, [text], chart=chart if rows else None,
-        table=told if rows else None, notes=notes,
+        id, title, [text], chart=chart if values else None,
+        table=told if values else None, notes=notes,
     )  # fmt: skip
 
 

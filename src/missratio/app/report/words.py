@@ -18,7 +18,7 @@ Data = dict[str, Any]
 # Γ up to which there is no slack to speak of.
 NO_SLACK = 1.05
 FEW_TAIL_ROWS = 10
-MUCH_UNSCORED = 0.1
+MUCH_UNSCORED = 0.01
 # Levels that could hardly be less leave little room.
 LITTLE_ROOM = 0.8
 # A group whose power is below this part of the best group's is named.
@@ -346,30 +346,24 @@ def cautions(rows: LabelledRows, data: Data) -> Iterator[tuple[str, str]]:
         )
         yield "Errors may be larger than measured", text
     unscored = [(e["blank"] + e["rare"], e["label"]) for e in data["unscored"]]
-    if max(unscored)[0] >= MUCH_UNSCORED:
-        shares = listed(f"{share(lost)} of {label}" for lost, label in unscored if lost)
+    if max(lost for lost, _ in unscored) >= MUCH_UNSCORED:
         as_observed = model["deployment"] == "as-observed"
+        reasons = {
+            "blank": "the method can't handle their blanks"
+            if as_observed
+            else "values are missing",
+            "rare": "rows like them are observed so rarely that nothing can be "
+            "certified for them",
+        }
+        why = [t for k, t in reasons.items() if any(e[k] for e in data["unscored"])]
+        shares = listed(f"{share(lost)} of {label}" for lost, label in unscored if lost)
         about = "count as not recognised in" if as_observed else "are left out of"
         text = (
-            f"In the table, {shares} can't be scored, because {why_unscored(data)}. "
+            f"In the table, {shares} can't be scored, because {', or '.join(why)}. "
             f"These rows are always classified as {model['fallback']}, and {about} the "
             "power on this page."
         )
         yield "Rows without a score", text
-
-
-def why_unscored(data: Data) -> str:
-    """Why rows of the table have no score."""
-    as_observed = data["model"]["deployment"] == "as-observed"
-    blank = "the method can't handle their blanks" if as_observed else (
-        "values are missing"
-    )  # fmt: skip
-    rare = (
-        "rows like them are observed so rarely that nothing can be certified for them"
-    )
-    reasons = {"blank": blank, "rare": rare}
-    found = [why for k, why in reasons.items() if any(e[k] for e in data["unscored"])]
-    return ", or ".join(found)
 
 
 def _on_two_classes(rows: LabelledRows, data: Data) -> Iterator[tuple[str, str]]:

@@ -188,5 +188,7 @@ def test_a_model_of_which_no_calibration_row_was_observed_may_reject_all():
     model.certificate_ = forging.replace(model.certificate_, **facts)
     check_model(model, header_of(model))
     model.certificate_ = forging.replace(model.certificate_, certified=True)
-    with pytest.raises(ModelFileError, match="not the one that its calibration rows"):
+    with pytest.raises(
+        ModelFileError, match="not what its parameters and calibration rows"
+    ):
         check_model(model, header_of(model))

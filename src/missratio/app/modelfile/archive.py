@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
 import zlib
 from collections.abc import Collection, Iterator, Mapping
 from importlib import import_module
@@ -213,55 +212,62 @@ def _numbered(members: Mapping[str, bytes]) -> dict[str, bytes]:
     return {**files, SCHEMA: json.dumps(schema).encode()}
 
 
-def read_bytes(path: Path) -> bytes:
-    """The content of a regular file that isn't larger than models are."""
-    if not path.is_file():
-        raise ModelFileError("It is not a regular file: copy it into one first.")
-    with path.open("rb") as stream:
-        size = os.fstat(stream.fileno()).st_size
-        if size > MOST_BYTES:
-            raise ModelFileError(
-                f"It has more than {MOST_BYTES} bytes: no model is so large."
-            )
-        return stream.read(size)
-
-
-def unpack(content: bytes) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """The header and the members of an archive; sizes are checked before reading.
+def unpack(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """The header and the members of a file; sizes and names are checked before reading.
 
     Raises
     ------
     ModelFileError
         Where the file is no model, is damaged, or is larger than models are.
     """
+    if not path.is_file():
+        raise ModelFileError("It is not a regular file: copy it into one first.")
+    if path.stat().st_size > MOST_BYTES:
+        raise ModelFileError(
+            f"It has more than {MOST_BYTES} bytes: no model is so large."
+        )
+    content = path.read_bytes()
     # Each entry of a directory takes memory as soon as the archive is opened.
     if content.count(_ENTRY) > MOST_MEMBERS:
         raise ModelFileError("Its archive has too many members.")
-    members = {}
     try:
         with ZipFile(io.BytesIO(content)) as archive:
             _check_sizes(archive)
-            for info in archive.infolist():
-                with archive.open(info) as stream:
-                    members[info.filename] = stream.read(info.file_size + 1)
-                if len(members[info.filename]) != info.file_size:
-                    raise BadZipFile(f"{info.filename!r} isn't as long as it says")
+            infos = {info.filename: info for info in archive.infolist()}
+            for name in (HEADER, SCHEMA):
+                if name not in infos:
+                    raise ModelFileError(
+                        f"It has no {name}: missratio didn't write it."
+                    )
+            texts = {name: _read(archive, infos[name]) for name in (HEADER, SCHEMA)}
+            header, schema = (_parsed(*item) for item in texts.items())
+            named = {str(node["file"]) for node in _nodes(schema) if "file" in node}
+            if named != infos.keys() - texts.keys():
+                raise ModelFileError(
+                    "Its archive has other members than those that its schema names."
+                )
+            members = {name: _read(archive, infos[name]) for name in sorted(named)}
     except ModelFileError:
         raise
     except (BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError,
             OSError, ValueError, OverflowError) as error:  # fmt: skip
         reason = f"It is damaged, or isn't a model file: {error}."
         raise ModelFileError(reason) from error
-    for name in (HEADER, SCHEMA):
-        if name not in members:
-            raise ModelFileError(f"It has no {name}: missratio didn't write it.")
-    header = _parsed(HEADER, members.pop(HEADER))
+    members[SCHEMA] = texts[SCHEMA]
     if not isinstance(header, dict):
         raise ModelFileError(f"Its {HEADER} is damaged.")
     _check_versions(header)
     if header.get("content_sha256") != _digest(members):
         raise ModelFileError("It was changed after it was written, or is damaged.")
     return header, members
+
+
+def _read(archive: ZipFile, info: ZipInfo) -> bytes:
+    with archive.open(info) as stream:
+        content = stream.read(info.file_size + 1)
+    if len(content) != info.file_size:
+        raise BadZipFile(f"{info.filename!r} isn't as long as it says")
+    return content
 
 
 def _check_versions(header: Mapping[str, Any]) -> None:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import inspect
 import io
 import math
-import re
 import types
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import cache, cached_property
+from types import SimpleNamespace
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -32,7 +32,12 @@ from missratio.app.modelfile.models import (
     certificates_of,
     kind_of,
 )
-from missratio.classifier import Calibration, Certificate, ClassBounds
+from missratio.classifier import (
+    Calibration,
+    Certificate,
+    ClassBounds,
+    UnorderedDecision,
+)
 from missratio.missingness import Missingness
 from missratio.threshold import CalibrationSample, check_levels
 
@@ -313,34 +318,20 @@ def _check_tree(nodes: Any, width: int) -> None:
     require(np.isfinite(nodes["value"]).all(), "a tree's values aren't finite")
 
 
-# The columns and the table -----------------------------------------------------------
+# What the parts say of each other ----------------------------------------------------
 
 
 def _check_table(model: TableModel) -> None:
-    """The columns, the training table and the comparison must be the classifier's."""
-    classifier, encoder, training = model.classifier, model.encoder, model.training
+    """Refuse columns that the classifier can't be used with."""
+    classifier, encoder = model.classifier, model.encoder
     levels = [column.levels for column in encoder.columns]
     kinds = [each is not None for each in levels]
-    labels, compared = set(classifier.classes_.tolist()), model.comparison
-    counts = [(training.rows[k], each) for k, each in training.missing.items()]
     sound = {
         "columns": len(set(encoder.names)) == len(encoder.names)
         and kinds == sorted(kinds)
         and all(each is None or len(set(each)) > 1 for each in levels)
         and encoder.width == classifier.n_features_in_,
-        "training data": re.fullmatch("[0-9a-f]{64}", training.sha256)
-        and labels == set(training.rows) == set(training.missing)
-        and all(set(each) <= set(encoder.names) for _, each in counts)
-        and all(0 < n <= rows for rows, each in counts for n in (rows, *each.values()))
-        and all(
-            each.rows <= training.rows[each.controlled_class]
-            for each in certificates_of(classifier)
-        ),
-        "comparison of methods": compared is None
-        or (
-            compared.chosen == model.method
-            and all(0.0 <= (each.power or 0.0) <= 1.0 for each in compared.candidates)
-        ),
+        "classes": set(classifier.classes_.tolist()) == set(model.training.rows),
         "column of groups": (model.kind == GROUPS) == (model.group_column is not None)
         and model.group_column in (None, *model.dropped),
         "covariance": model.covariance is None
@@ -348,9 +339,6 @@ def _check_table(model: TableModel) -> None:
     }
     for what, holds in sound.items():
         require(holds, f"its {what} can't be those of its classifier")
-
-
-# The promises ------------------------------------------------------------------------
 
 
 def recertified(
@@ -361,6 +349,7 @@ def recertified(
     `moved` says that its threshold may be larger than the one chosen at its level.
     """
     sample, level = calibration.sample, certificate.alpha
+    check_levels(level, certificate.delta)
     require(
         sample.lookups is None or level * sample.n_rows <= MOST_LOOKED_UP,
         "its look-ups are of more rows than can be tested",
@@ -385,9 +374,13 @@ def recertified(
 
 
 def _check_promises(classifier: Any) -> None:
-    """What is certified must be what was asked for, and what its rows certify."""
-    several, classes = kind_of(classifier) == SEVERAL_CLASSES, classifier.classes_
-    labels = classes.tolist()
+    """What is stored must be what parameters and calibration rows make of it."""
+    kind, classes, found = (
+        kind_of(classifier),
+        classifier.classes_,
+        classifier.certificate_,
+    )
+    several, labels = kind == SEVERAL_CLASSES, classes.tolist()
     require(
         isinstance(classes, np.ndarray)
         and classes.ndim == 1
@@ -398,110 +391,100 @@ def _check_promises(classifier: Any) -> None:
     models = (classifier.missingness or {}).values()
     sound = all(each is None or isinstance(each, Missingness) for each in models)
     require(sound, "its missingness is of another type")
-    asked = (_several_classes if several else _two_classes)(classifier, labels)
+    # 1. Certificates, promise by promise.
+    groups = np.array(getattr(classifier, "groups_", []), dtype=object)
+    table = SimpleNamespace(labels=labels)
+    promises = [each for each, _ in classifier._promises(table, members=groups)]
     known = getattr(classifier, "calibrations_", None) or [classifier.calibration_]
-    known = list(known.values()) if isinstance(known, dict) else known
-    every = certificates_of(classifier)
-    require(len(asked) == len(every) == len(known) > 0, "its promises are others")
-    for claims, certificate, calibration in zip(asked, every, known, strict=True):
-        check_levels(certificate.alpha, certificate.delta)
+    calibrations = list(known.values()) if isinstance(known, dict) else known
+    every, again = certificates_of(classifier), []
+    require(len(promises) == len(every) == len(calibrations), "its promises are others")
+    for promise, each, calibration in zip(promises, every, calibrations, strict=True):
+        # Thresholds of several classes that didn't move together have a part of δ each.
+        part = several and each.delta == classifier.delta / len(every)
+        claimed = replace(
+            each, controlled_class=promise.label, other_class=promise.wrong,
+            alpha=promise.alpha, delta=each.delta if part else promise.delta,
+            deployment=promise.deployment,
+        )  # fmt: skip
+        again.append(recertified(claimed, calibration, moved=several))
+    # 2. What is made of them.
+    trusted = {p.label: c.trust for p, c in zip(promises, calibrations, strict=True)}
+    caps = {k: trust.cap for k, trust in trusted.items() if trust.cap is not None}
+    expected: dict[str, Any] = {"certificate_": again[0]}
+    if kind == TWO_CLASSES:
+        expected["threshold_"] = found.threshold
+    elif kind == GROUPS:
+        shared, named = classifier.threshold == "shared", [p.group for p in promises]
+        expected["certificate_"] = replace(
+            found, delta=classifier.delta, certificates=tuple(again), shared=shared,
+            groups=tuple(named),
+        )  # fmt: skip
+        expected["groups_"] = [group for group in named if group is not None]
+        cap = classifier.cap_ and classifier.cap_.cap
+        require({each.trust.cap for each in calibrations} == {cap}, "its cap")
+    else:
+        order = None if classifier.order is None else tuple(classifier.order)
+        expected["certificate_"] = replace(
+            found, delta=classifier.delta, certificates=tuple(again), order=order,
+            fallback=promises[0].fallback,
+        )  # fmt: skip
+        bounds = ClassBounds(classifier.alpha, classifier.delta, order, labels)
+        bounds.check()
+        decision = bounds.undecided()
+        for each in every:
+            place = labels.index(each.controlled_class)
+            decision = decision.with_threshold(place, each.threshold)
+        if isinstance(decision, UnorderedDecision):
+            offsets = classifier.decision_.offsets
+            sound = offsets.shape == classes.shape and np.isfinite(offsets).all()
+            require(sound, "its offsets aren't finite")
+            decision = replace(decision, offsets=offsets)
+        expected["decision_"] = decision
         require(
-            replace(certificate, **claims, deployment=classifier.deployment)
-            == certificate,
-            "its certificate is for another classifier",
+            list(known) == [promise.label for promise in promises]
+            and caps == {k: trust.cap for k, trust in classifier.caps_.items()}
+            and all(
+                same(t.model, trusted[k].model) for k, t in classifier.caps_.items()
+            ),
+            "its calibrations are for other classes",
         )
+    for name, value in expected.items():
         require(
-            recertified(certificate, calibration, moved=several) == certificate,
-            "its certificate is not the one that its calibration rows give",
+            same(getattr(classifier, name), value),
+            f"its {name} is not what its parameters and calibration rows give",
         )
 
 
-def _two_classes(classifier: Any, labels: list[Any]) -> list[dict[str, Any]]:
-    """What a classifier of two classes says of each of its certificates."""
-    found, controlled = classifier.certificate_, classifier.controlled_class
-    if controlled is None:
-        controlled = labels[0]
-    (other,) = (label for label in labels if label != controlled)
-    claims = {"controlled_class": controlled, "other_class": other,
-              "alpha": classifier.alpha, "delta": classifier.delta}  # fmt: skip
-    if kind_of(classifier) == TWO_CLASSES:
-        return [{**claims, "threshold": classifier.threshold_}]
-    shared, levels = classifier.threshold == "shared", classifier.group_alpha or {}
-    groups = [None, *classifier.groups_] if shared else classifier.groups_
-    cap = None if classifier.cap_ is None else classifier.cap_.cap
-    require(
-        (found.delta, found.shared) == (classifier.delta, shared)
-        and found.groups == tuple(groups)
-        and len(set(groups)) == len(groups)
-        and {each.trust.cap for each in classifier.calibrations_} == {cap},
-        "its promises are for other groups",
-    )
-    part = classifier.delta / len(groups)
-    return [
-        {**claims, "alpha": levels.get(group, classifier.alpha), "delta": part}
-        for group in groups
-    ]
-
-
-def _several_classes(classifier: Any, labels: list[Any]) -> list[dict[str, Any]]:
-    """What a classifier of several classes says of each of its certificates."""
-    found, decision = classifier.certificate_, classifier.decision_
-    bounds = ClassBounds(classifier.alpha, classifier.delta, classifier.order, labels)
-    bounds.check()
-    start, caps = bounds.undecided(), {}
-    for label, calibration in classifier.calibrations_.items():
-        if calibration.trust.cap is not None:
-            caps[label] = calibration.trust.cap, repr(calibration.trust.model)
-    bounded = tuple(labels[place] for place in start.bounded)
-    offsets = getattr(decision, "offsets", np.zeros(len(labels)))
-    require(
-        type(decision) is type(start)
-        and getattr(decision, "order", None) == getattr(start, "order", None)
-        and (decision.bounded, decision.fallback) == (start.bounded, start.fallback)
-        and decision.thresholds.shape == offsets.shape == (len(labels),)
-        and np.isfinite(offsets).all()
-        and (found.delta, found.fallback) == (bounds.delta, bounds.fallback)
-        and found.order == (None if bounds.order is None else tuple(bounds.order))
-        and tuple(classifier.calibrations_) == bounded
-        and caps == {k: (t.cap, repr(t.model)) for k, t in classifier.caps_.items()}
-        and found.certificates[0].delta in (bounds.part, bounds.most),
-        "its certificate is for other classes",
-    )
-    return [
-        {"controlled_class": label, "other_class": bounds.wrong(label),
-         "alpha": bounds.alpha[label], "delta": found.certificates[0].delta,
-         "threshold": float(decision.thresholds[place]), "certified": True}
-        for place, label in zip(start.bounded, bounded, strict=True)
-    ]  # fmt: skip
+def same(one: Any, other: Any) -> bool:
+    """Whether two objects have the same type and the same parts."""
+    if isinstance(one, np.ndarray):
+        return type(one) is type(other) and np.array_equal(one, other)
+    if is_dataclass(one):
+        pairs = ((getattr(x, f.name) for x in (one, other)) for f in fields(one))
+        return type(one) is type(other) and all(same(*pair) for pair in pairs)
+    return type(one) is type(other) and bool(one == other)
 
 
 def _check_scores(classifier: Any) -> None:
     """Score three rows: coefficients that don't fit together show here."""
     width, n_classes = classifier.n_features_in_, len(classifier.classes_)
     rows = np.stack([np.zeros(width), np.ones(width), -np.ones(width)])
-    several = kind_of(classifier) == SEVERAL_CLASSES
     known = getattr(classifier, "scores_", None)
     if known is not None:
         every = list(range(n_classes))
         places = [*known.classes, known.reference] if known.classes else every
-        require(
-            known.n_classes == n_classes
-            and sorted(places) == every
-            and len(known.estimators) == max(len(known.classes), 1),
-            "its scores are for other classes",
-        )
-    score = classifier.class_scores if several else classifier.score_samples
+        sound = sorted(places) == every == list(range(known.n_classes))
+        require(sound, "its scores are for other classes")
+    several = kind_of(classifier) == SEVERAL_CLASSES
     with warnings.catch_warnings():
         # A classifier that was fitted to a dataframe misses its names here.
         warnings.simplefilter("ignore", UserWarning)
-        scores = score(rows)
+        scores = (classifier.class_scores if several else classifier.score_samples)(
+            rows
+        )
+    shape = (3, n_classes) if several else (3,)
+    require(scores.shape == shape, "its scores are for other classes")
+    lost = np.isnan(scores).any()
     # A row that goes missing too often for a certified score has none at all.
-    lost = np.isnan(scores).reshape(3, -1)
-    whole = (
-        several and classifier.caps_ and (lost.any(axis=1) == lost.all(axis=1)).all()
-    )
-    require(
-        scores.shape == ((3, n_classes) if several else (3,))
-        and (whole or not lost.any()),
-        "it gives no scores",
-    )
+    require(not lost or (several and classifier.caps_), "it gives no scores")

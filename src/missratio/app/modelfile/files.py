@@ -19,7 +19,6 @@ from missratio.app.modelfile.archive import (
     anchored,
     foreign_types,
     pack,
-    read_bytes,
     unpack,
 )
 from missratio.app.modelfile.checks import check_arrays, check_model, header_of
@@ -122,7 +121,7 @@ def load_model(path: str | Path, *, trusted: Sequence[str] = ()) -> Any:
     if not path.exists():
         raise FileNotFoundError(f"There is no model file {path}.")
     try:
-        header, members = unpack(read_bytes(path))
+        header, members = unpack(path)
         members[SCHEMA] = anchored(members[SCHEMA], load=True)
         foreign = foreign_types(members[SCHEMA], trusted)
         if foreign:
@@ -157,8 +156,8 @@ def _construct(members: dict[str, bytes], trusted: Sequence[str]) -> Any:
 
     buffer = io.BytesIO()
     with ZipFile(buffer, "w", ZIP_STORED) as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
+        while members:
+            archive.writestr(*members.popitem())
     try:
         return skops_io.load(
             buffer, trusted=[*set().union(*allowed().values()), *trusted]

@@ -393,7 +393,7 @@ def _check_promises(classifier: Any) -> None:
     require(sound, "its missingness is of another type")
     # 1. Certificates, promise by promise.
     groups = np.array(getattr(classifier, "groups_", []), dtype=object)
-    table = SimpleNamespace(labels=labels)
+    table = SimpleNamespace(labels=classifier._labels(classes), units=None)
     promises = [each for each, _ in classifier._promises(table, members=groups)]
     known = getattr(classifier, "calibrations_", None) or [classifier.calibration_]
     calibrations = list(known.values()) if isinstance(known, dict) else known
@@ -429,12 +429,11 @@ def _check_promises(classifier: Any) -> None:
             found, delta=classifier.delta, certificates=tuple(again), order=order,
             fallback=promises[0].fallback,
         )  # fmt: skip
-        bounds = ClassBounds(classifier.alpha, classifier.delta, order, labels)
-        bounds.check()
-        decision = bounds.undecided()
+        decision = ClassBounds(classifier.alpha, found.delta, order, labels).undecided()
+        thresholds = decision.thresholds.copy()
         for each in every:
-            place = labels.index(each.controlled_class)
-            decision = decision.with_threshold(place, each.threshold)
+            thresholds[labels.index(each.controlled_class)] = each.threshold
+        decision = replace(decision, thresholds=thresholds)
         if isinstance(decision, UnorderedDecision):
             offsets = classifier.decision_.offsets
             sound = offsets.shape == classes.shape and np.isfinite(offsets).all()

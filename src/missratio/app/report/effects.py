@@ -76,9 +76,9 @@ def coefficients(
 
 def _features(
     rows: LabelledRows, columns: Sequence[str], width: int
-) -> tuple[Sequence[str], FloatArray]:
+) -> tuple[list[str], FloatArray]:
     """What the features of a linear score are called, and their values."""
-    estimator, X, names = rows.classifier.estimator_, rows.X, columns
+    estimator, X, names = rows.classifier.estimator_, rows.X, list(columns)
     last = last_step(estimator)
     if isinstance(estimator, Pipeline) and len(estimator) > 1:
         X = estimator[:-1].transform(X)
@@ -87,7 +87,7 @@ def _features(
         except (AttributeError, ValueError, NotFittedError):
             names = []
     if isinstance(last, LinearRatio):
-        names = feature_names(last, list(names)) if names else names
+        names = feature_names(last, names) if names else names
         try:
             X = basis_features(last, X)
         except ValueError:

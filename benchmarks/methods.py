@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pages
 
-from missratio.reproduce import Result, load_results
+from missratio.reproduce import Result
 from missratio.reproduce.methods import (
     FULL_DATA,
     FULL_TREES,
@@ -67,7 +67,7 @@ def main() -> None:
     options = parser.parse_args()
     results = {}
     for folder in options.folders:
-        results |= load_results(folder)
+        results |= pages.load_results(folder)
     text = "\n\n".join(place(results))
     print(text)
     if options.write:

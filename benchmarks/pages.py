@@ -8,8 +8,14 @@ A place is what stands between two lines, ``<!-- name: begin -->`` and
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+
+import numpy as np
+from pyarrow import parquet
+
+from missratio.reproduce import EXPERIMENTS, Conditions, Result
 
 EVIDENCE = Path(__file__).parents[1] / "docs" / "evidence"
 
@@ -37,3 +43,21 @@ def write_csv(name: str, head: Sequence[str], rows: Iterable[Sequence[object]]) 
     EVIDENCE.mkdir(exist_ok=True)
     with (EVIDENCE / name).open("w", newline="", encoding="utf-8") as stream:
         csv.writer(stream, lineterminator="\n").writerows([head, *rows])
+
+
+def load_results(folder: Path) -> dict[str, Result]:
+    """What ``missratio reproduce`` wrote, by experiment."""
+    results = {}
+    for name in json.loads((folder / "results.json").read_text()):
+        experiment, path = EXPERIMENTS[name], folder / f"{name}.parquet"
+        table = parquet.read_table(path, page_checksum_verification=True)
+        settings = json.loads(table.schema.metadata[b"missratio"])
+        columns = table.to_pydict()
+        shape = (1 + max(columns["run"]), len(experiment.x))
+        named = set(columns["method"])
+        values = {m: np.full(shape, np.nan) for m in experiment.curves if m in named}
+        for x, method, run, value in zip(*columns.values(), strict=True):
+            values[method][run, experiment.x.index(x)] = value
+        conditions = Conditions(settings["variant"], settings["seed"])
+        results[name] = Result(experiment, conditions, values)
+    return results

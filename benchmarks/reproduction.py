@@ -24,7 +24,6 @@ from missratio.reproduce import (
     Conditions,
     Result,
     count_overlaps,
-    load_results,
     methods,
     published_curves,
 )
@@ -84,17 +83,14 @@ def main() -> None:
 
 def load_variant(folder: Path, variant: str) -> dict[str, Result]:
     """The curves of a variant, of one or several runs of the command."""
-    merged = load_results(folder / variant)
+    merged = pages.load_results(folder / variant)
     for other in sorted(folder.glob(f"{variant}-*")):
-        for name, more in load_results(other).items():
+        for name, more in pages.load_results(other).items():
             first = merged.get(name, more)
             values = first.values | more.values
             order = [m for m in more.experiment.curves if m in values]
-            merged[name] = replace(
-                first,
-                values={method: values[method] for method in order},
-                seconds=first.seconds | more.seconds,
-            )
+            ordered = {method: values[method] for method in order}
+            merged[name] = replace(first, values=ordered)
     return merged
 
 
@@ -122,7 +118,7 @@ def normalisations() -> str:
     known = published_curves("np_power", EXPERIMENTS["np_power"].x)["M-KLIEP"]
     body = []
     for place, n_rows in enumerate(SMALL_SIZES):
-        runs = procedure.draw(n_rows, range(1000), Conditions())
+        runs = [procedure.draw(n_rows, k, Conditions()) for k in range(1000)]
         means = [f"{_mean_power(runs, way):.4f}" for way in WAYS]
         body.append([f"{n_rows:g}", *means, known.words(place)])
     headings = ("n0=n1", "printed objective", "Hájek", "published")
@@ -130,10 +126,11 @@ def normalisations() -> str:
 
 
 def _mean_power(runs: list[methods.Run], way: str) -> float:
-    estimator = KLIEP(missingness={1: runs[0].phi}, normalize=way)
-    scores = methods.Batch(runs).together(estimator)
-    powers = [certified_power(*pair) for pair in zip(runs, scores, strict=True)]
-    return sum(powers) / len(powers)
+    total = 0.0
+    for run in runs:
+        ratio = KLIEP(missingness={1: run.phi}, normalize=way)
+        total += certified_power(run, methods.fit_linear(run, ratio))
+    return total / len(runs)
 
 
 def unbounded() -> str:

@@ -1,4 +1,4 @@
-"""What is fitted side by side, or merged, is what the estimators fit by themselves."""
+"""What a method fits to a run is what the estimators fit by themselves."""
 
 import warnings
 
@@ -13,9 +13,9 @@ from missratio.reproduce.methods import (
     INFINITE,
     LEARNERS,
     METHODS,
-    Batch,
     RealTable,
     Run,
+    fit_linear,
     known,
     learned,
     learned_phi,
@@ -29,22 +29,18 @@ PUBLISHED, CORRECTED = Conditions(), Conditions("corrected")
 BY_COLUMN = ["M-KLIEP (known)", "M-KLIEP (learned)", "CC-KLIEP"]
 
 
-def scores(method, *runs, conditions=PUBLISHED):
-    """The scores of each run's calibration and test rows; None where there are none."""
-    return [
-        each and np.concatenate([each.at(run.calibration), each.at(run.test)])
-        for run, each in zip(
-            runs, METHODS[method](Batch(runs), conditions), strict=True
-        )
-    ]
+def scores(method, run, conditions=PUBLISHED):
+    """Those of a run's calibration and test rows; None where there are none."""
+    score = METHODS[method](run, conditions)
+    return score and score.at(np.concatenate([run.calibration, run.test]))
 
 
 def test_columns_without_a_finite_optimum_outweigh_all_others():
     denominator = np.tile(np.linspace(-1.0, 1.0, 50)[:, None], (1, 3))
     numerator = denominator * 0.1 + np.array([1.5, 0.2, -2.0])
-    run = Run(None, None, numerator, numerator, denominator, denominator)
-    batch = Batch([run])
-    coef = batch.by_column(mr.NaiveBayesRatio(), batch.numerator)[0].coef
+    phi = mr.LogisticMissingness(np.full(3, -np.inf), np.zeros(3))
+    run = Run(None, phi, numerator, numerator, denominator, denominator)
+    coef = fit_linear(run, mr.KLIEP()).coef
     assert coef[0] == INFINITE
     assert coef[2] == -INFINITE
     assert 0 < coef[1] < 2
@@ -92,33 +88,25 @@ def test_scores_are_those_of_naive_bayes_on_the_same_rows(
         ratio = mr.NaiveBayesRatio(kliep, model(run))
         ratio.fit(*stacked(numerator(run), run.denominator))
     rows = np.concatenate([run.calibration, run.test])
-    assert np.ptp(scores(method, run)[0] - ratio.decision_function(rows)) < 1e-6
+    assert np.ptp(scores(method, run) - ratio.decision_function(rows)) < 1e-6
 
 
 @pytest.mark.parametrize(
     "method", ["Iterative imputation", "Iterative imputation and trees"]
 )
 def test_imputation_has_nothing_to_do_where_nothing_is_lost(make_run, method):
-    nothing, something = scores(method, make_run(share=0.0), make_run(share=0.3))
-    assert nothing is None
-    assert not np.isnan(something).any()
+    assert scores(method, make_run(share=0.0)) is None
+    assert not np.isnan(scores(method, make_run(share=0.3))).any()
 
 
 @pytest.mark.parametrize("method", BY_COLUMN)
 def test_where_nothing_is_lost_all_are_kliep(make_run, method):
     run = make_run(share=0.0)
-    full = scores("KLIEP (full data)", run)[0]
-    np.testing.assert_allclose(scores(method, run)[0], full, atol=1e-9)
+    full = scores("KLIEP (full data)", run)
+    np.testing.assert_allclose(scores(method, run), full, atol=1e-9)
     for conditions in (PUBLISHED, CORRECTED):
-        phi = learned_phi([run], conditions)
+        phi = learned_phi(run, conditions)
         assert (phi.missing_probability(run.complete) == 0.0).all()
-
-
-@pytest.mark.parametrize("method", BY_COLUMN)
-def test_runs_beside_one_another_are_scored_by_their_own_columns(make_run, method):
-    runs = [make_run(number=number) for number in range(3)]
-    for run, together in zip(runs, scores(method, *runs), strict=True):
-        np.testing.assert_allclose(together, scores(method, run)[0], atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +117,7 @@ def test_phi_is_that_of_learn_missingness_and_other_columns_teach_nothing(
 ):
     """The paper learns each φ_j from its own column alone, as naive Bayes does r_j."""
     run = make_run(variant)
-    phi = learned_phi([run], Conditions(variant))
+    phi = learned_phi(run, Conditions(variant))
     for j in range(3):
         alone = mr.learn_missingness(
             run.numerator[:, [j]], run.revealed[:, [j]], method, from_table=False
@@ -139,7 +127,7 @@ def test_phi_is_that_of_learn_missingness_and_other_columns_teach_nothing(
 
 
 def looked_up(X, revealed):
-    return [Run(None, None, X, X, X, X, revealed)]
+    return Run(None, None, X, X, X, X, revealed)
 
 
 def test_published_takes_a_slope_of_100_through_the_midpoint_where_separated():
@@ -173,7 +161,7 @@ def test_joint_is_one_ratio_of_all_columns(make_run):
     X, y = stacked(run.numerator, run.denominator)
     model = mr.KLIEPCV(missingness={1: run.phi}, random_state=0).fit(X, y)
     rows = np.concatenate([run.calibration, run.test])
-    made = scores("Joint M-KLIEP (known)", run)[0]
+    made = scores("Joint M-KLIEP (known)", run)
     np.testing.assert_allclose(made, model.predict_log_ratio(rows), atol=1e-6)
 
 
@@ -203,5 +191,5 @@ def test_products_are_of_columns_that_are_no_indicators_and_that_rows_have(make_
 )
 def test_where_nothing_is_lost_there_is_nothing_to_know_better(make_run, pair):
     run = make_run(share=0.0)
-    made = [scores(name, run, conditions=CORRECTED)[0] for name in pair]
+    made = [scores(name, run, CORRECTED) for name in pair]
     np.testing.assert_allclose(*made, atol=1e-6)

@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 import missratio as mr
 from missratio.datasets import simulations
 from missratio.reproduce import EXPERIMENTS, Conditions
-from missratio.reproduce.methods import METHODS, Batch, RealTable, stacked
+from missratio.reproduce.methods import METHODS, RealTable, stacked
 from missratio.reproduce.procedures import (
     Simulated,
     SplitSizes,
@@ -116,11 +116,11 @@ def test_nan_is_filled_by_means(corrected):
 def simulated(name, n_rows=500, n_runs=3, **kwargs):
     simulation = getattr(simulations, name)(**kwargs)
     procedure = Simulated(name, lambda _: simulation, lambda _: n_rows)
-    return procedure.draw(0.0, range(n_runs), Conditions())
+    return [procedure.draw(0.0, number, Conditions()) for number in range(n_runs)]
 
 
 def scored(method, runs):
-    return zip(runs, METHODS[method](Batch(runs), Conditions()), strict=True)
+    return [(run, METHODS[method](run, Conditions())) for run in runs]
 
 
 def powers(method, runs):
@@ -162,7 +162,7 @@ def test_power_is_that_on_fresh_points(method):
 def test_boundaries_are_where_scores_meet_their_thresholds(method):
     boundary, heights = EXPERIMENTS["np_boundary"].procedure, [-2.0, 0.0, 2.0, 6.0]
     values = boundary.measure(heights, range(2), [method], Conditions())[method]
-    runs = boundary.draw(500.0, range(2), Conditions())
+    runs = [boundary.draw(500.0, number, Conditions()) for number in range(2)]
     for x1, pair in zip(values, scored(method, runs), strict=True):
         excess = certified_excess(*pair)(np.stack([x1, heights], axis=1))
         np.testing.assert_allclose(excess, 0.0, atol=1e-9)
@@ -275,7 +275,7 @@ def test_ctg_has_the_papers_sizes(variant, controlled, calibration):
     procedure = EXPERIMENTS["ctg_vary_alpha"].procedure
     table = load_table("ctg", corrected=variant == "corrected")
     assert [len(rows) for rows in table.rows] == [controlled, 1655]
-    run = procedure.draw(0.1, range(1), Conditions(variant))[0]
+    run = procedure.draw(0.1, 0, Conditions(variant))
     parts = run.denominator, run.calibration, run.numerator, run.test
     assert [len(part) for part in parts] == [237, calibration, 1555, 100]
 

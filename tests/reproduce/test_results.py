@@ -39,9 +39,6 @@ def test_runs_and_confidence_are_the_papers():
     assert runs == [100, 1, 100, 100, 100, 100, 1000, 1000, 100, 100, 100, 30]
     assert EXPERIMENTS["np_power"].z == pytest.approx(2.576, abs=1e-3)
     assert EXPERIMENTS["ctg_vary_alpha"].z == pytest.approx(1.96, abs=1e-3)
-    # Points that share their fits are one block.
-    assert len(EXPERIMENTS["ctg_vary_alpha"].blocks) == 1
-    assert len(EXPERIMENTS["ctg_vary_missing"].blocks) == 10
 
 
 def test_a_generator_depends_on_its_name_and_the_seed_alone():
@@ -63,17 +60,7 @@ def result():
     }
     values["Iterative imputation"][2:] = np.nan
     values["Iterative imputation"][:, 0] = np.nan
-    return Result(experiment, Conditions(seed=3), values, {"M-KLIEP (known)": 1.0})
-
-
-def test_what_is_written_is_read_back(result, tmp_path):
-    path = tmp_path / "table.parquet"
-    path.write_bytes(result.as_parquet())
-    again = Result.from_parquet(result.experiment, path, result.seconds)
-    assert again.conditions == result.conditions
-    assert again.seconds == result.seconds
-    for method, values in result.values.items():
-        np.testing.assert_array_equal(again.values[method], values)
+    return Result(experiment, Conditions(seed=3), values)
 
 
 def test_intervals_are_mean_and_z_standard_errors_of_the_runs_that_there_are():
@@ -114,7 +101,7 @@ def test_overlaps_are_counted_where_both_have_intervals(result):
 def test_errors_are_drawn_apart_and_under_their_own_name():
     experiment = EXPERIMENTS["ctg_vary_alpha"]
     values = {method: np.full((2, 6), 0.5) for method in experiment.curves}
-    made = Result(experiment, Conditions(), values, {}).parts()
+    made = Result(experiment, Conditions(), values).parts()
     assert list(made) == [
         f"ctg_vary_alpha{end}" for end in ("", "_beyond", "_type_one")
     ]

@@ -11,7 +11,7 @@ from missratio.reproduce.results import (
     count_overlaps,
     published_curves,
 )
-from missratio.reproduce.runner import Options, load_results, reproduce
+from missratio.reproduce.runner import Options, reproduce
 
 __all__ = [
     "EXPERIMENTS",
@@ -21,7 +21,6 @@ __all__ = [
     "Result",
     "Variant",
     "count_overlaps",
-    "load_results",
     "published_curves",
     "reproduce",
 ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -34,10 +33,10 @@ class Experiment:
     ----------
     id : str
     title : str
+    procedure : Procedure
     x_name, y_name : str
     x : tuple of float
         The points of the horizontal axis.
-    procedure : Procedure
     methods : tuple of str
         The curves that the paper draws; none where it has no such figure.
     runs : int
@@ -58,10 +57,10 @@ class Experiment:
 
     id: str
     title: str
-    x_name: str
-    y_name: str
-    x: tuple[float, ...]
     procedure: Procedure
+    x_name: str = "n0=n1"
+    y_name: str = "expected power"
+    x: tuple[float, ...] = SIZES
     methods: tuple[str, ...] = COMPARED
     runs: int = 100
     confidence: float = 0.95
@@ -75,16 +74,6 @@ class Experiment:
     def curves(self) -> tuple[str, ...]:
         """The paper's curves and those past it."""
         return self.methods + self.beyond
-
-    @property
-    def blocks(self) -> tuple[tuple[float, ...], ...]:
-        """Points that are computed together."""
-        return (self.x,) if self.shares_fits else tuple((point,) for point in self.x)
-
-    @property
-    def apart(self) -> tuple[str, ...]:
-        """Curves that are slow, and computed apart from the others, run by run."""
-        return (m.IMPUTATION, *self.beyond)
 
     def n_runs(self, method: str) -> int:
         """How often a method is run: fewer times if it is slow or past the paper."""
@@ -108,98 +97,73 @@ def _mixture(_: float) -> Simulation:
     return _simulation("np_mixture")
 
 
-def _power(
-    name: str,
-    title: str,
-    simulation: Callable[[float], Simulation],
-    axis: tuple[str, tuple[float, ...]] = ("n0=n1", SIZES),
-    n_rows: Callable[[float], int] = int,
-    **others: Any,
-) -> Experiment:
-    """Power on known laws; by sample size unless `n_rows` says otherwise."""
-    procedure = Simulated(name, simulation, n_rows)
-    x_name, x = axis
-    return Experiment(name, title, x_name, "expected power", x, procedure, **others)
-
-
 def _correlated(rho: float) -> Simulation:
     return _simulation("naive_bayes", rho)
 
 
-BY_RHO = ("correlation rho", TENTHS)
-ROWWISE: dict[str, Any] = {
-    "beyond": (m.PRODUCTS, m.WEIGHTED_TREES),
-    "beyond_runs": 20,
-}
+BY_RHO: dict[str, Any] = {"x_name": "correlation rho", "x": TENTHS}
+TREES: dict[str, Any] = {"beyond": (m.PRODUCTS, m.WEIGHTED_TREES), "beyond_runs": 20}
 SIMULATED = [
     Experiment(
         "msd_5dim",
         "Mean squared distance from the true parameter, five dimensions",
-        "n0=n1",
-        "mean squared distance to the true parameter",
-        SIZES,
-        Simulated(
-            "msd_5dim", lambda _: _simulation("msd_5dim"), measured=squared_distance
-        ),
-        (m.M_KLIEP, m.CC_KLIEP),
+        Simulated("msd_5dim", lambda _: _simulation("msd_5dim"), int, squared_distance),
+        y_name="mean squared distance to the true parameter",
+        methods=(m.M_KLIEP, m.CC_KLIEP),
         confidence=0.99,
     ),
     Experiment(
         "np_boundary",
         "Boundaries of one run on a mixture, n = 500",
-        "x2",
-        "x1 on the boundary",
-        tuple(step / 4 for step in range(-12, 29)),
-        Simulated("np_boundary", _mixture, measured=boundary, at=500.0),
+        Simulated("np_boundary", _mixture, int, boundary, at=500.0),
+        x_name="x2",
+        y_name="x1 on the boundary",
+        x=tuple(step / 4 for step in range(-12, 29)),
         runs=1,
         confidence=0.99,
         shares_fits=True,
     ),
-    _power(
+    Experiment(
         "np_power",
         "Power on a mixture, by sample size",
-        _mixture,
+        Simulated("np_power", _mixture),
         confidence=0.99,
-        **ROWWISE,
+        **TREES,
     ),
-    _power(
+    Experiment(
         "naive_bayes",
         "Power of naive Bayes, by the correlation of its features",
-        _correlated,
-        BY_RHO,
-        lambda _: 100,
+        Simulated("naive_bayes", _correlated, lambda _: 100),
         beyond=(m.JOINT,),
+        **BY_RHO,
     ),
-    _power(
+    Experiment(
         "naive_bayes_large",
         "Power of naive Bayes and of joint fits, n = 1000",
-        _correlated,
-        BY_RHO,
-        lambda _: 1000,
+        Simulated("naive_bayes_large", _correlated, lambda _: 1000),
         methods=(),
         beyond=(*COMPARED, m.JOINT),
+        **BY_RHO,
     ),
-    _power(
+    Experiment(
         "diff_variance",
         "Power where variances differ, by sample size",
-        lambda _: _simulation("diff_variance"),
-        **ROWWISE,
+        Simulated("diff_variance", lambda _: _simulation("diff_variance")),
+        **TREES,
     ),
-    _power(
+    Experiment(
         "misspecification",
         "Power by the level of misspecification",
-        lambda level: _simulation("misspecification", level / 2),
-        ("misspecification 2 rho", (0.0, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0)),
-        lambda _: 500,
-        **ROWWISE,
+        Simulated(
+            "misspecification",
+            lambda level: _simulation("misspecification", level / 2),
+            lambda _: 500,
+        ),
+        x_name="misspecification 2 rho",
+        x=(0.0, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0),
+        **TREES,
     ),
 ]
-BY_SHARE = (
-    m.known(m.JOINT),
-    m.known(m.PRODUCTS),
-    m.known(m.TILTED),
-    m.IMPUTED_TREES,
-)
 
 
 def _real(
@@ -208,8 +172,6 @@ def _real(
     sizes: SplitSizes,
     runs: tuple[int, int],
     imputation_runs: tuple[int | None, int | None] = (None, None),
-    *,
-    by_share: tuple[str, ...] = BY_SHARE,
     **shared: Any,
 ) -> list[Experiment]:
     """Both experiments on a data set.
@@ -221,25 +183,24 @@ def _real(
         Of experiment 1; experiment 2 looks up `FEWER_QUERIES` values of each feature.
     runs, imputation_runs : pair of int
         Of experiments 1 and 2.
-    by_share : tuple of str
-        Curves past the paper in experiment 2, where each point has its own fits.
     **shared
         Further parameters of both.
     """
     paper = (m.KNOWN, m.LEARNED, m.CC_KLIEP, m.IMPUTATION)
     learners = [kind(each) for each in m.LEARNERS for kind in (m.known, m.learned)]
     trees = (m.IMPUTED_TREES, m.NAN_TREES, m.FULL_TREES)
-    y_name = "out-of-sample power"
+    # Of the weather, on which each point has its own fits, one takes long enough.
+    by_share = (*map(m.known, m.LEARNERS), m.IMPUTED_TREES)
+    shared["y_name"] = "out-of-sample power"
     return [
         Experiment(
             f"{name}_vary_alpha",
             f"{title}: power by the bound on the type I error",
-            "alpha",
-            y_name,
-            (0.05, 0.1, 0.15, 0.2, 0.25, 0.3),
             RealData(name, "alpha", sizes),
-            (m.FULL_DATA, *paper),
-            runs[0],
+            x_name="alpha",
+            x=(0.05, 0.1, 0.15, 0.2, 0.25, 0.3),
+            methods=(m.FULL_DATA, *paper),
+            runs=runs[0],
             imputation_runs=imputation_runs[0],
             beyond=(*learners, *trees, *map(m.type_one, (m.KNOWN, *learners))),
             shares_fits=True,
@@ -248,47 +209,24 @@ def _real(
         Experiment(
             f"{name}_vary_missing",
             f"{title}: power by the share that is missing",
-            "target missing proportion",
-            y_name,
-            TENTHS,
             RealData(name, "missing", sizes._replace(queries=FEWER_QUERIES)),
-            paper,
-            runs[1],
+            x_name="target missing proportion",
+            x=TENTHS,
+            methods=paper,
+            runs=runs[1],
             imputation_runs=imputation_runs[1],
-            beyond=by_share,
+            beyond=by_share[:1] if name == "weather" else by_share,
             **shared,
         ),
     ]
 
 
-# Columns of a task's runs are fitted side by side. Rows of the weather can be merged,
-# the more the fewer columns there are.
+CTG, FIRE = SplitSizes(237, 100, 10), SplitSizes(20_000, 5_000, 50)
+WEATHER = SplitSizes(15_000, 10_000, 50)
+SLOW: dict[str, Any] = {"runs_per_task": 1, "beyond_runs": 10}
 REAL = [
-    *_real(
-        "ctg",
-        "CTG",
-        SplitSizes(237, 100, 10),
-        (1000, 1000),
-        runs_per_task=25,
-        beyond_runs=200,
-    ),
-    *_real(
-        "fire",
-        "Fire",
-        SplitSizes(20_000, 5_000, 50),
-        (100, 100),
-        runs_per_task=2,
-        beyond_runs=10,
-    ),
-    *_real(
-        "weather",
-        "Weather",
-        SplitSizes(15_000, 10_000, 50),
-        (100, 30),
-        (15, 2),
-        by_share=BY_SHARE[:1],
-        runs_per_task=1,
-        beyond_runs=10,
-    ),
+    *_real("ctg", "CTG", CTG, (1000, 1000), runs_per_task=25, beyond_runs=200),
+    *_real("fire", "Fire", FIRE, (100, 100), **SLOW),
+    *_real("weather", "Weather", WEATHER, (100, 30), (15, 2), **SLOW),
 ]
 EXPERIMENTS: dict[str, Experiment] = {each.id: each for each in [*SIMULATED, *REAL]}

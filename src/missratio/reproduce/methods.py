@@ -1,7 +1,6 @@
 """How each curve of the paper's figures learns its scores, in simulated and real runs.
 
-Naive Bayes reads each column by itself. So the columns of many runs can stand side by
-side in one table, and one fit does for all of them.
+A method is a function of a run. It is the same for simulated laws and for data sets.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import warnings
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -23,8 +22,8 @@ from missratio.basis import PolynomialBasis
 from missratio.datasets import Simulation
 from missratio.imputation import ImputationEnsemble, TiltedImputer
 from missratio.learning import LearnedMissingness, learn_missingness
-from missratio.missingness import FunctionMissingness, LogisticMissingness, Missingness
-from missratio.ratio import KLIEP, KLIEPCV, NaiveBayesRatio, fit_batch
+from missratio.missingness import LogisticMissingness, Missingness
+from missratio.ratio import KLIEP, KLIEPCV, NaiveBayesRatio
 
 Variant = Literal["published", "corrected"]
 VARIANTS: tuple[Variant, ...] = ("published", "corrected")
@@ -139,6 +138,10 @@ class RealTable:
         return hashlib.sha256(b"".join(parts)).hexdigest()
 
 
+# Rows, and how many each stands for.
+Merged = tuple[FloatArray, FloatArray]
+
+
 @dataclass(frozen=True, eq=False)
 class Run:
     """The samples of one run.
@@ -176,6 +179,11 @@ class Run:
         """Whether anything was lost."""
         return bool(np.isnan(self.numerator).any())
 
+    @cached_property
+    def merged(self) -> tuple[Merged, Merged]:
+        """Class 1, NaN where lost, and class 0 to fit naive Bayes with."""
+        return merged(self.numerator), merged(self.denominator)
+
 
 @dataclass(frozen=True)
 class Score:
@@ -211,8 +219,8 @@ def linear_score(run: Run, coef: FloatArray) -> Score:
     return Score(at, coef)
 
 
-def merged(samples: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
-    """Samples of one shape with their columns side by side, fewer where values repeat.
+def merged(rows: FloatArray) -> Merged:
+    """Rows for naive Bayes, fewer where values repeat.
 
     Each column is sorted by itself, which naive Bayes can't tell. Neighbours that are
     then the same in all columns become one row: 100,316 rows of the weather become some
@@ -222,10 +230,9 @@ def merged(samples: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
     -------
     rows : ndarray of shape (n_rows, n_columns)
     weights : ndarray of shape (n_rows,)
-        How many rows of a sample each stands for.
+        How many rows each stands for.
     """
-    rows = np.concatenate(samples, axis=1)
-    rows.sort(axis=0)
+    rows = np.sort(rows, axis=0)
     starts = np.zeros(len(rows), dtype=bool)
     starts[:1] = True
     for column in rows.T:
@@ -252,69 +259,34 @@ def quiet() -> Iterator[None]:
         yield
 
 
-@dataclass(frozen=True)
-class Batch:
-    """Runs whose columns stand side by side in one table."""
+def fit_linear(run: Run, ratio: KLIEP, numerator: Merged | None = None) -> Score:
+    """Fit a ratio of all columns where whole rows are lost, else naive Bayes.
 
-    runs: Sequence[Run]
-
-    @cached_property
-    def numerator(self) -> tuple[FloatArray, FloatArray]:
-        """Class 1 to fit with, NaN where lost; `merged`."""
-        return merged([run.numerator for run in self.runs])
-
-    @cached_property
-    def denominator(self) -> tuple[FloatArray, FloatArray]:
-        """Class 0 to fit with; `merged`."""
-        return merged([run.denominator for run in self.runs])
-
-    def by_column(
-        self, ratio: NaiveBayesRatio, numerator: tuple[FloatArray, FloatArray]
-    ) -> list[Score]:
-        """Fit naive Bayes, and give each run the coefficients of its own columns.
-
-        They are ±100 where no finite optimum exists, since the numerator's weighted
-        mean lies outside the range of the denominator's values.
-        """
-        X, y = stacked(numerator[0], self.denominator[0])
-        weights = np.concatenate([numerator[1], self.denominator[1]])
-        with quiet():
-            ratio.fit(X, y, sample_weight=weights)
-        infinite = np.copysign(INFINITE, ratio.coef_)
-        coef = np.where(ratio.column_converged_, ratio.coef_, infinite)
-        rows = coef.reshape(len(self.runs), -1)
-        return [linear_score(run, c) for run, c in zip(self.runs, rows, strict=True)]
-
-    def together(self, estimator: KLIEP) -> list[Score]:
-        """Fit one ratio of all columns in each run."""
-        numerator = np.stack([run.numerator for run in self.runs])
-        denominator = np.stack([run.denominator for run in self.runs])
-        coef = fit_batch(estimator, numerator, denominator).coef
-        return [linear_score(run, c) for run, c in zip(self.runs, coef, strict=True)]
-
-    @property
-    def phi(self) -> Missingness:
-        """The φ by which each run's class 1 lost entries, for all columns."""
-        models = [run.phi for run in self.runs]
-
-        def probability(X: FloatArray) -> FloatArray:
-            blocks = zip(models, np.split(X, len(models), axis=1), strict=True)
-            return np.hstack([phi.missing_probability(block) for phi, block in blocks])
-
-        return FunctionMissingness(probability, rowwise=False)
+    Coefficients of naive Bayes are ±100 where no finite optimum exists, since the
+    numerator's weighted mean lies outside the range of the denominator's values.
+    """
+    with quiet():
+        if run.phi.rowwise and numerator is None:
+            ratio.fit(*stacked(run.numerator, run.denominator))
+            return linear_score(run, ratio.coef_)
+        rows_1, rows_0 = numerator or run.merged[0], run.merged[1]
+        X, y = stacked(rows_1[0], rows_0[0])
+        weights = np.concatenate([rows_1[1], rows_0[1]])
+        by_column = NaiveBayesRatio(ratio).fit(X, y, sample_weight=weights)
+    infinite = np.copysign(INFINITE, by_column.coef_)
+    coef = np.where(by_column.column_converged_, by_column.coef_, infinite)
+    return linear_score(run, coef)
 
 
-def learned_phi(runs: Sequence[Run], conditions: Conditions) -> LogisticMissingness:
-    """φ̂ of normalised class-1 rows by `learn_missingness`, runs side by side.
+def learned_phi(run: Run, conditions: Conditions) -> LogisticMissingness:
+    """φ̂ of normalised class-1 rows by `learn_missingness`.
 
     Each column learns from its own values alone, as in the paper. Corrected: with
     Firth's penalty. Published: by maximum likelihood, and where the values looked up
     are separated from those observed, a slope of ±100 through the midpoint.
     """
-    X = np.concatenate([run.numerator for run in runs], axis=1)
-    revealed = np.concatenate(
-        [run.revealed for run in runs if run.revealed is not None], axis=1
-    )
+    X, revealed = run.numerator, run.revealed
+    assert revealed is not None
     mends = conditions.corrects("learning")
     low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
     lowest, highest = np.fmin.reduce(revealed, axis=0), np.fmax.reduce(revealed, axis=0)
@@ -326,7 +298,7 @@ def learned_phi(runs: Sequence[Run], conditions: Conditions) -> LogisticMissingn
         share = (~np.isnan(revealed)).sum(axis=0) / np.isnan(X).sum(axis=0)
         intercept = -slope * midpoint - np.log(share)
     if not separated.all():
-        others = X.T[~separated].T, revealed.T[~separated].T
+        others = X[:, ~separated], revealed[:, ~separated]
         method: Literal["firth", "ml"] = "firth" if mends else "ml"
         with quiet():
             phi = learn_missingness(*others, method, from_table=False, check=False)
@@ -337,27 +309,12 @@ def learned_phi(runs: Sequence[Run], conditions: Conditions) -> LogisticMissingn
     return LogisticMissingness(intercept, slope)
 
 
-def weighted(batch: Batch, conditions: Conditions, *, learn: bool) -> list[Score]:
-    """M-KLIEP by the printed objective: sums are divided by n.
-
-    Column by column, or of all columns at once where whole rows are lost.
-    """
-    if batch.runs[0].phi.rowwise:
-        phi = {1: batch.runs[0].phi}
-        return batch.together(KLIEP(missingness=phi, normalize="horvitz-thompson"))
-    phi = {1: learned_phi(batch.runs, conditions) if learn else batch.phi}
-    kliep = KLIEP(normalize="horvitz-thompson")
-    return batch.by_column(NaiveBayesRatio(kliep, phi), batch.numerator)
+def m_kliep(run: Run, phi: Missingness) -> Score:
+    """M-KLIEP by the printed objective: sums are divided by n."""
+    return fit_linear(run, KLIEP(missingness={1: phi}, normalize="horvitz-thompson"))
 
 
-def complete_case(batch: Batch, _: Conditions) -> list[Score]:
-    """CC-KLIEP: what is observed, of each column or row, is taken for the whole."""
-    if batch.runs[0].phi.rowwise:
-        return batch.together(KLIEP(missingness="ignore"))
-    return batch.by_column(NaiveBayesRatio(missingness="ignore"), batch.numerator)
-
-
-def true_ratio(run: Run) -> Score:
+def true_ratio(run: Run, _: Conditions) -> Score:
     """The logarithm of the true ratio of a simulation's laws."""
     assert isinstance(run.origin, Simulation)
     return Score(run.origin.log_ratio, tail=run.origin.ratio_tail)
@@ -424,7 +381,7 @@ def _fitted(run: Run, learner: Any, numerator: FloatArray, **others: Any) -> Sco
     return Score(model.decision_function)
 
 
-def weighted_trees(run: Run) -> Score:
+def weighted_trees(run: Run, _: Conditions) -> Score:
     """Boosted trees on the rows that are left, weighted by 1/(1 − φ)."""
     left = run.numerator[~np.isnan(run.numerator).any(axis=1)]
     weights = np.ones(len(left) + len(run.denominator))
@@ -432,7 +389,17 @@ def weighted_trees(run: Run) -> Score:
     return _fitted(run, trees(), left, sample_weight=weights)
 
 
-Method = Callable[[Batch, Conditions], Sequence[Score | None]]
+def imputed(run: Run, _: Conditions) -> Score | None:
+    """KLIEP of completed rows; it has nothing to do where nothing was lost."""
+    return fit_linear(run, KLIEP(), merged(completed(run))) if run.is_lossy else None
+
+
+def imputed_trees(run: Run, _: Conditions) -> Score | None:
+    """Boosted trees on completed rows, likewise."""
+    return _fitted(run, trees(), completed(run)) if run.is_lossy else None
+
+
+Method = Callable[[Run, Conditions], Score | None]
 LEARNERS: dict[str, Callable[[Run, Missingness], Any]] = {
     JOINT: joint,
     PRODUCTS: with_products,
@@ -440,51 +407,38 @@ LEARNERS: dict[str, Callable[[Run, Missingness], Any]] = {
 }
 
 
-def _each(method: Callable[[Run], Score], *, of_lossy: bool = False) -> Method:
-    """A method that knows no φ, run by run, or only runs that lost something."""
-    return lambda batch, _: [
-        method(run) if run.is_lossy or not of_lossy else None for run in batch.runs
-    ]
+def _with_phi(score: Callable[[Run, Missingness], Score], *, learn: bool) -> Method:
+    """A method that is given φ, known or learned."""
+    return lambda run, conditions: score(
+        run, learned_phi(run, conditions) if learn else run.phi
+    )
 
 
-def _with_phi(name: str, *, learn: bool) -> Method:
-    """A learner of `LEARNERS` that is given φ, run by run."""
-
-    def fitted(run: Run, conditions: Conditions) -> Score:
-        phi = learned_phi([run], conditions) if learn else run.phi
-        return _fitted(run, LEARNERS[name](run, phi), run.numerator)
-
-    return lambda batch, conditions: [fitted(run, conditions) for run in batch.runs]
+def _learner(name: str) -> Callable[[Run, Missingness], Score]:
+    """The scores of a learner of `LEARNERS`."""
+    return lambda run, phi: _fitted(run, LEARNERS[name](run, phi), run.numerator)
 
 
 METHODS: dict[str, Method] = {
-    M_KLIEP: partial(weighted, learn=False),
-    KNOWN: partial(weighted, learn=False),
-    LEARNED: partial(weighted, learn=True),
-    CC_KLIEP: complete_case,
-    FULL_DATA: lambda batch, _: batch.by_column(
-        NaiveBayesRatio(), merged([run.complete for run in batch.runs])
-    ),
-    TRUE_RATIO: _each(true_ratio),
-    IMPUTATION: _each(
-        lambda run: Batch([run]).by_column(NaiveBayesRatio(), merged([completed(run)]))[
-            0
-        ],
-        of_lossy=True,
-    ),
-    **{name: _with_phi(name, learn=False) for name in LEARNERS},
-    **{known(name): _with_phi(name, learn=False) for name in LEARNERS},
-    **{learned(name): _with_phi(name, learn=True) for name in LEARNERS},
-    WEIGHTED_TREES: _each(weighted_trees),
-    IMPUTED_TREES: _each(
-        lambda run: _fitted(run, trees(), completed(run)), of_lossy=True
-    ),
+    M_KLIEP: _with_phi(m_kliep, learn=False),
+    KNOWN: _with_phi(m_kliep, learn=False),
+    LEARNED: _with_phi(m_kliep, learn=True),
+    # What is observed, of each column or row, is taken for the whole.
+    CC_KLIEP: lambda run, _: fit_linear(run, KLIEP(missingness="ignore")),
+    FULL_DATA: lambda run, _: fit_linear(run, KLIEP(), merged(run.complete)),
+    TRUE_RATIO: true_ratio,
+    IMPUTATION: imputed,
+    **{name: _with_phi(_learner(name), learn=False) for name in LEARNERS},
+    **{known(name): _with_phi(_learner(name), learn=False) for name in LEARNERS},
+    **{learned(name): _with_phi(_learner(name), learn=True) for name in LEARNERS},
+    WEIGHTED_TREES: weighted_trees,
+    IMPUTED_TREES: imputed_trees,
     # Trees take NaN for a value like others.
-    NAN_TREES: _each(lambda run: _fitted(run, trees(), run.numerator)),
+    NAN_TREES: lambda run, _: _fitted(run, trees(), run.numerator),
     # What trees would reach if nothing were lost.
-    FULL_TREES: _each(lambda run: _fitted(run, trees(), run.complete)),
+    FULL_TREES: lambda run, _: _fitted(run, trees(), run.complete),
 }
-"""The score of each run by the name of a curve; None where it has nothing to do.
+"""The score of a run by the name of a curve; None where it has nothing to do.
 
 A further curve is an entry here, and its name among an experiment's methods.
 """

@@ -18,7 +18,6 @@ from missratio.datasets.laws import spread_points
 from missratio.missingness import LogisticMissingness, corrupt
 from missratio.reproduce.methods import (
     METHODS,
-    Batch,
     Conditions,
     RealTable,
     Run,
@@ -41,8 +40,8 @@ class Procedure(ABC):
     """How the numbers of an experiment come about; by default from nothing else."""
 
     @abstractmethod
-    def draw(self, point: float, runs: range, conditions: Conditions) -> list[Run]:
-        """The samples of some runs at a point, each from a generator of its own."""
+    def draw(self, point: float, number: int, conditions: Conditions) -> Run:
+        """The samples of a run at a point, from a generator of its own."""
 
     @abstractmethod
     def outcome(
@@ -80,15 +79,16 @@ class Procedure(ABC):
             NaN where a method has nothing to do at a point.
         """
         values = {m: np.full((len(runs), len(points)), np.nan) for m in methods}
-        batch = Batch(self.draw(points[0], runs, conditions))
-        for fit in dict.fromkeys(map(fits_of, methods)):
-            scores = METHODS[fit](batch, conditions)
-            for number, (run, score) in enumerate(zip(batch.runs, scores, strict=True)):
-                for method in methods:
-                    if score is not None and fits_of(method) == fit:
-                        values[method][number] = self.outcome(
-                            run, score, points, method, conditions
-                        )
+        for place, number in enumerate(runs):
+            run = self.draw(points[0], number, conditions)
+            fits = dict.fromkeys(map(fits_of, methods))
+            scores = {fit: METHODS[fit](run, conditions) for fit in fits}
+            for method in methods:
+                score = scores[fits_of(method)]
+                if score is not None:
+                    values[method][place] = self.outcome(
+                        run, score, points, method, conditions
+                    )
         return values
 
 
@@ -171,21 +171,17 @@ class Simulated(Procedure):
     )
     at: float | None = None
 
-    def draw(self, point: float, runs: range, conditions: Conditions) -> list[Run]:
-        """The samples of some runs at a point, each from a generator of its own."""
+    def draw(self, point: float, number: int, conditions: Conditions) -> Run:
+        """The samples of a run at a point, from a generator of its own."""
         point = point if self.at is None else self.at
         simulation, n_rows = self.simulation(point), self.n_rows(point)
-        phi, drawn = simulation.missingness[1], []
-        for number in runs:
-            rng = conditions.generator(self.name, f"{point:g}", number)
-            complete = simulation.numerator.sample(n_rows, rng)
-            denominator = simulation.denominator.sample(n_rows, rng)
-            numerator = corrupt(complete, phi, rng)
-            calibration = simulation.denominator.sample(n_rows, rng)
-            drawn.append(
-                Run(simulation, phi, numerator, complete, denominator, calibration)
-            )
-        return drawn
+        phi = simulation.missingness[1]
+        rng = conditions.generator(self.name, f"{point:g}", number)
+        complete = simulation.numerator.sample(n_rows, rng)
+        denominator = simulation.denominator.sample(n_rows, rng)
+        numerator = corrupt(complete, phi, rng)
+        calibration = simulation.denominator.sample(n_rows, rng)
+        return Run(simulation, phi, numerator, complete, denominator, calibration)
 
     def outcome(
         self, run: Run, score: Score, points: Sequence[float], *_: object
@@ -338,18 +334,15 @@ class RealData(Procedure):
         """The checksum of the table as it was read."""
         return load_table(self.name, corrected=conditions.corrects("data")).digest
 
-    def draw(self, point: float, runs: range, conditions: Conditions) -> list[Run]:
-        """Some runs, for a share that is to be missing or without a shift."""
+    def draw(self, point: float, number: int, conditions: Conditions) -> Run:
+        """A run, for a share that is to be missing or without a shift."""
         corrected = conditions.corrects("data")
         table = load_table(self.name, corrected=corrected)
         share = None if self.varies == "alpha" else point
         key = "alpha" if share is None else f"missing {share:g}"
-        models, drawn = loss(table, share), []
-        for number in runs:
-            rng = conditions.generator(self.name, key, number)
-            run = draw_run(table, self.sizes, models, rng, corrected=corrected)
-            drawn.append(run)
-        return drawn
+        rng = conditions.generator(self.name, key, number)
+        models = loss(table, share)
+        return draw_run(table, self.sizes, models, rng, corrected=corrected)
 
     def outcome(
         self,

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -130,32 +129,11 @@ class Result:
     conditions : Conditions
     values : dict from method to ndarray of shape (n_runs, n_points)
         NaN for what was not run.
-    seconds : dict from str to float
-        Computing time by the methods that were computed together.
     """
 
     experiment: Experiment
     conditions: Conditions
     values: dict[str, FloatArray]
-    seconds: dict[str, float]
-
-    @classmethod
-    def from_parquet(
-        cls, experiment: Experiment, path: Path, seconds: dict[str, float]
-    ) -> Result:
-        """Read the table of every run."""
-        from pyarrow import parquet
-
-        table = parquet.read_table(path, page_checksum_verification=True)
-        settings = json.loads(table.schema.metadata[b"missratio"])
-        columns = table.to_pydict()
-        shape = (1 + max(columns["run"]), len(experiment.x))
-        named = set(columns["method"])
-        values = {m: np.full(shape, np.nan) for m in experiment.curves if m in named}
-        for x, method, run, value in zip(*columns.values(), strict=True):
-            values[method][run, experiment.x.index(x)] = value
-        conditions = Conditions(settings["variant"], settings["seed"])
-        return cls(experiment, conditions, values, seconds)
 
     def as_parquet(self) -> bytes:
         """Every run as a row of a Parquet file: x, method, run, value."""
@@ -326,25 +304,16 @@ class Reproduction:
         )
 
     def markdown(self, *, pictures: bool = True) -> str:
-        """Each experiment, what was not run, and where the time went.
+        """Each experiment, and what was not run.
 
         The terminal and the page in HTML show this, the page with figures beside it.
         """
-        times = [
-            (result.experiment.id, methods, f"{seconds:.1f}")
-            for result in self.results
-            for methods, seconds in result.seconds.items()
-        ]
         pieces = ["# Reproduction", f"Made by `{self.command}`. {self.headline}"]
         pieces += [result.markdown(pictures=pictures) for result in self.results]
         for name, why in self.skipped.items():
             pieces += [f"## {name}: not run", why]
-        pieces += [
-            "## Where the time went",
-            f"{self.wall_seconds:.1f} s in all. Computing, on one core each:",
-            _table(("experiment", "methods", "seconds"), times),
-            f"Published values: {_document()['source']}",
-        ]
+        pieces.append(f"It took {self.wall_seconds:.1f} s.")
+        pieces.append(f"Published values: {_document()['source']}")
         return "\n\n".join(pieces) + "\n"
 
     def html(self) -> str:

@@ -79,63 +79,46 @@ class Task:
         return f"{self!r}, data {data!r}, code {code_digest()}"
 
     def file(self, folder: Path) -> Path:
-        """Where it is kept once it is finished."""
+        """Where its values are kept once it is finished."""
         digest = hashlib.sha256(self.identity.encode()).hexdigest()[:32]
         return folder / ".tasks" / f"{self.experiment}-{digest}.npz"
 
-
-@dataclass(frozen=True)
-class Finished:
-    """What a task gave.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_methods, n_runs, n_points)
-    seconds : float
-        Of computing.
-    """
-
-    values: FloatArray
-    seconds: float
-
-    @classmethod
-    def load(cls, folder: Path, task: Task) -> Finished | None:
+    def load(self, folder: Path) -> FloatArray | None:
         """What was finished before; None where nothing was, or it can't be read.
 
         A file says itself what it is: that of another task is not believed. Nothing in
         it is run, and a checksum tells damage.
         """
         try:
-            content = io.BytesIO(task.file(folder).read_bytes())
+            content = io.BytesIO(self.file(folder).read_bytes())
             with np.load(content, allow_pickle=False) as arrays:
-                values, seconds = arrays["values"], float(arrays["seconds"])
+                values: FloatArray = arrays["values"]
                 identity = str(arrays["identity"])
         # Damage can raise anything, from zlib.error to MemoryError.
         except Exception:
             return None
-        shape = len(task.methods), len(task.runs), len(task.points)
+        shape = len(self.methods), len(self.runs), len(self.points)
         sound = values.shape == shape and values.dtype == np.float64
-        return cls(values, seconds) if sound and identity == task.identity else None
+        return values if sound and identity == self.identity else None
 
-    def save(self, folder: Path, task: Task) -> None:
+    def save(self, folder: Path, values: FloatArray) -> None:
         """Keep what was finished."""
         buffer = io.BytesIO()
-        np.savez(
-            buffer, values=self.values, seconds=self.seconds, identity=task.identity
-        )
-        write_whole(task.file(folder), buffer.getvalue())
+        np.savez(buffer, values=values, identity=self.identity)
+        write_whole(self.file(folder), buffer.getvalue())
 
 
-def compute(task: Task) -> tuple[Task, Finished]:
-    """Compute a task on one core, so that how many there are changes no digit."""
-    began = time.process_time()
+def compute(task: Task) -> tuple[Task, FloatArray]:
+    """Values of a task, of shape (n_methods, n_runs, n_points).
+
+    On one core, so that how many there are changes no digit.
+    """
     procedure = EXPERIMENTS[task.experiment].procedure
     with single_threaded(), threadpool_limits(1, user_api="openmp"):
         values = procedure.measure(
             task.points, task.runs, task.methods, task.conditions
         )
-    seconds = time.process_time() - began
-    return task, Finished(np.stack([values[m] for m in task.methods]), seconds)
+    return task, np.stack([values[method] for method in task.methods])
 
 
 @dataclass(frozen=True)
@@ -163,40 +146,28 @@ class Plan:
         return limit if self.runs is None or limit == 1 else self.runs
 
     def tasks(self) -> list[Task]:
-        """What is quick, with some runs a task; then what is slow or past the paper.
-
-        The latter run by run, and each with what is made of the same fits.
-        """
-        experiment, groups = self.experiment, dict[str, list[str]]()
-        for method in self.methods:
-            key = fits_of(method) if method in experiment.apart else ""
-            groups.setdefault(key, []).append(method)
-        tasks = []
-        for key, methods in groups.items():
-            n_runs = self.n_runs(methods[0])
-            step = 1 if key else experiment.runs_per_task
-            for start in range(0, n_runs, step):
-                runs = range(start, min(start + step, n_runs))
+        """Some runs each, of methods that are run as often; points that share fits."""
+        experiment, tasks = self.experiment, []
+        points = [(point,) for point in experiment.x]
+        for n_runs in dict.fromkeys(map(self.n_runs, self.methods)):
+            methods = tuple(m for m in self.methods if self.n_runs(m) == n_runs)
+            for start in range(0, n_runs, experiment.runs_per_task):
+                runs = range(start, min(start + experiment.runs_per_task, n_runs))
                 tasks += [
-                    Task(experiment.id, points, runs, tuple(methods), self.conditions)
-                    for points in experiment.blocks
+                    Task(experiment.id, block, runs, methods, self.conditions)
+                    for block in ([experiment.x] if experiment.shares_fits else points)
                 ]
-        tasks.sort(key=lambda each: (each.methods[0] in experiment.apart, each.runs[0]))
-        return tasks
+        return sorted(tasks, key=lambda task: task.runs[0])
 
-    def result(self, finished: dict[Task, Finished]) -> Result:
+    def result(self, finished: dict[Task, FloatArray]) -> Result:
         """All values of the experiment, in an order that no process had a say in."""
-        x, seconds = self.experiment.x, dict[str, float]()
+        x = self.experiment.x
         values = {m: np.full((self.n_runs(m), len(x)), np.nan) for m in self.methods}
         for task in self.tasks():
             columns = [x.index(point) for point in task.points]
-            for method, computed in zip(
-                task.methods, finished[task].values, strict=True
-            ):
+            for method, computed in zip(task.methods, finished[task], strict=True):
                 values[method][task.runs.start : task.runs.stop, columns] = computed
-            together = ", ".join(task.methods)
-            seconds[together] = seconds.get(together, 0.0) + finished[task].seconds
-        return Result(self.experiment, self.conditions, values, seconds)
+        return Result(self.experiment, self.conditions, values)
 
 
 def _ignore(*_: Any) -> None:
@@ -228,7 +199,7 @@ def run_plans(
         How many tasks had been finished before.
     """
     tasks = [task for plan in plans for task in plan.tasks()]
-    before = {task: Finished.load(folder, task) for task in tasks}
+    before = {task: task.load(folder) for task in tasks}
     finished = {task: each for task, each in before.items() if each is not None}
     resumed = len(finished)
     for task in finished:
@@ -237,7 +208,7 @@ def run_plans(
     pool = Parallel(jobs, return_as="generator_unordered", batch_size=1)
     try:
         for task, made in pool(delayed(compute)(task) for task in todo):
-            made.save(folder, task)
+            task.save(folder, made)
             finished[task] = made
             tick(task)
     except TerminatedWorkerError as error:
@@ -403,7 +374,6 @@ def reproduce(
         "jobs": options.jobs,
         "wall_seconds": made.wall_seconds,
         "tasks_resumed": resumed,
-        "seconds": {each.experiment.id: each.seconds for each in results},
         "skipped": skipped,
     }
     pages["summary.md"] = made.markdown().encode()
@@ -422,12 +392,3 @@ def _settings_in(out: Path, wanted: dict[str, Any]) -> dict[str, Any]:
     except (OSError, ValueError):
         return wanted
     return {name: record.get(name, value) for name, value in wanted.items()}
-
-
-def load_results(folder: Path) -> dict[str, Result]:
-    """Read back what `reproduce` wrote, by experiment."""
-    seconds = json.loads((folder / "run.json").read_text())["seconds"]
-    return {
-        name: Result.from_parquet(EXPERIMENTS[name], folder / f"{name}.parquet", spent)
-        for name, spent in seconds.items()
-    }

@@ -21,7 +21,7 @@ from missratio._base.reading import (
     row_blocks,
     with_values,
 )
-from missratio._base.typing import BoolArray, FloatArray, IntArray
+from missratio._base.typing import FloatArray, IntArray
 
 _MAXIMUM_TOLERANCE = 1e-12
 _NAN_REMEDY = (
@@ -57,9 +57,6 @@ class Missingness(ABC):
     def maximum(self) -> float | None:
         """The supremum ‖φ‖∞ over all z; None where it is not known."""
 
-    # The parameters that have one entry per feature, or hold for every feature.
-    _parameters: ClassVar[tuple[str, ...]] = ()
-
     @property
     def groups(self) -> IntArray | None:
         """Columns with equal numbers go missing together; None where none do."""
@@ -73,8 +70,8 @@ class Missingness(ABC):
     @property
     def n_features(self) -> int | None:
         """The number of features that the model is for; None where any will do."""
-        given = {name: np.asarray(getattr(self, name)) for name in self._parameters}
-        return common_width(**given)
+        width: int | None = self.__dict__.get("_width")
+        return width
 
     def weight_bound(self, n_columns: int, odds_factor: float = 1.0) -> float | None:
         """The largest weight 1/(1 − φ) that a complete row can have; None if unknown.
@@ -246,48 +243,36 @@ class Missingness(ABC):
         self, block: FloatArray, first_row: int, source: Any, may_be_one: bool = False
     ) -> FloatArray:
         """φ at the rows of a block, checked; NaN where missing."""
-        if self.rowwise:
-            observed = ~rows_with_nan(block)
-            probability = np.full(len(block), np.nan)
-            if observed.any():
-                whole = block if observed.all() else block[observed]
-                probability[observed] = self._evaluate_in_shape(whole, whole.shape[:1])
-        else:
-            observed = ~np.isnan(block)
-            probability = self._evaluate_in_shape(block, block.shape)
-            probability = np.where(observed, probability, np.nan)
-        self._check_range(probability, observed, may_be_one, first_row, source)
-        return probability
-
-    def _evaluate_in_shape(self, X: FloatArray, shape: tuple[int, ...]) -> FloatArray:
-        # A user's φ that writes to its argument must not reach the user's table.
-        X = X.view()
-        X.flags.writeable = False
-        result = np.asarray(self._evaluate(X), dtype=np.float64)
-        if result.shape != shape:
-            kind = "rowwise" if self.rowwise else "per-feature"
-            raise ValueError(
-                f"A {kind} model must return shape {shape} for X of shape {X.shape}: "
-                f"{type(self).__name__} gives {result.shape}. Correct the shape, or "
-                f"set rowwise={not self.rowwise} if that is what was meant."
-            )
-        return result
-
-    def _check_range(
-        self,
-        probability: FloatArray,
-        known: BoolArray,
-        may_be_one: bool,
-        first_row: int,
-        source: Any,
-    ) -> None:
+        known = ~(rows_with_nan(block) if self.rowwise else np.isnan(block))
+        probability: FloatArray = np.full(known.shape, np.nan)
+        # 1. Evaluate it: a rowwise model sees complete rows only. A user's φ that
+        #    writes to its argument must not reach the user's table.
+        seen = (block[known] if self.rowwise and not known.all() else block).view()
+        seen.flags.writeable = False
+        if len(seen):
+            result = np.asarray(self._evaluate(seen), dtype=np.float64)
+            shape = seen.shape[:1] if self.rowwise else seen.shape
+            if result.shape != shape:
+                kind = "rowwise" if self.rowwise else "per-feature"
+                raise ValueError(
+                    f"A {kind} model must return shape {shape} for X of shape "
+                    f"{seen.shape}: {type(self).__name__} gives {result.shape}. "
+                    f"Correct the shape, or set rowwise={not self.rowwise} if that is "
+                    "what was meant."
+                )
+            if self.rowwise:
+                probability[known] = result
+            else:
+                probability = np.where(known, result, np.nan)
+        # 2. Check it.
         below = probability <= 1 if may_be_one else probability < 1
         bad = known & ~((probability >= 0) & below)
-        outside, largest = bad.any(), self.column_maxima(probability.shape[-1])
+        outside = bad.any()
         if not outside and self.maximum is not None:
+            largest = self.column_maxima(probability.shape[-1])
             bad = known & (probability > largest * (1 + _MAXIMUM_TOLERANCE))
         if not bad.any():
-            return
+            return probability
         row, *column = np.argwhere(bad)[0].tolist()
         value = float(probability[(row, *column)])
         given = f"{type(self).__name__} gives {value} at row {first_row + row}"
@@ -297,7 +282,7 @@ class Missingness(ABC):
                 f"The missing probability must lie in [0, 1): {given}. "
                 f"{_NAN_REMEDY if np.isnan(value) else self._remedy}"
             )
-        declared = largest[column[0] if column else 0]
+        declared = self.column_maxima(probability.shape[-1])[column[0] if column else 0]
         raise ValueError(
             f"The declared maximum {declared} of the missing probability is exceeded: "
             f"{given}. Declare a larger maximum, or None if it is not known."
@@ -418,8 +403,7 @@ def as_array(value: ArrayLike, X: Any, xp: Any) -> Any:
 
 def keep(model: Missingness, **parameters: FloatArray) -> None:
     """Set checked parameters, of the same width, of a frozen model."""
-    common_width(**parameters)
-    for name, value in parameters.items():
+    for name, value in {**parameters, "_width": common_width(**parameters)}.items():
         object.__setattr__(model, name, value)
 
 

@@ -72,7 +72,6 @@ class LogisticMissingness(Missingness):
     intercept: ArrayLike
     coef: ArrayLike
     rowwise: bool = False
-    _parameters: ClassVar[tuple[str, ...]] = ("intercept", "coef")
 
     def __post_init__(self) -> None:
         one = self.rowwise

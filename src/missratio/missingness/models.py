@@ -56,7 +56,6 @@ class StepMissingness(Missingness):
     threshold: ArrayLike
     probability: ArrayLike
     rowwise: bool = True
-    _parameters: ClassVar[tuple[str, ...]] = ("direction", "threshold", "probability")
 
     def __post_init__(self) -> None:
         one = self.rowwise
@@ -143,7 +142,7 @@ class FunctionMissingness(Missingness):
                 f"maximum must lie in [0, 1): got {self.maximum}. Leave it None where "
                 "the supremum is not known or is 1."
             )
-        object.__setattr__(self, "_maxima", largest)
+        keep(self, _maxima=largest)
         object.__setattr__(self, "maximum", float(largest.max()))
 
     def column_maxima(self, n_columns: int) -> FloatArray:
@@ -152,12 +151,6 @@ class FunctionMissingness(Missingness):
             return super().column_maxima(n_columns)
         largest: FloatArray = self.__dict__["_maxima"]
         return np.broadcast_to(largest, (1 if self.rowwise else n_columns,))
-
-    @property
-    def n_features(self) -> int | None:
-        """As many as have a maximum each; None where one holds for all."""
-        maxima = self.__dict__.get("_maxima")
-        return None if maxima is None or not maxima.ndim else len(maxima)
 
     def _evaluate(self, X: FloatArray) -> ArrayLike:
         with np.errstate(invalid="ignore"):

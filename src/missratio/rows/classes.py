@@ -170,7 +170,7 @@ class ClassRows:
         """The same with φ's weights written down, for passes over rows in memory."""
         if self.weighing.model is None or self.weighing.weights is not None:
             return self
-        weights = replace(self, only_complete=False).weights()
+        weights = self.source.fold(self._weigh, _concatenated)
         return replace(self, weighing=replace(self.weighing, weights=weights))
 
     def _weigh(self, block: RowBlock) -> FloatArray | None:
@@ -242,7 +242,7 @@ class ClassRows:
         def work(block: RowBlock) -> WeightSums:
             weights = block.ipw
             if weights is not None and weights.ndim == 2:
-                weights = weights_of_features(weights, required, self.groups)
+                weights = weights_of_features(weights, required, self.weighing.groups)
             with np.errstate(over="ignore", invalid="ignore"):
                 found = weighted_sums(
                     block.features, weights, block.sample_weight, origin
@@ -346,7 +346,9 @@ class ClassRows:
         def work(block: RowBlock) -> FloatArray | None:
             weights = block.ipw
             if weights is not None and weights.ndim == 2 and required is not None:
-                weights = weights_of_features(weights, required, self.groups)[:, 0]
+                weights = weights_of_features(weights, required, self.weighing.groups)[
+                    :, 0
+                ]
             return weights
 
         return self.fold(work, _concatenated)
@@ -511,12 +513,12 @@ def warn_if_contradicted(rows: ClassRows, complete: bool, stacklevel: int) -> No
     if model is None or not rows.source.in_memory:
         return
     stride = 1 + rows.n_rows // MOST_CHECKED
-    weights = rows.every(stride).weights()
-    assert weights is not None
+    few = (rows if stride == 1 else rows.every(stride)).known()
+    assert few.weighing.weights is not None
     checks = contradictions(
         rows.source.every(stride).block().rows,
         model,
-        weights=weights,
+        weights=few.weighing.weights,
         complete=complete,
         names=rows.names,
     )

@@ -29,6 +29,7 @@ from missratio.rows.source import (
 )
 
 MOST_LABELS = 20
+DASK = ("dask", "dask_expr")
 # So many numbers of each class are drawn into memory, about.
 DRAWN_NUMBERS = 8_000_000
 
@@ -246,11 +247,6 @@ def _merge_labels(parts: Sequence[dict[Any, _Found]]) -> dict[Any, _Found]:
     return merged
 
 
-def is_collection(X: Any) -> bool:
-    """Whether X is a Dask array or dataframe."""
-    return type(X).__module__.partition(".")[0] in ("dask", "dask_expr")
-
-
 def check_label_count(count: int, where: str) -> None:
     """Refuse a column of labels that has too many to be one."""
     if count > MOST_LABELS:
@@ -279,7 +275,7 @@ def as_source(X: Any, y: Any) -> LabelledSource | None:
                 "y must be left out where X is a source: that has its labels with it."
             )
         return X
-    if is_collection(X):
+    if type(X).__module__.partition(".")[0] in DASK:
         from missratio.rows.cluster import of_collection
 
         return of_collection(X, y)
@@ -288,7 +284,8 @@ def as_source(X: Any, y: Any) -> LabelledSource | None:
 
 def refuse_source(estimator: Any, X: Any, remedy: str) -> None:
     """Refuse rows that are read block by block, or lie on a cluster."""
-    if isinstance(X, LabelledSource) or is_collection(X):
+    module = type(X).__module__.partition(".")[0]
+    if isinstance(X, LabelledSource) or module in DASK:
         raise TypeError(
             f"{type(estimator).__name__} needs all rows in memory, and these are read "
             f"block by block. {remedy}"

@@ -226,19 +226,16 @@ class MemorySource(Source):
 
     def block(self, start: int = 0, stop: int | None = None) -> RowBlock:
         """Some consecutive rows, as views where the chosen ones are evenly spaced."""
-        index = self.index[start:stop]
-
-        def chosen(table: FloatArray) -> FloatArray:
-            if isinstance(index, range):
-                return table[index.start : index.stop : index.step]
-            return gathered(table, index)
-
-        rows = chosen(self.table)
-        features = rows if self.features is self.table else chosen(self.features)
+        index, tables = self.index[start:stop], [self.table]
+        if self.features is not self.table:
+            tables.append(self.features)
+        if isinstance(index, range):
+            chosen = [each[index.start : index.stop : index.step] for each in tables]
+        else:
+            chosen = [gathered(each, index) for each in tables]
         weights = self.sample_weight
-        return RowBlock(
-            rows, features, None if weights is None else weights[start:stop], start
-        )
+        own = None if weights is None else weights[start:stop]
+        return RowBlock(chosen[0], chosen[-1], own, start)
 
     def row_number(self, row: int) -> int:
         """Where a chosen row is in the table, for messages."""

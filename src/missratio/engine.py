@@ -58,6 +58,13 @@ class AnySample(ABC):
     # How many rows a pass may have and cost no more than one of a few rows.
     cheap_rows: Any = 0
 
+    def _note(self, *, dtype: Any = None, **facts: Any) -> None:
+        """Set attributes that follow from others."""
+        if dtype is not None:
+            facts["precision"] = float(np.finfo(dtype).eps)
+        for name, value in facts.items():
+            object.__setattr__(self, name, value)
+
     @abstractmethod
     def fold(
         self,
@@ -149,20 +156,10 @@ class Sample(AnySample):
     weights: FloatArray | None = None
     centred: bool = False
 
-    @property
-    def n_rows(self) -> int:
-        """How many rows there are for each problem."""
-        return int(self.features.shape[1])
-
-    @property
-    def size(self) -> int:
-        """How many numbers the features hold."""
-        return int(self.features.size)
-
-    @property
-    def precision(self) -> float:
-        """The relative rounding error of the features."""
-        return float(np.finfo(self.features.dtype).eps)
+    def __post_init__(self) -> None:
+        """Note how large it is."""
+        features = self.features
+        self._note(n_rows=features.shape[1], size=features.size, dtype=features.dtype)
 
     def fold(
         self,
@@ -228,27 +225,12 @@ class RowSample(AnySample):
     stand_in: FloatArray | None = None
     centred: Any = False
 
-    @property
-    def n_rows(self) -> int:
-        """How many rows there are for each problem."""
-        return self.rows.n_rows
-
-    @property
-    def size(self) -> int:
-        """How many numbers the features of all rows and problems are."""
-        if self.features is None:
-            return self.rows.source.size
-        return self.n_rows * self.features.size
-
-    @property
-    def precision(self) -> float:
-        """The relative rounding error of the features."""
-        return float(np.finfo(self.rows.source.features.dtype).eps)
-
-    @property
-    def rereads(self) -> bool:
-        """Whether rows are read anew at each pass."""
-        return self.rows.only_complete
+    def __post_init__(self) -> None:
+        """Note how large it is."""
+        n_rows, source = self.rows.n_rows, self.rows.source
+        size = source.size if self.features is None else n_rows * self.features.size
+        self._note(n_rows=n_rows, size=size, dtype=source.features.dtype)
+        self._note(rereads=self.rows.only_complete)
 
     def _problem(self, block: RowBlock) -> tuple[FloatArray, FloatArray | None]:
         """Features and weights of some rows, as views where that is possible."""

@@ -329,7 +329,14 @@ def missingness_check(
     halves = None
     if complete and not missingness.rowwise and missingness.groups is None:
         halves = _halves(as_numeric_array(X))
-    edges = _edges(X, missingness, level, odds_factor)
+    # The weights; or the least and the largest ones that φ may give.
+    if missingness.learned:
+        low, high = missingness.probability_band(X, level)
+    else:
+        low = high = missingness.missing_probability(X)
+    edges = [_weights(low, 1.0 / odds_factor)]
+    if low is not high or odds_factor > 1.0:
+        edges.append(_weights(high, odds_factor))
     return _checks(X, missingness, edges, level, complete, odds_factor, names, halves)
 
 
@@ -399,22 +406,6 @@ def _halves(X: FloatArray) -> IntArray | None:
         high = predicted > np.median(predicted, axis=0)
         sides[order[start:end]] = np.where(high, 1, -1)
     return sides
-
-
-def _edges(
-    X: Any, missingness: Missingness, level: float, odds_factor: float
-) -> list[FloatArray]:
-    """The weights; or the least and the largest ones that φ may give."""
-    if not (missingness.learned or missingness.rowwise) and odds_factor == 1.0:
-        return [missingness.weights(X)]
-    if missingness.learned:
-        low, high = missingness.probability_band(X, level)
-    else:
-        low = high = missingness.missing_probability(X)
-    edges = [_weights(low, 1.0 / odds_factor)]
-    if low is not high or odds_factor > 1.0:
-        edges.append(_weights(high, odds_factor))
-    return edges
 
 
 def check_weights(

@@ -72,20 +72,14 @@ class TensorSample(AnySample):
         rows: FloatArray = as_numpy(self.rows)[None]
         return rows
 
-    @property
-    def size(self) -> int:
-        """How many numbers there are."""
-        return self.n_rows * int(self.rows.shape[1])
-
-    @property
-    def precision(self) -> float:
-        """The relative rounding error of the rows."""
-        return 2.0**-52 if self.rows.element_size() == 8 else 2.0**-23
-
-    @property
-    def cheap_rows(self) -> int:
-        """How many rows a pass may have and cost no more than one of a few rows."""
-        return GPU_CHEAP_ROWS if self.rows.is_cuda else 0
+    def __post_init__(self) -> None:
+        """Note how large it is, and how precise."""
+        double = self.rows.element_size() == 8
+        self._note(
+            size=self.n_rows * int(self.rows.shape[1]),
+            dtype=np.float64 if double else np.float32,
+            cheap_rows=GPU_CHEAP_ROWS if self.rows.is_cuda else 0,
+        )
 
     def _blocks(self) -> Iterator[tuple[torch.Tensor, torch.Tensor | None]]:
         """Rows that have a weight, and their weights."""

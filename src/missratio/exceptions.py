@@ -37,46 +37,11 @@ class Remedy(StrEnum):
     OTHER_RULE = "choose another rule"
     REJECT_ALL = "set on_infeasible='reject_all'"
     OVERWRITE = "force=True to overwrite it"
-    LOOK_UP_ROWS = (
-        "plan_queries(X, y, budget={values}, goal={goal!r}), revealed.fill and "
-        "inclusion="
-    )
-    LOOK_UP_CELLS = "plan_queries(X, y, per_feature=50), revealed.fill and inclusion="
-    LEARN = "missingness={{label: learn_missingness(X[y == label])}}"
-    WRITE_DOWN = "missingness={{label: model}}"
-    AS_THEY_ARE = "deployment='as-observed'"
     CALIBRATE_MORE = "raise calibration_size"
     LOOKED_UP = "use looked-up values as data (plan_queries and inclusion=)"
     OTHER_FORM = "take another form of φ"
     ODDS_FACTOR = "state an odds_factor of {factor:g} or more, to cover what was found"
     SEE_TRADE_OFF = "draw trade_offs_ (TradeOffDisplay) to see what there is room for"
-
-
-@dataclass(frozen=True)
-class OpenWay:
-    """What can be done about a table, with its price and what it buys.
-
-    Parameters
-    ----------
-    cost : str
-        What there is to do.
-    promise : str
-        What comes of it, and what that assumes.
-    how : Remedy or str
-        A template, as those of `Message`.
-    facts : mapping from str
-        What the template refers to.
-    """
-
-    cost: str
-    promise: str
-    how: str
-    facts: Mapping[str, Any] = field(default_factory=dict)
-
-    def phrased(self, words: Mapping[str, str], fields: Mapping[str, Any]) -> str:
-        """One line, for someone who knows `how` by other words."""
-        how = words.get(self.how, str(self.how)).format(**{**fields, **self.facts})
-        return f"{self.cost}: {self.promise}: {how}"
 
 
 @dataclass(frozen=True)
@@ -100,8 +65,6 @@ class Message:
         The file that it is about.
     facts : mapping from str
         What else the templates refer to.
-    ways : tuple of OpenWay
-        What can be done instead, a line each.
 
     Examples
     --------
@@ -126,7 +89,6 @@ class Message:
     remedies: tuple[str, ...] = ()
     file: Path | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
-    ways: tuple[OpenWay, ...] = ()
 
     @classmethod
     def plain(cls, text: str, *, file: Path | None = None) -> Message:
@@ -149,8 +111,6 @@ class Message:
         said = [words.get(each, str(each)).format(**fields) for each in self.remedies]
         if said:
             told += " " + _sentence(said)
-        for way in self.ways:
-            told += f"\n- {way.phrased(words, fields)}"
         return told if self.file is None else f"{self.file}: {told}"
 
     def named(self, names: Sequence[str]) -> Message:

@@ -8,21 +8,23 @@ are. Nothing heavy is imported, so that a refused option is refused at once.
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterable
-from dataclasses import MISSING, dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 import typer
+from typer.models import ArgumentInfo
 
 from missratio._base.hints import did_you_mean, listed
 
 IGNORE, LEARN = "ignore", "learn"
 RATIOS = ("kliep", "js", "kliep-cv", "naive-bayes")
 """Methods that are density ratios with standard errors."""
-METHODS = (*RATIOS, "ulsif", "rulsif", "kernel-kliep", "kmm", "logistic", "trees",
-           "imputed-trees")  # fmt: skip
+METHODS = (*RATIOS, "indicators", "indicators-js", "ulsif", "rulsif", "kernel-kliep",
+           "kmm", "logistic", "trees", "imputed-logistic", "imputed-trees")  # fmt: skip
 RULES = ("auto", "binomial", "paper", "bernstein", "hoeffding-bentkus", "thinning",
          "counting", "betting", "flipped-betting", "tuned-betting")  # fmt: skip
 # No table is long enough to certify a lower one.
@@ -116,6 +118,16 @@ def _escape(default: bool) -> Any:
     )
 
 
+class Listener:
+    """Told what is done next, and that some of it is done; this one tells nobody."""
+
+    def step(self, what: str, total: int | None = None) -> None:
+        """Begin another step, of so many parts."""
+
+    def tick(self, parts: int) -> None:
+        """Some more parts are done."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class CommandOptions:
     """What every command takes.
@@ -168,6 +180,37 @@ class CommandOptions:
                 raise ValueError(
                     f"{self._called(first)} needs {self._called(second)}: {reason}."
                 )
+
+    def command(self, name: str, kind: type[CommandOptions], **changes: Any) -> str:
+        """Another command with the same options, to be pasted into a shell.
+
+        Parameters
+        ----------
+        name : str
+        kind : type
+            The options that it takes; those that it shares with this one are kept.
+        **changes : object
+            Options that are different; None for those that are left out.
+        """
+        words, changes = ["missratio", name], {"quiet": 0, "as_json": 0, **changes}
+        for each in fields(kind):
+            info, made = each.metadata["typer"], each.default
+            if each.default_factory is not MISSING:
+                made = each.default_factory()
+            value = changes.get(each.name, getattr(self, each.name, None))
+            option = next(
+                (word for word in info.param_decls or () if word.startswith("--")),
+                f"--{each.name.replace('_', '-')}",
+            )
+            if isinstance(info, ArgumentInfo):
+                words.insert(2, str(value))
+            elif value is True:
+                words.append(option)
+            elif value and value != made:
+                for word in value if isinstance(value, list) else [value]:
+                    text = f"{word:g}" if isinstance(word, float) else str(word)
+                    words += [option, text]
+        return shlex.join(words)
 
     def _given(self, condition: str) -> bool:
         name, _, value = condition.partition("=")
@@ -348,10 +391,11 @@ class FitOptions(TableOptions):
         "One threshold for all rows, which keeps --alpha over all of them and "
         "--group-alpha in the groups named.",
     )
-    deployment: str = _promise(
-        "complete",
-        "complete: rows to classify will be complete; as-observed: they will lose "
-        "values as the rows in DATA did.",
+    new_rows: str | None = _promise(
+        None,
+        "Will new rows have blanks like those in DATA, or will they be complete? "
+        "Default: blanks, unless why values are missing is said.",
+        metavar="blanks|complete",
     )
     odds_factor: float = _promise(
         1.0,
@@ -386,8 +430,10 @@ class FitOptions(TableOptions):
         "auto: compare the others on training rows left out in turn, and take the "
         "one with most power; kliep, js, kliep-cv or naive-bayes: density ratios; "
         "ulsif, rulsif, kernel-kliep or kmm: density ratios by Gaussian kernels; "
-        "logistic; trees: boosted trees; imputed-trees: the same, missing values "
-        "drawn by why they are missing.",
+        "indicators or indicators-js: logistic regression or a density ratio on "
+        "columns that say what is missing; logistic; trees: boosted trees; "
+        "imputed-logistic or imputed-trees: the same, missing values drawn by why they "
+        "are missing.",
     )
     compare_seconds: float = _learning(
         60.0,
@@ -412,7 +458,7 @@ class FitOptions(TableOptions):
         "no_ratio": "--method without a density ratio",
     }
     CHOICES: ClassVar[dict[str, tuple[str, ...]]] = {
-        "deployment": ("complete", "as-observed"),
+        "new_rows": ("blanks", "complete"),
         "on_infeasible": ("raise", "reject_all"),
         "method": ("auto", *METHODS),
         "rule": RULES,
@@ -436,13 +482,15 @@ class FitOptions(TableOptions):
         ("several", "on_infeasible=reject_all",
          "a row can't be given to several classes"),
         ("target_table", "queries", _DENSITY),
-        ("target_table", "deployment=as-observed", _DENSITY),
+        ("target_table", "new_rows=blanks", _DENSITY),
         ("target_table", "missingness=ignore", _DENSITY),
         ("missingness=ignore", "queries", _REASONS),
         ("phi_file", "queries", _REASONS),
-        ("deployment=as-observed", "queries", _NO_USE),
-        ("deployment=as-observed", "phi_file", _NO_USE),
-        ("deployment=as-observed", "missingness=learn", _NO_USE),
+        ("new_rows=blanks", "queries", _NO_USE),
+        ("new_rows=blanks", "phi_file", _NO_USE),
+        ("new_rows=blanks", "missingness=learn", _NO_USE),
+        ("new_rows=complete", "missingness=ignore",
+         "complete rows need to know why values are missing"),
         ("no_ratio", "standard_errors", f"choose one of {listed(RATIOS)}"),
     )  # fmt: skip
     NEEDS: ClassVar[Pairs] = (
@@ -504,9 +552,16 @@ class FitOptions(TableOptions):
         return Path(str(self.missingness))
 
     @property
+    def undecided(self) -> bool:
+        """Whether nothing says for which rows the promise is to be."""
+        given = (self.new_rows, self.missingness, self.queries, self.target_table)
+        return all(each is None for each in given)
+
+    @property
     def as_observed(self) -> bool:
-        """Whether rows to be classified lose values as these did."""
-        return self.missingness == IGNORE or self.deployment == "as-observed"
+        """Whether rows to be classified lose values as these did, if these do."""
+        ignored = self.missingness == IGNORE
+        return ignored or self.new_rows == "blanks" or self.undecided
 
     @property
     def no_ratio(self) -> bool:

@@ -14,13 +14,13 @@ import typer
 from typer.models import OptionInfo
 
 from missratio.app.cli._failures import failures, say, say_json
-from missratio.app.options import PANELS
+from missratio.app.options import PANELS, Listener
 
 if TYPE_CHECKING:
     from missratio.app.options import CommandOptions
 
 
-class Progress:
+class Progress(Listener):
     """Steps, and rows within a step; nothing at all where it is to be quiet.
 
     On a terminal a line that moves; elsewhere a line for each step.
@@ -67,10 +67,10 @@ class Progress:
             self._bar.remove_task(self._task)
         self._task = self._bar.add_task(what, total=total)
 
-    def tick(self, rows: int) -> None:
-        """Some more rows are done."""
+    def tick(self, parts: int) -> None:
+        """Some more parts are done."""
         if self._bar is not None:
-            self._bar.advance(self._task, rows)
+            self._bar.advance(self._task, parts)
 
 
 @dataclass(frozen=True)

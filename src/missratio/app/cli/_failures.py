@@ -137,7 +137,7 @@ def phrased(message: Message) -> str:
     return message.phrased(
         {
             Remedy.REJECT_ALL: "take --on-infeasible reject_all",
-            Remedy.AS_OBSERVED: "take --deployment as-observed",
+            Remedy.AS_OBSERVED: "take --new-rows blanks",
             Remedy.PENALTY: "take --method kliep-cv",
             Remedy.COLUMN_PENALTY: "take --method kliep-cv",
             Remedy.DROP_COLUMNS: "leave them out (--drop)",
@@ -148,13 +148,6 @@ def phrased(message: Message) -> str:
             Remedy.OTHER_RULE: "choose another --rule",
             Remedy.RAISE_LEVELS: "raise --alpha or --delta",
             Remedy.OVERWRITE: "--force to overwrite it",
-            Remedy.LOOK_UP_ROWS: "missratio query {query} --goal {goal} --budget "
-            "{values} --out plan.csv, then fit with --queries plan.csv",
-            Remedy.LOOK_UP_CELLS: "missratio query {query} --per-feature 50 "
-            "--out plan.csv, then fit with --queries plan.csv",
-            Remedy.LEARN: "fit with --missingness learn",
-            Remedy.WRITE_DOWN: "fit with --missingness FILE (missratio fit --example)",
-            Remedy.AS_THEY_ARE: "fit with --missingness ignore",
             Remedy.CALIBRATE_MORE: "raise --calibration-size",
             Remedy.LOOKED_UP: "use looked-up values as data (missratio query, then fit "
             "with --queries)",

@@ -44,6 +44,7 @@ def fit(options: FitOptions, progress: Progress) -> CommandOutcome:
         "why": fitted.why,
         "way": fitted.account.way,
         "missingness": fitted.account.sentence,
+        "ways": [asdict(way) for way in fitted.account.ways],
         "certificate": plain(model.certificate.to_dict()),
         "rows": plain(model.training.rows),
         "missing": plain(model.training.missing),
@@ -54,14 +55,17 @@ def fit(options: FitOptions, progress: Progress) -> CommandOutcome:
         **fitted.measured,
     }
     rows = ", ".join(f"{n} of {label!r}" for label, n in model.training.rows.items())
+    ways = fitted.account.ways
+    stronger = "If new rows will be complete, there is a promise for such rows, too:"
     lines = [
-        f"Rows: {rows}. Columns: {len(model.encoder.columns)}.",
         fitted.account.sentence,
+        f"Rows: {rows}. Columns: {len(model.encoder.columns)}.",
         f"Method: {model.method}, {fitted.why}.",
         *fitted.findings,
         str(model.certificate),
         *(f"Warning: {warning}" for warning in warnings),
         f"Written: {options.out}",
+        *([stronger, *map(str, ways)] if ways else []),
     ]
     return CommandOutcome(facts, lines)
 

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 
 import narwhals.stable.v2 as nw
 import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
 
 from missratio._base.hints import did_you_mean, listed
 from missratio._base.storable import storable
@@ -145,14 +146,18 @@ class Encoder:
         return [name for column in self.columns for name in column.encoded_names]
 
     @property
-    def indicators(self) -> dict[str, IntArray]:
-        """The columns of the matrix of each category, by its name."""
+    def places(self) -> dict[str, IntArray]:
+        """The columns of the matrix that each column of the table takes."""
         ends = np.cumsum([column.width for column in self.columns]).tolist()
         return {
             column.name: np.arange(end - column.width, end)
             for column, end in zip(self.columns, ends, strict=True)
-            if column.levels is not None
         }
+
+    @property
+    def indicators(self) -> dict[str, IntArray]:
+        """The same of categories alone."""
+        return dict(list(self.places.items())[self.n_numeric :])
 
     def with_marks(self, marks: tuple[Mark, ...]) -> Encoder:
         """The same for a file with other decimal marks."""
@@ -484,3 +489,36 @@ def refuse_columns(problems: Mapping[str, str], path: Path) -> None:
 def drop_option(name: str) -> str:
     """The option that leaves a column out, to be pasted into a shell."""
     return f"--drop {shlex.quote(name)}"
+
+
+@storable(finite=("means_",))
+class BlankIndicators(TransformerMixin, BaseEstimator):
+    """Means in the place of blanks, beside a column for each that has blanks.
+
+    The new columns are 1 where the value is missing, and 0 elsewhere.
+
+    Attributes
+    ----------
+    means_ : ndarray of shape (n_columns,)
+        0 for a column without any value.
+    lossy_ : ndarray of int
+        Which columns have blanks.
+    """
+
+    def fit(self, X: FloatArray, y: Any = None) -> Self:
+        """Take means, and find the columns that have blanks."""
+        known = ~np.isnan(X)
+        self.n_features_in_ = X.shape[1]
+        self.lossy_ = np.flatnonzero(~known.all(axis=0))
+        counts = np.maximum(known.sum(axis=0), 1)
+        self.means_ = np.where(known, X, 0.0).sum(axis=0) / counts
+        return self
+
+    def transform(self, X: FloatArray) -> FloatArray:
+        """The columns without blanks, and the new ones."""
+        blank = np.isnan(X)
+        return np.hstack([np.where(blank, self.means_, X), blank[:, self.lossy_]])
+
+    def get_feature_names_out(self, names: Sequence[str]) -> list[str]:
+        """What the columns are called."""
+        return [*names, *(f"{names[j]} (blank)" for j in self.lossy_.tolist())]

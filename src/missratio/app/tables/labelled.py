@@ -17,6 +17,7 @@ from missratio._files import TableFile
 from missratio._files.cells import Cells, is_number, is_text, whole_numbers
 from missratio._files.numbers import canonical
 from missratio.app.tables.columns import (
+    BLANK,
     ColumnReader,
     Encoder,
     check_names,
@@ -209,21 +210,25 @@ class LabelledTable:
     @cached_property
     def missing(self) -> dict[Any, dict[str, int]]:
         """How many cells are missing of each class and column, where some are."""
-        gaps, owner = np.isnan(self.X[self.incomplete]), self.y[self.incomplete]
-        widths = [column.width for column in self.encoder.columns]
-        firsts = np.cumsum([0, *widths[:-1]])
+        places = self.encoder.places
+        firsts = np.array([place[0] for place in places.values()])
+        gaps = np.isnan(self.X[np.ix_(self.incomplete, firsts)])
+        owner = self.y[self.incomplete]
         return {
             label: {
                 name: count
                 for name, count in zip(
-                    self.encoder.names,
-                    gaps[owner == label].sum(axis=0)[firsts].tolist(),
-                    strict=True,
+                    places, gaps[owner == label].sum(axis=0).tolist(), strict=True
                 )
                 if count
             }
             for label in self.counts
         }
+
+    @property
+    def has_blank_level(self) -> bool:
+        """Whether a category has blanks that are a level of their own."""
+        return any(BLANK in (column.levels or ()) for column in self.encoder.columns)
 
     def n_complete(self, label: Any) -> int:
         """How many rows of a class miss no cell."""

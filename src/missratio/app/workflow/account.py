@@ -6,20 +6,24 @@ look-ups are planned here, too.
 
 from __future__ import annotations
 
-import shlex
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal
 
 import numpy as np
 
 from missratio._base.blocks import rows_with_nan
-from missratio._base.callbacks import has_callbacks
 from missratio._base.hints import listed
 from missratio._base.typing import FloatArray
 from missratio._files import TableFile, open_table
-from missratio.app.options import FitOptions, QueryOptions
+from missratio.app.options import (
+    EXAMPLE_FILE,
+    LEARN,
+    FitOptions,
+    Listener,
+    QueryOptions,
+)
 from missratio.app.queries import QueryPlan, Revealed, plan_queries
 from missratio.app.tables.columns import check_names
 from missratio.app.tables.labelled import (
@@ -31,22 +35,15 @@ from missratio.app.tables.labelled import (
 from missratio.app.workflow.phi_file import read_missingness
 from missratio.exceptions import (
     Message,
-    OpenWay,
-    Remedy,
     TableError,
     UnexplainedMissingError,
     about_file,
 )
-from missratio.learning import LearnedMissingness, learn_missingness
-from missratio.missingness import (
-    BlockMissingness,
-    LogisticMissingness,
-    Missingness,
-    RowInclusion,
-    StepMissingness,
-)
+from missratio.learning import learn_missingness
+from missratio.missingness import Missingness, RowInclusion
 from missratio.threshold import LookUpRule, looked_up_sample
 
+Deployment = Literal["complete", "as-observed"]
 PER_FEATURE = 30
 PHI = "φ, the probability of being missing,"
 LOGISTIC = "the certificate assumes that it is logistic in the value itself."
@@ -54,30 +51,10 @@ LOGISTIC = "the certificate assumes that it is logistic in the value itself."
 TRIALS, ENOUGH = 5, 1.0 / 3.0
 # Rows of the controlled class to plan for; a quarter to twice as many are tried.
 ROWS = 80
-# What --alpha and --delta are, unless told otherwise.
-USUAL_LEVEL = 0.05
-# On larger tables, trials of look-ups take too long to be part of a message.
-MOST_ROWS = 200_000
-
-
-class Listener(Protocol):
-    """Told what is done next, of how many parts it is, and that some are done."""
-
-    def step(self, what: str, total: int | None = None) -> None:
-        """Begin another step."""
-
-    def tick(self, parts: int) -> None:
-        """Some parts are done."""
-
-
-class Silence:
-    """Listens to nothing."""
-
-    def step(self, what: str, total: int | None = None) -> None:
-        """Nothing is told."""
-
-    def tick(self, parts: int) -> None:
-        """Nothing is told."""
+# Columns that a message names, those that miss most.
+SHOWN = 3
+# Cells of a table up to which trials of look-ups are quick.
+QUICK_CELLS = 150_000
 
 
 def plan_table(options: QueryOptions, progress: Listener) -> QueryPlan:
@@ -129,6 +106,36 @@ def _drawn(table: LabelledTable, controlled: Any, **how: Any) -> QueryPlan:
         raise TableError(str(error)) from error
 
 
+@dataclass(frozen=True)
+class Way:
+    """What can be done for a promise about complete rows.
+
+    Parameters
+    ----------
+    what : str
+        What there is to do.
+    promise : str
+        What comes of it, and what that assumes.
+    commands : tuple of str
+        How, to be pasted into a shell.
+    between : str
+        What to do by hand after the first of them.
+    """
+
+    what: str
+    promise: str
+    commands: tuple[str, ...]
+    between: str = ""
+
+    def __str__(self) -> str:
+        first, *others = self.commands
+        by_hand = [f"  {self.between}"] * bool(others)
+        head = f"- {self.what}: {self.promise}."
+        return "\n".join(
+            [head, f"    {first}", *by_hand, *(f"    {c}" for c in others)]
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Account:
     """What is done about the missing values of a table.
@@ -144,6 +151,10 @@ class Account:
     inclusion : ndarray of shape (n_rows, n_columns), optional
         With what probability each row is in X as a whole, where rows were looked up.
     warnings : list of Message
+    ways : list of Way
+        To a promise about complete rows, where nobody said for which rows it is to be.
+    deployment : {"complete", "as-observed"}
+        Which rows the promise is about.
     """
 
     way: str
@@ -152,6 +163,8 @@ class Account:
     models: dict[Any, Missingness] = field(default_factory=dict)
     inclusion: FloatArray | None = None
     warnings: list[Message] = field(default_factory=list)
+    ways: list[Way] = field(default_factory=list)
+    deployment: Deployment = "complete"
 
 
 def account_of(
@@ -172,11 +185,6 @@ def account_of(
         As of `fit_table`.
     """
     X, file, phi_file = table.X, source.path, options.phi_file
-    if not len(table.incomplete) and phi_file is None and options.queries is None:
-        return Account("complete", "No value is missing.", X)
-    if options.as_observed:
-        sentence = "Missing values are left as they are: the certificate is for rows "
-        return Account("as observed", f"{sentence}that lose values as these did.", X)
     controlled = None if options.several else next(iter(bounded))
     trial = {
         "alpha": next(iter(bounded.values())),
@@ -184,50 +192,49 @@ def account_of(
         "calibration_size": options.calibration_size,
         "random_state": options.seed,
     }
+    blanks = len(table.incomplete) > 0 or table.has_blank_level
+    if not blanks and phi_file is None and options.queries is None:
+        said = options.as_observed and not options.undecided
+        deployment: Deployment = "as-observed" if said else "complete"
+        return Account("complete", "No value is missing.", X, deployment=deployment)
+    if options.as_observed:
+        sentence = (
+            "The promise is for rows that lose values as these did: blanks are left as "
+            "they are, in rows to fit and in rows to come."
+        )
+        ways: list[Way] = []
+        if options.undecided:
+            progress.step("Trying out what look-ups would buy")
+            ways = list(_ways(table, controlled, options, trial))
+        return Account("as observed", sentence, X, ways=ways, deployment="as-observed")
     if options.queries is not None:
         progress.step("Reading what was looked up")
         return _lookup_account(table, controlled, source, options, trial)
-    with about_file(file):
-        if options.learn:
-            steps = LearningSteps(progress)
-            models, told = _recorded(lambda: _learned(table, table.counts, None, steps))
-            sentence = f"{PHI} is learned from the table's other columns; {LOGISTIC}"
-            return Account("table", sentence, X, models, warnings=told)
-        if phi_file is None:
-            if controlled is not None:
-                progress.step("Trying out what look-ups would buy")
-            raise _unexplained(table, controlled, source, trial)
+    if options.learn:
+        progress.step("Learning why values are missing")
+        with about_file(file):
+            models, told = _recorded(lambda: _learned(table, table.counts))
+        sentence = f"{PHI} is learned from the table's other columns; {LOGISTIC}"
+        return Account("table", sentence, X, models, warnings=told)
+    if phi_file is None:
+        lossy = {label: counts for label, counts in table.missing.items() if counts}
+        ways = list(_ways(table, controlled, options, trial))
+        claim = "; ".join(
+            f"class {label!r} has missing values in {_named(counts)}"
+            for label, counts in lossy.items()
+        )
+        raise UnexplainedMissingError(
+            Message.plain(
+                f"{claim[:1].upper()}{claim[1:]}, and nothing says why. For complete "
+                "rows to come, these ways are open:\n" + "\n".join(map(str, ways)),
+                file=file,
+            )
+        )
     models = read_missingness(phi_file, table.encoder, list(table.counts))
     with about_file(file):
         _check_models(table, models)
     sentence = f"{PHI} is as {phi_file} says; the certificate assumes that it is right."
     return Account("file", sentence, X, models)
-
-
-class LearningSteps:
-    """A scikit-learn callback that tells how many columns φ was learned of."""
-
-    def __init__(self, progress: Listener) -> None:
-        self._progress = progress
-
-    def setup(self, estimator: Any, context: Any) -> None:
-        """Begin a class."""
-        self.begin(context.max_subtasks)
-
-    def begin(self, total: int | None = None) -> None:
-        """Begin, of so many parts."""
-        self._progress.step("Learning why values are missing", total)
-
-    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
-        """Nothing is told of a beginning."""
-
-    def on_fit_task_end(self, estimator: Any, context: Any) -> None:
-        """Some columns are done."""
-        if context.parent is not None:
-            self._progress.tick(1)
-
-    def teardown(self, estimator: Any, context: Any) -> None:
-        """Nothing is to be taken down."""
 
 
 def _recorded(
@@ -244,14 +251,10 @@ def _learned(
     table: LabelledTable,
     labels: Sequence[Any] | Mapping[Any, Any],
     revealed: Revealed | None = None,
-    steps: LearningSteps | None = None,
 ) -> dict[Any, Missingness]:
     """φ of each class that has missing values, from what was looked up too."""
     import pyarrow
 
-    callbacks = [steps] if steps is not None and has_callbacks() else None
-    if steps is not None and callbacks is None:
-        steps.begin()
     models: dict[Any, Missingness] = {}
     for label in labels:
         if not table.missing[label]:
@@ -272,7 +275,6 @@ def _learned(
                 answers,
                 rowwise=whole,
                 categories=[each.tolist() for each in table.blank_categories.values()],
-                callbacks=callbacks,
             )
         except ValueError as error:
             raise TableError(f"Class {label!r}: {error}") from error
@@ -297,7 +299,8 @@ def _check_models(table: LabelledTable, models: Mapping[Any, Missingness]) -> No
                 f"Class {label!r} has missing values in {_named(counts)}, and the file "
                 "says nothing of that class. Add it."
             )
-        unsaid = [name for name in counts if _never(model, name, table)]
+        largest, places = model.column_maxima(table.X.shape[1]), table.encoder.places
+        unsaid = [name for name in counts if largest[places[name][0]] == 0.0]
         if unsaid:
             raise TableError(
                 f"Class {label!r} has missing values in {listed(unsaid)}, and its "
@@ -306,23 +309,11 @@ def _check_models(table: LabelledTable, models: Mapping[Any, Missingness]) -> No
 
 
 def _named(counts: Mapping[str, int]) -> str:
-    """Columns with how many values they miss."""
-    return ", ".join(f"{name!r} ({n})" for name, n in counts.items())
-
-
-def _never(model: Missingness, name: str, table: LabelledTable) -> bool:
-    """Whether a model of a file says that a column has nothing missing."""
-    indicators = table.encoder.indicators
-    blocks = model.blocks if isinstance(model, BlockMissingness) else ()
-    if name in indicators:
-        return all(indicators[name][0] not in block.columns for block in blocks)
-    place = table.encoder.names.index(name)
-    if isinstance(model, BlockMissingness):
-        model = model.base
-    if isinstance(model, LogisticMissingness):
-        return bool(np.atleast_1d(model.intercept)[place] == -np.inf)
-    assert isinstance(model, StepMissingness)
-    return bool(np.atleast_1d(model.probability)[place] == 0.0)
+    """Columns with how many values they miss, those that miss most."""
+    most = sorted(counts.items(), key=lambda pair: -pair[1])
+    text = ", ".join(f"{name!r} ({n})" for name, n in most[:SHOWN])
+    more = len(most) - SHOWN
+    return text + f" and {more} more columns" * (more > 0)
 
 
 def _lookup_account(
@@ -479,119 +470,61 @@ def _certifiable(
     return float(np.mean(reached)) >= ENOUGH * alpha
 
 
-def _unexplained(
-    table: LabelledTable, controlled: Any, source: TableFile, trial: Mapping[str, Any]
-) -> UnexplainedMissingError:
-    """The error that shows the ways that are open to a table."""
-    lossy = {label: counts for label, counts in table.missing.items() if counts}
-    claim = "; ".join(
-        f"class {label!r} has missing values in {_named(counts)}"
-        for label, counts in lossy.items()
-    )
-    query = ""
-    ways: list[OpenWay] = []
-    if controlled is not None:
-        query = _query(table.wanted, controlled, source, trial)
-        ways += _look_ups(table, list(lossy), controlled, trial)
+def _ways(
+    table: LabelledTable,
+    controlled: Any,
+    options: FitOptions,
+    trial: Mapping[str, Any],
+) -> Iterator[Way]:
+    """What can be done for a promise about complete rows."""
+    out = options.out.with_stem(f"{options.out.stem}-complete")
+    plan = options.out.with_name("plan.csv")
+
+    def fit(**changes: Any) -> str:
+        """The same fit with other options."""
+        given = {"new_rows": None, "missingness": None, "force": False, "out": out}
+        return options.command("fit", type(options), **(given | changes))
+
+    def look_up(what: str, promise: str, **changes: Any) -> Way:
+        """A plan of look-ups, and the fit that takes it filled in."""
+        given = {"out": plan, "force": False, "alpha": trial["alpha"]}
+        query = options.command("query", QueryOptions, **(given | changes))
+        between = f"and, when {plan} is filled in,"
+        return Way(f"look up {what}", promise, (query, fit(queries=plan)), between)
+
+    lossy = [label for label, counts in table.missing.items() if counts]
+    assumes = "no assumption about φ"
+    if controlled is None:
+        pass
+    elif table.has_blank_level:
+        yield look_up("50 values a column", assumes, per_feature=50)
+    elif controlled not in lossy:
+        promise = f"rows of {controlled!r} are complete and need no φ; a better score"
+        yield look_up("50 values a column", promise, per_feature=50)
+    else:
+        # Single values of the other class, where it has holes, make the score better.
+        goal, more = ("both", 1.5) if len(lossy) > 1 else ("certificate", 1.0)
+        incomplete = table.counts[controlled] - table.n_complete(controlled)
+        price = sum(table.missing[controlled].values()) / incomplete
+        values, rows, promise = max(1, round(more * ROWS * price)), ROWS, assumes
+        if table.X.size <= QUICK_CELLS:
+            drawn = _drawn(table, controlled, budget=values, goal=goal, **trial)
+            assert drawn.power is not None
+            best = len(drawn.power.values) - 1
+            values, rows = int(drawn.power.values[best]), drawn.power.rows[best]
+            promise = f"power about {drawn.power.figure(best)}, {assumes}"
+        what = f"{rows} rows ({values} values)"
+        yield look_up(what, promise, goal=goal, budget=values)
     if not any(_loses_whole_rows(table, label) for label in lossy):
-        ways.append(
-            OpenWay(
-                "look up nothing",
-                f"{PHI} is learned from the other columns, and must be logistic in the "
-                f"value itself{_untaught(table, list(lossy))}",
-                Remedy.LEARN,
-            )
+        yield Way(
+            "look up nothing",
+            f"{PHI} is learned from the other columns, and must be logistic in the "
+            "value itself",
+            (fit(missingness=LEARN),),
         )
-    ways += [
-        OpenWay(
-            "write down why", "holds if what you write is right", Remedy.WRITE_DOWN
-        ),
-        OpenWay(
-            "do nothing",
-            "holds for rows that lose values as these did, and for no others",
-            Remedy.AS_THEY_ARE,
-        ),
-    ]
-    return UnexplainedMissingError(
-        Message(
-            "{claim}, and nothing says why. These ways are open:",
-            label=next(iter(lossy)),
-            facts={"claim": claim[:1].upper() + claim[1:], "query": query},
-            ways=tuple(ways),
-        )
+    yield Way(
+        "write down why values are missing",
+        "it holds if what you write is right",
+        ("missratio fit --example", fit(missingness=EXAMPLE_FILE)),
+        f"and, when {EXAMPLE_FILE} says why,",
     )
-
-
-def _look_ups(
-    table: LabelledTable, lossy: list[Any], controlled: Any, trial: Mapping[str, Any]
-) -> Iterator[OpenWay]:
-    """A plan of look-ups, and the power that it should buy."""
-    if controlled not in lossy:
-        yield OpenWay(
-            f"look up 50 values a column of {lossy[0]!r}",
-            f"rows of {controlled!r} are complete, so the certificate needs no φ; the "
-            "score gets better",
-            Remedy.LOOK_UP_CELLS,
-        )
-        return
-    n_incomplete = table.counts[controlled] - table.n_complete(controlled)
-    price = sum(table.missing[controlled].values()) / n_incomplete
-    # Single values of the other class, where it has holes, make the score better.
-    goal, more = ("both", 1.5) if len(lossy) > 1 else ("certificate", 1.0)
-    budget, assumes = max(1, round(more * ROWS * price)), "no assumption about φ"
-
-    def way(rows: str, promise: str, values: int) -> OpenWay:
-        facts = {"values": values, "goal": goal}
-        return OpenWay(f"look up {rows}", promise, Remedy.LOOK_UP_ROWS, facts)
-
-    if len(table.y) > MOST_ROWS:
-        yield way(f"{ROWS} rows", assumes, budget)
-        return
-    try:
-        power = _drawn(table, controlled, budget=budget, goal=goal, **trial).power
-    except TableError:
-        return
-    assert power is not None
-    useful = np.flatnonzero(power.power > 0.0)
-    for place in dict.fromkeys(useful[[0, -1]].tolist() if len(useful) else []):
-        values, rows = int(power.values[place]), f"{power.rows[place]} rows"
-        if goal == "both":
-            rows += f" of {controlled!r} and single values of the other class"
-        expected = f"power about {power.figure(place)}, {assumes}"
-        yield way(f"{rows} ({values} values)", expected, values)
-
-
-def _untaught(table: LabelledTable, lossy: list[Any]) -> str:
-    """The columns that the others say nothing of."""
-    if len(table.y) > MOST_ROWS:
-        return ""
-    try:
-        learned = _recorded(lambda: _learned(table, lossy))[0].values()
-    except TableError:
-        return "; but they can't teach it here"
-    names = [
-        check.feature
-        for model in learned
-        if isinstance(model, LearnedMissingness)
-        for check in model.checks
-        if check.kind == "instrument" and check.failed
-    ]
-    return f"; but they say too little about {listed(names)}" if names else ""
-
-
-def _query(
-    wanted: Wanted, controlled: Any, source: TableFile, trial: Mapping[str, Any]
-) -> str:
-    """The words of `missratio query` for this table."""
-    words = [str(source.path), "--target", wanted.target, "--controlled", controlled]
-    for option, names in (
-        ("--drop", wanted.not_features[1:]),
-        ("--categorical", wanted.categorical),
-        ("--missing-value", wanted.missing_values),
-    ):
-        for name in names:
-            words += [option, name]
-    for name in ("alpha", "delta"):
-        if trial[name] != USUAL_LEVEL:
-            words += [f"--{name}", f"{trial[name]:g}"]
-    return shlex.join(map(str, words))

@@ -23,7 +23,7 @@ from missratio._base.typing import FloatArray
 from missratio._files import open_table
 from missratio._files.numbers import canonical
 from missratio.app.modelfile import TableModel, TrainingData
-from missratio.app.options import RATIOS, FitOptions
+from missratio.app.options import RATIOS, FitOptions, Listener
 from missratio.app.report import LabelledRows, Names, describe
 from missratio.app.tables.columns import BLANK, Encoder, drop_option, refuse_columns
 from missratio.app.tables.labelled import (
@@ -33,7 +33,7 @@ from missratio.app.tables.labelled import (
     read_labelled,
     two_classes,
 )
-from missratio.app.workflow.account import Account, Listener, Silence, account_of
+from missratio.app.workflow.account import Account, account_of
 from missratio.app.workflow.methods import (
     METHODS,
     Situation,
@@ -96,7 +96,7 @@ class FittedTable:
 
 def fit_table(
     options: FitOptions,
-    progress: Listener = Silence(),  # noqa: B008
+    progress: Listener = Listener(),  # noqa: B008
     command: str | None = None,
 ) -> FittedTable:
     """Fit and calibrate a classifier to a table.
@@ -254,7 +254,7 @@ def _situation(
     else:
         labels = table.counts if options.several else bounded
         complete, missing = min(map(table.n_complete, labels)), "nothing"
-    if account.way == "as observed":
+    if account.deployment == "as-observed" and len(table.incomplete):
         missing = "ignored"
     elif account.models:
         whole_rows = all(model.rowwise for model in account.models.values())
@@ -262,7 +262,10 @@ def _situation(
     share = 1.0 - options.calibration_size - CHOICE_SIZE * options.several
     numeric = table.encoder.n_numeric
     indicators = table.encoder.width - numeric
-    return Situation(numeric, indicators, missing, int(share * complete), options.seed)
+    return Situation(
+        numeric, indicators, missing, int(share * complete), options.seed,
+        fitted_rows=max(1, int(share * len(table.y))),
+    )  # fmt: skip
 
 
 def _classifier(
@@ -278,7 +281,7 @@ def _classifier(
         "delta": options.delta,
         "missingness": dict(account.models) or None,
         "rule": options.rule,
-        "deployment": "as-observed" if options.as_observed else "complete",
+        "deployment": account.deployment,
         "calibration_size": options.calibration_size,
         "random_state": options.seed,
         "odds_factor": options.odds_factor,
@@ -341,7 +344,7 @@ def _search(
     return PowerSearch(
         compared,
         **bounds,
-        deployment="as-observed" if options.as_observed else "complete",
+        deployment=account.deployment,
         seconds=options.compare_seconds,
         random_state=options.seed,
         on_candidate=lambda name: progress.step(f"Comparing methods: {name}"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from missratio._base.hints import listed
+from missratio.app.tables.columns import BlankIndicators
 from missratio.classifier import PowerComparison
 from missratio.exceptions import TableError
 from missratio.imputation import ImputationEnsemble, TiltedImputer
@@ -36,6 +38,9 @@ LEAST_PENALISED_ROWS = 50
 # What one imputation makes up, others make up differently, and it averages out.
 IMPUTATIONS = 5
 SITUATIONS = frozenset({"nothing", "rows", "values", "ignored"})
+EXPLAINED = SITUATIONS - {"ignored"}
+# The variance of a score that a penalty on standardised columns expects.
+SCORE_VARIANCE = 10.0
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,8 @@ class Situation:
     complete_rows : int
         Complete rows of the controlled class that there are to fit on.
     seed : int
+    fitted_rows : int
+        Rows of all classes that there are to fit on.
     """
 
     n_numeric: int
@@ -58,6 +65,7 @@ class Situation:
     missing: str
     complete_rows: int
     seed: int
+    fitted_rows: int = 1
 
     @property
     def n_columns(self) -> int:
@@ -108,8 +116,25 @@ def _kernel(method: KernelName) -> Method:
             missingness=situation.missingness,
             flat_within=0.0,
             random_state=situation.seed,
-        )
+        ),
+        compared_for=EXPLAINED,
     )
+
+
+def _with_indicators(last: Any) -> Any:
+    """Means where values are missing, and columns that say where, standardised."""
+    return make_pipeline(BlankIndicators(), StandardScaler(), last)
+
+
+def _penalised(situation: Situation) -> LogisticRegression:
+    """As if each of the columns had the same small share in the score."""
+    strength = SCORE_VARIANCE / situation.n_columns
+    return LogisticRegression(C=strength, max_iter=1000)
+
+
+def _indicators_js(situation: Situation) -> Any:
+    penalty = situation.n_columns / (SCORE_VARIANCE * situation.fitted_rows)
+    return _with_indicators(FDivergenceRatio("js", l2=penalty))
 
 
 def _naive_bayes(situation: Situation) -> NaiveBayesRatio:
@@ -121,40 +146,54 @@ def _trees(situation: Situation) -> HistGradientBoostingClassifier:
     return HistGradientBoostingClassifier(random_state=situation.seed)
 
 
-def _imputed_trees(situation: Situation) -> ImputationEnsemble:
+def _imputed(situation: Situation, model: Any) -> ImputationEnsemble:
     # Of a complete table all imputations are the same.
     times = IMPUTATIONS if situation.missing == "values" else 1
     imputer = TiltedImputer(n_imputations=times, random_state=situation.seed)
-    return ImputationEnsemble(imputer, _trees(situation))
+    return ImputationEnsemble(imputer, model)
 
 
+_DRAWS = (
+    "draws single values by why they are missing; where whole rows are missing there "
+    "is nothing to draw from, and where they are to be ignored no reason"
+)
+_drawing = partial(
+    Method,
+    deals_with=frozenset({"nothing", "values"}),
+    refusal=_DRAWS,
+    compared_for=frozenset({"values"}),
+)
+_blanks = partial(Method, compared_for=frozenset({"ignored"}))
 METHODS: dict[str, Method] = {
-    "kliep": Method(lambda s: KLIEP(l2=s.penalty, missingness=s.missingness)),
+    "kliep": Method(
+        lambda s: KLIEP(l2=s.penalty, missingness=s.missingness), compared_for=EXPLAINED
+    ),
     "js": Method(
-        lambda s: FDivergenceRatio("js", l2=s.penalty, missingness=s.missingness)
+        lambda s: FDivergenceRatio("js", l2=s.penalty, missingness=s.missingness),
+        compared_for=EXPLAINED,
     ),
     "kliep-cv": Method(
-        lambda s: KLIEPCV(missingness=s.missingness, random_state=s.seed)
+        lambda s: KLIEPCV(missingness=s.missingness, random_state=s.seed),
+        compared_for=EXPLAINED,
     ),
+    "indicators": _blanks(lambda s: _with_indicators(_penalised(s))),
+    "indicators-js": _blanks(_indicators_js),
     "ulsif": _kernel("ulsif"),
     "rulsif": _kernel("rulsif"),
     "kernel-kliep": _kernel("kliep"),
     "kmm": _kernel("kmm"),
-    "naive-bayes": Method(_naive_bayes),
+    "naive-bayes": Method(_naive_bayes, compared_for=EXPLAINED),
     "logistic": Method(
         lambda _: make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
         frozenset({"nothing", "rows"}),
         "needs complete rows, and single values are missing",
         frozenset(),
     ),
-    "trees": Method(_trees),
-    "imputed-trees": Method(
-        _imputed_trees,
-        frozenset({"nothing", "values"}),
-        "draws single values by why they are missing; where whole rows are missing "
-        "there is nothing to draw from, and where they are to be ignored no reason",
-        frozenset({"values"}),
+    "imputed-logistic": _drawing(
+        lambda s: _imputed(s, make_pipeline(StandardScaler(), _penalised(s)))
     ),
+    "trees": Method(_trees),
+    "imputed-trees": _drawing(lambda s: _imputed(s, _trees(s))),
 }
 """By the names that ``--method`` takes."""
 
@@ -211,6 +250,8 @@ def reason_of(comparison: PowerComparison, found: str) -> str:
 
 
 def _sensible(situation: Situation) -> tuple[str, str]:
+    if situation.missing == "ignored":
+        return "indicators", "which reads rows with blanks"
     wanted = max(LEAST_ROWS, ROWS_PER_COLUMN * situation.n_columns)
     rows = (
         f"{situation.complete_rows} complete rows of the controlled class to fit "
@@ -235,6 +276,6 @@ def _for_several(situation: Situation) -> tuple[str, str]:
     if situation.missing in ("nothing", "rows"):
         return "logistic", "as rows are whole (--method trees for classes that bend)"
     if situation.missing == "ignored":
-        return "trees", "which take blanks as such"
+        return _sensible(situation)
     weighs = "which weighs single missing values, class by class against the largest"
     return "js", weighs

@@ -25,9 +25,8 @@ from missratio.app.modelfile import (
     Decisions,
     TableModel,
 )
-from missratio.app.options import PredictOptions
+from missratio.app.options import Listener, PredictOptions
 from missratio.app.tables.columns import Encoder, check_names, flat, named_columns
-from missratio.app.workflow.account import Listener
 from missratio.evaluation import exact_interval
 from missratio.exceptions import TableError, about_file
 

@@ -15,9 +15,8 @@ from missratio._files.files import RegularFile
 from missratio._files.numbers import canonical
 from missratio.app.modelfile import GROUPS, TableModel
 from missratio.app.modelfile.models import TablePromise
-from missratio.app.options import WatchOptions
+from missratio.app.options import Listener, WatchOptions
 from missratio.app.tables.columns import check_names
-from missratio.app.workflow.account import Listener
 from missratio.app.workflow.predict import texts_of
 from missratio.evaluation import TypeIErrorMonitor
 from missratio.exceptions import TableError, about_file

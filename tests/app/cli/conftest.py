@@ -132,7 +132,7 @@ def fit(run, patients, usual):
             path.write_bytes(usual["model"])
             return path, usual["facts"]
         words = shlex.split(" ".join(map(str, options)))
-        if not {"--missingness", "--queries", "--deployment"} & set(words):
+        if not {"--missingness", "--queries", "--new-rows"} & set(words):
             words += ["--missingness", patients.with_name("phi.toml")]
         if not {"--method", "--compare-seconds"} & set(words):
             # Comparing methods takes a while, and is tested by itself.

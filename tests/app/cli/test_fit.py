@@ -171,8 +171,8 @@ def test_a_plan_of_another_table_is_refused(run, patients):
 MISTAKES = {
     "--target stat": (3, "Did you mean 'state'"),
     "--controlled wel": (3, "Did you mean 'well'? There are"),
-    "--delta 5%": (3, "'pulse' (", "nothing says why", "missratio query",
-                   "--missingness learn"),
+    "--new-rows complete": (3, "'pulse' (", "nothing says why", "missratio query",
+                            "--missingness learn"),
     "--missingness ignore --method logistic": (3, "complete"),
     "--missingness ignore --alpha 0.0001": (5, "--on-infeasible reject_all"),
     "--drop wards": (3, "Did you mean 'ward'"),
@@ -200,7 +200,7 @@ def test_a_phi_that_the_table_refutes_is_refused(run, fit, patients):
     said = " ".join(run(*words, status=3).stderr.split())
     assert "contradicts φ of class 'well': φ expects 65% of column 'pulse'" in said
     assert "(missratio query, then fit with --queries)" in said
-    assert "take --deployment as-observed" in said
+    assert "take --new-rows blanks" in said
     factor = re.search(r"take --odds-factor (\S+) or more", said)[1]
     assert not out.exists()
     fit("--missingness", phi, "--odds-factor", factor, "--on-infeasible reject_all")

@@ -209,21 +209,34 @@ def test_the_table_teaches_phi_and_look_ups_add_to_it(table, fit, looked_up):
     assert data["sensitivity"]["tipping_factor"] > 1.0
 
 
-def test_given_nothing_the_ways_are_shown_and_their_commands_run(
-    run, table, fit, monkeypatch
-):
+def test_given_nothing_a_model_is_for_rows_like_these(run, table, monkeypatch):
+    """Blanks in rows to come are scored, and ways to more are commands that run."""
     monkeypatch.chdir(table.parent)
-    told = fit(table, status=3)
-    head, *ways = told[told.index("Error") :].strip().splitlines()
-    assert "nothing says why. These ways are open:" in head
-    assert "'a' (" in head
-    options = ["--missingness learn", "--missingness FILE", "--missingness ignore"]
-    assert [any(option in way for way in ways) for option in options] == [True] * 3
-    look_up = [way for way in ways if way.startswith("- look up ") and "power" in way]
-    assert look_up
-    assert all("no assumption about φ" in way for way in look_up)
-    command = re.search("missratio (query .*plan.csv), then", look_up[0])
-    run(*shlex.split(command[1]))
+    out = table.with_name("nothing.skops")
+    words = ["fit", table, FIT, "--method indicators", "--out", out]
+    first, *said = run(*words).stdout.splitlines()
+    assert "rows that lose values as these did" in first
+    ways = [line.strip() for line in said if line.strip().startswith("missratio ")]
+    look_up = said[said.index("    " + ways[0]) - 1]
+    assert re.search(
+        r"look up \d+ rows .* power about .* no assumption about φ", look_up
+    )
+    query, looked_up, learned, example, written = ways
+    run(*shlex.split(query)[1:])
+    run(*shlex.split(f"{learned} {REJECT} --compare-seconds 0")[1:])
+    run(*shlex.split(example)[1:])
+    assert looked_up.endswith(f"--queries {table.with_name('plan.csv')}")
+    assert "--missingness missingness.toml" in written
+    values, ill = draw(2000, np.random.default_rng(10))
+    values[:, 0] = np.nan
+    assert mr.load_model(out).decide(values).codes[~ill].mean() > 0.1
+    # To have said it is enough.
+    said = run(*words, "--force --new-rows blanks").stdout
+    assert "missratio" not in said
+    # For complete rows to come, one of the ways must be taken.
+    said = run(*words, "--force --new-rows complete", status=3).stderr
+    assert "nothing says why" in said
+    assert query in said
 
 
 def test_without_missing_values_nothing_is_asked(tmp_path, write, fit):

@@ -482,7 +482,9 @@ def _ways(
 
     def fit(**changes: Any) -> str:
         """The same fit with other options."""
-        given = {"new_rows": None, "missingness": None, "force": False, "out": out}
+        # A method that reads rows with blanks need not be one for complete rows.
+        given = dict.fromkeys(["new_rows", "missingness", "force", "method"])
+        given["out"] = out
         return options.command("fit", type(options), **(given | changes))
 
     def look_up(what: str, promise: str, **changes: Any) -> Way:

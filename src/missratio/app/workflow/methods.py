@@ -163,7 +163,12 @@ _drawing = partial(
     refusal=_DRAWS,
     compared_for=frozenset({"values"}),
 )
-_blanks = partial(Method, compared_for=frozenset({"ignored"}))
+_blanks = partial(
+    Method,
+    deals_with=frozenset({"nothing", "ignored"}),
+    refusal="is for new rows with blanks like these (--new-rows blanks)",
+    compared_for=frozenset({"ignored"}),
+)
 METHODS: dict[str, Method] = {
     "kliep": Method(
         lambda s: KLIEP(l2=s.penalty, missingness=s.missingness), compared_for=EXPLAINED

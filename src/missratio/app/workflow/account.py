@@ -477,7 +477,9 @@ def _ways(
     trial: Mapping[str, Any],
 ) -> Iterator[Way]:
     """What can be done for a promise about complete rows."""
-    out = options.out.with_stem(f"{options.out.stem}-complete")
+    out = options.out
+    if options.undecided:
+        out = out.with_stem(f"{out.stem}-complete")
     plan = options.out.with_name("plan.csv")
 
     def fit(**changes: Any) -> str:

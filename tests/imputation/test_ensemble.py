@@ -65,14 +65,6 @@ def test_scores_are_means_over_the_imputations(learner):
     assert (model.predict(rows) == truth).mean() > 0.75
 
 
-def test_weights_reach_the_members():
-    X, y = draw(200, 0, lose=False)
-    model = ensemble(LogisticRegression())
-    plain = model.fit(X, y).decision_function(X).mean()
-    heavy = model.fit(X, y, sample_weight=np.where(y == 1, 9.0, 1.0))
-    assert heavy.decision_function(X).mean() > plain + 1
-
-
 TREES = HistGradientBoostingClassifier(max_iter=20, random_state=0)
 
 
@@ -119,27 +111,6 @@ def test_dataframes_and_categories_reach_the_learner():
     member = model.estimator_.estimators_[0]
     assert member.is_categorical_.tolist() == [False, False, True]
     assert model.certificate_.certified
-
-
-@pytest.mark.parametrize("options", [{}, {"unlabelled": 0}])
-def test_rows_as_observed_are_scored_where_a_class_is_named(options):
-    rng = np.random.default_rng(0)
-    Z, y = draw(600, 0, lose=False)
-    X = corrupt(Z, LogisticMissingness(-1.0, [1.0, -1.0]), rng)
-    model = LogisticMissingness(-1.0, [1.0, -1.0])
-    classifier = NeymanPearsonClassifier(
-        ensemble(LogisticRegression(), **options),
-        alpha=0.2,
-        missingness={0: model, 1: model},
-        deployment="as-observed",
-        random_state=0,
-    )
-    if not options:
-        with pytest.raises(ValueError, match="unlabelled"):
-            classifier.fit(X, y)
-        return
-    assert classifier.fit(X, y).certificate_.certified
-    assert np.isfinite(classifier.score_samples(X)).all()
 
 
 IMPUTERS = [TiltedImputer(), TiltedImputer("ignore", random_state=0)]

@@ -13,9 +13,7 @@ from missratio import (
     ImputationEnsemble,
     LogisticMissingness,
     NeymanPearsonClassifier,
-    QueryPlan,
     TiltedImputer,
-    plan_queries,
 )
 
 pd = optional("pandas")
@@ -127,17 +125,6 @@ def test_few_look_ups_of_a_spike_and_of_a_category():
         assert abs(biased - truth) > 0.15
 
 
-def test_all_looked_up_values_may_be_the_spike():
-    rng = np.random.default_rng(0)
-    Z = np.column_stack([rng.normal(size=(500, 2)), np.zeros(500)])
-    Z[:300, 2] = rng.gamma(2.0, size=300)
-    lost = np.zeros(Z.shape, dtype=bool)
-    lost[320:, 2] = rng.random(180) < 0.8
-    X, inclusion = look_up(Z, lost, 20, 0)
-    table = TiltedImputer(random_state=0).fit_transform(X, inclusion=inclusion)
-    assert (table[lost[:, 2], 2] == 0.0).mean() > 0.9
-
-
 def test_rows_that_lose_the_same_columns_are_drawn_whole():
     Z, lost = draw(600, 0)
     lost[:, :2] = lost[:, :1]
@@ -153,24 +140,6 @@ def test_rows_that_lose_the_same_columns_are_drawn_whole():
     np.testing.assert_array_equal(by_row, imputer.fit_transform(X, inclusion=entries))
     at = lost[:, 0]
     assert abs(by_row[at, 0].mean() - Z[at, 0].mean()) < 0.25
-
-
-def test_a_plan_fills_the_table_and_each_class_is_imputed_by_its_own_look_ups():
-    Z, lost = draw(1200, 3)
-    Z[600:] += 2.0
-    y, before = np.repeat(["ill", "well"], 600), np.where(lost, np.nan, Z)
-    plan = plan_queries(before, y, per_feature=60, random_state=0)
-    answers = plan.to_frame()
-    answers["value"] = Z[plan.rows, plan.columns]
-    X, inclusion = QueryPlan.read(answers, before, y).fill(before)
-    imputer = TiltedImputer(random_state=0)
-    table = imputer.fit_transform(X, y, inclusion=inclusion)
-    assert set(imputer.convergence_) == {"ill", "well"}
-    for label in ("ill", "well"):
-        at = lost[:, 0] & (y == label)
-        assert abs(table[at, 0].mean() - Z[at, 0].mean()) < 0.3
-    with pytest.raises(ValueError, match="depends on the class"):
-        imputer.transform(X)
 
 
 def two_classes(n, seed):

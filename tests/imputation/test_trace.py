@@ -1,12 +1,9 @@
-"""R̂ and the figure of the chains."""
+"""R̂ of the chains."""
 
-import matplotlib as mpl
 import numpy as np
 import pytest
 
 from missratio.imputation import ImputationTrace
-
-mpl.use("Agg")
 
 
 def trace(mean):
@@ -41,15 +38,3 @@ def test_r_hat_is_one_for_chains_about_one_level(mean, expected):
 def test_chains_with_a_trend_have_a_large_r_hat(n_chains):
     mean = np.tile(np.arange(40.0)[None, :, None], (n_chains, 1, 1))
     assert trace(mean).r_hat[0] > 1.5
-
-
-@pytest.mark.parametrize("n_columns", [1, 5])
-def test_a_panel_a_column_and_a_line_an_imputation(n_columns):
-    import matplotlib.pyplot as plt
-
-    rng = np.random.default_rng(0)
-    figure = trace(rng.normal(size=(3, 10, n_columns))).plot()
-    shown = [ax for ax in figure.axes if ax.get_visible()]
-    assert len(shown) == n_columns
-    assert all(len(ax.lines) == 3 for ax in shown)
-    plt.close(figure)

@@ -13,7 +13,6 @@ import missratio as mr
 from missratio.learning import MissingnessWarning
 from missratio.learning.checks import Residuals
 from missratio.learning.evidence import fit_evidence
-from missratio.learning.table import ScoredTable, predict_columns
 from missratio.weights import inverse_probability_weights
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
@@ -81,36 +80,6 @@ def test_all_looked_up_leaves_nothing_to_the_table():
     assert both.standard_errors == pytest.approx(alone.standard_errors)
 
 
-def test_phi_at_the_data_knows_no_origin_or_unit():
-    X, Z, _ = table(n=800)
-    here = mr.learn_missingness(X)
-    there = mr.learn_missingness(1e6 - 50.0 * X)
-    assert there.missing_probability(1e6 - 50.0 * Z) == pytest.approx(
-        here.missing_probability(Z), abs=1e-4
-    )
-
-
-def test_a_prediction_doesnt_see_its_own_row():
-    # An instrument that knew z would be a function of what is missing.
-    X, _, _ = table(n=300, d=3)
-    before = _prediction(X)
-    X[~np.isnan(X[:, 0]), 0] += 1e-9
-    row = int(np.flatnonzero(~np.isnan(X[:, 0]))[0])
-    changed = X.copy()
-    changed[row, 0] += 3.0
-    after = _prediction(changed)
-    # The row's own fold is fitted to the others; scaling moves it by a little.
-    assert abs(after[row] - before[row]) < 0.05
-
-
-def _prediction(X):
-    scored = ScoredTable.of(X)
-    features = scored.features()
-    usable = np.ones((1, features.shape[1]), dtype=bool)
-    usable[0, [0, 3]] = False
-    return predict_columns(features, scored, np.array([0]), usable)[:, 0]
-
-
 # What it can't do
 
 
@@ -130,17 +99,6 @@ def test_columns_that_nothing_predicts_say_so():
     failed = [int(check.feature) for check in weak if check.failed]
     lower, upper = model.probability_band(np.full((1, 4), 2.0))
     assert ((upper - lower)[0, failed] > 0.5).all()
-
-
-def test_strength_is_counted_in_looked_up_values():
-    X, Z, _ = table(n=4000, rho=0.8)
-    model = mr.learn_missingness(X)
-    worth = {c.feature: c.statistic for c in model.checks if c.kind == "instrument"}
-    m = round(worth["0"])
-    looked_up = simulation.look_up(X, Z, m, np.random.default_rng(0))
-    alone = simulation.learn(X, looked_up, from_table=False)
-    ratio = alone.standard_errors[0, 1] / model.standard_errors[0, 1]
-    assert ratio == pytest.approx(1.0, abs=0.45)
 
 
 def test_columns_that_go_missing_together_are_no_shadows_of_each_other():

@@ -10,6 +10,7 @@ from optional_packages import optional
 from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
+from missratio.learning import MissingnessWarning
 
 pd = optional("pandas")
 pl = optional("polars")
@@ -279,8 +280,8 @@ def half_a_row(X, revealed, observed, known):
         (blank(1, [0, 2]), False, r"Column\(s\) 0, 2 have missing.*plan_quer"),
         (never_observed, False, r"Column\(s\) 1 are never observed"),
         (half_a_row, True, "not all entries of row {known}"),
-        (blank(1, slice(None)), True, "No row is revealed"),
-        (blank(0, slice(None)), True, "No row is observed in X"),
+        (blank(1, slice(None)), True, "none revealed, and there is no other column"),
+        (blank(0, slice(None)), True, "0, 1, 2 are never observed"),
         (constant, True, r"Column\(s\) 1 are constant"),
     ],
 )
@@ -301,3 +302,20 @@ def test_entries_are_no_rows_and_a_method_misspelt_is_told_the_nearest():
         from_lookups(X, revealed, rowwise=True)
     with pytest.raises(ValueError, match=r"one of \['firth', 'ml'\].*firth"):
         from_lookups(X, revealed, method="frith")
+
+
+def test_without_checks_nothing_is_tested_and_the_fit_is_the_same():
+    # A column that goes missing by the square of its value, half of it looked up.
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(4000, 2))
+    X, revealed = Z.copy(), np.full_like(Z, np.nan)
+    lost = np.flatnonzero(rng.random(4000) < 0.9 * (np.abs(Z[:, 0]) > 1.0))
+    X[lost, 0] = np.nan
+    revealed[lost[::2], 0] = Z[lost[::2], 0]
+    with pytest.warns(MissingnessWarning, match="linear in the value"):
+        tested = from_lookups(X, revealed)
+    plain = from_lookups(X, revealed, check=False)
+    assert any(check.failed for check in tested.checks)
+    assert plain.checks == ()
+    assert (plain.coef == tested.coef).all()
+    assert (plain.covariance == tested.covariance).all()

@@ -60,14 +60,6 @@ def fall(evidence, points):
     return np.array([2 * (best - profile(evidence, a, b)) for a, *b in points])
 
 
-def test_king_and_zengs_estimate_is_the_maximum():
-    evidence = evidence_of()
-    theta = fit_evidence(evidence, penalised=False).theta
-    theta[0] -= np.log(15 / 90)
-    around = theta + np.random.default_rng(0).normal(0.0, 0.5, (50, 2))
-    assert (fall(evidence, around) > 0.0).all()
-
-
 @pytest.mark.parametrize("delta", [0.01, 0.05, 0.3])
 @pytest.mark.parametrize(
     "evidence", [evidence_of(), evidence_of(shift=-1), evidence_of(d=3)]
@@ -143,11 +135,3 @@ def test_a_region_of_two_parts_is_outlined_whole():
             assert middle[:, 0].min() == pytest.approx(0.3 * slope - 0.4, abs=0.05)
             assert middle[:, 0].max() == pytest.approx(0.3 * slope + 0.4, abs=0.05)
     assert not ((points[:, 1] > -1.2) & (points[:, 1] < 0.7)).any()
-
-
-def test_where_nothing_is_possible_there_is_no_outline():
-    def distance(points):
-        return np.full(len(points), 9.0), np.full(len(points), 100.0)
-
-    points = _outline(distance, np.zeros(2), np.ones(2), 4.0)
-    assert points.shape == (0, 2)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import ceil
 from typing import Any
 
 import numpy as np
@@ -149,9 +148,6 @@ def _weigh(column: IncompleteColumn, share: FloatArray) -> FloatArray:
     return kish_scaled(weights * share[column.observed])
 
 
-_PANELS_A_ROW = 4
-
-
 @storable()
 @dataclass(frozen=True)
 class ImputationTrace:
@@ -195,33 +191,3 @@ class ImputationTrace:
         ratio = (length - 1 + between / np.where(still, 1.0, within)) / length
         moved: FloatArray = np.where(between == 0.0, 1.0, np.inf)
         return np.where(still, moved, np.sqrt(ratio))
-
-    def plot(self, fig: Any = None) -> Any:
-        """Draw the means, a panel for each column and a line for each imputation.
-
-        Parameters
-        ----------
-        fig : matplotlib Figure, optional
-            To draw on.
-
-        Returns
-        -------
-        matplotlib Figure
-        """
-        import matplotlib.pyplot as plt
-
-        count = len(self.feature_names)
-        across = min(count, _PANELS_A_ROW)
-        down = ceil(count / across)
-        if fig is None:
-            fig = plt.figure(figsize=(3 * across, 2 * down), layout="constrained")
-        axes = fig.subplots(down, across, squeeze=False, sharex=True).ravel()
-        rounds = np.arange(1, self.mean.shape[1] + 1)
-        for k, (ax, name) in enumerate(zip(axes, self.feature_names, strict=False)):
-            ax.plot(rounds, self.mean[:, :, k].T, lw=1)
-            ax.set_title(f"{name}, R̂ = {self.r_hat[k]:.2f}", fontsize="small")
-        for ax in axes[count:]:
-            ax.set_visible(False)
-        fig.supxlabel("round")
-        fig.supylabel("mean of the imputed values")
-        return fig

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import chain, islice
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from missratio._base.blocks import any_by_row
@@ -287,12 +289,8 @@ class TiltedImputer(
     def _check_parameters(self) -> None:
         for name in ("n_imputations", "n_rounds", "n_donors"):
             value = getattr(self, name)
-            if name == "n_donors" and value is None:
-                continue
-            if not isinstance(value, (int, np.integer)) or value < 1:
-                raise ValueError(
-                    f"{name} must be an integer of 1 or more: got {value!r}."
-                )
+            if name != "n_donors" or value is not None:
+                check_scalar(value, name, Integral, min_val=1)
         for name in ("regressor", "classifier"):
             model = getattr(self, name)
             if model is not None and not has_fit_parameter(model, "sample_weight"):

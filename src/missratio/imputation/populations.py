@@ -41,39 +41,32 @@ def incomplete_classes(
 ) -> list[IncompleteClass]:
     """Find the classes with missing values, each with its model or its look-ups."""
     labels = None if y is None else read_labels(y, missing)
-    is_one = isinstance(missingness, Missingness)
-    if is_one or (isinstance(missingness, str) and missingness == "ignore"):
-        if inclusion is not None and _looked_up(inclusion).any():
-            raise weighed_twice(None)
-        model = missingness if isinstance(missingness, Missingness) else None
-        rows = np.arange(len(missing))
-        bound = model and model.bound(names)
-        return [(None, rows, bound, None)] if missing.any() else []
-    check_missingness(missingness, [0, 1] if labels is None else np.unique(labels))
-    if not missing.any():
-        return []
-    if labels is None and missingness is not None:
-        raise ValueError(
-            "missingness is a mapping from class to model, and X has missing values: y "
-            "must say which class a row belongs to. Give y, or one model for all rows."
-        )
-    models = dict(missingness) if isinstance(missingness, Mapping) else {}
-    classes: list[IncompleteClass] = []
-    for label in [None] if labels is None else np.unique(labels).tolist():
-        rows = np.arange(len(missing))
+    rows_of: dict[Any, IntArray] = {None: np.arange(len(missing))}
+    models: dict[Any, Any] = {None: missingness}
+    together = isinstance(missingness, Missingness) or missingness == "ignore"
+    if not together:
+        check_missingness(missingness, [0, 1] if labels is None else np.unique(labels))
+        models = dict(missingness) if isinstance(missingness, Mapping) else {}
         if labels is not None:
-            rows = np.flatnonzero(labels == label)
+            known = np.unique(labels).tolist()
+            rows_of = {label: np.flatnonzero(labels == label) for label in known}
+        elif missingness is not None and missing.any():
+            raise ValueError(
+                "missingness is a mapping from class to model, and X has missing "
+                "values: y must say which class a row belongs to. Give y, or one model "
+                "for all rows."
+            )
+    classes: list[IncompleteClass] = []
+    for label, rows in rows_of.items():
         if not missing[rows].any():
             continue
-        model = models.get(label)
-        if inclusion is not None and _looked_up(inclusion[rows]).any():
+        model, entries = models.get(label), None
+        part = np.ones(0) if inclusion is None else inclusion[rows]
+        if ((part > 0.0) & (part < 1.0)).any():
             if model is not None:
                 raise weighed_twice(label)
-            entries = _by_entry(inclusion[rows], missing[rows], label)
-            classes.append((label, rows, None, entries))
-        elif model is not None:
-            classes.append((label, rows, model.bound(names), None))
-        else:
+            entries = _by_entry(part, missing[rows], label)
+        elif model is None:
             whose = "X" if label is None else f"Class {label!r}"
             raise ValueError(
                 f"{whose} has missing values (NaN) in column(s) "
@@ -83,12 +76,9 @@ def incomplete_classes(
                 "(inclusion=...), or impute whatever the reason by "
                 'missingness="ignore".'
             )
+        bound = model.bound(names) if isinstance(model, Missingness) else None
+        classes.append((label, rows, bound, entries))
     return classes
-
-
-def _looked_up(inclusion: FloatArray) -> BoolArray:
-    """Which rows or entries were drawn and found."""
-    return (inclusion > 0.0) & (inclusion < 1.0)
 
 
 def _by_entry(inclusion: FloatArray, missing: BoolArray, label: Any) -> FloatArray:

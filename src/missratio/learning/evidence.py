@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit
+from scipy.optimize.elementwise import find_root
+from scipy.special import expit, logit
 from sklearn.exceptions import ConvergenceWarning
 
 from missratio._base.blocks import any_by_row
@@ -292,36 +293,17 @@ def fit_evidence(evidence: Evidence, *, penalised: bool) -> Fit:
 
 
 def balanced_intercepts(
-    offset: FloatArray, mass: FloatArray, expected: FloatArray | float
+    offset: FloatArray, mass: FloatArray, expected: float
 ) -> FloatArray:
-    """The intercepts at which Σ mass·expit(intercept + offset) is what is expected.
+    """The intercepts at which Σ mass·expit(intercept + offset) is what is expected."""
 
-    By Newton's steps on the sum's logarithm, or half of the bracket where these leave
-    it or don't halve the step before.
-    """
-    share = expected / np.broadcast_to(mass, offset.shape).sum(axis=-1)
-    highest = offset.max(axis=-1)
-    total = (np.exp(offset - highest[:, None]) * mass).sum(axis=-1)
-    low = np.log(expected / total) - highest
-    high = np.log(share / (1.0 - share)) - offset.min(axis=-1)
-    first, last = low, np.full(len(low), np.inf)
-    for _ in range(MAX_ITERATIONS):
-        score = np.clip(first[:, None] + offset, -LARGEST_SCORE, LARGEST_SCORE)
-        probability = expit(score)
-        found = (probability * mass).sum(axis=-1)
-        slope = (probability * (1.0 - probability) * mass).sum(axis=-1)
-        low, high = (
-            np.where(found <= expected, first, low),
-            np.where(found >= expected, first, high),
-        )
-        step = np.log(expected / found) * found / np.maximum(slope, 1e-300)
-        inside = (low <= first + step) & (first + step <= high)
-        safe = inside & (2.0 * np.abs(step) <= last)
-        step = np.where(safe, step, (low + high) / 2.0 - first)
-        first, last = first + step, np.abs(step)
-        if last.max() < 1e-6:
-            break
-    return np.asarray(first)
+    def excess(intercept: FloatArray, row: IntArray) -> FloatArray:
+        return np.asarray(expit(intercept[:, None] + offset[row]) @ mass - expected)
+
+    # All at the largest offset, or all at the smallest.
+    wanted = logit(expected / mass.sum())
+    ends = wanted - offset.max(axis=1) - 1.0, wanted - offset.min(axis=1) + 1.0
+    return np.asarray(find_root(excess, ends, args=(np.arange(len(offset)),)).x)
 
 
 def fit_lookups(

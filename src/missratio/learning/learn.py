@@ -291,33 +291,46 @@ def _learn(
     """
     called = list(names) if rows is None else [rows]
     # 1. What was looked up, and what the other columns say.
-    if rows is None:
-        evidence = _evidence_of_columns(table, answers, names, apart)
-    else:
-        evidence = [_evidence_of_rows(table, answers, names, needed=not always)]
-    by_lookups = fit_lookups(evidence, method, called)
+    evidence: list[Evidence | None] = [None] * len(called)
     taught: dict[int, Taught] = {}
-    whole = evidence[0]
+    if rows is None:
+        for j in np.setdiff1d(np.arange(len(names)), apart).tolist():
+            one = slice(j, j + 1)
+            parts = table[:, one], answers[:, one], names[one]
+            evidence[j] = _evidence(*parts, whole=False)
+    else:
+        evidence[0] = _evidence(table, answers, names, whole=True)
+    by_lookups = fit_lookups(evidence, method, called)
     if from_table and len(names) > 1:
         taught = teach_features(
             table, evidence, by_lookups, names, test=check, listener=listener
         )
-    elif always and whole is not None and whole.revealed_mass < whole.n_missing:
+    elif always and (whole := evidence[0]) and whole.revealed_mass < whole.n_missing:
         known = by_lookups.get(0)
         taught[0] = teach_rows(table, always, whole, known, called[0], test=check)
-    _check_taught(evidence, by_lookups, taught, called)
+    known_of = by_lookups.keys() | taught.keys()
+    unknown = [called[j] for j, e in enumerate(evidence) if e and j not in known_of]
+    if unknown:
+        raise ValueError(
+            f"Column(s) {joined(unknown)} have missing values and none revealed, and "
+            "there is no other column to learn from: why they are missing can't be "
+            "learned. Look up some of them (plan_queries says which), or leave the "
+            "columns out."
+        )
+    unsolved = [called[j] for j, fit in taught.items() if not fit.converged]
+    if unsolved:
+        warnings.warn(
+            f"The missingness of {joined(unsolved)} was not learned from the table to "
+            "full precision. Look for outliers, and look up some missing values.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
     # 2. Parameters, one by one.
     intercept = np.full(len(called), -np.inf)
     coef = np.zeros((len(called), len(names) if rows else 1))
-    thetas: dict[int, FloatArray] = {}
-    for j, found in enumerate(evidence):
-        if found is None:
-            continue
-        # Of a value that never changes φ is the share that is missing.
-        theta = np.log([found.n_missing / float(found.mass.sum())])
-        theta = taught[j].theta if j in taught else by_lookups.get(j, theta)
+    for j in known_of:
+        theta = taught[j].theta if j in taught else by_lookups[j]
         intercept[j], coef[j, : len(theta) - 1] = theta[0], theta[1:]
-        thetas[j] = theta
     # 3. Whether the data contradicts them.
     model = LearnedMissingness(
         intercept[0] if rows else intercept,
@@ -340,7 +353,7 @@ def _learn(
         if by_lookups:
             usable = usable_features(missing, shared)
             others = _others_by_lookups(table, answers, usable, by_lookups, names)
-    for j in thetas:
+    for j in sorted(known_of):
         found = evidence[j]
         assert found is not None
         if j in by_lookups and len(found.values):
@@ -358,82 +371,36 @@ def _learn(
     return replace(model, checks=checks)
 
 
-def _evidence_of_columns(
-    table: FloatArray, answers: FloatArray, names: Sequence[str], apart: Sequence[int]
-) -> list[Evidence | None]:
-    """Each column's evidence; None where it is never missing, or learned elsewhere."""
-    unseen = np.flatnonzero(np.isnan(table).all(axis=0)).tolist()
-    if unseen:
-        raise ValueError(
-            f"Column(s) {joined([names[j] for j in unseen])} are never observed: what "
-            "is always missing can't be weighted back. Leave them out."
-        )
-    evidence: list[Evidence | None] = [None] * len(names)
-    for j in np.setdiff1d(np.arange(len(names)), apart).tolist():
-        found = Evidence.of(table[:, j : j + 1], answers[:, j : j + 1])
-        if found is not None and np.ptp(found.values) == 0.0:
-            found = replace(found, values=found.values[:0])
-        evidence[j] = found
-    return evidence
-
-
-def _evidence_of_rows(
-    table: FloatArray, answers: FloatArray, names: Sequence[str], *, needed: bool
+def _evidence(
+    table: FloatArray, answers: FloatArray, names: Sequence[str], *, whole: bool
 ) -> Evidence | None:
-    """The evidence on whole rows; `needed` where nothing but look-ups could teach."""
-    check_no_partial_row(table, 0)
-    blank = np.isnan(answers)
-    partial = any_by_row(blank) & any_by_row(~blank)
-    if partial.any():
-        raise ValueError(
-            f"revealed has some but not all entries of row {int(np.argmax(partial))}: "
-            "a rowwise model needs whole rows. Look up the rest, or set them to NaN."
-        )
+    """The evidence of a column, or with `whole` of columns that go missing together."""
+    if whole:
+        check_no_partial_row(table, 0)
+        blank = np.isnan(answers)
+        partial = any_by_row(blank) & any_by_row(~blank)
+        if partial.any():
+            raise ValueError(
+                "revealed has some but not all entries of row "
+                f"{int(np.argmax(partial))}: a rowwise model needs whole rows. Look up "
+                "the rest, or set them to NaN."
+            )
     evidence = Evidence.of(table, answers)
     if evidence is None:
         return None
-    observed = len(evidence.observed[1])
-    if not observed or (needed and not evidence.n_revealed):
-        what = "revealed" if observed else "observed in X"
+    if not len(evidence.observed[1]):
         raise ValueError(
-            f"No row is {what}: why rows are missing can't be learned without. Look up "
-            "some missing rows, and give observed ones."
+            f"Column(s) {joined(names)} are never observed: what is always missing "
+            "can't be weighted back. Leave them out."
         )
-    constant = np.flatnonzero(np.ptp(evidence.values, axis=1) == 0.0).tolist()
-    if constant:
+    constant = np.ptp(evidence.values, axis=1) == 0.0
+    if whole and constant.any():
+        found = [name for name, never in zip(names, constant, strict=True) if never]
         raise ValueError(
-            f"Column(s) {joined([names[j] for j in constant])} are constant: their "
-            "slope can't be learned. Leave them out."
+            f"Column(s) {joined(found)} are constant: their slope can't be learned. "
+            "Leave them out."
         )
-    return evidence
-
-
-def _check_taught(
-    evidence: Sequence[Evidence | None],
-    by_lookups: Mapping[int, FloatArray],
-    taught: Mapping[int, Taught],
-    names: Sequence[str],
-) -> None:
-    unknown = [
-        names[j]
-        for j, found in enumerate(evidence)
-        if found is not None and j not in by_lookups and j not in taught
-    ]
-    if unknown:
-        raise ValueError(
-            f"Column(s) {joined(unknown)} have missing values and none revealed, and "
-            "there is no other column to learn from: why they are missing can't be "
-            "learned. Look up some of them (plan_queries says which), or leave the "
-            "columns out."
-        )
-    unsolved = [names[j] for j, fit in taught.items() if not fit.converged]
-    if unsolved:
-        warnings.warn(
-            f"The missingness of {joined(unsolved)} was not learned from the table to "
-            "full precision. Look for outliers, and look up some missing values.",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
+    return replace(evidence, values=evidence.values[~constant])
 
 
 def _others_by_lookups(

@@ -247,9 +247,9 @@ Tests = Callable[[Residuals, FloatArray], list[Finding]]
 
 
 def _teach(
-    values: FloatArray,
-    observed: IntArray,
-    missing: IntArray,
+    table: FloatArray,
+    scored: ScoredTable,
+    columns: Sequence[int],
     predicted: FloatArray,
     improve: Improve,
     evidence: Evidence,
@@ -261,10 +261,10 @@ def _teach(
 
     Parameters
     ----------
-    values : ndarray of shape (n_columns, n_observed)
-        In the order of `observed`.
-    observed, missing : ndarray of int
-        Rows.
+    table : ndarray of shape (n_rows, n_table)
+    scored : ScoredTable
+    columns : sequence of int
+        Those of the table that go missing together, φ being logistic in them.
     predicted : ndarray of shape (n_rows, n_columns)
         By the other columns, standardised.
     improve : callable
@@ -276,9 +276,17 @@ def _teach(
     tests : callable, or None
         By residuals and standardised parameters; None tests nothing.
     """
+    observed, missing = scored.order[columns[0]], scored.missing[:, columns[0]]
+    if len(columns) > 1:
+        observed = np.flatnonzero(~missing)
+    values = np.ascontiguousarray(table[observed][:, columns].T)
     left = 1.0 - evidence.revealed_mass / evidence.n_missing
-    plain = np.column_stack([np.ones(len(predicted)), predicted])
-    shadow = ShadowEvidence.collect(values, observed, missing, plain).thinned(left)
+
+    def collected(instruments: FloatArray) -> ShadowEvidence:
+        lost = np.flatnonzero(missing)
+        return ShadowEvidence.collect(values, observed, lost, instruments).thinned(left)
+
+    shadow = collected(np.column_stack([np.ones(len(predicted)), predicted]))
     coordinates = shadow.coordinates
     known: tuple[FloatArray, ...] = ()
     if by_lookups is not None:
@@ -286,20 +294,16 @@ def _teach(
         known = centre, evidence.precision(centre, coordinates)
     theta, _ = solve_moments(shadow, *known)
     instruments = improve(theta)
-    shadow = ShadowEvidence.collect(values, observed, missing, instruments)
-    shadow = shadow.thinned(left)
+    shadow = collected(instruments)
     theta, converged = solve_moments(shadow, *known)
     worth = float(shadow.equivalent_lookups(theta).min())
     findings = [instrument_strength(worth, name, evidence)]
     if tests is not None and worth >= TESTABLE:
         # In the order of the table: to gather rows by their values takes longer.
-        design = np.full((len(theta), len(predicted)), np.nan)
-        design[:, observed] = coordinates.design(values)
-        rows = np.flatnonzero(~np.isnan(design[0]))
-        design = design[:, rows]
-        findings += tests(
-            Residuals(theta @ design, design[1:], rows, instruments), theta
-        )
+        rows = np.flatnonzero(~missing)
+        design = coordinates.design(table[rows][:, columns].T)
+        residuals = Residuals(theta @ design, design[1:], rows, instruments)
+        findings += tests(residuals, theta)
     return Taught(shadow, coordinates.restore(theta), converged, findings)
 
 
@@ -375,14 +379,13 @@ def teach_features(
         j = int(columns[i])
         known = evidence[j]
         assert known is not None
-        observed = scored.order[j]
-        column = scored.values[observed, j]
-        spread = float((column - predicted[observed, i]).std())
+        column = scored.values[scored.order[j], j]
+        spread = float((column - predicted[scored.order[j], i]).std())
         ends = float(column[0]), float(column[-1])
         return _teach(
-            table[observed, j][None],
-            observed,
-            np.flatnonzero(scored.missing[:, j]),
+            table,
+            scored,
+            [j],
             predicted[:, i : i + 1],
             partial(_efficient_instruments, predicted[:, i], spread, ends),
             known,
@@ -392,14 +395,17 @@ def teach_features(
         )
 
     with one_blas_thread(table.size) as threads:
-        step = max(threads, 1) if listens(listener) else len(columns)
-        starts = range(0, len(columns), step)
-        parts = [range(at, min(at + step, len(columns))) for at in starts]
-
-        def work(part: range) -> list[Taught]:
-            return share(teach, part, threads)
-
-        done = told(listener, "columns", parts, work, len(parts))
+        step = threads if listens(listener) else len(columns)
+        parts = [
+            range(len(columns))[at : at + step] for at in range(0, len(columns), step)
+        ]
+        done = told(
+            listener,
+            "columns",
+            parts,
+            lambda part: share(teach, part, threads),
+            len(parts),
+        )
     return dict(zip(teachable, chain.from_iterable(done), strict=True))
 
 
@@ -499,19 +505,8 @@ def teach_rows(
         ]
 
     # 2. Solve the moments.
-    lost = any_by_row(scored.missing)
-    observed = scored.order[0] if width == 1 else np.flatnonzero(~lost)
-    return _teach(
-        np.ascontiguousarray(values[observed].T),
-        observed,
-        np.flatnonzero(lost),
-        predicted,
-        damped,
-        evidence,
-        by_lookups,
-        name,
-        tests if test else None,
-    )
+    every = range(width), predicted, damped, evidence, by_lookups, name
+    return _teach(values, scored, *every, tests if test else None)
 
 
 def category_shadows(

@@ -51,7 +51,7 @@ def impute_chains(
     seeds: Sequence[np.random.SeedSequence],
 ) -> list[Chain]:
     """A chain for each seed by an imputer's options, side by side on threads."""
-    with one_blas_thread(population.n_rows * len(population.columns)) as threads:
+    with one_blas_thread(population.table.size) as threads:
         if imputer.regressor is not None or imputer.classifier is not None:
             # They may have threads of their own.
             threads = 1
@@ -63,9 +63,9 @@ def impute_chain(
     population: Population, imputer: Any, rng: np.random.Generator
 ) -> Chain:
     """Fit and draw, column by column and round by round."""
-    share = np.ones(population.n_rows)
+    share = np.ones(len(population.rows))
     if imputer.bootstrap:
-        share = rng.standard_exponential(population.n_rows)
+        share = rng.standard_exponential(len(share))
     columns = {column.position: column for column in population.incomplete}
     weighed = {j: _weigh(column, share) for j, column in columns.items()}
     # What isn't known of the columns' own laws is drawn with the regressions.
@@ -114,7 +114,7 @@ def redraw_chain(
     """
     missing = {j: np.flatnonzero(np.isnan(table[:, j])) for j in conditionals}
     missing = {j: rows for j, rows in missing.items() if len(rows)}
-    design = Design.encode(table, columns)
+    design = Design(table, columns)
 
     def noise_of(turn: int, j: int, rows: IntArray) -> Noise:
         return noise.stream(turn, j).chosen(rows)

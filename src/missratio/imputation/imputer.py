@@ -18,7 +18,7 @@ from missratio._base.callbacks import CallbackSupportMixin, listens, told
 from missratio._base.reading import check_no_infinity, read_table
 from missratio._base.seeds import entropy
 from missratio._base.storable import storable
-from missratio._base.typing import BoolArray, FloatArray, IntArray
+from missratio._base.typing import BoolArray, FloatArray
 from missratio.imputation.chains import (
     Chain,
     ImputationTrace,
@@ -32,7 +32,7 @@ from missratio.imputation.populations import (
     Models,
     Population,
     columns_missing,
-    incomplete_classes,
+    find_populations,
 )
 from missratio.rows import check_inclusion, refuse_source
 
@@ -270,20 +270,20 @@ class TiltedImputer(
         missing = np.isnan(table)
         if inclusion is not None:
             inclusion = check_inclusion(inclusion, table)
-        classes = incomplete_classes(
-            missing, y, self.missingness, self._columns.names, inclusion
+        populations = list(
+            find_populations(table, y, self.missingness, self._columns, inclusion)
         )
-        populations = []
-        for label, rows, model, drawn in classes:
-            title = "X" if label is None else f"Class {label!r}"
-            population = Population.build(
-                table[rows], self._columns, model, title, drawn
-            )
-            populations.append((label, rows, population))
+        chains = self._run_chains(populations)
         completed = [table.copy(order="F") for _ in range(self.n_imputations)]
         self.convergence_: dict[Any, ImputationTrace] = {}
-        self._fitted: list[tuple[Sequence[Levels], dict[int, Conditional]]] = []
-        self._run_chains(populations, completed)
+        for population, ends in zip(populations, chains, strict=True):
+            names = tuple(column.name for column in population.incomplete)
+            mean, spread = np.stack([(end.mean, end.spread) for end in ends], axis=1)
+            self.convergence_[population.label] = ImputationTrace(names, mean, spread)
+            for whole, end in zip(completed, ends, strict=True):
+                for column in population.incomplete:
+                    at = population.rows[column.missing]
+                    whole[at, column.position] = end.values[column.position]
         return [self._columns.complete(X, whole, missing) for whole in completed]
 
     def _check_parameters(self) -> None:
@@ -312,24 +312,19 @@ class TiltedImputer(
         check_no_infinity(table)
         return table
 
-    def _run_chains(
-        self,
-        populations: list[tuple[Any, IntArray, Population]],
-        completed: list[FloatArray],
-    ) -> None:
-        """Run each population's chains, and put what they end with into the tables.
+    def _run_chains(self, populations: list[Population]) -> list[list[Chain]]:
+        """Run each population's chains, and keep the laws for rows without labels.
 
         Callbacks are told of chains one by one.
         """
         seeds = np.random.SeedSequence(entropy(self.random_state))
-        step = 1 if listens(self) else self.n_imputations
+        step, rng = 1 if listens(self) else self.n_imputations, np.random.default_rng(0)
         jobs: list[tuple[Population, list[np.random.SeedSequence]]] = []
-        rng = None
-        for label, _, population in populations:
+        for population in populations:
             drawn = seeds.spawn(self.n_imputations)
             parts = range(0, self.n_imputations, step)
             jobs += [(population, drawn[start : start + step]) for start in parts]
-            if label is None or label == self.unlabelled:
+            if population.label in (None, self.unlabelled):
                 rng = np.random.default_rng(seeds.spawn(1)[0])
         # As plain numbers, which a model file can hold.
         self._redraw_seed = seeds.spawn(1)[0].state
@@ -339,21 +334,16 @@ class TiltedImputer(
             return impute_chains(job[0], self, job[1])
 
         ends = chain.from_iterable(told(self, "imputation", jobs, run, total))
-        for label, rows, population in populations:
-            chains = list(islice(ends, self.n_imputations))
-            names = tuple(column.name for column in population.incomplete)
-            mean, spread = np.stack([(end.mean, end.spread) for end in chains], axis=1)
-            self.convergence_[label] = ImputationTrace(names, mean, spread)
-            for whole, end in zip(completed, chains, strict=True):
-                for column in population.incomplete:
-                    at = rows[column.missing]
-                    whole[at, column.position] = end.values[column.position]
-            if rng is not None and (label is None or label == self.unlabelled):
+        chains = [list(islice(ends, self.n_imputations)) for _ in populations]
+        self._fitted: list[tuple[Sequence[Levels], dict[int, Conditional]]] = []
+        for population, each in zip(populations, chains, strict=True):
+            if population.label in (None, self.unlabelled):
                 # With few enough donors to be kept.
                 self._fitted = [
-                    (each.columns, {j: c.thinned(rng) for j, c in each.laws.items()})
-                    for each in chains
+                    (end.columns, {j: law.thinned(rng) for j, law in end.laws.items()})
+                    for end in each
                 ]
+        return chains
 
     def _redraw(self, X: Any, n_imputations: int) -> list[Any]:
         check_is_fitted(self, "convergence_")

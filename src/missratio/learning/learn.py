@@ -238,8 +238,14 @@ def _read(X: Any, revealed: Any) -> tuple[FloatArray, FloatArray, list[str]]:
                 f"revealed has {values[row, column]} at {where}, which {why}. Only "
                 "cells that are missing can be revealed, by finite values."
             )
-    kind = np.float64
-    return table.astype(kind, copy=False), answers.astype(kind, copy=False), names
+    table, answers = (each.astype(np.float64, copy=False) for each in (table, answers))
+    unseen = np.flatnonzero(np.isnan(table).all(axis=0)).tolist()
+    if unseen:
+        raise ValueError(
+            f"Column(s) {joined([names[j] for j in unseen])} are never observed: what "
+            "is always missing can't be weighted back. Leave them out."
+        )
+    return table, answers, names
 
 
 def _places(
@@ -388,11 +394,6 @@ def _evidence(
     evidence = Evidence.of(table, answers)
     if evidence is None:
         return None
-    if not len(evidence.observed[1]):
-        raise ValueError(
-            f"Column(s) {joined(names)} are never observed: what is always missing "
-            "can't be weighted back. Leave them out."
-        )
     constant = np.ptp(evidence.values, axis=1) == 0.0
     if whole and constant.any():
         found = [name for name, never in zip(names, constant, strict=True) if never]

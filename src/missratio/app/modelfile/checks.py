@@ -14,7 +14,6 @@ import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import cache, cached_property
-from types import SimpleNamespace
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -32,12 +31,7 @@ from missratio.app.modelfile.models import (
     certificates_of,
     kind_of,
 )
-from missratio.classifier import (
-    Calibration,
-    Certificate,
-    ClassBounds,
-    UnorderedDecision,
-)
+from missratio.classifier import Calibration, Certificate, ClassBounds
 from missratio.missingness import Missingness
 from missratio.threshold import CalibrationSample, check_levels
 
@@ -391,64 +385,72 @@ def _check_promises(classifier: Any) -> None:
     models = (classifier.missingness or {}).values()
     sound = all(each is None or isinstance(each, Missingness) for each in models)
     require(sound, "its missingness is of another type")
-    # 1. Certificates, promise by promise.
-    groups = np.array(getattr(classifier, "groups_", []), dtype=object)
-    table = SimpleNamespace(labels=classifier._labels(classes), units=None)
-    promises = [each for each, _ in classifier._promises(table, members=groups)]
-    known = getattr(classifier, "calibrations_", None) or [classifier.calibration_]
+    every = certificates_of(classifier)
+    known: Any = getattr(classifier, "calibrations_", None)
     calibrations = list(known.values()) if isinstance(known, dict) else known
-    every, again = certificates_of(classifier), []
-    require(len(promises) == len(every) == len(calibrations), "its promises are others")
-    for promise, each, calibration in zip(promises, every, calibrations, strict=True):
-        # Thresholds of several classes that didn't move together have a part of δ each.
-        part = several and each.delta == classifier.delta / len(every)
-        claimed = replace(
-            each, controlled_class=promise.label, other_class=promise.wrong,
-            alpha=promise.alpha, delta=each.delta if part else promise.delta,
-            deployment=promise.deployment,
-        )  # fmt: skip
-        again.append(recertified(claimed, calibration, moved=several))
-    # 2. What is made of them.
-    trusted = {p.label: c.trust for p, c in zip(promises, calibrations, strict=True)}
-    caps = {k: trust.cap for k, trust in trusted.items() if trust.cap is not None}
-    expected: dict[str, Any] = {"certificate_": again[0]}
-    if kind == TWO_CLASSES:
-        expected["threshold_"] = found.threshold
-    elif kind == GROUPS:
-        shared, named = classifier.threshold == "shared", [p.group for p in promises]
-        expected["certificate_"] = replace(
-            found, delta=classifier.delta, certificates=tuple(again), shared=shared,
-            groups=tuple(named),
-        )  # fmt: skip
-        expected["groups_"] = [group for group in named if group is not None]
-        cap = classifier.cap_ and classifier.cap_.cap
-        require({each.trust.cap for each in calibrations} == {cap}, "its cap")
-    else:
+    calibrations = calibrations or [classifier.calibration_]
+    # 1. What was asked for: classes, levels and δ, and what predictions go by.
+    delta, groups = classifier.delta, [None]
+    expected: dict[str, Any] = {}
+    caps: Any = None
+    stored: Any = None
+    if several:
         order = None if classifier.order is None else tuple(classifier.order)
-        expected["certificate_"] = replace(
-            found, delta=classifier.delta, certificates=tuple(again), order=order,
-            fallback=promises[0].fallback,
-        )  # fmt: skip
-        decision = ClassBounds(classifier.alpha, found.delta, order, labels).undecided()
+        bounds = ClassBounds(classifier.alpha, delta, order, labels)
+        bounds.check()
+        decision = bounds.undecided()
+        bounded = [labels[place] for place in decision.bounded]
+        # All of δ, where thresholds move together.
+        part = every[0].delta if every[0].delta == bounds.most else bounds.part
+        asked = [(k, bounds.wrong(k), bounds.alpha[k], part) for k in bounded]
+        expected["certificate_"] = {"order": order, "fallback": bounds.fallback}
         thresholds = decision.thresholds.copy()
-        for each in every:
-            thresholds[labels.index(each.controlled_class)] = each.threshold
-        decision = replace(decision, thresholds=thresholds)
-        if isinstance(decision, UnorderedDecision):
-            offsets = classifier.decision_.offsets
-            sound = offsets.shape == classes.shape and np.isfinite(offsets).all()
-            require(sound, "its offsets aren't finite")
-            decision = replace(decision, offsets=offsets)
-        expected["decision_"] = decision
+        thresholds[list(decision.bounded)] = [each.threshold for each in every]
+        offsets = getattr(classifier.decision_, "offsets", np.zeros(len(labels)))
+        sound = offsets.shape == classes.shape and np.isfinite(offsets).all()
         require(
-            list(known) == [promise.label for promise in promises]
-            and caps == {k: trust.cap for k, trust in classifier.caps_.items()}
-            and all(
-                same(t.model, trusted[k].model) for k, t in classifier.caps_.items()
-            ),
-            "its calibrations are for other classes",
+            sound and list(known) == bounded, "its calibrations are of other classes"
         )
-    for name, value in expected.items():
+        more = {"offsets": offsets} if hasattr(decision, "offsets") else {}
+        expected["decision_"] = replace(decision, thresholds=thresholds, **more)
+        trusted = {k: calibration.trust for k, calibration in known.items()}
+        caps, stored = (
+            {k: (t.cap, repr(t.model)) for k, t in every_trust.items() if t.cap}
+            for every_trust in (trusted, classifier.caps_)
+        )
+    else:
+        controlled = classifier.controlled_class
+        controlled = labels[0] if controlled is None else controlled
+        (other,) = (label for label in labels if label != controlled)
+        if kind == GROUPS:
+            shared = classifier.threshold == "shared"
+            groups = [None, *classifier.groups_] if shared else classifier.groups_
+            expected["certificate_"] = {"shared": shared, "groups": tuple(groups)}
+            caps = {calibration.trust.cap for calibration in calibrations}
+            stored = {classifier.cap_ and classifier.cap_.cap}
+        else:
+            expected["threshold_"] = found.threshold
+        levels, part = (
+            getattr(classifier, "group_alpha", None) or {},
+            delta / len(groups),
+        )
+        asked = [
+            (controlled, other, levels.get(g, classifier.alpha), part) for g in groups
+        ]
+    require(caps == stored and len(set(groups)) == len(groups), "its caps or groups")
+    # 2. Certificates as their own rows give them.
+    require(len(asked) == len(every) == len(calibrations), "its promises are others")
+    again = []
+    names = ("controlled_class", "other_class", "alpha", "delta")
+    for each, claims, calibration in zip(every, asked, calibrations, strict=True):
+        promised = dict(zip(names, claims, strict=True))
+        claimed = replace(each, **promised, deployment=classifier.deployment)
+        again.append(recertified(claimed, calibration, moved=several))
+    whole: Any = again[0]
+    if kind != TWO_CLASSES:
+        more = expected["certificate_"]
+        whole = replace(found, delta=delta, certificates=tuple(again), **more)
+    for name, value in {**expected, "certificate_": whole}.items():
         require(
             same(getattr(classifier, name), value),
             f"its {name} is not what its parameters and calibration rows give",
@@ -473,8 +475,11 @@ def _check_scores(classifier: Any) -> None:
     if known is not None:
         every = list(range(n_classes))
         places = [*known.classes, known.reference] if known.classes else every
-        sound = sorted(places) == every == list(range(known.n_classes))
-        require(sound, "its scores are for other classes")
+        require(
+            sorted(places) == every == list(range(known.n_classes))
+            and len(known.estimators) == max(len(known.classes), 1),
+            "its scores are for other classes",
+        )
     several = kind_of(classifier) == SEVERAL_CLASSES
     with warnings.catch_warnings():
         # A classifier that was fitted to a dataframe misses its names here.

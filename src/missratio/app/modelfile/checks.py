@@ -398,7 +398,7 @@ def _check_promises(classifier: Any) -> None:
         order = None if classifier.order is None else tuple(classifier.order)
         bounds = ClassBounds(classifier.alpha, delta, order, labels)
         bounds.check()
-        decision = bounds.undecided()
+        decision: Any = bounds.undecided()
         bounded = [labels[place] for place in decision.bounded]
         # All of δ, where thresholds move together.
         part = every[0].delta if every[0].delta == bounds.most else bounds.part
@@ -407,9 +407,11 @@ def _check_promises(classifier: Any) -> None:
         thresholds = decision.thresholds.copy()
         thresholds[list(decision.bounded)] = [each.threshold for each in every]
         offsets = getattr(classifier.decision_, "offsets", np.zeros(len(labels)))
-        sound = offsets.shape == classes.shape and np.isfinite(offsets).all()
         require(
-            sound and list(known) == bounded, "its calibrations are of other classes"
+            offsets.shape == classes.shape
+            and np.isfinite(offsets).all()
+            and list(known) == bounded,
+            "its calibrations are of other classes",
         )
         more = {"offsets": offsets} if hasattr(decision, "offsets") else {}
         expected["decision_"] = replace(decision, thresholds=thresholds, **more)

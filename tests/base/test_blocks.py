@@ -1,7 +1,5 @@
 """Rows of large tables: the quick ways give what the plain ones do."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from optional_packages import optional
 
-from missratio._base.blocks import gathered, rows_with_nan, take_rows
+from missratio._base.blocks import rows_with_nan, take_rows
 
 pd = optional("pandas")
 
@@ -30,30 +28,6 @@ def test_taking_rows_is_indexing(n_rows, dtype):
     taken = take_rows(X, index)
     assert taken.dtype == dtype
     assert np.array_equal(taken, X[index])
-
-
-LAYOUTS = {
-    "by row": lambda X: X,
-    "by column": np.asfortranarray,
-    "every other row": lambda X: np.repeat(X, 2, axis=0)[::2],
-    "some rows by column": lambda X: np.asfortranarray(np.concatenate([X, X]))[
-        : len(X)
-    ],
-}
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_few_rows_are_gathered_without_a_copy_of_the_table(layout):
-    X = np.random.default_rng(0).normal(size=(50_000, 8))
-    index, table = np.array([7, 3, 49_999]), LAYOUTS[layout](X)
-    tracemalloc.start()
-    try:
-        rows = gathered(table, index)
-        _, most = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert np.array_equal(rows, X[index])
-    assert most < 0.01 * X.nbytes
 
 
 def test_rows_of_a_dataframe_stay_one():

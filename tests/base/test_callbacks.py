@@ -74,29 +74,6 @@ def test_an_imputer_and_an_ensemble_tell_of_every_imputation():
     assert recorder.seen.count("end imputation") == 6 + 3
 
 
-def test_a_test_with_an_estimator_tells_of_every_refit():
-    X, y = table()
-    recorder = Recorder()
-    tests = [
-        mr.ratio_test(
-            X[y == 1], X[y == 0], mr.KLIEP(l2=0.1), n_resamples=5, random_state=0,
-            callbacks=callbacks,
-        )
-        for callbacks in (None, [recorder])
-    ]  # fmt: skip
-    assert tests[0] == tests[1]
-    assert recorder.seen.count("end refit") == 6
-
-
-def test_callbacks_are_torn_down_where_a_fit_fails():
-    X, y = table()
-    recorder = Recorder()
-    ratio = mr.KLIEPCV(cv=3, l2_grid=[0.0], random_state=0).set_callbacks(recorder)
-    with pytest.raises(ValueError, match=r"one of the cv=3 folds|strengths"):
-        ratio.fit(np.concatenate([X[:90] * 0.0, X[90:]]), y)
-    assert "teardown" in recorder.seen or not recorder.seen
-
-
 @pytest.mark.parametrize(
     ("kind", "bound"),
     [

@@ -73,11 +73,6 @@ def test_long_tables_and_names_are_cut_where_they_are_seen():
     assert "…" in text.splitlines()[5]
 
 
-def test_a_ratio_that_isnt_fitted_has_no_summary():
-    with pytest.raises(ValueError, match="not fitted"):
-        mr.KLIEP().summary()
-
-
 def test_a_long_fact_has_a_line_of_its_own():
     facts = (("a", "1"), ("b", "word " * 30), ("c", "2"), ("d", "3"))
     lines = str(Summary("t", facts)).splitlines()
@@ -117,10 +112,3 @@ def test_standard_errors_are_offered_only_where_they_are_given(two_normals):
         mr.ratio_uncertainty(few, X, y)
     assert "its columns were taken as independent" in notes(few)
     assert "Standard errors" not in notes(few)
-
-
-def test_a_ratio_without_coefficients_has_facts_alone(two_normals):
-    X, y = two_normals(100, 2)
-    text = notes(mr.KernelRatio(sigma_grid=3, random_state=0).fit(X, y))
-    assert "numerator: 1" in text
-    assert "Standard errors" not in text

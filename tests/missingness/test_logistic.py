@@ -1,7 +1,5 @@
 """φ logistic in the value itself, by the places of columns or by their names."""
 
-import pickle
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -28,12 +26,6 @@ def test_it_is_logistic_in_the_entry_or_in_the_whole_row():
     assert not phi[:, 2].any()
     phi = LogisticMissingness(-0.5, coef, rowwise=True).missing_probability(X)
     np.testing.assert_allclose(phi, expit(-0.5 + X @ coef), rtol=1e-14)
-
-
-def test_the_maximum_is_known_only_of_a_constant():
-    assert LogisticMissingness(0.0, [0.0, 1.0]).maximum is None
-    assert LogisticMissingness([0.0, -1.0], 0.0).maximum == 0.5
-    assert LogisticMissingness(-np.inf, 0.0).maximum == 0.0
 
 
 def test_a_probability_that_rounds_to_one_is_refused_with_its_cause():
@@ -170,15 +162,3 @@ def test_every_estimator_takes_it_as_it_takes_the_other():
     X, y = labelled()
     for found, expected in zip(fits(NAMED, X, y), fits(PLACED, X, y), strict=True):
         np.testing.assert_array_equal(found, expected)
-
-
-def test_it_can_be_copied_and_saved(tmp_path):
-    again = pickle.loads(pickle.dumps(NAMED))
-    assert dict(again.columns) == dict(NAMED.columns)
-    X, y = labelled()
-    clf = mr.NeymanPearsonClassifier(
-        mr.KLIEP(), 0.1, missingness={1: NAMED}, controlled_class=1, random_state=0
-    ).fit(X, y)
-    mr.save_model(clf, tmp_path / "m.skops")
-    loaded = mr.load_model(tmp_path / "m.skops")
-    assert (loaded.predict(X) == clf.predict(X)).all()

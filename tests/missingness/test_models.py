@@ -97,14 +97,6 @@ def test_what_a_per_feature_function_returns_at_nan_is_not_used():
     np.testing.assert_array_equal(probability, [[0.5, np.nan]])
 
 
-def test_invalid_operations_at_nan_are_silent():
-    model = FunctionMissingness(lambda X: 0.5 * (np.sqrt(-X * 0) + 1), rowwise=False)
-    assert model.missing_probability([[1.0, np.nan]])[0, 0] == 0.5
-    logs = FunctionMissingness(lambda X: 0 * np.log(X) + 0.1, rowwise=False)
-    with pytest.raises(ValueError, match="gives nan at row 0, column 0"):
-        logs.missing_probability([[-1.0]])
-
-
 @pytest.mark.parametrize(
     ("function", "rowwise", "message"),
     [

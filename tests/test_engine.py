@@ -98,13 +98,6 @@ def test_features_whose_squares_need_double_precision_keep_it(unit):
     assert sample.held(10, unit * CENTRE).features.dtype == np.float64
 
 
-def test_blocks_of_consecutive_rows_are_views():
-    source = drawn(n_rows=100, in_place=True).rows.source
-    block = source.block(10, 20)
-    assert np.shares_memory(block.rows, source.table)
-    assert block.features is block.rows
-
-
 def test_some_problems_of_a_batch_are_those_problems():
     rng = np.random.default_rng(0)
     features, weights = rng.normal(size=(5, 10, 2)), rng.random((5, 10))
@@ -126,17 +119,6 @@ def test_blas_is_held_to_one_thread_by_the_outermost_and_has_its_own_back(size, 
             assert blas_threads() == ([1] * len(was) if size > 100 else was)
             with one_blas_thread(10_000) as middling:
                 assert middling == 1
-        assert blas_threads() == was
-
-
-def test_blas_has_its_threads_back_after_an_exception():
-    def fail(features, weights):
-        raise FloatingPointError("a block failed")
-
-    with threadpool_limits(2, user_api="blas"):
-        was = blas_threads()
-        with pytest.raises(FloatingPointError, match="a block failed"):
-            drawn().fold(fail, 10_000)
         assert blas_threads() == was
 
 

@@ -73,11 +73,6 @@ def test_for_a_sample_it_is_the_smallest_that_keeps_alpha(values, alpha):
         assert np.mean(scores > lower.max()) > alpha - 1e-12
 
 
-def test_a_share_of_exactly_alpha_is_kept_in_spite_of_rounding():
-    # 0.3 · 10 is 3, and not 2.999….
-    assert oracle_threshold(np.arange(10.0), 0.3) == 6.0
-
-
 @pytest.mark.parametrize("alpha", [0.0, 1.0, -0.1, float("nan")])
 def test_what_is_no_level_is_refused(alpha):
     with pytest.raises(ValueError, match="alpha must lie"):

@@ -162,13 +162,6 @@ def test_kish_does_not_depend_on_the_scale_however_large(weights, exponent):
     assert scaled == pytest.approx(effective_sample_size(weights), rel=1e-12)
 
 
-def test_kish_of_nothing_is_zero_and_runs_along_an_axis():
-    assert effective_sample_size(np.zeros(4)) == effective_sample_size([]) == 0.0
-    weights = np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 5.0]])
-    assert np.asarray(effective_sample_size(weights, axis=0)).tolist() == [3, 1]
-    assert effective_sample_size(weights.T)[1] == 1
-
-
 @pytest.mark.parametrize(
     ("weights", "maximum", "expected"),
     [

@@ -28,21 +28,6 @@ def test_a_ratio_shows_its_coefficients_and_rows(fitted):
     assert max(map(len, text.splitlines())) <= WIDTH
 
 
-@pytest.mark.filterwarnings("ignore::missratio.uncertainty.UnreliableIntervalWarning")
-def test_an_uncertainty_shows_errors_and_intervals(fitted):
-    ratio, X, y, _ = fitted
-    known = mr.ratio_uncertainty(ratio, X, y)
-    lines = str(known.summary(level=0.9)).splitlines()
-    frame = known.summary_frame(level=0.9)
-    for row in frame.itertuples():
-        (line,) = (line for line in lines if line.startswith(f"{row.feature} "))
-        shown = [float(cell) for cell in line.split()[1:6]]
-        expected = [row.coefficient, row.standard_error, row.z, row.lower, row.upper]
-        assert shown == pytest.approx(expected, rel=1e-3)
-        assert line.endswith("(!)") != row.reliable
-    assert any("0.05" in line and "0.95" in line for line in lines)
-
-
 def test_a_certificate_shows_its_figures_and_assumptions(fitted):
     _, X, y, phi = fitted
     clf = mr.NeymanPearsonClassifier(
@@ -93,22 +78,3 @@ def test_a_ratio_without_an_optimum_says_so_and_offers_no_standard_errors(fitted
     assert "The optimum wasn't reached: coefficients may mean nothing" in notes(ratio)
     assert "converged: no" in notes(ratio)
     assert "Standard errors" not in notes(ratio)
-
-
-def test_standard_errors_are_offered_only_where_they_are_given(two_normals):
-    X, y = two_normals(300, 2)
-    assert "Standard errors: ratio_uncertainty(" in notes(mr.KLIEP().fit(X, y))
-    sparse = mr.KLIEP(l1=0.01).fit(X, y)
-    with pytest.raises(ValueError, match="Use a ridge penalty"):
-        mr.ratio_uncertainty(sparse, X, y)
-    assert "Standard errors" not in notes(sparse)
-    nearly_all = mr.LogisticMissingness([3.0, 3.0], 0.5)
-    X[y == 0] = mr.corrupt(X[y == 0], nearly_all, random_state=0)
-    few = mr.KLIEP(
-        missingness={0: nearly_all}, l2=0.1, fallback="naive-bayes"
-    ).fit(X, y)  # fmt: skip
-    assert few.fallback_used_
-    with pytest.raises(ValueError, match="its columns were taken as independent"):
-        mr.ratio_uncertainty(few, X, y)
-    assert "its columns were taken as independent" in notes(few)
-    assert "Standard errors" not in notes(few)

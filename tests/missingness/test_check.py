@@ -13,7 +13,6 @@ import missratio as mr
 from missratio.learning import Check
 from missratio.missingness.check import (
     WeightEvidence,
-    check_weights,
     refuse_contradiction,
     warn_of_contradiction,
 )
@@ -286,26 +285,6 @@ def test_nothing_missing_and_nothing_observed():
     assert check.verdict == "consistent"
 
 
-def test_weights_may_come_as_edges():
-    rng = np.random.default_rng(0)
-    X, _ = wrong_share(rng, 500)
-    observed = ~np.isnan(X)
-    low, high = observed / 0.7, observed / 0.3
-    (check,) = check_weights([low], ["x"], [1 / 0.7])
-    assert check.verdict == "contradiction"
-    (check,) = check_weights([low, high * 1.2], ["x"], [np.inf])
-    assert check.verdict == "consistent"
-
-
-def test_odds_that_may_be_wrong_explain_more():
-    rng = np.random.default_rng(0)
-    X, phi = wrong_share(rng, 500)
-    # Odds of 3/7 are 7/3: wrong by a factor of 5.4.
-    for factor, verdict in ((2.0, "contradiction"), (6.0, "consistent")):
-        (check,) = mr.missingness_check(X, phi, odds_factor=factor)
-        assert check.verdict == verdict
-
-
 @pytest.mark.parametrize("n_rows", [1, 7, 3000])
 def test_columns_at_once_are_columns_one_by_one(n_rows):
     rng = np.random.default_rng(n_rows)
@@ -321,14 +300,6 @@ def test_columns_at_once_are_columns_one_by_one(n_rows):
         assert together.total[j] == pytest.approx(column.sum())
         assert together.odds_squares[j] == pytest.approx(odds @ odds)
         assert together.growth[j, -1] == pytest.approx(np.log1p(0.95 * odds).sum())
-
-
-@pytest.mark.parametrize("level", [0.0, 5.0, np.nan])
-def test_a_level_is_a_probability(level):
-    with pytest.raises(ValueError, match="level must lie strictly"):
-        mr.missingness_check(
-            np.ones((5, 1)), mr.LogisticMissingness(0.0, [1.0]), level=level
-        )
 
 
 def test_a_phi_of_the_right_share_and_the_wrong_shape_is_contradicted():

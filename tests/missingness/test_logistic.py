@@ -63,14 +63,6 @@ def test_from_proportion_leaves_nan_out_of_the_mean():
     assert np.nanmean(rowwise.missing_probability(X)) == pytest.approx(0.4, abs=1e-10)
 
 
-def test_from_proportion_with_flat_coef_is_the_log_odds():
-    model = LogisticMissingness.from_proportion(normal((5, 2)), 0.0, 0.25)
-    np.testing.assert_allclose(np.asarray(model.intercept), np.log(1 / 3))
-    none = LogisticMissingness.from_proportion(normal((5, 2)), 1.0, [0.0, 0.5])
-    assert np.isneginf(none.intercept).tolist() == [True, False]
-    assert model.maximum == pytest.approx(0.25)
-
-
 @pytest.mark.parametrize("proportion", [1e-9, 0.1, 0.25, 0.5, 0.7, 0.75, 0.9])
 def test_from_proportion_survives_clusters_far_apart(proportion):
     X = np.array([[-500.0], [-1.0], [300.0], [40.0]])

@@ -26,16 +26,6 @@ def test_every_feature_has_its_own_step():
     np.testing.assert_array_equal(model.missing_probability(X), expected)
 
 
-def test_scalars_hold_for_every_feature():
-    X = np.random.default_rng(2).normal(size=(20, 3))
-    model = StepMissingness(1, 0, 0.8, rowwise=False)
-    assert model.n_features is None
-    np.testing.assert_array_equal(model.missing_probability(X), 0.8 * (X > 0))
-    one = StepMissingness(-1.0, 0.0, 0.5)
-    assert one.n_features == 1
-    assert one.missing_probability([[-1.0], [1.0]]).tolist() == [0.5, 0.0]
-
-
 def test_the_maximum_is_the_largest_probability():
     assert StepMissingness([1.0], 0.0, 0.7).maximum == 0.7
     assert StepMissingness(1, 0, [0.2, 0.6], rowwise=False).maximum == 0.6

@@ -10,7 +10,7 @@ import pytest
 import missratio as mr
 from missratio.rows import LabelledBlock
 from missratio.rows import cluster as cluster_rows
-from missratio.rows.cluster import ClusterSource, held, of_collection
+from missratio.rows.cluster import held, of_collection
 
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
@@ -210,19 +210,3 @@ def test_files_that_workers_read_themselves(cluster, tmp_path):
     cluster.restart(wait_for_workers=False)
     cluster.wait_for_workers(1, timeout=60)
     np.testing.assert_array_equal(mr.KLIEP().fit(source.on(cluster)).coef_, here)
-
-
-def test_rows_that_are_lost_for_good_are_a_clear_error(cluster):
-    X, y = labelled(2000)
-    blocks = [
-        LabelledBlock(X[i : i + 500], y[i : i + 500], i, f"partition {i // 500}")
-        for i in range(0, 2000, 500)
-    ]
-    # Scattered values have no recipe.
-    parts = held(cluster, cluster.scatter(blocks))
-    source = ClusterSource(cluster, parts, ("a", "b", "c"), 2000, len(blocks))
-    assert mr.KLIEP().fit(source).converged_
-    cluster.restart(wait_for_workers=False)
-    cluster.wait_for_workers(1, timeout=60)
-    with pytest.raises(RuntimeError, match=r"can't be computed again.*fit again"):
-        mr.KLIEP().fit(source)

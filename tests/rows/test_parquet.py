@@ -90,15 +90,6 @@ def test_files_give_the_coefficients_of_the_table_in_memory(ratio, lost, tmp_pat
     assert_as_in_memory(ratio.set_params(missingness=lost), X, y, source)
 
 
-@pytest.mark.parametrize("lost", [COMPLETE, ENTRIES], ids=["complete", "entries"])
-@pytest.mark.parametrize("ratio", [RATIOS[0], RATIOS[4]], ids=repr)
-def test_rows_of_small_files_are_held_in_their_order(ratio, lost, tmp_path):
-    """As above, of a table that is small enough to be copied."""
-    X, y = labelled(n_rows=900, lost=lost)
-    source = mr.scan_parquet(write(tmp_path, X, y), target="y")
-    assert_as_in_memory(ratio.set_params(missingness=lost), X, y, source)
-
-
 @pytest.mark.usefixtures("blockwise")
 def test_digits_do_not_depend_on_the_number_of_threads(folder):
     source = mr.scan_parquet(folder, target="y")
@@ -173,13 +164,6 @@ def test_every_kind_of_number_is_read_as_the_number_it_is(tmp_path, kind, values
     (block,) = mr.scan_parquet(tmp_path, "y")
     assert block.rows[:, 0].tolist() == [float(value) for value in values]
     assert block.labels.tolist() == words
-
-
-@pytest.mark.parametrize("kind", [pa.decimal128(5, 2), pa.float32()])
-def test_labels_that_are_numbers_are_read_as_numbers(tmp_path, kind):
-    put(tmp_path / "t.parquet", a=[1.0, 2.0], y=pa.array([0, 1], pa.int8()).cast(kind))
-    (block,) = mr.scan_parquet(tmp_path, "y")
-    assert (block.labels.dtype.kind, block.labels.tolist()) == ("f", [0.0, 1.0])
 
 
 def test_float32_stays_float32(tmp_path):

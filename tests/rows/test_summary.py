@@ -14,7 +14,7 @@ from missratio import (
     corrupt,
     density_ratio,
 )
-from missratio.rows import ClassRows, MemorySource, weighted_sums
+from missratio.rows import ClassRows, MemorySource
 from missratio.weights import inverse_probability_weights
 
 ENTRIES = LogisticMissingness([0.0, -1.0], [1.0, -1.0])
@@ -51,16 +51,6 @@ def test_a_right_model_gives_a_mean_weight_of_one_and_a_mirrored_one_does_not():
     mirrored = LogisticMissingness([0.0, -1.0], [-1.0, 1.0])
     wrong = rows_of(X, mirrored).feature_sums(np.arange(2)).check()
     assert (np.abs(wrong.deviation) > 10).all()
-
-
-def test_rows_in_a_batch_are_summed_as_rows_alone():
-    rng = np.random.default_rng(0)
-    features, weights = rng.normal(size=(3, 50, 2)), rng.exponential(size=(3, 50))
-    together = weighted_sums(features, weights, None)
-    for i in range(3):
-        alone = weighted_sums(features[i], weights[i], None)
-        np.testing.assert_allclose(together.sums[i], alone.sums)
-        np.testing.assert_allclose(together.mass[i], alone.mass)
 
 
 def test_weights_near_certainty_of_missingness_keep_their_digits():
@@ -101,12 +91,3 @@ def test_single_precision_gives_the_coefficients_of_double(
     )
     assert single.converged_
     np.testing.assert_allclose(single.coef_ * scale, double.coef_ * scale, atol=2e-5)
-
-
-@pytest.mark.parametrize("scale", [1e160, 1e-160])
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
-def test_scales_that_floating_point_cannot_square_are_refused(estimator, scale):
-    rng = np.random.default_rng(0)
-    X1, X0 = rng.normal(0.3, 1, (200, 2)) * scale, rng.normal(size=(200, 2)) * scale
-    with pytest.raises(ValueError, match="Scale the columns"):
-        density_ratio(X1, X0, estimator)

@@ -188,17 +188,6 @@ def test_tensors_of_the_cpu_are_read_as_arrays():
     )
 
 
-@pytest.mark.parametrize(
-    "estimator", [mr.KLIEP(), mr.FDivergenceRatio(), mr.KLIEP(basis="polynomial")]
-)
-def test_scores_are_of_coefficients_that_are_tensors(estimator):
-    X, y = labelled(sort=False, n_rows=2000)
-    expected = estimator.fit(X, y).score(X, y)
-    # As array-API dispatch leaves them.
-    estimator.coef_ = torch.as_tensor(estimator.coef_)
-    assert estimator.score(torch.as_tensor(X), torch.as_tensor(y)) == expected
-
-
 DISPATCHED = """
 import sklearn, torch
 import missratio as mr

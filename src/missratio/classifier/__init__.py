@@ -10,11 +10,9 @@ from missratio.classifier.certificate import (
 )
 from missratio.classifier.decision import (
     ClassBounds,
-    OrderedDecision,
     UnorderedDecision,
 )
 from missratio.classifier.estimators import (
-    ClassScores,
     UnstableScoresWarning,
     complete_mask,
 )
@@ -52,7 +50,6 @@ __all__ = [
     "CandidatePower",
     "Certificate",
     "ClassBounds",
-    "ClassScores",
     "ClassSearch",
     "GroupedCertificate",
     "GroupedNeymanPearsonClassifier",
@@ -62,7 +59,6 @@ __all__ = [
     "NeymanPearsonClassifier",
     "NoCertificateError",
     "NoPowerWarning",
-    "OrderedDecision",
     "PowerComparison",
     "PowerSearch",
     "RepeatedRowsWarning",

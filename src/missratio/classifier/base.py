@@ -21,23 +21,25 @@ from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.callbacks import CallbackSupportMixin
 from missratio._base.hints import check_number
+from missratio._base.reading import read_labels
 from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier.certificate import Certificate
 from missratio.classifier.certify import Score, certify
 from missratio.classifier.estimators import (
     ClassTable,
     complete_mask,
-    find_models,
+    missingness_parameters,
 )
 from missratio.classifier.promise import Calibration, Promise, Weighted
 from missratio.classifier.reading import (
-    read_labelled,
     read_rows,
     read_units,
     warn_of_repeated_rows,
 )
 from missratio.missingness import Missingness, RowInclusion
 from missratio.ratio import check_choice
+from missratio.rows import check_missingness
+from missratio.tensor import on_host
 from missratio.threshold import Rule
 
 DEPLOYMENTS = ("complete", "as-observed")
@@ -156,7 +158,13 @@ class CertifiedClassifier(
         units: ArrayLike | None = None,
     ) -> ClassTable:
         """Rows and labels, and why values are missing."""
-        X, y = read_labelled(self, X, y)
+        if y is None:
+            raise ValueError(
+                f"This {type(self).__name__} estimator requires y to be passed, but "
+                "the target y is None."
+            )
+        X = read_rows(self, X, reset=True)
+        y = read_labels(on_host(y), X)
         labels = self._labels(y)
         codes = np.array([labels.index(label) for label in self.classes_.tolist()])
         codes = codes[np.searchsorted(self.classes_, y)]
@@ -169,17 +177,13 @@ class CertifiedClassifier(
             self._resolve_missingness(),
             self.deployment,
             None if inclusion is None else np.asarray(inclusion, dtype=np.float64),
-            self._drawn(inclusion, X, y),
+            None if inclusion is None else self._drawn(inclusion, X, y),
             params,
             None if units is None else read_units(units, X),
         )
 
-    def _drawn(
-        self, inclusion: ArrayLike | None, X: Any, y: Any
-    ) -> RowInclusion | None:
-        """The draw by which rows are there; None where that isn't asked for."""
-        if inclusion is None:
-            return None
+    def _drawn(self, inclusion: ArrayLike, X: Any, y: Any) -> RowInclusion:
+        """The draw by which rows are there."""
         if self.deployment != "complete":
             raise ValueError(
                 "inclusion is for deployment='complete': rows as they are observed are "
@@ -189,8 +193,23 @@ class CertifiedClassifier(
 
     def _resolve_missingness(self) -> Mapping[Any, Missingness] | None:
         """The models by label: the classifier's own, or the estimator's."""
+        missingness = self.missingness
+        if missingness is None:
+            own = missingness_parameters(self.estimator).values()
+            missingness = next((v for v in own if isinstance(v, Mapping)), None)
+        if isinstance(missingness, str):
+            raise ValueError(
+                f"missingness={missingness!r} can't be certified: complete cases don't "
+                "stand for complete rows. Give the controlled class's model, or use "
+                "deployment='as-observed', which needs none, and set it in the "
+                "estimator alone."
+            )
+        check_missingness(missingness, self.classes_)
+        if missingness is None:
+            return None
         names = getattr(self, "feature_names_in_", None)
-        return find_models(self.missingness, self.estimator, self.classes_, names)
+        given = {label: model for label, model in missingness.items() if model}
+        return {label: model.bound(names) for label, model in given.items()}
 
     def _check_parameters(self) -> None:
         """Refuse what can't be fitted, or isn't among the choices."""

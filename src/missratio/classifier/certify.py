@@ -41,7 +41,6 @@ from missratio.classifier.promise import (
     Promise,
     Trust,
     Weighted,
-    demanded,
     widened_weights,
 )
 from missratio.exceptions import Message, NoCertificateError, Remedy
@@ -54,7 +53,6 @@ from missratio.missingness import (
 )
 from missratio.ratio import check_choice
 from missratio.threshold import (
-    CalibrationSample,
     Rule,
     TargetRule,
     fewest,
@@ -188,22 +186,21 @@ def _slack(
         weights, draws = reached.weights[order], reached.draws[order]
         reached = replace(reached, scores=scores[order], weights=weights, draws=draws)
 
-    def widened(factor: float) -> CalibrationSample:
+    def holds(factor: float) -> bool:
         if target is None:
             assert entries is not None
             least, most = widened_weights(entries, factor)
-            rows = replace(reached, low=least, high=most)
-            return rows.sample(trust.widened(factor))
-        assert trust.cap is not None
-        assert low is not None
-        assert high is not None
-        more, wrong = factor / target.factor, replace(target, factor=factor)
-        wider = replace(trust, target=wrong, cap=trust.cap * more)
-        return replace(reached, low=low / more, high=high * more).sample(wider)
-
-    def holds(factor: float) -> bool:
-        wider = calibration.forecast(widened(factor))
-        return wider.threshold(promise.alpha) <= threshold
+            wider = trust.widened(factor)
+        else:
+            assert trust.cap is not None
+            assert low is not None
+            assert high is not None
+            more, wrong = factor / target.factor, replace(target, factor=factor)
+            wider = replace(trust, target=wrong, cap=trust.cap * more)
+            least, most = low / more, high * more
+        sample = replace(reached, low=least, high=most).sample(wider)
+        again = replace(calibration, sample=sample, others=())
+        return again.threshold(promise.alpha) <= threshold
 
     return largest_factor(holds, start)
 
@@ -261,7 +258,8 @@ def infeasible(
         rng = np.random.default_rng(0)
 
         def passes(further: int) -> bool:
-            more = calibration.forecast(sample.repeated(1 + further, rng))
+            rows = sample.repeated(1 + further, rng)
+            more = replace(calibration, sample=rows, others=())
             return bool(sample.n_scored and more.threshold(alpha) < np.inf)
 
         most = min(MOST_TIMES, MOST_REPEATED // max(n_rows, 1))
@@ -351,9 +349,8 @@ def calibrate(
             phi = LogisticMissingness(first, slopes, rowwise=model.rowwise)
             point = replace(trust, point=phi)
             under = Calibration.under(point, rule, promise.rule_part, rows, training)
-            tried.append(
-                (under, [demanded(each.threshold) for each in under.select(levels)])
-            )
+            found = [each.threshold for each in under.select(levels)]
+            tried.append((under, [np.inf if x is None else x for x in found]))
         asked = [thresholds[0] for _, thresholds in tried[-len(candidates) :]]
         worst = candidates[int(np.argmax(asked))]
 
@@ -478,14 +475,30 @@ def choose_trust(
     if several and rule == "auto" and searched:
         # One rule for all φ: each φ alone would choose as if it were the true one.
         rules = ["counting", "tuned-betting"]
-    choices = [
-        choice
-        for each in rules
-        for choice in _capped(promise, trust, each, training, several)
-    ]
-    if not several or len(choices) == 1:
+    choices: list[tuple[Trust, str | Rule]] = []
+    assert training.high is not None
+    heaviest = training.high[training.high > 0.0]
+    known = trust.bound(training.X.shape[1])
+    for each in rules:
+        # Caps on the weights, or none; the mildest of them first.
+        uses, caps = make_rule(each).bound, heaviest[:0]
+        if promise.caps and uses != "unused" and len(heaviest):
+            caps = np.unique(np.quantile(heaviest, CAP_LEVELS))[::-1]
+        if known is not None:
+            caps = caps[caps < known] if uses != "given" else caps[:0]
+        if not several:
+            # Without a bound all rests on bets, which certify far less often.
+            caps = caps[: known is None]
+        if known is not None or not len(caps):
+            choices.append((trust, each))
+        choices += [(replace(trust, cap=cap), each) for cap in caps.tolist()]
+    if len(choices) == 1:
         return choices[0]
-    promised = _promised_powers(promise, choices, training, other, n_rows)
+    beyond = None if other is None else trust.edges(other.X)[1]
+    promised = [
+        _promised_power(promise, *choice, training, other, beyond, n_rows)
+        for choice in choices
+    ]
     if other is None:
         promised[0] += CLEARLY
     return choices[int(np.argmax(promised))]
@@ -543,62 +556,38 @@ def expected_error(
     return lambda level: max(root(level) or 0.0, 0.0) ** 2
 
 
-def _capped(
-    promise: Promise, trust: Trust, rule: str | Rule, training: Weighted, several: bool
-) -> list[tuple[Trust, str | Rule]]:
-    """The same with caps on the weights, or without; the mildest of them first."""
-    uses, known = make_rule(rule).bound, trust.bound(training.X.shape[1])
-    assert training.high is not None
-    heaviest = training.high[training.high > 0.0]
-    if uses == "unused" or not len(heaviest) or not promise.caps:
-        return [(trust, rule)]
-    caps = np.unique(np.quantile(heaviest, CAP_LEVELS))[::-1]
-    if known is not None:
-        caps = caps[caps < known] if uses != "given" else caps[:0]
-    capped = [(replace(trust, cap=cap), rule) for cap in caps.tolist()]
-    if capped and known is None:
-        # Without a bound all rests on bets, which certify far less often.
-        return capped if several else capped[:1]
-    return [(trust, rule), *(capped if several else ())]
-
-
-def _promised_powers(
+def _promised_power(
     promise: Promise,
-    choices: list[tuple[Trust, str | Rule]],
+    trust: Trust,
+    how: str | Rule,
     training: Weighted,
     other: Weighted | None,
+    heaviest: FloatArray | None,
     n_rows: int,
-) -> FloatArray:
-    """The power that training rows promise under each choice.
+) -> float:
+    """The power that training rows promise under a choice.
 
     At the error that so many calibration rows should certify, no certificate being no
     power: for rules that draw, this is exact. For others it is averaged with the power
     at the threshold that the training rows themselves certify, as it is where every φ
     that a model leaves possible has a say.
     """
-    heaviest = None if other is None else choices[0][0].edges(other.X)[1]
-
-    def power(trust: Trust, how: str | Rule) -> float:
-        likely = calibrate(promise, trust, how, training, training, COARSE)
-        sample, rule = likely.sample, likely.rule
-        root = rule.expected_root(
-            n_rows, sample.bound, promise.alpha, promise.rule_part
-        )
-        if other is None or heaviest is None:
-            return _tilted_power(training, trust, max(root or 0.0, 0.0) ** 2)
-        scores, powers = trust.score(other.X, other.scores, heaviest), []
-        if root is not None:
-            possible = root > 0.0 and sample.n_scored
-            expected = sample.threshold(sample.tail_of(root**2)) if possible else np.inf
-            powers.append(float(np.mean(scores > expected)))
-        chosen = likely.select([promise.alpha])[0]
-        if root is None or is_searched(trust) or chosen.rule not in DRAWING:
-            least = chosen.threshold
-            powers.append(-1.0 if least is None else float(np.mean(scores > least)))
-        # Of caps that promise the same power, the one that certifies the larger error.
-        return float(np.mean(powers)) + TIE * (root or 0.0)
-
-    return np.array([power(*choice) for choice in choices])
+    likely = calibrate(promise, trust, how, training, training, COARSE)
+    sample, rule, delta = likely.sample, likely.rule, promise.rule_part
+    root = rule.expected_root(n_rows, sample.bound, promise.alpha, delta)
+    if other is None or heaviest is None:
+        return _tilted_power(training, trust, max(root or 0.0, 0.0) ** 2)
+    scores, powers = trust.score(other.X, other.scores, heaviest), []
+    if root is not None:
+        possible = root > 0.0 and sample.n_scored
+        expected = sample.threshold(sample.tail_of(root**2)) if possible else np.inf
+        powers.append(float(np.mean(scores > expected)))
+    chosen = likely.select([promise.alpha])[0]
+    if root is None or is_searched(trust) or chosen.rule not in DRAWING:
+        least = chosen.threshold
+        powers.append(-1.0 if least is None else float(np.mean(scores > least)))
+    # Of caps that promise the same power, the one that certifies the larger error.
+    return float(np.mean(powers)) + TIE * (root or 0.0)
 
 
 def _tilted_power(training: Weighted, trust: Trust, error: float) -> float:

@@ -43,7 +43,7 @@ from missratio.classifier.reading import one_of_each
 from missratio.exceptions import DataError, Message, Remedy, UnexplainedMissingError
 from missratio.missingness import Missingness, RowInclusion
 from missratio.ratio import LinearRatio, weight_parameter
-from missratio.rows import check_missingness, weighed_twice
+from missratio.rows import weighed_twice
 from missratio.weights import complete_row_weights, inverse_probability_weights
 
 # How far above 1 a probability may be rounded.
@@ -474,10 +474,9 @@ class ClassTable:
         rows = rows[labels[rows] >= 0]
         estimator, models = informed(estimator, self.models, codes)
         weights, params, drawn = None, dict(self.params), self.drawn
-        name = inclusion_parameter(estimator)
         if models and not missingness_parameters(estimator):
             weights = self._training_weights(estimator, labels, rows, models)
-        if drawn is not None and name is not None:
+        if drawn is not None and (name := inclusion_parameter(estimator)) is not None:
             params[name] = self.inclusion
         elif drawn is not None and drawn.take(rows).by_design:
             explained = np.isin(labels[rows], list(models or ()))
@@ -518,6 +517,7 @@ class ClassTable:
     def unseen_scores(
         self,
         estimator: Any,
+        fitted: Any,
         rows: IntArray,
         score: Callable[[Any, Any], FloatArray],
     ) -> FloatArray | None:
@@ -525,7 +525,8 @@ class ClassTable:
 
         Parameters
         ----------
-        estimator : estimator
+        estimator, fitted : estimator
+            As it was given, and fitted to these rows.
         rows : ndarray of int
         score : callable
             Gives the scores of rows by a fitted estimator.
@@ -533,8 +534,15 @@ class ClassTable:
         Returns
         -------
         ndarray of shape (n_rows,), or None
-            NaN for other rows; None where a part of the rows is too few to fit on.
+            NaN for other rows. None where a part of the rows is too few to fit on, or
+            where the estimator scores these rows as others: it has few coefficients for
+            so many rows of each class.
         """
+        last = getattr(fitted, "best_estimator_", fitted)
+        last = last[-1] if isinstance(last, Pipeline) else last
+        coef, least = getattr(last, "coef_", None), np.bincount(self.codes[rows]).min()
+        if coef is not None and np.size(coef) * FEW_ROWS <= least:
+            return None
         scores, units = np.full(len(self.codes), np.nan), self.units
         splitter = StratifiedKFold if units is None else StratifiedGroupKFold
         parts = splitter(FOLDS, shuffle=True, random_state=0)
@@ -544,8 +552,8 @@ class ClassTable:
             warnings.simplefilter("ignore")
             try:
                 for rest, part in parts.split(rows, self.codes[rows], members):
-                    fitted = self._fit(estimator, {0: 0, 1: 1}, rows[rest])
-                    scores[rows[part]] = score(self.take(rows[part]), fitted)
+                    refitted = self._fit(estimator, {0: 0, 1: 1}, rows[rest])
+                    scores[rows[part]] = score(self.take(rows[part]), refitted)
             except ValueError:
                 return None
         return scores
@@ -564,15 +572,17 @@ def informed(
     estimator: Any, models: Models | None, codes: Mapping[Any, int]
 ) -> tuple[Any, Models | None]:
     """A clone that is told the models, and these, under the labels that it will see."""
-
-    def renamed(given: Any) -> Models:
-        return {code: given[label] for label, code in codes.items() if given.get(label)}
-
-    estimator, known = clone(estimator), None if models is None else renamed(models)
-    for name, value in missingness_parameters(estimator).items():
-        if isinstance(value, Mapping) or (value is None and known is not None):
-            told = known if value is None else renamed(value)
-            estimator.set_params(**{name: told})
+    estimator = clone(estimator)
+    given = {"": models, **missingness_parameters(estimator)}
+    renamed = {
+        name: {codes[label]: value[label] for label in codes if value.get(label)}
+        for name, value in given.items()
+        if isinstance(value, Mapping)
+    }
+    known = renamed.pop("", None)
+    for name, value in given.items():
+        if name and (name in renamed or (value is None and known is not None)):
+            estimator.set_params(**{name: renamed.get(name, known)})
     return estimator, known
 
 
@@ -583,17 +593,6 @@ def _fitted(estimator: Any, codes: Mapping[Any, int], *args: Any, **params: Any)
     except DataError as error:
         names = {code: label for label, code in codes.items()}
         raise error.relabelled(names) from error
-
-
-def overfits(estimator: Any, labels: IntArray) -> bool:
-    """Whether an estimator may score the rows that it was fitted on unlike others.
-
-    It does unless it has few coefficients for so many rows of each class.
-    """
-    last = getattr(estimator, "best_estimator_", estimator)
-    last = last[-1] if isinstance(last, Pipeline) else last
-    coef = getattr(last, "coef_", None)
-    return coef is None or np.size(coef) * FEW_ROWS > np.bincount(labels).min()
 
 
 def inclusion_parameter(estimator: Any) -> str | None:
@@ -629,40 +628,6 @@ def fit_source(
             "NaiveBayesRatio, or bring rows into memory."
         )
     return _fitted(informed(estimator, missingness, codes)[0], codes, source)
-
-
-def find_models(
-    missingness: Any, estimator: Any, classes: Any, names: Any = None
-) -> Models | None:
-    """The models by label: the classifier's own, or the estimator's.
-
-    Parameters
-    ----------
-    missingness : mapping from class to Missingness, or None
-        The classifier's.
-    estimator : estimator
-    classes : ndarray of shape (2,)
-    names : sequence of str, optional
-        Of the columns, for models that go by them.
-    """
-    if missingness is None:
-        own = missingness_parameters(estimator).values()
-        missingness = next((v for v in own if isinstance(v, Mapping)), None)
-    if isinstance(missingness, str):
-        raise ValueError(
-            f"missingness={missingness!r} can't be certified: complete cases don't "
-            "stand for complete rows. Give the controlled class's model, or use "
-            "deployment='as-observed', which needs none, and set it in the "
-            "estimator alone."
-        )
-    check_missingness(missingness, classes)
-    if missingness is None:
-        return None
-    return {
-        label: model.bound(names)
-        for label, model in missingness.items()
-        if model is not None
-    }
 
 
 def unexplained(label: Any) -> UnexplainedMissingError:

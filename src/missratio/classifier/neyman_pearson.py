@@ -27,7 +27,6 @@ from missratio.classifier.certify import PILOT, cap_may_pay, choose_cap
 from missratio.classifier.estimators import (
     ClassTable,
     fit_source,
-    overfits,
     raw_scores,
     takes_groups,
     unexplained,
@@ -70,23 +69,19 @@ class TwoClassClassifier(CertifiedClassifier):
 
     def _labels(self, y: Any) -> list[Any]:
         self.classes_ = two_classes(y)
-        return [self._controlled(), self._other()]
+        return self._pair()
 
-    def _controlled(self) -> Any:
-        labels = self.classes_.tolist()
-        if self.controlled_class is None:
-            return labels[0]
-        if self.controlled_class not in labels:
+    def _pair(self) -> list[Any]:
+        """The controlled class, and the other."""
+        labels: list[Any] = self.classes_.tolist()
+        controlled = self.controlled_class
+        if controlled is not None and controlled not in labels:
             raise ValueError(
-                f"controlled_class={self.controlled_class!r} is not among the classes "
-                f"{labels}. Say which of them is to be controlled."
-                f"{another_type(self.controlled_class, labels)}"
+                f"controlled_class={controlled!r} is not among the classes {labels}. "
+                "Say which of them is to be controlled."
+                f"{another_type(controlled, labels)}"
             )
-        return self.controlled_class
-
-    def _other(self) -> Any:
-        """The class that is not controlled."""
-        return self.classes_[self.classes_ != self._controlled()].tolist()[0]
+        return labels[::-1] if controlled == labels[1] else labels
 
     def _values(
         self,
@@ -103,8 +98,8 @@ class TwoClassClassifier(CertifiedClassifier):
         """
         # An estimator that came fitted already is not fitted again.
         refits, values = hasattr(self, "calibration_index_"), None
-        if weighted and refits and overfits(estimator, table.codes[known]):
-            values = table.unseen_scores(self.estimator, known, self._raw)
+        if weighted and refits:
+            values = table.unseen_scores(self.estimator, estimator, known, self._raw)
         shown = known if weighted else few(table.rows_of(1, known))
         index = np.concatenate([held, shown])
         if values is None:
@@ -121,12 +116,8 @@ class TwoClassClassifier(CertifiedClassifier):
 
     def _labelled(self, is_other: Any) -> Any:
         """The labels of rows, by whether they are classified as the other class."""
-        other = int(np.flatnonzero(self.classes_ != self._controlled())[0])
-        return self.classes_[np.where(is_other, other, 1 - other)]
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_levels(self.alpha, self.delta)
+        labels = np.array(self._pair(), dtype=self.classes_.dtype)
+        return labels[np.asarray(is_other, dtype=np.intp)]
 
 
 @storable()
@@ -457,9 +448,11 @@ class NeymanPearsonClassifier(TwoClassClassifier):
                 f"The estimator must have two classes, got {self.classes_.tolist()}."
             )
         X = read_rows(self, X0, reset=True)
-        labels, n_rows = [self._controlled(), self._other()], X.shape[0]
+        labels, n_rows = self._pair(), X.shape[0]
         self._sign = 1.0 if self.classes_[0] == labels[0] else -1.0
-        drawn = self._drawn(inclusion, X, np.zeros(n_rows))
+        drawn = None
+        if inclusion is not None:
+            drawn = self._drawn(inclusion, X, np.zeros(n_rows))
         if X0_training is not None and drawn is None:
             X, _ = stack_samples(X, read_rows(self, X0_training, reset=False))
         codes, rng = np.zeros(X.shape[0], dtype=np.intp), generator(self.random_state)
@@ -485,6 +478,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        check_levels(self.alpha, self.delta)
         part = self.missingness_delta
         if part is not None:
             check_number("missingness_delta", part)
@@ -511,7 +505,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         check_is_fitted(self, "threshold_")
         X0, trust = read_rows(self, X0, reset=False), self.calibration_.trust
         rows = Weighted(X0, self._score(X0)).weighed(replace(trust, point=None))
-        return rows.at(trust).sample(trust.at_point)
+        return rows.sample(trust)
 
     def decision_function(self, X: Any) -> FloatArray:
         """Distance of the score from the threshold, positive for `classes_[1]`.
@@ -531,7 +525,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
             distance = np.where(scores == -np.inf, -np.inf, scores - self.threshold_)
         if self.threshold_ == np.inf:
             distance = np.full(len(scores), -np.inf)
-        if self.classes_[0] == self._controlled():
+        if self.classes_[0] == self._pair()[0]:
             return distance
         # A score at the threshold itself belongs to the controlled class, here the
         # second: its decision must be above zero.
@@ -805,13 +799,15 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
             For each group its rows of either class, the error on the controlled class
             and the power, the share of the other class that is recognised.
         """
-        predicted = np.asarray(self.predict(X, groups)) != self._controlled()
-        is_other = np.asarray(y) != self._controlled()
+        controlled = self._pair()[0]
+        predicted = np.asarray(self.predict(X, groups)) != controlled
+        is_other = np.asarray(y) != controlled
         members = read_groups(groups, X)
         return shares_by_group(members, predicted, is_other)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        check_levels(self.alpha, self.delta)
         levels = self.group_alpha
         if levels is not None and not isinstance(levels, Mapping):
             raise TypeError(

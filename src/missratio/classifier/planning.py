@@ -24,10 +24,11 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_scalar
 
 from missratio._base.blocks import rows_with_nan, take_rows
+from missratio._base.reading import read_labels
 from missratio._base.typing import FloatArray
 from missratio.classifier.neyman_pearson import NeymanPearsonClassifier
 from missratio.classifier.promise import Trust, Weighted
-from missratio.classifier.reading import calibrated_rows, check_same_rows, read_labelled
+from missratio.classifier.reading import calibrated_rows, check_same_rows, read_rows
 from missratio.exceptions import NoCertificateError
 from missratio.missingness import (
     Block,
@@ -308,7 +309,8 @@ def sensitivity_curve(
             kept.n_rows, kept.bound, alpha, calibration.delta
         )[0]
         calibration = replace(calibration, rule=rule)
-    X, labels = read_labelled(classifier, X, y)
+    X = read_rows(classifier, X, reset=False)
+    labels = read_labels(y, X)
     is_other = labels != certificate.controlled_class
     rows = take_rows(X, calibrated_rows(classifier, labels))
     others = take_rows(X, np.flatnonzero(is_other))
@@ -329,7 +331,8 @@ def sensitivity_curve(
 
     def at(trust: Trust) -> tuple[float, float]:
         """The certified error of the threshold as it is, and the power of a new one."""
-        again = calibration.forecast(weighed.weighed(trust).sample(trust))
+        sample = weighed.weighed(trust).sample(trust)
+        again = replace(calibration, sample=sample, others=())
         low, high = 0.0, 1.0
         for _ in range(BOUND_STEPS):
             # Small levels matter, so that steps are by roots.

@@ -305,8 +305,6 @@ class Trust:
     @property
     def at_point(self) -> Trust:
         """Trust in that φ alone, for rows within reach, and their largest weight."""
-        if self.point is None:
-            return self
         cap = self.cap
         if cap is not None and isinstance(self.point, LogisticMissingness):
             cap = min(cap, self._largest_within(self.point, cap) * (1.0 + 1e-9))
@@ -341,7 +339,7 @@ class Trust:
 
     def widened(self, factor: float) -> Trust:
         """The estimated odds wrong by up to a factor, of rows within the same reach."""
-        cap = self.at_point.cap
+        cap = self.cap if self.point is None else self.at_point.cap
         if cap is not None and self.model is not None:
             more = max(factor / self.odds_factor, 1.0)
             if self.model.rowwise:
@@ -448,15 +446,15 @@ class Weighted:
         return replace(self, weights=weights, low=low, high=high, entries=entries)
 
     def at(self, trust: Trust) -> Weighted:
-        """The same by the one φ of a region that a trust is in, where it is in one."""
-        if trust.point is None:
-            return self
+        """The same by the one φ of a region that a trust is in."""
         assert self.high is not None
         within = replace(self, scores=trust.score(self.X, self.scores, self.high))
         return within.weighed(trust.at_point)
 
     def sample(self, trust: Trust) -> CalibrationSample:
         """Rows of the controlled class, as a rule sees them."""
+        if trust.point is not None:
+            return self.at(trust).sample(trust.at_point)
         drawn = self.inclusion
         if drawn is not None:
             scores = np.where(drawn.found, self.scores, np.nan)
@@ -529,12 +527,11 @@ class Calibration:
         training: Weighted | None,
     ) -> Calibration:
         """Rows weighed by one φ, and the rule prepared by training rows."""
-        point = trust.at_point
-        sample = rows.at(trust).sample(point)
+        sample = rows.sample(trust)
         if sample.lookups is not None and isinstance(rule, str):
             check_choice("rule", rule, ("auto", LookUpRule.name))
             return cls(sample, trust, LookUpRule(), delta)
-        known = None if training is None else training.at(trust).sample(point)
+        known = None if training is None else training.sample(trust)
         complete = trust.model is None and trust.target is None
         return cls(
             sample, trust, make_rule(rule, training=known, complete=complete), delta
@@ -551,7 +548,9 @@ class Calibration:
         chosen += [other.select(alphas) for other in self.others]
         strictest = []
         for each in zip(*chosen, strict=True):
-            one = max(each, key=lambda selected: demanded(selected.threshold))
+            one = max(
+                each, key=lambda x: np.inf if x.threshold is None else x.threshold
+            )
             if one.threshold is not None:
                 one = replace(one, threshold=self.rounding.moved(one.threshold))
             strictest.append(one)
@@ -559,13 +558,5 @@ class Calibration:
 
     def threshold(self, alpha: float) -> float:
         """The one at a level; infinite where none is certified."""
-        return demanded(self.select([alpha])[0].threshold)
-
-    def forecast(self, sample: CalibrationSample) -> Calibration:
-        """The same with other rows, under the φ that asks most at α alone."""
-        return replace(self, sample=sample, others=())
-
-
-def demanded(threshold: float | None) -> float:
-    """A threshold; infinite where none is certified."""
-    return math.inf if threshold is None else threshold
+        threshold = self.select([alpha])[0].threshold
+        return math.inf if threshold is None else threshold

@@ -31,25 +31,6 @@ from missratio.tensor import on_host
 _ROUNDING = 1e-9
 
 
-def read_labelled(owner: Any, X: Any, y: ArrayLike | None) -> tuple[Any, Any]:
-    """Rows to fit on, and their labels.
-
-    Parameters
-    ----------
-    owner : estimator
-        Meta-estimator with a parameter `estimator`; it notes names and width.
-    X : array-like or dataframe of shape (n_rows, n_columns)
-    y : array-like of shape (n_rows,)
-    """
-    if y is None:
-        raise ValueError(
-            f"This {type(owner).__name__} estimator requires y to be passed, but the "
-            "target y is None."
-        )
-    X = read_rows(owner, X, reset=True)
-    return X, read_labels(on_host(y), X)
-
-
 def read_rows(owner: Any, X: Any, *, reset: bool) -> Any:
     """Check names and width; dataframes stay what they are.
 
@@ -392,15 +373,24 @@ def warn_of_repeated_rows(rows: Any, training: Any = None) -> None:
     rows, training : array-like or dataframe of shape (n, n_columns)
         Of the controlled class; no training rows where they are not known.
     """
+    tables = [rows] if training is None else [rows, training]
     try:
-        own = _complete(rows)
-        known = own[:0] if training is None else _complete(training)
+        numbers = [as_numeric_array(X).astype(np.float64) for X in tables]
     except ValueError:
         # Columns that are not numbers.
         return
-    table = np.concatenate([own, known])
+    # Complete rows, in which no zero is negative.
+    complete = [X[~np.isnan(X).any(axis=1)] + 0.0 for X in numbers]
+    own, table = complete[0], np.ascontiguousarray(np.concatenate(complete))
+    # A number for each row, the same for equal rows.
+    factors = np.random.default_rng(0).integers(2**63, size=table.shape[1], dtype="u8")
+    with np.errstate(over="ignore"):
+        products = table.view(np.uint64) * (2 * factors + 1)
     _, first, places, counts = np.unique(
-        _fingerprints(table), return_index=True, return_inverse=True, return_counts=True
+        products.sum(axis=1, dtype=np.uint64),
+        return_index=True,
+        return_inverse=True,
+        return_counts=True,
     )
     places = places.ravel()
     trained = np.isin(places[: len(own)], places[len(own) :])
@@ -490,16 +480,3 @@ def _regularity(counts: IntArray) -> float:
         mass = np.exp(log_mass - log_mass.max())
         smallest = min(smallest, float(mass[middle >= own].sum() / mass.sum()))
     return smallest * max(len(tested), 1)
-
-
-def _complete(rows: Any) -> FloatArray:
-    table = as_numeric_array(rows).astype(np.float64)
-    # No zero is negative.
-    return np.ascontiguousarray(table[~np.isnan(table).any(axis=1)] + 0.0)
-
-
-def _fingerprints(table: FloatArray) -> Any:
-    """A number for each row, the same for equal rows."""
-    factors = np.random.default_rng(0).integers(2**63, size=table.shape[1], dtype="u8")
-    with np.errstate(over="ignore"):
-        return (table.view(np.uint64) * (2 * factors + 1)).sum(axis=1, dtype=np.uint64)

@@ -426,20 +426,6 @@ def test_where_nothing_is_observed_nothing_is_certified(name):
     assert select(name, sample, 0.3, 0.3).threshold is None
 
 
-@pytest.mark.parametrize("uncertain", [False, True])
-@pytest.mark.parametrize("name", WEIGHTED)
-def test_many_levels_at_once_are_each_level_by_itself(name, uncertain):
-    sample = mnar_sample(3000, seed=4)
-    if uncertain:
-        scores, weights = rows_of(sample)
-        edges = np.maximum(weights * 0.9, np.minimum(weights, 1.0)), weights * 1.1
-        sample = CalibrationSample.build(scores, weights, 1.1 * BOUND, edges)
-    rule = make_rule(name, training=TRAINING, complete=False)
-    alphas = [0.01, 0.05, 0.1, 0.3, 0.5]
-    together = rule.select_levels(sample, alphas, 0.1)
-    assert together == [rule.select(sample, alpha, 0.1) for alpha in alphas]
-
-
 @pytest.mark.parametrize("seed", range(6))
 def test_hoeffding_bentkus_is_the_largest_tail_whose_p_value_passes(seed):
     """By relative entropies, at one tail after another."""

@@ -116,7 +116,6 @@ UNSOUND = {
     ),
     "a weight above the bound": lambda s: replace(s, bound=1.5),
     "weights beyond their edges": lambda s: replace(s, edges=s.edges[::-1]),
-    "out of order": lambda s: replace(s, ordered=True),
     "a coin above one": lambda s: replace(s, coin=1.5),
     "a coin of another type": lambda s: replace(s, coin="0.5"),
 }
@@ -152,13 +151,3 @@ def test_rows_that_were_drawn_are_known_unless_they_are_said_to_be_lost():
     assert (sample.n_observed, sample.n_known) == (3, 2)
     told = LookUps(sample.lookups.stratum, sample.lookups.incomplete)
     assert replace(sample, lookups=told).n_known == 3
-
-
-@pytest.mark.parametrize("place", [0, 8, 999, 4999])
-@pytest.mark.parametrize("ties", [1.0, 1000.0])
-def test_a_threshold_is_the_same_with_and_without_sorting(place, ties):
-    values = np.random.default_rng(0).permutation(5000) // ties
-    sample = CalibrationSample.build(values, np.full(5000, 2.0), 2.0)
-    assert not sample.ordered
-    assert sample.threshold(place) == np.sort(values)[::-1][place]
-    assert sample.scores[place] == sample.threshold(place)

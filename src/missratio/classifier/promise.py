@@ -544,7 +544,7 @@ class Calibration:
         ----------
         alphas : sequence of float
         """
-        chosen = [self.rule.select_levels(self.sample, alphas, self.delta)]
+        chosen = [[self.rule.select(self.sample, a, self.delta) for a in alphas]]
         chosen += [other.select(alphas) for other in self.others]
         strictest = []
         for each in zip(*chosen, strict=True):

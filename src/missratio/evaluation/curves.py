@@ -150,7 +150,7 @@ def np_roc(
     levels = np.asarray(LEVELS if alphas is None else alphas, dtype=np.float64)
     for level in levels:
         check_levels(float(level), delta)
-    chosen = chooser.select_levels(sample, levels.tolist(), delta)
+    chosen = [chooser.select(sample, level, delta) for level in levels.tolist()]
     thresholds = np.array(
         [np.inf if c.threshold is None else c.threshold for c in chosen]
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 from missratio._base.hints import check_number, did_you_mean
 from missratio._base.storable import storable
@@ -93,25 +92,6 @@ class AutoRule(Rule):
         """Choose a rule, then let it choose."""
         rule, _ = self.choose(sample.n_rows, sample.bound, alpha, delta)
         return rule.select(sample, alpha, delta)
-
-    def select_levels(
-        self, sample: CalibrationSample, alphas: Sequence[float], delta: float
-    ) -> list[Selection]:
-        """Choose a rule for each level; each then chooses at all that it is for."""
-        rules = [
-            self.choose(sample.n_rows, sample.bound, alpha, delta)[0]
-            for alpha in alphas
-        ]
-        chosen: dict[float, Selection] = {}
-        for rule in {rule.name: rule for rule in rules}.values():
-            own = [
-                alpha
-                for alpha, other in zip(alphas, rules, strict=True)
-                if other.name == rule.name
-            ]
-            found = rule.select_levels(sample, own, delta)
-            chosen.update(zip(own, found, strict=True))
-        return [chosen[alpha] for alpha in alphas]
 
     def expected_root(
         self, n_rows: int, bound: float | None, alpha: float, delta: float

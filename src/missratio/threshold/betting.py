@@ -27,7 +27,8 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -35,7 +36,7 @@ from scipy.special import logsumexp, ndtri
 
 from missratio._base.storable import storable
 from missratio._base.typing import FloatArray
-from missratio.threshold.rules import Rule, Selection, fewest, known_bound
+from missratio.threshold.rules import BoundUse, Rule, Selection, fewest, known_bound
 from missratio.threshold.sample import CalibrationSample
 
 # Capital must never reach zero: bets stay below the largest possible by this factor.
@@ -335,7 +336,7 @@ class TunedBettingRule(Rule):
     """
 
     name = "tuned-betting"
-    bound = "used"
+    bound: ClassVar[BoundUse] = "used"
 
     def __init__(
         self, training: CalibrationSample | None = None, ratio: float | None = None
@@ -348,7 +349,14 @@ class TunedBettingRule(Rule):
         del complete
         if self.training is not None:
             return self
-        return TunedBettingRule(training, self.ratio)
+        prepared = copy(self)
+        prepared.training = training
+        return prepared
+
+    def _ratio(self, alpha: float) -> float | None:
+        """γ/λ where it is fixed, whatever α is."""
+        del alpha
+        return self.ratio
 
     def _training(self) -> CalibrationSample:
         if self.training is None or not self.training.n_observed:
@@ -363,9 +371,8 @@ class TunedBettingRule(Rule):
         self, sample: CalibrationSample, alpha: float, delta: float
     ) -> Selection:
         """Tune on the training rows, then bet on the calibration rows."""
-        bet, _ = tune_bet(
-            self._training(), alpha, delta, sample.n_rows, sample.bound, self.ratio
-        )
+        rows = sample.n_rows, sample.bound
+        bet, _ = tune_bet(self._training(), alpha, delta, *rows, self._ratio(alpha))
         n_tail = largest_tail(sample, [bet], alpha, delta)
         return self._from_tail(sample, n_tail, alpha)
 
@@ -373,8 +380,8 @@ class TunedBettingRule(Rule):
         self, n_rows: int, bound: float | None, alpha: float, delta: float
     ) -> float:
         """The root that the bet reaches on the training rows."""
-        training = self._training()
-        return tune_bet(training, alpha, delta, n_rows, bound, self.ratio)[1]
+        rows = n_rows, bound
+        return tune_bet(self._training(), alpha, delta, *rows, self._ratio(alpha))[1]
 
     def least_rows(self, alpha: float, delta: float, bound: float) -> int | None:
         """So many that the capital of an empty tail reaches 1/δ."""
@@ -392,7 +399,7 @@ class TunedBettingRule(Rule):
 
 
 @storable()
-class TargetRule(Rule):
+class TargetRule(TunedBettingRule):
     """A tuned bet with γ = λα: on W(α − 1{h > C}), so that the scale of W is free.
 
     Certifies E[W·1{h > C}] ≤ α·E[W]: for weights that don't average to one, as those
@@ -405,29 +412,20 @@ class TargetRule(Rule):
     """
 
     name = "target"
+    bound = "needed"
 
     def __init__(self, training: CalibrationSample | None = None) -> None:
-        self.training = training
+        super().__init__(training)
 
-    def prepare(self, training: CalibrationSample | None, *, complete: bool) -> Rule:
-        """Learn from these training rows, unless it has its own."""
-        del complete
-        return self if self.training is not None else TargetRule(training)
+    def _ratio(self, alpha: float) -> float:
+        return alpha
 
     def select(
         self, sample: CalibrationSample, alpha: float, delta: float
     ) -> Selection:
         """Tune on the training rows, then bet on the calibration rows."""
         known_bound(sample, self.name)
-        chosen = TunedBettingRule(self.training, alpha).select(sample, alpha, delta)
-        return replace(chosen, rule=self.name)
-
-    def expected_root(
-        self, n_rows: int, bound: float | None, alpha: float, delta: float
-    ) -> float:
-        """The root that the bet reaches on the training rows."""
-        tuned = TunedBettingRule(self.training, alpha)
-        return tuned.expected_root(n_rows, bound, alpha, delta)
+        return super().select(sample, alpha, delta)
 
     def least_rows(self, alpha: float, delta: float, bound: float) -> int | None:
         """None: it depends on how the weights are spread."""

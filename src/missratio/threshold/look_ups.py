@@ -40,11 +40,12 @@ negatively associated.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.fft import irfft, next_fast_len, rfft
+from scipy.signal import fftconvolve
 from scipy.special import gammaln
 from scipy.stats import binom
 
@@ -193,10 +194,10 @@ class ExactTest:
             level = high if step == 0 else (low + high) / 2
             if self._mean(self._envelope(self._shifts(means, level))) <= self.delta:
                 low = level
-                if step == 0:
-                    break
             else:
                 high = level
+            if low == high:
+                break
         # 2. What rounding left over goes to one shape after another.
         shifts = self._shifts(means, low)
         for place in reversed(range(len(shifts))):
@@ -209,13 +210,12 @@ class ExactTest:
     def _means(self) -> FloatArray:
         """E of every shape at every shift, of shape (n_shapes, n_shifts)."""
         size = len(self._masses)
-        length = next_fast_len(2 * size)
         stacked = np.zeros((len(self._shapes), size))
         for row, shape in zip(stacked, self._shapes, strict=True):
             row[: len(shape)] = shape[:size]
-        products = rfft(self._masses, length) * np.conj(rfft(stacked, length))
+        products = fftconvolve(self._masses[None], stacked[:, ::-1], axes=1)
         below = np.cumsum(self._masses) - self._masses
-        means: FloatArray = irfft(products, length)[:, :size] + below + self._beyond
+        means: FloatArray = products[:, size - 1 :] + below + self._beyond
         return means
 
     def _shifts(self, means: FloatArray, level: float) -> list[int]:
@@ -309,7 +309,6 @@ def looked_up_sample(
         worth[lookups.stratum],
         len(values),
         float(worth.max()),
-        ordered=False,
         lookups=lookups,
     )
 
@@ -427,11 +426,7 @@ def fewest_look_ups(
 
     if not passes(size):
         return None
-    low, high = lost - 1, size
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if passes(middle) else (middle, high)
-    return high
+    return lost + bisect_left(range(lost, size), True, key=passes)
 
 
 def _with_unseen(sample: CalibrationSample) -> CalibrationSample:
@@ -441,4 +436,4 @@ def _with_unseen(sample: CalibrationSample) -> CalibrationSample:
     unseen = int(sample.lookups.incomplete[sample.lookups.drawn == 0].sum())
     values = np.append(sample.values, np.full(unseen, np.inf))
     masses = np.append(sample.masses, np.ones(unseen))
-    return CalibrationSample(values, masses, sample.n_rows, sample.bound, ordered=False)
+    return CalibrationSample(values, masses, sample.n_rows, sample.bound)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from bisect import bisect_left
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -88,22 +89,6 @@ class Rule(ABC):
         alpha, delta : float
         """
 
-    def select_levels(
-        self, sample: CalibrationSample, alphas: Sequence[float], delta: float
-    ) -> list[Selection]:
-        """Choose at several levels what `select` would choose at each.
-
-        Parameters
-        ----------
-        sample : CalibrationSample
-        alphas : sequence of float
-        delta : float
-        """
-        if len(alphas) > 1:
-            # Sorted once, thresholds are read off.
-            _ = sample.scores
-        return [self.select(sample, alpha, delta) for alpha in alphas]
-
     def prepare(self, training: CalibrationSample | None, *, complete: bool) -> Rule:
         """The rule to use, once training rows are known; by default itself.
 
@@ -172,10 +157,7 @@ def fewest(passes: Callable[[int], bool], most: int = MOST_ROWS) -> int | None:
         low, high = high, 2 * high
         if low >= most:
             return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if passes(middle) else (middle, high)
-    return high
+    return low + 1 + bisect_left(range(low + 1, high), True, key=passes)
 
 
 def least_trials(share: float, delta: float) -> int:
@@ -405,13 +387,7 @@ class HoeffdingBentkusRule(Rule):
 
 def bisect_tail(passes: Callable[[int], bool], most: int) -> int:
     """The largest n in 0..most that passes a test which is monotone; −1 if none."""
-    if not passes(0):
-        return -1
-    low, high = 0, most + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if passes(middle) else (low, middle)
-    return low
+    return bisect_left(range(most + 1), True, key=lambda n: not passes(n)) - 1
 
 
 # With how much certainty the random number of rows that thinning keeps is to suffice.
@@ -435,43 +411,33 @@ class ThinningRule(Rule):
         self, sample: CalibrationSample, alpha: float, delta: float
     ) -> Selection:
         """Thin, then choose an order statistic."""
-        return self.select_levels(sample, [alpha], delta)[0]
-
-    def select_levels(
-        self, sample: CalibrationSample, alphas: Sequence[float], delta: float
-    ) -> list[Selection]:
-        """Thin once, then choose an order statistic for each level."""
         low, high = sample.kept(known_bound(sample, self.name))
         if sample.edges is None:
             scores = sample.scores[high]
             thinned = CalibrationSample(scores, None, len(scores), 1.0)
-            return [
-                order_statistic(thinned, alpha, delta, self.name, sample.coin)
-                for alpha in alphas
-            ]
+            return order_statistic(thinned, alpha, delta, self.name, sample.coin)
         tail = np.concatenate([[0], np.cumsum(high)])
-        rest = np.concatenate([[0], np.cumsum(low[::-1])])
-        kept = tail + rest[::-1]
+        rest = np.concatenate([[0], np.cumsum(low[::-1])])[::-1]
 
-        def passes(alpha: float, n_tail: int) -> bool:
-            counts = tail[n_tail], kept[n_tail]
+        def passes(n_tail: int) -> bool:
+            counts = tail[n_tail], tail[n_tail] + rest[n_tail]
             return bool(few_enough(*counts, alpha, delta, sample.coin))
 
-        tails = [
-            bisect_tail(partial(passes, alpha), sample.n_observed) for alpha in alphas
-        ]
-        return [
-            self._from_tail(sample, n_tail, alpha)
-            for n_tail, alpha in zip(tails, alphas, strict=True)
-        ]
+        return self._from_tail(sample, bisect_tail(passes, sample.n_observed), alpha)
 
     def expected_root(
         self, n_rows: int, bound: float | None, alpha: float, delta: float
     ) -> float | None:
-        """The root by the law of what is kept, which n and the bound determine."""
+        """The root by the law of what is kept, which n and the bound determine.
+
+        Of N rows kept the (k + 1)-th highest score is taken, above which there is a
+        share that is Beta(k + 1, N − k); N is binomial, and none is certified for
+        small N.
+        """
         if bound is None:
             return None
-        return _thinning_root(n_rows, bound, alpha, delta)
+        kept = _kept_rows(n_rows, bound)
+        return float(expected_root(kept, alpha, delta).mean())
 
     def least_rows(self, alpha: float, delta: float, bound: float) -> int | None:
         """So many that enough are kept with probability 0.9."""
@@ -514,37 +480,16 @@ class CountingRule(Rule):
         """The root by the law of what is kept: μ/B is Beta(k + 1, n − k)."""
         if bound is None:
             return None
-        return _counting_root(n_rows, bound, alpha, delta)
+        root = expected_root(np.array([n_rows]), alpha / bound, delta)
+        return float(np.sqrt(bound) * root[0])
 
     def least_rows(self, alpha: float, delta: float, bound: float) -> int | None:
         """So many that (1 − α/B)ⁿ ≤ δ."""
         return least_trials(alpha / bound, delta)
 
 
-@lru_cache(maxsize=1024)
-def _thinning_root(n_rows: int, bound: float, alpha: float, delta: float) -> float:
-    """The mean of √μ, μ the type I error at the threshold that thinning certifies.
-
-    Of N rows kept the (k + 1)-th highest score is taken, above which there is a share
-    that is Beta(k + 1, N − k); N is binomial, and none is certified for small N.
-    """
-    kept, times = _kept_rows(n_rows, bound)
-    return float(np.average(expected_root(kept, alpha, delta), weights=times))
-
-
 @lru_cache(maxsize=64)
-def _kept_rows(n_rows: int, bound: float) -> tuple[IntArray, IntArray]:
-    """How many rows thinning may keep: quantiles, and how many of them are the same."""
+def _kept_rows(n_rows: int, bound: float) -> IntArray:
+    """How many rows thinning may keep: 41 quantiles."""
     levels = (np.arange(41) + 0.5) / 41
-    kept = binom.ppf(levels, n_rows, 1.0 / bound).astype(np.intp)
-    return np.unique(kept, return_counts=True)
-
-
-@lru_cache(maxsize=1024)
-def _counting_root(n_rows: int, bound: float, alpha: float, delta: float) -> float:
-    """The mean of √μ, μ the type I error at the threshold that counting certifies.
-
-    μ/B is Beta(k + 1, n − k), k the number of kept rows allowed above the threshold.
-    """
-    root = expected_root(np.array([n_rows]), alpha / bound, delta)
-    return float(np.sqrt(bound) * root[0])
+    return np.asarray(binom.ppf(levels, n_rows, 1.0 / bound), dtype=np.intp)

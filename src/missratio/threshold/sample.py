@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -82,9 +82,6 @@ class CalibrationSample:
     bound : float or None
         B = 1/(1 − ‖φ‖∞), which no weight of a row that has a score above −∞ exceeds;
         None where it is not known.
-    ordered : bool
-        Whether the values are sorted already, the largest first. If not, they are when
-        it is first needed.
     edges : pair of ndarray of shape (n_observed,), or None
         The least and the largest that each weight may be, where φ is not known exactly;
         None where it is. A rule takes the worse of the two wherever it uses a weight.
@@ -102,7 +99,6 @@ class CalibrationSample:
     masses: FloatArray | None
     n_rows: int
     bound: float | None
-    ordered: bool = True
     edges: tuple[FloatArray, FloatArray] | None = None
     draws: FloatArray | None = None
     lookups: LookUps | None = None
@@ -166,8 +162,7 @@ class CalibrationSample:
                 "An observed calibration row has a score of NaN. Score complete rows, "
                 "or give rows that can't be scored a weight of zero."
             )
-        ordered = bool((values[1:] <= values[:-1]).all())
-        return cls(values, masses, n_rows, bound, ordered, edges, draws, None, coin)
+        return cls(values, masses, n_rows, bound, edges, draws, None, coin)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what can be computed again."""
@@ -189,7 +184,7 @@ class CalibrationSample:
             raise ValueError("A calibration sample's columns don't fit together.")
         weights = np.ones(len(self.values)) if self.masses is None else self.masses
         again = self.build(self.values, weights, self.bound, self.edges)
-        if again.n_observed < self.n_observed or (self.ordered and not again.ordered):
+        if again.n_observed < self.n_observed:
             raise ValueError("A calibration sample's rows are not what it says.")
         if self.lookups is not None:
             self.lookups.check(len(self.values), self.n_rows)
@@ -203,38 +198,22 @@ class CalibrationSample:
         rng : Generator
             For new draws.
         """
-
-        def tiled(column: FloatArray) -> FloatArray:
-            return np.tile(column, times)
-
-        edges = self.edges and (tiled(self.edges[0]), tiled(self.edges[1]))
-        return CalibrationSample(
-            tiled(self.values),
-            None if self.masses is None else tiled(self.masses),
-            times * self.n_rows,
-            self.bound,
-            ordered=False,
-            edges=edges,
-            draws=rng.uniform(size=times * self.n_observed),
+        every = np.tile(np.arange(self.n_observed), times)
+        return replace(
+            self,
+            values=self.values[every],
+            masses=None if self.masses is None else self.masses[every],
+            n_rows=times * self.n_rows,
+            edges=self.edges and (self.edges[0][every], self.edges[1][every]),
+            draws=rng.uniform(size=len(every)),
+            lookups=None,
+            coin=1.0,
         )
 
     @cached_property
-    def _order(self) -> IntArray | slice:
+    def _order(self) -> IntArray:
         """Where the rows are, the one with the largest score first."""
-        return slice(None) if self.ordered else np.argsort(-self.values)
-
-    @cached_property
-    def _sorted(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Scores, weights, and the edges of these."""
-        if self.masses is None:
-            scores = self.values if self.ordered else np.sort(self.values)[::-1]
-            ones = np.ones(len(scores))
-            return scores, ones, ones, ones
-        order = self._order
-        scores, weights = self.values[order], self.masses[order]
-        if self.edges is None:
-            return scores, weights, weights, weights
-        return scores, weights, self.edges[0][order], self.edges[1][order]
+        return np.argsort(-self.values, kind="stable")
 
     def kept(self, bound: float) -> tuple[BoolArray, BoolArray]:
         """Rows that are kept with probability W/B, the largest score first.
@@ -261,25 +240,26 @@ class CalibrationSample:
         kept = draws < self.high_weights
         return kept if self.edges is None else draws < self.low_weights, kept
 
-    @property
+    @cached_property
     def scores(self) -> FloatArray:
         """The scores, the largest first."""
-        return self._sorted[0]
+        return self.values[self._order]
 
-    @property
+    @cached_property
     def weights(self) -> FloatArray:
         """The weights, of the row with the largest score first."""
-        return self._sorted[1]
+        ones = np.ones(self.n_observed)
+        return ones if self.masses is None else self.masses[self._order]
 
-    @property
+    @cached_property
     def low_weights(self) -> FloatArray:
         """The least that these may be."""
-        return self._sorted[2]
+        return self.weights if self.edges is None else self.edges[0][self._order]
 
-    @property
+    @cached_property
     def high_weights(self) -> FloatArray:
         """The largest that these may be."""
-        return self._sorted[3]
+        return self.weights if self.edges is None else self.edges[1][self._order]
 
     @cached_property
     def tail_masses(self) -> FloatArray:
@@ -341,11 +321,7 @@ class CalibrationSample:
 
         A threshold below every observed score is never given.
         """
-        place = min(n_tail, max(self.n_scored, 1) - 1)
-        if self.ordered or "_sorted" in self.__dict__:
-            return float(self.scores[place])
-        at = self.n_observed - 1 - place
-        return float(np.partition(self.values, at)[at])
+        return float(self.scores[min(n_tail, max(self.n_scored, 1) - 1)])
 
     def estimated_error(self, threshold: float) -> float:
         """The weighted share of rows that score above a threshold (Hájek)."""

@@ -1,68 +1,30 @@
 """Where rows come from, and what they weigh."""
 
-from missratio.rows.classes import (
-    ClassRows,
-    Normalization,
-    effective_size,
-    warn_if_contradicted,
-    warn_of_concentration,
-)
-from missratio.rows.labelled import (
-    LabelledBlock,
-    LabelledSource,
-    as_source,
-    check_label_types,
-    refuse_source,
-    survey,
-)
-from missratio.rows.parquet import ParquetSource, scan_parquet
-from missratio.rows.source import (
-    MemorySource,
-    PartlyDrawn,
-    RowBlock,
-    WeightCheck,
-    WeightSums,
-    weighted_sums,
-)
-from missratio.rows.weighing import (
-    PLAIN,
-    ClassModel,
-    Weighing,
-    check_inclusion,
-    check_missingness,
-    class_model,
-    only_columns,
-    weighed_twice,
-    weights_of_features,
-)
-
-__all__ = [
-    "PLAIN",
-    "ClassModel",
-    "ClassRows",
-    "LabelledBlock",
-    "LabelledSource",
-    "MemorySource",
-    "Normalization",
-    "ParquetSource",
-    "PartlyDrawn",
-    "RowBlock",
-    "Weighing",
-    "WeightCheck",
-    "WeightSums",
-    "as_source",
-    "check_inclusion",
-    "check_label_types",
-    "check_missingness",
-    "class_model",
-    "effective_size",
-    "only_columns",
-    "refuse_source",
-    "scan_parquet",
-    "survey",
-    "warn_if_contradicted",
-    "warn_of_concentration",
-    "weighed_twice",
-    "weighted_sums",
-    "weights_of_features",
-]
+from missratio.rows.classes import ClassRows as ClassRows
+from missratio.rows.classes import Normalization as Normalization
+from missratio.rows.classes import effective_size as effective_size
+from missratio.rows.classes import warn_if_contradicted as warn_if_contradicted
+from missratio.rows.classes import warn_of_concentration as warn_of_concentration
+from missratio.rows.labelled import LabelledBlock as LabelledBlock
+from missratio.rows.labelled import LabelledSource as LabelledSource
+from missratio.rows.labelled import as_source as as_source
+from missratio.rows.labelled import check_label_types as check_label_types
+from missratio.rows.labelled import refuse_source as refuse_source
+from missratio.rows.labelled import survey as survey
+from missratio.rows.parquet import ParquetSource as ParquetSource
+from missratio.rows.parquet import scan_parquet as scan_parquet
+from missratio.rows.source import MemorySource as MemorySource
+from missratio.rows.source import PartlyDrawn as PartlyDrawn
+from missratio.rows.source import RowBlock as RowBlock
+from missratio.rows.source import WeightCheck as WeightCheck
+from missratio.rows.source import WeightSums as WeightSums
+from missratio.rows.source import weighted_sums as weighted_sums
+from missratio.rows.weighing import PLAIN as PLAIN
+from missratio.rows.weighing import ClassModel as ClassModel
+from missratio.rows.weighing import Weighing as Weighing
+from missratio.rows.weighing import check_inclusion as check_inclusion
+from missratio.rows.weighing import check_missingness as check_missingness
+from missratio.rows.weighing import class_model as class_model
+from missratio.rows.weighing import only_columns as only_columns
+from missratio.rows.weighing import weighed_twice as weighed_twice
+from missratio.rows.weighing import weights_of_features as weights_of_features

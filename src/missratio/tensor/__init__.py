@@ -3,24 +3,11 @@
 Nothing here imports PyTorch or Triton before a tensor comes.
 """
 
-from missratio.tensor.arrays import (
-    as_numpy,
-    check_rows,
-    is_tensor,
-    like,
-    on_device,
-    on_host,
-    within_memory,
-)
-from missratio.tensor.rows import tensor_classes
-
-__all__ = [
-    "as_numpy",
-    "check_rows",
-    "is_tensor",
-    "like",
-    "on_device",
-    "on_host",
-    "tensor_classes",
-    "within_memory",
-]
+from missratio.tensor.arrays import as_numpy as as_numpy
+from missratio.tensor.arrays import check_rows as check_rows
+from missratio.tensor.arrays import is_tensor as is_tensor
+from missratio.tensor.arrays import like as like
+from missratio.tensor.arrays import on_device as on_device
+from missratio.tensor.arrays import on_host as on_host
+from missratio.tensor.arrays import within_memory as within_memory
+from missratio.tensor.rows import tensor_classes as tensor_classes

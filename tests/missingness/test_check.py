@@ -297,7 +297,7 @@ def test_columns_at_once_are_columns_one_by_one(n_rows):
         np.testing.assert_allclose(getattr(together, name), expected, rtol=1e-12)
     for j, column in enumerate(weights.T):
         odds = column[column > 0.0] - 1.0
-        assert together.total[j] == pytest.approx(column.sum())
+        assert together.odds[j] == pytest.approx(odds.sum())
         assert together.odds_squares[j] == pytest.approx(odds @ odds)
         assert together.growth[j, -1] == pytest.approx(np.log1p(0.95 * odds).sum())
 

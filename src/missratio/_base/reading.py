@@ -76,12 +76,18 @@ def read_table(
     if keep_frame and hasattr(X, "columns"):
         validate_data(owner, X, reset=reset, skip_check_array=True)
         return X
-    plain = type(X) is np.ndarray and X.ndim == 2 and X.size > 0
-    if plain and reset and dtype is FLOATS and not finite and X.dtype in FLOATS:
-        # Nothing can be wrong with it; a tenth of a small fit is spent to find out.
-        owner.n_features_in_ = X.shape[1]
-        owner.__dict__.pop("feature_names_in_", None)
-        return X
+    if type(X) is np.ndarray and X.ndim == 2 and X.size and dtype is FLOATS:
+        # What can be wrong with such a table is found in no time; scikit-learn takes a
+        # tenth of a small fit for it.
+        if reset and not finite and X.dtype in FLOATS:
+            owner.n_features_in_ = X.shape[1]
+            owner.__dict__.pop("feature_names_in_", None)
+            return X
+        known = not hasattr(owner, "feature_names_in_") and X.dtype in FLOATS
+        if not reset and known and X.shape[1] == getattr(owner, "n_features_in_", 0):
+            complete = not finite or check_no_infinity(X)
+            if complete or finite == "allow-nan":
+                return X
     with only_numbers(X) if dtype is FLOATS else nullcontext():
         return validate_data(
             owner,

@@ -107,11 +107,6 @@ class WeightEvidence(NamedTuple):
             np.sum(growth, axis=0).T,
         )
 
-    @property
-    def total(self) -> FloatArray:
-        """Σ W."""
-        return self.n_observed + self.odds
-
 
 def log_evidence(
     tested: WeightEvidence, bounds: FloatArray
@@ -427,7 +422,8 @@ def check_weights(
     columns = [each.reshape(len(each), -1) for each in edges]
     n_rows, width = columns[0].shape
     evidence = [[WeightEvidence.of(each)] for each in columns]
-    lossy = np.flatnonzero(evidence[-1][0].total != n_rows).tolist()
+    known = evidence[-1][0]
+    lossy = np.flatnonzero(known.n_observed + known.odds != n_rows).tolist()
     # 1. What is tested: columns, of which rows, and how to say it.
     tested: list[tuple[tuple[int, ...], Any, str]] = []
     if halves is not None:
@@ -461,17 +457,15 @@ def check_weights(
         what = " or ".join(names[j] for j in group) if len(group) < 3 else "rows"
         too_much = bool(over[k] >= under[k])
         worse = least if too_much else most
-        n, seen, total = (
-            float(each[k]) for each in (worse.n_rows, worse.n_observed, worse.total)
-        )
+        n, seen, odds = (float(each[k]) for each in worse[:3])
         checks.append(
             MissingnessCheck(
                 what,
                 int(n),
                 int(seen),
-                1.0 - seen / total if seen else 1.0,
+                1.0 - seen / (seen + odds) if seen else 1.0,
                 1.0 - seen / max(n, 1.0),
-                total / max(n, 1.0),
+                (seen + odds) / max(n, 1.0),
                 # Where nothing is observed there is nothing to compare.
                 float(max(over[k], under[k])) if seen else -math.inf,
                 each_level,

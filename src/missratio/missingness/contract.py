@@ -396,8 +396,6 @@ def read_only_parameter(
 
 def as_array(value: ArrayLike, X: Any, xp: Any) -> Any:
     """A parameter as an array of a namespace, of the type of X and where X lies."""
-    if xp is np:
-        return np.asarray(value)
     return xp.asarray(np.array(value), dtype=X.dtype, device=X.device)
 
 

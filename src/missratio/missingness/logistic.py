@@ -175,9 +175,9 @@ class LogisticMissingness(Missingness):
 
     def log_odds(self, X: Any, xp: Any = np) -> Any:
         """Intercept + coef·x, of shape (n,) for whole rows and (n, d) for entries."""
-        coef, intercept = (
-            as_array(each, X, xp) for each in (self.coef, self.intercept)
-        )
+        coef, intercept = np.asarray(self.coef), np.asarray(self.intercept)
+        if xp is not np:
+            coef, intercept = (as_array(each, X, xp) for each in (coef, intercept))
         with np.errstate(over="ignore", invalid="ignore"):
             log_odds = X @ coef if self.rowwise else X * coef
             log_odds += intercept

@@ -83,10 +83,10 @@ class StepMissingness(Missingness):
 
     def log_odds(self, X: Any, xp: Any = np) -> Any:
         """The step's log-odds beyond the threshold, and -inf elsewhere."""
-        direction, threshold, step = (
-            as_array(each, X, xp)
-            for each in (self.direction, self.threshold, logit(self.probability))
-        )
+        given = self.direction, self.threshold, logit(self.probability)
+        if xp is not np:
+            given = tuple(as_array(each, X, xp) for each in given)
+        direction, threshold, step = given
         with np.errstate(over="ignore", invalid="ignore"):
             beyond = (X @ direction if self.rowwise else X * direction) > threshold
         return xp.where(beyond, step, -np.inf)

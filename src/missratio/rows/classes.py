@@ -522,4 +522,5 @@ def warn_if_contradicted(rows: ClassRows, complete: bool, stacklevel: int) -> No
         complete=complete,
         names=rows.names,
     )
-    warn_of_contradiction(checks, rows.label, stacklevel + 1)
+    if checks:
+        warn_of_contradiction(checks, rows.label, stacklevel + 1)

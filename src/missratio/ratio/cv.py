@@ -235,12 +235,12 @@ def strength_grid(
     They are as given, or multiples of what the data say.
     """
     l1, l2 = read_grid("l1_grid", l1_grid), read_grid("l2_grid", l2_grid)
+    gradient, curvature = problem.at_one()
     if isinstance(l1, int):
         unit = 1.0 if units[0] is None else units[0]
-        largest = float((np.abs(problem.start_gradient()) / unit).max())
+        largest = float((np.abs(gradient) / unit).max())
         l1 = np.geomspace(*L1_SPAN, l1)[::-1] * (largest or 1.0)
     if isinstance(l2, int):
-        curvature = problem.denominator_variance()
         if units[1] is not None:
             unit = np.diagonal(units[1]) if units[1].ndim == 2 else units[1]
             curvature = curvature / unit

@@ -112,7 +112,7 @@ def penalty_units(
     assert isinstance(problem.numerator, WeightedMean)
     sums = problem.weight_sums.numerator
     mean = problem.gather(problem.numerator.mean + problem.centre)
-    denominator_variance = problem.denominator_variance()
+    _, denominator_variance = problem.at_one()
     whole = penalty_weights == "covariance"
     covariance = mean_covariance(rows, required, sums, mean, diagonal=not whole)
     variance = np.diagonal(covariance) if whole else covariance

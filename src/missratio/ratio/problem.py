@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -41,6 +41,7 @@ class WeightedMean:
 
     mean: FloatArray
     mass: FloatArray
+    centred: ClassVar[bool] = True
 
     @property
     def total(self) -> FloatArray:
@@ -51,13 +52,17 @@ class WeightedMean:
         """The means of some problems of the batch."""
         return WeightedMean(self.mean[which], self.mass[which])
 
-    def sums(self, coef: FloatArray, intercept: FloatArray | None) -> Sums:
+    def held(self, stride: int, centre: FloatArray) -> WeightedMean:
+        """The means of all rows, for a sample of some."""
+        return self
+
+    def sums(self, term_of: Link, at: Parameters, **_: Any) -> list[Sums]:
         """E s, E f̃ and no curvature, in the accumulator's form."""
-        slope, value = self.mean, dot(coef, self.mean)
-        if intercept is not None:
+        slope, value = self.mean, dot(at.coef, self.mean)
+        if at.intercept is not None:
             slope = np.concatenate([slope, self.mass[:, None]], axis=1)
-            value += self.mass * intercept
-        return Sums(np.zeros(len(value)), value, slope, None, value, value)
+            value += self.mass * at.intercept
+        return [Sums(np.zeros(len(value)), value, slope, None, value, value)]
 
 
 @dataclass(frozen=True)
@@ -147,25 +152,25 @@ class RatioProblem:
             # A block has more rows than a Hessian, or merging would cost more.
             elements = max(elements // 4, 2 * self.n_parameters**2)
 
-        def sweep(term_of: Link, sample: AnySample) -> list[Sums]:
-            if sample.centred:
-                at = Parameters(coef, None, intercept)
-            else:
+        found = []
+        for term_of, sample in (
+            (self.objective.numerator, self.numerator),
+            (self.objective.denominator, self.denominator),
+        ):
+            at = Parameters(coef, None, intercept)
+            if not sample.centred:
                 at = Parameters(coef, self.centre, intercept, self._about_zero)
-            return sample.sums(
-                term_of,
-                at,
-                second_order=second_order,
-                rough=rough,
-                lowest=lowest or sample is not self.denominator,
-                elements=elements,
+            found.append(
+                sample.sums(
+                    term_of,
+                    at,
+                    second_order=second_order,
+                    rough=rough,
+                    lowest=lowest or sample is not self.denominator,
+                    elements=elements,
+                )
             )
-
-        if isinstance(self.numerator, WeightedMean):
-            numerator = [self.numerator.sums(coef, intercept)]
-        else:
-            numerator = sweep(self.objective.numerator, self.numerator)
-        return numerator, sweep(self.objective.denominator, self.denominator)
+        return found[0], found[1]
 
     def __call__(
         self, theta: FloatArray, *, second_order: bool, rough: bool = False
@@ -320,18 +325,14 @@ class RatioProblem:
         """Log E[exp s(Z⁰)], where s = θᵀf is not centred."""
         coef = solution.theta[:, : self.centre.shape[1]]
         shift = dot(coef, self.centre)
-        if isinstance(self.objective, KLIEPObjective) and isinstance(
-            self.numerator, WeightedMean
-        ):
+        if isinstance(self.objective, KLIEPObjective):
+            assert isinstance(self.numerator, WeightedMean)
             # It is a part of the optimal value, −θᵀE f + log E exp s + penalty.
             log_mean = solution.value + dot(coef, self.numerator.mean)
             if self.l2 is not None:
                 log_mean -= 0.5 * dot(self._pull(coef), coef)
             return log_mean - self._growth(coef) + shift
-        exponential = replace(self, objective=KLIEPObjective())
-        _, (tilted,) = exponential.sums(coef, second_order=False)
-        log_mean = np.log(tilted.value / self.denominator.total)
-        return log_mean + tilted.log_scale + shift
+        return self._log_tilted(coef) - np.log(self.denominator.total) + shift
 
     def tilt_size(self, solution: Solution) -> FloatArray:
         """Kish's effective number of denominator rows under the weights w·exp(θᵀf).
@@ -341,19 +342,23 @@ class RatioProblem:
         coef = solution.theta[:, : self.centre.shape[1]]
         log_total = self.log_mass(solution) - dot(coef, self.centre)
         log_total += np.log(self.denominator.total)
-        sample, term_of = self.denominator, KLIEPObjective().denominator
-        at = Parameters(2.0 * coef, None if sample.centred else self.centre, None)
-        (found,) = sample.sums(term_of, at, second_order=False, squared=True)
-        log_squares = np.log(found.value) + found.log_scale
+        log_squares = self._log_tilted(2.0 * coef, squared=True)
         return np.asarray(np.exp(2.0 * log_total - log_squares))
+
+    def _log_tilted(self, coef: FloatArray, *, squared: bool = False) -> FloatArray:
+        """Log Σ w exp(θᵀf̃) over the denominator's rows, or with squared weights."""
+        sample, term_of = self.denominator, KLIEPObjective().denominator
+        at = Parameters(coef, None if sample.centred else self.centre, None)
+        (found,) = sample.sums(term_of, at, second_order=False, squared=squared)
+        return np.asarray(np.log(found.value) + found.log_scale)
 
     def thinned(self, stride: int) -> RatioProblem:
         """The same problem on every stride-th row, in single precision."""
-        numerator = self.numerator
-        if not isinstance(numerator, WeightedMean):
-            numerator = numerator.held(stride, self.centre)
-        denominator = self.denominator.held(stride, self.centre)
-        return replace(self, numerator=numerator, denominator=denominator)
+        return replace(
+            self,
+            numerator=self.numerator.held(stride, self.centre),
+            denominator=self.denominator.held(stride, self.centre),
+        )
 
     def problems(self, which: Any, width: int | None = None) -> RatioProblem:
         """Some problems of the batch, with their first features, or with all."""
@@ -410,20 +415,18 @@ class RatioProblem:
             self, l1=l1[index] if l1.any() else None, l2=pull if l2.any() else None
         )
 
-    def start_gradient(self) -> FloatArray:
-        """The gradient of the objective at a ratio of one, without penalties."""
-        plain = replace(self, l1=None, l2=None)
-        return self.gather(plain(plain.start(), second_order=False).gradient)
+    def at_one(self) -> tuple[FloatArray, FloatArray]:
+        """The gradient at a ratio of one, and each basis feature's variance.
 
-    def denominator_variance(self) -> FloatArray:
-        """Each basis feature's variance, as in KLIEP's Hessian at a ratio of one."""
+        Without penalties; the variance is the diagonal of KLIEP's Hessian there.
+        """
         plain = replace(self, l1=None, l2=None)
-        hessian = plain(plain.start(), second_order=True).hessian
-        assert hessian is not None
-        n_features = self.centre.shape[1]
-        variance = np.diagonal(hessian, axis1=1, axis2=2)[:, :n_features]
-        constant = constant_features(self.denominator)
-        return self.gather(np.where(constant, 0.0, np.maximum(variance, 0.0)))
+        start = plain(plain.start(), second_order=True)
+        assert start.hessian is not None
+        variance = np.diagonal(start.hessian, axis1=1, axis2=2)
+        variance = np.maximum(variance[:, : self.centre.shape[1]], 0.0)
+        variance = np.where(constant_features(self.denominator), 0.0, variance)
+        return self.gather(start.gradient), self.gather(variance)
 
     def value(self, coef: FloatArray, intercepts: FloatArray) -> float:
         """The objective at basis features' coefficients, and problems' intercepts."""

@@ -27,12 +27,6 @@ SYRK_FEATURES = 16
 Link = Callable[[FloatArray], Term | Sequence[Term]]
 
 
-def dot(left: FloatArray, right: FloatArray) -> FloatArray:
-    """Inner products over the last axis, one for each problem."""
-    products: FloatArray = (left * right).sum(axis=-1)
-    return products
-
-
 @dataclass(frozen=True, slots=True)
 class Parameters:
     """Where the sums are taken: scores s = θᵀ(f − centre) + intercept.
@@ -63,7 +57,7 @@ class Parameters:
         """Compute the offset once, for all blocks of rows."""
         offset = None if self.intercept is None else self.intercept[:, None]
         if self.centre is not None:
-            shift = dot(self.coef, self.centre)[:, None]
+            shift = np.vecdot(self.coef, self.centre)[:, None]
             offset = -shift if offset is None else offset - shift
         object.__setattr__(self, "offset", offset)
 
@@ -75,7 +69,7 @@ class Parameters:
             # Elementwise, in whatever order the rows lie in memory.
             score = features[..., 0] * coef
         elif len(features) == 1:
-            # Like `row_sums`, without the interpreter lock.
+            # Without the interpreter lock, as in `_first_moments`.
             score = np.dot(features[0], coef[0])[None]
         else:
             score = (features @ coef[..., None])[..., 0]
@@ -203,25 +197,18 @@ def _first_moments(
     first: FloatArray
     if features.shape[-1] == 1:
         first = np.vecdot(mass, features[..., 0])[:, None]
+    elif len(mass) == len(features) == 1:
+        # NumPy's matmul keeps the interpreter lock where a result has fewer than 500
+        # numbers, so that threads wait for one another; its dot never does. On 16
+        # threads a pass over rows of 50 columns takes a quarter of the time.
+        first = np.asarray(np.dot(mass[0], features[0]))[None]
     else:
-        first = row_sums(mass, features)
+        first = (mass[:, None, :] @ features)[:, 0, :]
     if at.centre is not None:
         first = first - total[:, None] * at.centre
     if at.intercept is None:
         return first
     return np.concatenate([first, total[:, None]], axis=1)
-
-
-def row_sums(mass: FloatArray, features: FloatArray) -> FloatArray:
-    """Σ v f over rows, for each problem.
-
-    NumPy's matmul keeps the interpreter lock where a result has fewer than 500 numbers,
-    so that threads wait for one another; its dot never does. On 16 threads a pass over
-    rows of 50 columns takes a quarter of the time.
-    """
-    if len(mass) == len(features) == 1:
-        return np.asarray(np.dot(mass[0], features[0]))[None]
-    return np.asarray((mass[:, None, :] @ features)[:, 0, :])
 
 
 def _second_moments(

@@ -272,22 +272,6 @@ def test_the_summary_has_a_row_for_each_feature(backend, table):
     assert (np.asarray(summary["effective_rows"]) < 200).all()
 
 
-@pytest.mark.parametrize("backend", ["pandas", "polars"])
-def test_the_naive_bayes_summary_has_a_row_for_each_feature_of_each_column(
-    backend, table
-):
-    X, y = table
-    frame = pd.DataFrame(X, columns=["age", "dose"])
-    ratio = NaiveBayesRatio(KLIEP(basis="polynomial")).fit(frame, y)
-    summary = ratio.summary_frame(backend)
-    assert list(summary["column"]) == ["age", "age", "dose", "dose"]
-    assert list(summary["feature"]) == ["age", "age^2", "dose", "dose^2"]
-    np.testing.assert_array_equal(summary["coefficient"], ratio.coef_)
-    np.testing.assert_array_equal(
-        summary["log_normalizer"], ratio.column_log_normalizer_.repeat(2)
-    )
-
-
 def test_warnings_point_at_the_line_that_called_fit(two_normals):
     X, y = two_normals()
     X[y == 1] += 100.0

@@ -43,13 +43,11 @@ def adjust(rows: ClassRows, required: BoolArray) -> ClassRows:
     required : ndarray of bool of shape (n_features, n_columns)
         The columns that each feature needs.
     """
-    if not (rows.weighing.by_entry and rows.weighing.corrects):
+    if rows.normalize == "horvitz-thompson" or not rows.weighing.corrects:
         return rows
     if rows.weighing.by_design:
-        return (
-            rows if rows.normalize == "horvitz-thompson" else _by_draw(rows, required)
-        )
-    if rows.normalize != "regression":
+        return _by_draw(rows, required)
+    if rows.normalize == "hajek":
         return rows
     # Observed at all? What is not has no mean, adjusted or not.
     rows.feature_sums(only_columns(required))

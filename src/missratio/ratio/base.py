@@ -422,7 +422,10 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
 
     def _is_linear(self) -> bool:
         """Whether the features are the columns."""
-        return type(as_basis(self._settings().basis)) is LinearBasis
+        basis = self._settings().basis
+        return type(basis) is LinearBasis or (
+            isinstance(basis, str) and basis == "linear"
+        )
 
     def _fit_basis(self, rows: Any, is_numerator: BoolArray) -> None:
         """Fit a basis that isn't linear to validated rows."""

@@ -78,22 +78,17 @@ HELD = 1e8
 
 def check_penalty(strength: Any, n_features: int, name: str = "l2") -> FloatArray:
     """A penalty's strength for each basis feature."""
-    if isinstance(strength, float) and strength == 0.0:
-        return np.zeros(n_features)
     try:
         penalty = np.asarray(strength, dtype=np.float64)
+        penalty = np.broadcast_to(penalty, (n_features,)).copy()
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"{name} must be a number, or one for each basis feature; got {strength!r}."
-        ) from error
-    if penalty.ndim > 1 or penalty.size not in (1, n_features):
-        raise ValueError(
             f"{name} must be a number, or one for each of the {n_features} basis "
-            f"features; got shape {penalty.shape}."
-        )
+            f"features; got {strength!r}."
+        ) from error
     if not (np.isfinite(penalty) & (penalty >= 0.0)).all():
         raise ValueError(f"{name} must be finite and not negative, got {strength!r}.")
-    return np.broadcast_to(penalty.ravel(), (n_features,)).copy()
+    return penalty
 
 
 def penalty_units(
@@ -325,9 +320,12 @@ class LinearRatio(BaseRatio):
     def _weighed(
         self, sources: Two[Any], inclusion: Sequence[Any] = (None, None)
     ) -> Two[ClassRows]:
-        numerator, denominator = super()._weighed(sources, inclusion)
-        adjusted = adjust(numerator, self.basis_.required_columns_)
-        return Two(adjusted, denominator)
+        two = super()._weighed(sources, inclusion)
+        weighing, normalize = two.numerator.weighing, two.numerator.normalize
+        if weighing.by_entry and (weighing.by_design or normalize == "regression"):
+            adjusted = adjust(two.numerator, self.basis_.required_columns_)
+            two = two._replace(numerator=adjusted)
+        return two
 
     def _rows_elsewhere(
         self, X: Any, y: Any, **not_taken: Any
@@ -489,24 +487,26 @@ class LinearRatio(BaseRatio):
         return True
 
     def _log_ratio(self, X: Any) -> FloatArray:
-        if not self._apart and (rows := on_device(X)) is not None:
+        score: Any
+        rows = None if self._apart else on_device(X)
+        if rows is not None:
             nan = self._missingness() is not None
             check_rows(rows, self.n_features_in_, allow_nan=nan)
-            found: Any = rows
+            features = rows
             if type(self.basis_) is not LinearBasis:
-                found = like(rows, self._features(as_numpy(rows), as_numpy(rows)))
-            found = found @ like(rows, as_numpy(self.coef_)) + float(self.intercept_)
-            log_ratio: FloatArray = found
+                features = like(rows, self._features(as_numpy(rows), as_numpy(rows)))
+            score = features @ like(rows, as_numpy(self.coef_)) + float(self.intercept_)
             if not self._is_log_linear():
-                log_ratio = found.clamp(min=0.0).log()
+                score = score.clamp(min=0.0).log()
+            log_ratio: FloatArray = score
             return log_ratio
         X = on_host(X)
         features = self._features(X, self._read_scored(X))
-        score: FloatArray = features @ as_numpy(self.coef_) + float(self.intercept_)
-        if self._is_log_linear():
-            return score
-        with np.errstate(divide="ignore"):
-            return np.log(np.maximum(score, 0.0))
+        score = features @ as_numpy(self.coef_) + float(self.intercept_)
+        if not self._is_log_linear():
+            with np.errstate(divide="ignore"):
+                score = np.log(np.maximum(score, 0.0))
+        return np.asarray(score)
 
     def _score_rows(self, two: Two[ClassRows]) -> float:
         problem = self._problem(self._settings()._objective(), two)
@@ -603,18 +603,15 @@ class LinearRatio(BaseRatio):
             the feature's weighted mean over the numerator class; `mismatch`, the
             objective's gradient at the end, l1 left out: zero at an optimum, or within
             ±l1 in its units; and `effective_rows`, Kish's effective number of
-            numerator rows behind the mean. For naive Bayes: `column`, `feature`,
-            `coefficient`, `log_normalizer` (the column's), `converged`, `n_iter`.
+            numerator rows behind the mean.
         """
         check_is_fitted(self)
-        return nw.from_dict(self._table(), backend=backend).to_native()
-
-    def _table(self) -> dict[str, Any]:
-        return {
+        columns: dict[str, Any] = {
             "feature": self.basis_.get_feature_names_out().tolist(),
             "coefficient": self.coef_.tolist(),
             **{name: values.tolist() for name, values in self._summary.items()},
         }
+        return nw.from_dict(columns, backend=backend).to_native()
 
 
 class JointRatio(LinearRatio):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -95,7 +94,6 @@ class NaiveBayesRatio(LinearRatio):
         super()._store(problem, solution, two)
         self.column_log_normalizer_ = -self._part_intercepts
         self.column_converged_ = solution.status == Status.CONVERGED
-        self._column_iterations = solution.n_iter
 
     @property
     def bases_(self) -> list[Basis]:
@@ -103,15 +101,3 @@ class NaiveBayesRatio(LinearRatio):
         if isinstance(self.basis_, ColumnwiseBasis):
             return self.basis_.transformers_
         return [LinearBasis().fit(np.zeros((1, 1)))] * self.n_features_in_
-
-    def _table(self) -> dict[str, Any]:
-        names = self._column_names()
-        at = self.basis_.required_columns_.argmax(axis=1)
-        return {
-            "column": [names[j] for j in at],
-            "feature": [str(n) for n in self.basis_.get_feature_names_out(names)],
-            "coefficient": self.coef_.tolist(),
-            "log_normalizer": self.column_log_normalizer_[at].tolist(),
-            "converged": self.column_converged_[at].tolist(),
-            "n_iter": self._column_iterations[at].tolist(),
-        }

@@ -11,7 +11,7 @@ import numpy as np
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.basis import Basis
 from missratio.engine import BLOCK_ELEMENTS, AnySample, sample_of
-from missratio.moments import Link, Parameters, Sums, dot
+from missratio.moments import Link, Parameters, Sums
 from missratio.objective import Expectations, KLIEPObjective, Objective
 from missratio.ratio.base import Two
 from missratio.rows import ClassRows, WeightSums, only_columns
@@ -58,7 +58,7 @@ class WeightedMean:
 
     def sums(self, term_of: Link, at: Parameters, **_: Any) -> list[Sums]:
         """E s, E f̃ and no curvature, in the accumulator's form."""
-        slope, value = self.mean, dot(at.coef, self.mean)
+        slope, value = self.mean, np.vecdot(at.coef, self.mean)
         if at.intercept is not None:
             slope = np.concatenate([slope, self.mass[:, None]], axis=1)
             value += self.mass * at.intercept
@@ -215,7 +215,7 @@ class RatioProblem:
             n_features = self.l2.shape[1]
             coef = theta[:, :n_features]
             pull = self._pull(coef)
-            value = value + 0.5 * dot(pull, coef)
+            value = value + 0.5 * np.vecdot(pull, coef)
             gradient[:, :n_features] += pull
             if hessian is not None and self.l2.ndim == 3:
                 hessian[:, :n_features, :n_features] += self.l2
@@ -245,11 +245,11 @@ class RatioProblem:
             return np.asarray((coef[:, None, :] @ self.l2)[:, 0])
         return self.l2 * coef
 
-    def _growth(self, theta: FloatArray) -> FloatArray | float:
+    def _growth(self, theta: FloatArray) -> Any:
         """Σ l1 |θ|, which grows as fast as the scores do."""
         if self.l1 is None:
             return 0.0
-        return dot(np.abs(theta[:, : self.l1.shape[1]]), self.l1)
+        return np.vecdot(np.abs(theta[:, : self.l1.shape[1]]), self.l1)
 
     def recedes(self, direction: FloatArray) -> BoolArray:
         """Whether the objective falls for ever, or levels off, along a direction.
@@ -312,27 +312,28 @@ class RatioProblem:
         if not self.objective.fits_intercept:
             return -self.log_mass(solution)
         coef, centred = solution.theta[:, :-1], solution.theta[:, -1]
-        return centred - dot(coef, self.centre)
+        return np.asarray(centred - np.vecdot(coef, self.centre))
 
     def theta(self, coef: FloatArray, intercept: FloatArray) -> FloatArray:
         """The parameter vectors of given coefficients and (uncentred) intercepts."""
         if not self.objective.fits_intercept:
             return coef
-        centred = intercept + dot(coef, self.centre)
+        centred = intercept + np.vecdot(coef, self.centre)
         return np.concatenate([coef, centred[:, None]], axis=1)
 
     def log_mass(self, solution: Solution) -> FloatArray:
         """Log E[exp s(Z⁰)], where s = θᵀf is not centred."""
         coef = solution.theta[:, : self.centre.shape[1]]
-        shift = dot(coef, self.centre)
+        shift = np.vecdot(coef, self.centre)
         if isinstance(self.objective, KLIEPObjective):
             assert isinstance(self.numerator, WeightedMean)
             # It is a part of the optimal value, −θᵀE f + log E exp s + penalty.
-            log_mean = solution.value + dot(coef, self.numerator.mean)
+            log_mean = solution.value + np.vecdot(coef, self.numerator.mean)
             if self.l2 is not None:
-                log_mean -= 0.5 * dot(self._pull(coef), coef)
-            return log_mean - self._growth(coef) + shift
-        return self._log_tilted(coef) - np.log(self.denominator.total) + shift
+                log_mean -= 0.5 * np.vecdot(self._pull(coef), coef)
+            return np.asarray(log_mean - self._growth(coef) + shift)
+        log_mean = self._log_tilted(coef) - np.log(self.denominator.total)
+        return np.asarray(log_mean + shift)
 
     def tilt_size(self, solution: Solution) -> FloatArray:
         """Kish's effective number of denominator rows under the weights w·exp(θᵀf).
@@ -340,7 +341,7 @@ class RatioProblem:
         They are what KLIEP's gradient and Hessian are means over.
         """
         coef = solution.theta[:, : self.centre.shape[1]]
-        log_total = self.log_mass(solution) - dot(coef, self.centre)
+        log_total = self.log_mass(solution) - np.vecdot(coef, self.centre)
         log_total += np.log(self.denominator.total)
         log_squares = self._log_tilted(2.0 * coef, squared=True)
         return np.asarray(np.exp(2.0 * log_total - log_squares))

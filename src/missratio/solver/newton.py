@@ -16,7 +16,6 @@ from missratio.solver.result import (
     Separable,
     Solution,
     Status,
-    ending,
 )
 
 SUFFICIENT_DECREASE = 1e-4
@@ -222,7 +221,9 @@ def quick_newton(
         step, decrement = newton_direction(hessian, here.gradient, floor)
         length = float(decrement[0])
         solved = length <= tol or (length**2 <= noise and length > 0.5 * earlier)
-        status = ending(bool(here.no_optimum[0]), solved, n_iter >= max_iter)
+        status = Status.OUT_OF_ITERATIONS if n_iter >= max_iter else Status.RUNNING
+        if here.no_optimum[0] or solved:
+            status = Status.NO_OPTIMUM if here.no_optimum[0] else Status.CONVERGED
         if status != Status.RUNNING:
             return Solution(
                 theta, here.value, here.gradient, step, decrement,

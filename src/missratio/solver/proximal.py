@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg.lapack import dposv as posv
 
 from missratio._base.typing import FloatArray
-from missratio.solver.result import Evaluate, Solution, Status, ending
+from missratio.solver.result import Evaluate, Solution, Status
 
 SUFFICIENT_DECREASE = 1e-4
 RELATIVE_FLOOR = 1e-10
@@ -69,9 +69,10 @@ def proximal_newton(
         # Rounding may have left a Hessian that isn't convex.
         decrement = math.sqrt(fall) if fall >= 0.0 else math.inf
         solved = decrement <= tol or sunk
-        hopeless = not solved and bool(here.no_optimum[0])
-        status = ending(hopeless, solved, n_iter >= max_iter)
-        if status == Status.RUNNING and math.isinf(decrement):
+        status = Status.OUT_OF_ITERATIONS if n_iter >= max_iter else Status.RUNNING
+        if solved or here.no_optimum[0]:
+            status = Status.CONVERGED if solved else Status.NO_OPTIMUM
+        elif status == Status.RUNNING and math.isinf(decrement):
             status = Status.STALLED
         if status != Status.RUNNING:
             break

@@ -22,15 +22,6 @@ class Status(IntEnum):
     OUT_OF_ITERATIONS = 4
 
 
-def ending(no_optimum: bool, solved: bool, spent: bool) -> Status:
-    """How a solve ends, if it does: what comes first counts."""
-    if no_optimum:
-        return Status.NO_OPTIMUM
-    if solved:
-        return Status.CONVERGED
-    return Status.OUT_OF_ITERATIONS if spent else Status.RUNNING
-
-
 @dataclass(frozen=True, slots=True)
 class Evaluation:
     """An objective at a point, for a batch of problems.

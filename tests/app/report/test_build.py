@@ -13,7 +13,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import missratio as mr
-from missratio.app.report import LabelledRows, Names, describe
+from missratio.app.report import LabelledRows, Names, describe, sections
 from missratio.app.report.effects import importance
 from missratio.app.report.rows import numbers
 
@@ -112,6 +112,10 @@ CASES = {
 }
 
 
+def own_level(data):
+    return data["curve"]["levels"][data["curve"]["own"]]
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_a_report_agrees_with_its_certificate_and_its_rows(name):
     model, X, y = CASES[name]()
@@ -119,24 +123,23 @@ def test_a_report_agrees_with_its_certificate_and_its_rows(name):
     data, certificate = report.data, model.certificate_
     assert json.loads(json.dumps(data, allow_nan=False)) == data
     assert report.markdown().startswith("# Certified classifier")
+    assert len(sections.sections(data)) >= 5
     # At the classifier's own level the curve is its certificate.
-    curve = data["curve"]
-    own = curve["own"]
-    assert curve["alpha"][own] == model.alpha
-    assert curve["rule"][own] == certificate.rule
+    own = own_level(data)
+    assert (own["alpha"], own["rule"]) == (model.alpha, certificate.rule)
     if certificate.certified:
-        assert curve["threshold"][own] == pytest.approx(model.threshold_, rel=1e-6)
+        assert own["threshold"] == pytest.approx(model.threshold_, rel=1e-6)
     else:
-        assert curve["threshold"][own] is None
-    for i, alpha in enumerate(curve["alpha"]):
-        low, power, high = (curve[k][i] for k in ("power_low", "power", "power_high"))
-        assert 0.0 <= low <= power <= high <= 1.0
-        assert curve["error_bound"][i] <= alpha + 1e-9
-        assert curve["threshold"][i] is not None or high == 0.0
+        assert own["threshold"] is None
+    for level in data["curve"]["levels"]:
+        assert 0.0 <= level["low"] <= level["estimate"] <= level["high"] <= 1.0
+        if level["threshold"] is None:
+            assert level["high"] == 0.0
+        else:
+            assert level["error_bound"] <= level["alpha"] + 1e-9
     for profile in data["missingness"]["profiles"]:
         low, phi, high = (np.array(profile[k]) for k in ("low", "phi", "high"))
         assert ((low >= 0.0) & (low <= phi + 1e-6) & (phi <= high + 1e-6)).all()
-        assert sum(profile["observed"]) == pytest.approx(1.0, abs=0.03)
     entry = data["weights"][0]
     assert certificate.observed <= entry["observed"] <= entry["rows"]
     assert entry["effective_rows"] <= entry["observed"]
@@ -146,13 +149,6 @@ def test_a_report_agrees_with_its_certificate_and_its_rows(name):
             j = int(feature["name"][1:])
             lost = [np.isnan(X[y == label, j]).sum() for label in labels]
             assert feature["missing"] == lost
-
-
-@pytest.mark.parametrize("make", [as_observed, reject_all, calibrated])
-def test_every_report_can_be_a_page(make):
-    pytest.importorskip("vl_convert")
-    page = mr.build_report(*make(), folds=0).html()
-    assert page.startswith("<!doctype html>")
 
 
 def test_a_known_profile_is_phi_itself():
@@ -167,13 +163,11 @@ def test_power_is_that_of_test_rows_where_there_are_some():
     fitted, X, y = whole_rows()
     X_test, y_test = two_samples(seed=9)
     data = mr.build_report(fitted, X, y, X_test=X_test, y_test=y_test).data
-    said = fitted.predict(X_test)
-    own = data["curve"]["own"]
+    said, own, (entry,) = fitted.predict(X_test), own_level(data), data["errors"]
     assert data["measured"] == "test"
-    assert data["curve"]["power"][own] == pytest.approx(mr.power(y_test, said))
+    assert own["estimate"] == pytest.approx(mr.power(y_test, said))
     interval = mr.evaluation.power_interval(y_test, said)
-    assert data["curve"]["power_low"][own] == pytest.approx(interval.low, rel=1e-6)
-    (entry,) = data["errors"]
+    assert own["low"] == entry["found"]["low"] == pytest.approx(interval.low, rel=1e-6)
     assert entry["error"]["estimate"] == pytest.approx(mr.type_i_error(y_test, said))
     bounds = mr.evaluation.type_i_interval(y_test, said)
     assert entry["error"]["high"] == pytest.approx(bounds.high, rel=1e-6)
@@ -181,10 +175,10 @@ def test_power_is_that_of_test_rows_where_there_are_some():
 
 def test_cross_validated_power_is_close_to_that_of_fresh_rows():
     fitted, X, y = whole_rows()
-    curve = mr.build_report(fitted, X, y).data["curve"]
+    power = own_level(mr.build_report(fitted, X, y).data)["estimate"]
     fresh, labels = two_samples(20_000, seed=5)
     real = mr.power(labels, fitted.predict(fresh))
-    assert curve["power"][curve["own"]] == pytest.approx(real, abs=0.08)
+    assert power == pytest.approx(real, abs=0.08)
 
 
 def test_coefficients_are_those_of_the_score():
@@ -298,32 +292,20 @@ def test_looked_up_values_are_counted(told):
 
 @pytest.mark.parametrize("frame", [False, True], ids=["array", "dataframe"])
 def test_shuffling_costs_power_where_a_column_decides(frame):
-    rng, y = np.random.default_rng(0), np.repeat([0, 1], 800)
-    X = rng.normal(size=(1600, 3))
-    X[:, 1] += 2.5 * y
-    X = pd.DataFrame(X, columns=list("abc")) if frame else X
-    trees = HistGradientBoostingClassifier(max_iter=20, random_state=0)
-    found = mr.build_report(
-        classifier(trees).fit(X, y), X, y, feature_names=list("abc"), folds=2
-    ).data["importance"]
-    assert found["names"][0] == "b"
-    assert found["values"][0] > 0.4
-    assert np.abs(found["values"][1:]).max() < 0.1
-
-
-def test_features_of_one_column_are_shuffled_together():
     """Each of two copies alone could be lost without harm; together they can't."""
-    rng = np.random.default_rng(0)
-    y = np.repeat([0, 1], 800)
+    rng, y = np.random.default_rng(0), np.repeat([0, 1], 800)
     one = rng.normal(2.5 * y)
     X = np.column_stack([one, one, rng.normal(size=1600)])
-    clf = mr.NeymanPearsonClassifier(mr.KLIEP(l2=0.1), alpha=0.1, random_state=0)
-    rows = LabelledRows.read(clf.fit(X, y), X, y)
+    X = pd.DataFrame(X, columns=list("abc")) if frame else X
+    clf = classifier(mr.KLIEP(l2=0.1)).fit(X, y)
     names = Names(["k=a", "k=b", "z"], ["k", "k", "z"])
-    found = importance(rows, names, 0.1)
+    found = importance(LabelledRows.read(clf, X, y), names, 0.1)
     assert found["names"] == ["k", "z"]
-    assert found["values"][0] > 0.5
-    assert importance(None, names, 0.1) is None
+    assert found["values"][0] > 0.4
+    assert abs(found["values"][1]) < 0.1
+    trees = HistGradientBoostingClassifier(max_iter=5, random_state=0)
+    data = mr.build_report(classifier(trees).fit(X, y), X, y, folds=2).data
+    assert data["importance"]["rows"] > 100
 
 
 def test_blanks_of_categories_are_missing_values_of_their_column():
@@ -362,11 +344,9 @@ def test_texts_of_an_array_are_missing_where_they_are_none_or_nan():
 
 def test_advice_is_about_this_table(told):
     """More rows can bring the power at an error of α itself, a looser α its own."""
-    curve, advice = told["curve"], {s["title"]: s["text"] for s in told["next"]}
-    assert (
-        f"{100 * curve['power'][curve['alpha'].index(0.2)]:.1f}%"
-        in advice["A looser bound"]
-    )
-    assert f"{100 * curve['power'][curve['own']]:.1f}%" in advice["More rows"]
+    advice = {step["title"]: step["text"] for step in told["next"]}
+    (looser,) = (e for e in told["curve"]["levels"] if e["alpha"] == 0.2)
+    assert f"{100 * looser['estimate']:.1f}%" in advice["A looser bound"]
+    assert f"{100 * own_level(told)['estimate']:.1f}%" in advice["More rows"]
     assert told["origin"]["seed"] == 0
     assert told["origin"]["command"] is None

@@ -148,16 +148,13 @@ def test_what_is_left_out_of_a_table_is_counted(report):
     text = shown(report, missingness={**missing, "left_out": 7, "patterns": fewer})
     assert "7 more columns are left out." in text
     assert "1,200 rarer patterns are left out." in text
-    text = shown(report, missingness={**missing, "patterns": None})
-    assert "patterns are left out" not in text
-    assert "Missing together" not in text
 
 
 def test_what_was_not_done_is_told(report):
     found = {**report.data["coefficients"], "no_data": ["dose", "*x*"]}
     comparison = {"note": "there are 3 rows", "candidates": [], "chosen": "js"}
     text = shown(report, coefficients=found, comparison=comparison)
-    assert "so they have no coefficient: dose, *x*." in text
+    assert "2 features, so they have no coefficient: dose, *x*." in text
     assert "Methods were not compared: there are 3 rows." in text
 
 

@@ -61,11 +61,6 @@ def points(**columns: Iterable[Any]) -> Rows:
     return [row for row in rows if None not in row.values()]
 
 
-def steps(edges: Sequence[float], heights: Sequence[float]) -> Rows:
-    """A histogram's outline, for steps that begin at each edge."""
-    return points(x=edges, y=[*heights, heights[-1]])
-
-
 def axis(
     title: str | None,
     *,

@@ -34,8 +34,6 @@ LEVELS = np.concatenate(
         np.arange(0.3, 0.51, 0.05),
     ]
 ).round(4)
-SCORE_BINS = (10, 48)
-HEAVIEST_SHARE = 0.05
 SOURCES = {
     "test": "test rows, which took no part in fitting",
     "cross-validation": "rows left out in turn while the classifier was fitted again",
@@ -70,27 +68,19 @@ def share_of(events: BoolArray, weights: FloatArray, confidence: float) -> Data:
             "rows": rows, "confidence": confidence, "method": method}  # fmt: skip
 
 
-def thresholds(classifier: Any, alphas: FloatArray) -> Data:
+def certified_levels(classifier: Any, alphas: FloatArray) -> list[Data]:
     """What is certified at each level; at the classifier's own, its certificate."""
-    certificate, calibration = classifier.certificate_, classifier.calibration_
-    chosen = calibration.select(alphas.tolist())
-    own = int(np.searchsorted(alphas, classifier.alpha))
-    chosen[own] = certificate
-    threshold = np.array(
-        [np.inf if c.threshold is None else c.threshold for c in chosen]
-    )
-    # Nothing scores above infinity, where there is no row to score either.
-    errors = [
-        0.0 if t == np.inf else calibration.sample.estimated_error(float(t))
-        for t in threshold
-    ]
-    bound = [
-        None if t == np.inf else c.error_bound
-        for t, c in zip(threshold, chosen, strict=True)
-    ]
-    return {"alpha": alphas, "threshold": threshold, "error_bound": bound,
-            "estimated_error": errors, "rule": [c.rule for c in chosen],
-            "own": own}  # fmt: skip
+    calibration, levels = classifier.calibration_, []
+    for alpha, chosen in zip(alphas, calibration.select(alphas.tolist()), strict=True):
+        own = classifier.certificate_ if alpha == classifier.alpha else chosen
+        threshold = np.inf if own.threshold is None else own.threshold
+        level = {"alpha": alpha, "threshold": threshold, "rule": own.rule,
+                 "error_bound": None, "estimated_error": 0.0}  # fmt: skip
+        if threshold < np.inf:
+            level["error_bound"] = own.error_bound
+            level["estimated_error"] = calibration.sample.estimated_error(threshold)
+        levels.append(level)
+    return levels
 
 
 def refits(
@@ -140,7 +130,8 @@ def curve(
     """
     classifier, measured = rows.classifier, rows
     alphas = np.unique([*LEVELS, classifier.alpha])
-    data = thresholds(classifier, alphas)
+    levels = certified_levels(classifier, alphas)
+    limits = np.array([level["threshold"] for level in levels])
     source = "cross-validation" if folds > 1 else "training"
     if test is not None and len(test.index(test.other)):
         source, measured = "test", test
@@ -152,17 +143,16 @@ def curve(
         recognised, weights, fresh = _left_out(few, alphas, folds, size, rng)
     else:
         scores = classifier.score_samples(measured.rows(rows.other))
-        recognised = scores[None] > data["threshold"][:, None]
+        recognised = scores[None] > limits[:, None]
         weights = measured.weights[measured.index(rows.other)]
     shares = [share_of(each, weights, confidence) for each in recognised]
-    for share, threshold in zip(shares, data["threshold"], strict=True):
-        if threshold == np.inf:
+    for level, share in zip(levels, shares, strict=True):
+        share["method"] += POOLED * (source == "cross-validation")
+        if level["threshold"] == np.inf:
             share |= {"estimate": 0.0, "low": 0.0, "high": 0.0}
-    ends = {"power": "estimate", "power_low": "low", "power_high": "high"}
-    data |= {name: [share[k] for share in shares] for name, k in ends.items()}
-    own = shares[data["own"]]
-    own["method"] += POOLED * (source == "cross-validation")
-    return {**data, "confidence": confidence}, {**own, "source": source}, fresh
+        level |= share
+    own = int(np.searchsorted(alphas, classifier.alpha))
+    return {"levels": levels, "own": own}, {**shares[own], "source": source}, fresh
 
 
 def _left_out(
@@ -181,7 +171,8 @@ def _left_out(
     how = {"calibration_size": size, "on_infeasible": "reject_all"}
     for refitted, index, left_out in refits(rows, folds, [rows.other], rng, **how):
         scores = refitted.score_samples(rows.take(left_out).X)
-        limits = thresholds(refitted, alphas)["threshold"]
+        levels = certified_levels(refitted, alphas)
+        limits = np.array([level["threshold"] for level in levels])
         recognised[:, left_out] = scores[None] > limits[:, None]
         measured[left_out] = True
         if fresh is None:
@@ -206,36 +197,6 @@ def type_i(rows: LabelledRows, test: LabelledRows | None, confidence: float) -> 
         "method": "the certificate's bound",
         "source": "calibration",
     }
-
-
-def score_histograms(rows: LabelledRows) -> Data | None:
-    """How scores are spread in either class, as complete rows would have them."""
-    sample, other = rows.classifier.calibration_.sample, rows.index(rows.other)
-    scores = rows.classifier.score_samples(rows.rows(rows.other))
-    samples = {
-        "controlled": (sample.values, sample.masses),
-        "other": (scores, rows.weights[other]),
-    }
-    finite = [values[np.isfinite(values)] for values, _ in samples.values()]
-    if not all(len(values) for values in finite):
-        return None
-    low, high = np.quantile(np.concatenate(finite), [0.002, 0.998])
-    if not low < high:
-        return None
-    fewest = min(map(len, finite))
-    n_bins = int(np.clip(2.0 * fewest ** (1.0 / 3.0), *SCORE_BINS))
-    edges = np.linspace(low, high, n_bins + 1)
-    heights = {
-        name: histogram(values, np.ones(len(values)) if mass is None else mass, edges)
-        for name, (values, mass) in samples.items()
-    }
-    return {"edges": edges, **heights}
-
-
-def histogram(values: FloatArray, weights: FloatArray, edges: FloatArray) -> FloatArray:
-    """Weighted shares of values in each bin; some may lie beyond all bins."""
-    counts, _ = np.histogram(values, edges, weights=weights)
-    return counts / max(float(weights.sum()), np.finfo(float).tiny)
 
 
 def classified(
@@ -314,8 +275,6 @@ def weights_by_class(rows: LabelledRows) -> list[Data]:
         weights = rows.weights[rows.index(label)]
         positive = weights[weights > 0.0]
         size = sample_size(weights)
-        few = max(1, int(HEAVIEST_SHARE * len(positive)))
-        heaviest = np.sort(positive)[::-1][:few].sum()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", WeightConcentrationWarning)
             warn_if_concentrated(weights, f"Class {label}")
@@ -326,7 +285,6 @@ def weights_by_class(rows: LabelledRows) -> list[Data]:
                 "observed": size.observed,
                 "effective_rows": size.kish,
                 "largest": positive.max(initial=0.0),
-                "heaviest_share": heaviest / max(positive.sum(), np.finfo(float).tiny),
                 "concentrated": str(caught[0].message) if caught else None,
                 "weighted": bool(len(positive) and np.ptp(positive) > 0.0),
             }

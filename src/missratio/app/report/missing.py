@@ -7,12 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from missratio._base.typing import FloatArray, IntArray
+from missratio._base.typing import FloatArray
 from missratio.app.modelfile import certificates_of
-from missratio.app.report.measure import histogram
 from missratio.app.report.rows import LabelledRows, Names, numbers
-from missratio.learning import LearnedMissingness
-from missratio.missingness import BlockMissingness, Missingness
 
 Data = dict[str, Any]
 
@@ -25,7 +22,7 @@ BAND_DELTA = 0.05
 def missing_values(rows: LabelledRows, few: LabelledRows, names: Names) -> Data:
     """Missing values by class and column, with φ and its band where it is modelled.
 
-    Histograms are of `few` of the rows.
+    φ along columns is that of `few` of the rows.
 
     Returns
     -------
@@ -39,7 +36,8 @@ def missing_values(rows: LabelledRows, few: LabelledRows, names: Names) -> Data:
     counts = np.array([missing[rows.y == k].sum(axis=0) for k in rows.labels])
     totals = np.array([max(1, len(rows.index(label))) for label in rows.labels])
     shares = counts / totals[:, None]
-    looked_up = np.array([_looked_up(rows, k, names) for k in rows.labels])
+    filled = missing & ~names.missing(rows.X)
+    looked_up = np.array([filled[rows.y == k].sum(axis=0) for k in rows.labels])
     order = np.argsort(-shares.max(axis=0, initial=0.0), kind="stable")
     first = [places[0] for places in names.members.values()]
     profiles: list[Data] = []
@@ -77,29 +75,6 @@ def missing_values(rows: LabelledRows, few: LabelledRows, names: Names) -> Data:
         "profiles": profiles,
         "patterns": patterns,
     }  # fmt: skip
-
-
-def _looked_up(rows: LabelledRows, label: Any, names: Names) -> IntArray:
-    """How many missing values of each column were looked up in a class."""
-    model = rows.model(label)
-    if model is None and rows.before is not None:
-        mine = rows.take(rows.index(label))
-        found = names.missing(mine.as_found.X) & ~names.missing(mine.X)
-        return np.asarray(found.sum(axis=0))
-    return np.array([_revealed(model, each[0]) for each in names.members.values()])
-
-
-def _revealed(model: Missingness | None, j: int) -> int:
-    """How many values of a feature φ was learned from; none for a known φ."""
-    if isinstance(model, BlockMissingness):
-        for block in model.blocks:
-            if j in block.inputs:
-                return _revealed(block.model, block.inputs.index(j))
-        return _revealed(model.base, j)
-    if not isinstance(model, LearnedMissingness):
-        return 0
-    evidence = model.evidence[0 if model.rowwise else j]
-    return 0 if evidence is None else int(evidence.n_revealed)
 
 
 def _class_model(rows: LabelledRows, label: Any) -> Data:
@@ -163,20 +138,17 @@ def _profiles(
     bands = [model.missing_probability(at), *model.probability_band(at, delta)]
     profiles = []
     for j, edges in grids.items():
-        there = known[:, j]
-        x, weights = values[there, j], 1.0 / (1.0 - phi[there, j])
         grid, band = edges, [each if model.rowwise else each[:, j] for each in bands]
         if model.rowwise:
+            there = known[:, j]
+            x, weights = values[there, j], 1.0 / (1.0 - phi[there, j])
             mass, _ = np.histogram(x, edges, weights=weights)
             some = mass > 0.0
             grid = ((edges[1:] + edges[:-1]) / 2.0)[some]
             sums = (np.histogram(x, edges, weights=weights * b[there])[0] for b in band)
             band = [each[some] / mass[some] for each in sums]
-        profiles.append(
-            {"edges": edges, "observed": histogram(x, np.ones(len(x)), edges),
-             "reweighted": histogram(x, weights, edges), "at": grid, "phi": band[0],
-             "low": band[1], "high": band[2], "name": names[j], "label": label}
-        )  # fmt: skip
+        found = dict(zip(("at", "phi", "low", "high"), (grid, *band), strict=True))
+        profiles.append({**found, "name": names[j], "label": label})
     return profiles
 
 

@@ -310,7 +310,7 @@ def describe(
         "missingness": missing_values(rows, few, names),
         "weights": measure.weights_by_class(rows),
         "comparison": None if comparison is None else asdict(comparison),
-        **dict.fromkeys(["curve", "scores", "sensitivity", "coefficients"]),
+        **dict.fromkeys(["curve", "sensitivity", "coefficients"]),
         **dict.fromkeys(["importance", "confusion"]),
         "trade_offs": [
             {**asdict(trade), "factor": trade.least_factor,
@@ -326,7 +326,6 @@ def describe(
         data |= {
             "errors": [_entry(rows.controlled, None, certificate, error, power)],
             "measured": power["source"],
-            "scores": measure.score_histograms(few),
             "sensitivity": sensitivity(rows, MOST_ROWS),
             "coefficients": coefficients(rows, few, confidence, names.features),
         }
@@ -354,8 +353,8 @@ def _entry(
 ) -> dict[str, Any]:
     """What a class or group is promised, what is certified, and what was measured."""
     entry = {"name": str(label if group is None else group), "label": label,
-             "group": group, "error": error, "found": found, "certified": False,
-             **dict.fromkeys(["level", "bound", "rows", "robustness"])}  # fmt: skip
+             "group": group, "error": error, "found": found, "robustness": None,
+             **dict.fromkeys(["level", "certified", "bound", "rows"])}  # fmt: skip
     if each is not None:
         entry |= {
             "level": each.alpha,
@@ -401,9 +400,13 @@ def _measured(
             wrong = [each for each in rows.labels if each != label]
             error = share(label, wrong if own is None else own.other_class)
             entries.append(_entry(label, None, own, error, share(label, [label])))
-        shares = [[share(k, [as_k])["estimate"] for as_k in rows.labels]
-                  for k in rows.labels]  # fmt: skip
-        confusion = {"labels": rows.labels, "shares": shares}
+        confusion = [
+            {
+                "label": k,
+                "shares": [share(k, [other])["estimate"] for other in rows.labels],
+            }
+            for k in rows.labels
+        ]
     for entry in entries:
         entry["sentence"] = words.promise_sentence(rows, entry)
     return {"errors": entries, "measured": source, "confusion": confusion}

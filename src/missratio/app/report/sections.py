@@ -12,7 +12,7 @@ from typing import Any
 
 from missratio.app.modelfile import GROUPS, SEVERAL_CLASSES
 from missratio.app.report import charts
-from missratio.app.report.charts import Chart, Series, axis, layer, points, steps
+from missratio.app.report.charts import Chart, Series, axis, layer, points
 from missratio.app.report.measure import SOURCES
 from missratio.app.report.words import (
     listed,
@@ -27,7 +27,6 @@ Pairs = Sequence[tuple[str, str]]
 
 MOST_BARS, MOST_NAMED = 25, 20
 ALPHA_TICKS = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3]
-TRADE_OFF_POINTS = 12
 
 GLOSSARY: dict[str, tuple[str, str]] = {
     "phi": (
@@ -76,15 +75,20 @@ class Table:
 
 
 def table(
-    *columns: tuple[str, Callable[[Any], str], Iterable[Any]], shown: bool = False
+    entries: Sequence[Any],
+    *columns: tuple[str, str | Callable[[Any], Any], Callable[[Any], str]],
+    shown: bool = False,
 ) -> Table:
-    """A table of columns: their names, how cells are written, and values.
+    """A table of entries: of each column its name, what it shows, and how.
 
-    What is written by `str` is a text.
+    What it shows is a key of the entries or a function of them. What is written by
+    `str` is a text.
     """
-    written = [[write(value) for value in values] for _, write, values in columns]
-    rows = [list(row) for row in zip(*written, strict=True)]
-    texts = [j for j, (_, write, _) in enumerate(columns) if write is str]
+    rows = [
+        [write(get(e) if callable(get) else e[get]) for _, get, write in columns]
+        for e in entries
+    ]
+    texts = [j for j, (_, _, write) in enumerate(columns) if write is str]
     return Table([name for name, _, _ in columns], rows, shown, texts)
 
 
@@ -105,7 +109,6 @@ class ReportSection:
     parts: Sequence[ReportSection] = ()
     layout: str = ""
     """How the page arranges it, by a class of its style."""
-    terms: Sequence[str] = ()
     status: str = ""
     levels: Sequence[Data] = ()
     own: int = 0
@@ -123,7 +126,6 @@ def sections(data: Data) -> list[ReportSection]:
         *sensitivity(data),
         *trade_offs(data),
         missing(data),
-        *patterns(data),
         weights(data),
         *coefficients(data),
         *importance(data),
@@ -169,7 +171,7 @@ def _list(id: str, title: str, entries: Sequence[Data]) -> Iterator[ReportSectio
 
 
 def certificate(data: Data) -> ReportSection:
-    """What is guaranteed, what is assumed, and what would break it."""
+    """What is guaranteed, and what it rests on."""
     said, entries, facts = data["words"], data["errors"], []
     certified = any(entry["certified"] for entry in entries)
     if data["curve"] is not None:
@@ -196,7 +198,6 @@ def certificate(data: Data) -> ReportSection:
     robust = [(e["name"], e["robustness"]) for e in entries if e["robustness"]]
     parts = [
         ("assumed", "This is assumed", _untitled(said["assumptions"] * certified)),
-        ("breaks", "This would break it", _untitled(said["breaks"] * certified)),
         ("tested", "This was tested", _untitled(said["checks"])),
         ("robust", "How wrong may φ be?",
          robust if len(entries) > 1 else _untitled(text for _, text in robust)),
@@ -209,7 +210,6 @@ def certificate(data: Data) -> ReportSection:
         parts=[ReportSection(id, title, items=i) for id, title, i in parts if i],
         status="Certified" if certified else "Not certified",
         layout="columns",
-        terms=("phi",),
     )
 
 
@@ -219,7 +219,7 @@ def _untitled(texts: Iterable[str]) -> Pairs:
 
 def errors(data: Data) -> ReportSection:
     """What each class or group is promised, and what becomes of it."""
-    kind, entries, parts = data["kind"], data["errors"], []
+    kind, entries = data["kind"], data["errors"]
     one, finds = ("the other class", "Power")
     if kind == SEVERAL_CLASSES:
         one, finds = "a class", "Found"
@@ -255,86 +255,59 @@ def errors(data: Data) -> ReportSection:
         if data["model"]["shared"]
         else "Each group has a threshold of its own, chosen on its own rows."
     )
+    parts = []
     if data["confusion"] is not None:
-        labels, shares = data["confusion"]["labels"], data["confusion"]["shares"]
-        columns = [
-            (f"as {k}", share, [row[j] for row in shares]) for j, k in enumerate(labels)
-        ]
-        told = table(("In truth", str, labels), *columns)
-        parts.append(ReportSection("confusion", "What classes are called", table=told))
-    return ReportSection(
-        "errors",
-        "Errors and power",
-        [text] if kind == GROUPS else [],
-        chart=chart,
-        table=table(
-            ("Group" if kind == GROUPS else "Class", str, [e["name"] for e in entries]),
-            ("Promised", _at_most, [e["level"] for e in entries]),
-            ("Certified", lambda e: "no" if e["level"] and not e["certified"] else
-             percent(e["bound"]), entries),
+        told = table(
+            data["confusion"],
+            ("In truth", "label", str),
             *(
-                column
-                for name, k in (("Error", "error"), (finds, "found"))
-                for column in (
-                    (name, share, [e[k]["estimate"] for e in entries]),
-                    (f"{name}, interval", span, [e[k] for e in entries]),
-                    ("Rows", number, [e[k]["rows"] for e in entries]),
-                )
+                (f"as {entry['label']}", lambda e, k=k: e["shares"][k], share)
+                for k, entry in enumerate(data["confusion"])
             ),
-            shown=True,
+        )
+        parts = [ReportSection("confusion", "What classes are called", table=told)]
+    told = table(
+        entries,
+        ("Group" if kind == GROUPS else "Class", "name", str),
+        ("Promised", "level", lambda x: "–" if x is None else f"at most {percent(x)}"),
+        ("Certified at most", "bound", percent),
+        *(
+            column
+            for name, k in (("Error", "error"), (finds, "found"))
+            for column in (
+                (name, lambda e, k=k: e[k]["estimate"], share),
+                (f"{name}, interval", k, span),
+                ("Rows", lambda e, k=k: e[k]["rows"], number),
+            )
         ),
-        notes=notes,
-        parts=parts,
-        terms=("power",),
+        shown=True,
+    )  # fmt: skip
+    return ReportSection(
+        "errors", "Errors and power", [text] if kind == GROUPS else [], chart=chart,
+        table=told, notes=notes, parts=parts
     )  # fmt: skip
 
 
-def _at_most(level: float | None) -> str:
-    return "–" if level is None else f"at most {percent(level)}"
-
-
 def levels(data: Data) -> Iterator[ReportSection]:
-    """The NP-ROC and the scores, at a level that the reader chooses."""
-    curve = data["curve"]
-    if curve is None:
+    """The NP-ROC, and what is certified at a level that the reader chooses."""
+    if data["curve"] is None:
         return
-    ends = points(low=curve["power_low"], high=curve["power_high"])
+    curve, own = data["curve"]["levels"], data["curve"]["own"]
     told = table(
-        ("α", percent, curve["alpha"]),
-        ("Threshold", _or_none(number), curve["threshold"]),
-        ("Certified error", _or_none(percent), curve["error_bound"]),
-        ("Estimated error", share, curve["estimated_error"]),
-        ("Power", share, curve["power"]),
-        ("Interval", span, ends),
-        ("Rule", str, curve["rule"]),
+        curve,
+        ("α", "alpha", percent),
+        ("Threshold", "threshold", _or_none(number)),
+        ("Certified error", "error_bound", _or_none(percent)),
+        ("Estimated error", "estimated_error", share),
+        ("Power", "estimate", share),
+        ("Interval", lambda level: level, span),
+        ("Rule", "rule", str),
     )
     names = ("alpha", "threshold", "bound", "estimate", "power", "interval", "rule")
-    text = (
-        "Each level α has its own threshold, its own guarantee and its own power. If "
-        "you use this page to choose α, you choose after seeing the calibration rows, "
-        "and the guarantee is lost: calibrate again on fresh rows."
-    )
-    yield ReportSection(
-        "levels",
-        "Choose another α",
-        [text],
-        table=told,
-        parts=[_roc(curve), *_scores(data)],
-        layout="pair",
-        levels=[dict(zip(names, row, strict=True)) for row in told.rows],
-        own=curve["own"],
-    )
-
-
-def _or_none(write: Callable[[Any], str]) -> Callable[[Any], str]:
-    return lambda value: "none" if value is None else write(value)
-
-
-def _roc(curve: Data) -> ReportSection:
-    alpha, own = curve["alpha"], curve["own"]
-    line = points(i=range(len(alpha)), x=alpha, y=curve["power"])
+    line = [{"i": i, "x": e["alpha"], "y": e["estimate"]} for i, e in enumerate(curve)
+            if e["estimate"] is not None]  # fmt: skip
     at = [{"i": row["i"], "x": row["x"]} for row in line]
-    band = points(x=alpha, y=curve["power_low"], y2=curve["power_high"])
+    band = [{"x": e["alpha"], "y": e["low"], "y2": e["high"]} for e in curve]
     here = "datum.i == chosen"
     chart = charts.plane(
         [
@@ -346,42 +319,27 @@ def _roc(curve: Data) -> ReportSection:
                   strokeWidth=2),
             layer("point", line, "ink", opacity=0, size=160),
         ],
-        axis("certified type I error α", share=True, domain=[min(alpha), max(alpha)],
-             log=True, grid=False, values=ALPHA_TICKS),
+        axis("certified type I error α", share=True, log=True, grid=False,
+             domain=[curve[0]["alpha"], curve[-1]["alpha"]], values=ALPHA_TICKS),
         axis("power", share=True, domain=[0, 1]),
         300,
-        "Power against the certified error, with a "
-        f"{percent(curve['confidence'])} band at each level.",
+        "NP-ROC: power against the certified error, with a "
+        f"{percent(curve[own]['confidence'])} band at each level.",
         chosen=own,
     )  # fmt: skip
-    return ReportSection("roc", "NP-ROC", chart=chart)
-
-
-def _scores(data: Data) -> Iterator[ReportSection]:
-    scores, curve = data["scores"], data["curve"]
-    if scores is None:
-        return
-    edges = scores["edges"]
-    controlled, other = (f"class {k['label']}" for k in data["model"]["classes"])
-    layers = [
-        layer("area", steps(edges, scores[name]), name, opacity=0.25,
-              line={"color": charts.css(name), "strokeWidth": 1.5},
-              interpolate="step-after")
-        for name in ("controlled", "other")
-    ]  # fmt: skip
-    at = points(i=range(len(curve["alpha"])), x=curve["threshold"])
-    within = [row for row in at if edges[0] <= row["x"] <= edges[-1]]
-    layers.append(layer("rule", within, "ink", "datum.i == chosen", strokeWidth=1.5))
-    chart = charts.plane(
-        layers,
-        axis("score", domain=[edges[0], edges[-1]], grid=False),
-        axis("share of the class", share=True, tickCount=4),
-        300,
-        f"Rows right of the line are classified as {other}.",
-        [("controlled", controlled), ("other", other)],
-        chosen=curve["own"],
+    text = (
+        "Each level α has its own threshold, its own guarantee and its own power. If "
+        "you use this page to choose α, you choose after seeing the calibration rows, "
+        "and the guarantee is lost: calibrate again on fresh rows."
     )
-    yield ReportSection("scores", "Scores", chart=chart)
+    yield ReportSection(
+        "levels", "Choose another α", [text], chart=chart, table=told, own=own,
+        levels=[dict(zip(names, row, strict=True)) for row in told.rows],
+    )  # fmt: skip
+
+
+def _or_none(write: Callable[[Any], str]) -> Callable[[Any], str]:
+    return lambda value: "none" if value is None else write(value)
 
 
 def sensitivity(data: Data) -> Iterator[ReportSection]:
@@ -389,31 +347,11 @@ def sensitivity(data: Data) -> Iterator[ReportSection]:
     found = data["sensitivity"]
     if found is None:
         return
-    odds = found["odds"]
-    layers = [layer("rule", [{"y": found["alpha"]}], "ink", strokeDash=[3, 3])]
-    for name, colour, dash in (
-        ("error", "controlled", [1, 0]),
-        ("power", "other", [6, 3]),
-    ):
-        line = points(x=odds["amount"], y=odds[name])
-        layers += [
-            layer("line", line, colour, strokeWidth=2, strokeDash=dash),
-            layer("point", line, colour),
-        ]
-    chart = charts.plane(
-        layers,
-        axis("odds factor Γ", log=True, grid=False, values=odds["amount"]),
-        axis(None, share=True, domain=[0, 1]),
-        230,
-        "If the odds of being missing are wrong by up to a factor Γ. Dotted: "
-        f"α = {percent(found['alpha'])}.",
-        [("controlled", "the error that the threshold above still guarantees"),
-         ("other", "dashed: the power of a threshold that still guarantees α")],
-    )  # fmt: skip
     told = table(
-        ("Odds factor Γ", number, odds["amount"]),
-        ("Certified error", percent, odds["error"]),
-        ("Power", share, odds["power"]),
+        points(**{name: found["odds"][name] for name in ("amount", "error", "power")}),
+        ("If odds of being missing are wrong by a factor of up to", "amount", number),
+        ("Error that the threshold still guarantees", "error", percent),
+        ("Power of a threshold that still guarantees α", "power", share),
     )
     tilt, label = found["controlled"], data["model"]["classes"][0]["label"]
     values = f"missing values of class {label} "
@@ -432,7 +370,7 @@ def sensitivity(data: Data) -> Iterator[ReportSection]:
     yield ReportSection(
         "sensitivity", "What if φ is wrong?",
         [*filter(None, [data["errors"][0]["robustness"]]), text],
-        chart=chart, table=told, terms=("gamma",),
+        table=told
     )  # fmt: skip
 
 
@@ -455,19 +393,9 @@ def trade_offs(data: Data) -> Iterator[ReportSection]:
             axis(f"error of class {label}", share=True, domain=[0, most])
             for label in (a, b)
         )
-        step = max(1, -(-len(trade["errors"]) // TRADE_OFF_POINTS))
-        told = table(
-            *(
-                (f"{what} of {label}", share, [pair[j] for pair in trade[name][::step]])
-                for what, name in (("Error", "errors"), ("Least α", "certifiable"))
-                for j, label in enumerate((a, b))
-            )
-        )
         title, said = f"{a} and {b}", [trade["sentence"]]
         chart = charts.plane(layers, x, y, 320)
-        parts.append(
-            ReportSection(f"trade-off-{k}", title, said, chart=chart, table=told)
-        )
+        parts.append(ReportSection(f"trade-off-{k}", title, said, chart=chart))
     text = (
         "A row gets one class, so bounded classes take room from each other. Line: "
         "errors that the two can have together, as the border between them moves. "
@@ -499,12 +427,12 @@ def missing(data: Data) -> ReportSection:
             for check in sorted(entry["checks"], key=lambda check: not check["failed"])
         ]
     looked_up = any(any(feature["looked_up"]) for feature in features)
-    kinds = [("{}", number, "missing"), ("Share of {}", share, "share")]
-    kinds += [("Looked up, {}", number, "looked_up")] * looked_up
+    kinds = [("{}", "missing", number), ("Share of {}", "share", share)]
+    kinds += [("Looked up, {}", "looked_up", number)] * looked_up
     columns = [
-        (name.format(f"class {entry['label']}"), write, [f[part][k] for f in features])
-        for k, entry in enumerate(classes)
-        for name, write, part in kinds
+        (name.format(f"class {e['label']}"), lambda f, p=p, k=k: f[p][k], write)
+        for k, e in enumerate(classes)
+        for name, p, write in kinds
     ]
     drawn = [feature for feature in features if any(feature["missing"])][:MOST_BARS]
     chart = charts.by_name(
@@ -529,10 +457,9 @@ def missing(data: Data) -> ReportSection:
         title,
         items=items,
         chart=chart,
-        table=table(("Column", str, [f["name"] for f in features]), *columns),
+        table=table(features, ("Column", "name", str), *columns),
         notes=[f"{number(left)} more columns are left out."] if left else [],
-        parts=_profiles(data),
-        terms=("phi",),
+        parts=[_patterns(found), *_profiles(data)],
     )
 
 
@@ -561,65 +488,48 @@ def _profiles(data: Data) -> list[ReportSection]:
     """φ and its band against a feature, before the feature's values."""
     parts = []
     for k, profile in enumerate(data["missingness"]["profiles"]):
-        edges, line = profile["edges"], points(x=profile["at"], y=profile["phi"])
-        band = points(x=profile["at"], y=profile["low"], y2=profile["high"])
-        # The tallest bar is at three fifths of the figure.
-        unit = 0.6 / max(*profile["observed"], *profile["reweighted"], 1e-12)
-        seen, before = (
-            [unit * height for height in profile[name]]
-            for name in ("observed", "reweighted")
-        )
-        colour = _colour(profile["label"], data)
+        at, colour = profile["at"], _colour(profile["label"], data)
+        line = points(x=at, y=profile["phi"])
+        band = points(x=at, y=profile["low"], y2=profile["high"])
         chart = charts.plane(
             [
-                layer("rect", points(x=edges[:-1], x2=edges[1:], y=seen), "bars",
-                      stroke="bars", strokeWidth=0.5, tooltip=None),
-                layer("line", steps(edges, before), "muted", strokeWidth=1,
-                      interpolate="step-after"),
                 layer("area", band, colour, opacity=0.2),
                 layer("line", line, colour, strokeWidth=2),
                 layer("point", line, colour, opacity=0, size=120),
             ],
-            axis(None, domain=[edges[0], edges[-1]], grid=False),
+            axis(None, domain=[at[0], at[-1]], grid=False),
             axis("missing", share=True, domain=[0, 1], values=[0, 0.25, 0.5, 0.75, 1]),
             200,
             key=[(colour, f"class {profile['label']}")],
-        )  # fmt: skip
+        )
         told = table(
-            ("Value", number, profile["at"]),
-            ("φ", share, profile["phi"]),
-            ("Band", span, points(low=profile["low"], high=profile["high"])),
+            points(x=at, y=profile["phi"], low=profile["low"], high=profile["high"]),
+            ("Value", "x", number),
+            ("φ", "y", share),
+            ("Band", lambda row: row, span),
         )
         parts.append(
             ReportSection(f"profile-{k}", profile["name"], chart=chart, table=told)
         )
-    text = (
-        "Line and band: φ, the probability that a value is missing, given the value. "
-        "Bars: values observed. Thin outline: values before any was lost, as the "
-        "weights have them."
-    )
+    text = "φ, the probability that a value is missing, given the value, and its band."
     whole = [ReportSection("by-value", "By value", [text], parts=parts, layout="many")]
     return whole if parts else []
 
 
-def patterns(data: Data) -> Iterator[ReportSection]:
-    """Which columns are missing together."""
-    found, classes = data["missingness"]["patterns"], data["missingness"]["classes"]
-    if found is None:
-        return
-    every, left = found["listed"], found["left_out"]
+def _patterns(found: Data) -> ReportSection:
+    every, left = found["patterns"]["listed"], found["patterns"]["left_out"]
     columns = [
         (f"Class {entry['label']}",
-         lambda p, k=k: f"{number(p['rows'][k])} ({share(p['share'][k])})", every)
-        for k, entry in enumerate(classes)
+         lambda p, k=k: f"{number(p['rows'][k])} ({share(p['share'][k])})", "{}".format)
+        for k, entry in enumerate(found["classes"])
     ]  # fmt: skip
-    names = [", ".join(pattern["missing"]) or "nothing" for pattern in every]
-    yield ReportSection(
-        "patterns",
-        "Missing together",
-        table=table(("Missing", str, names), *columns),
-        notes=[f"{number(left)} rarer patterns are left out."] * bool(left),
+    told = table(
+        every,
+        ("Missing", lambda p: ", ".join(p["missing"]) or "nothing", str),
+        *columns,
     )
+    notes = [f"{number(left)} rarer patterns are left out."] * bool(left)
+    return ReportSection("patterns", "Missing together", table=told, notes=notes)
 
 
 def weights(data: Data) -> ReportSection:
@@ -631,24 +541,21 @@ def weights(data: Data) -> ReportSection:
             "up for one over the share of rows drawn. The more the weights differ, the "
             "smaller the effective sample size."
         )
-    names = [f"Class {e['label']}" for e in entries]
-    calibrated = [entry for entry in data["errors"] if entry["rows"] is not None]
     kind = "" if data["kind"] == GROUPS else "class "
-    names += [f"Calibration, {kind}{entry['name']}" for entry in calibrated]
-    entries = [*entries, *calibrated]
+    calibrated = [
+        {**e, "title": f"Calibration, {kind}{e['name']}", "largest": None}
+        for e in data["errors"]
+        if e["rows"] is not None
+    ]
     told = table(
-        ("Rows", str, names),
-        ("All", number, [e["rows"] for e in entries]),
-        ("Usable", number, [e["observed"] for e in entries]),
-        ("Effective sample size", number, [e["effective_rows"] for e in entries]),
-        ("Largest weight", number, [e.get("largest") for e in entries]),
-        (
-            "Weight on the heaviest 5%",
-            share,
-            [e.get("heaviest_share") for e in entries],
-        ),
+        [*({**e, "title": f"Class {e['label']}"} for e in entries), *calibrated],
+        ("Rows", "title", str),
+        ("All", "rows", number),
+        ("Usable", "observed", number),
+        ("Effective sample size", "effective_rows", number),
+        ("Largest weight", "largest", number),
     )
-    return ReportSection("weights", "Weights", [text], table=told, terms=("kish",))
+    return ReportSection("weights", "Weights", [text], table=told)
 
 
 def _ranked(
@@ -663,10 +570,12 @@ def _ranked(
         found["names"][:MOST_BARS], {"": Series("other", values[:MOST_BARS], ends)},
         axis(of, share=shares), zero=True,
     )  # fmt: skip
-    columns = [(of.capitalize(), write, values)]
+    columns: list[Any] = [(name, "name", str), (of.capitalize(), "value", write)]
     if found["low"] is not None:
-        columns += [("from", write, low), ("to", write, high)]
-    told = table((name, str, found["names"]), *columns)
+        columns += [("from", "low", write), ("to", "high", write)]
+    told = table(
+        points(name=found["names"], value=values, low=low, high=high), *columns
+    )
     return ReportSection(
         id, title, [text], chart=chart if values else None,
         table=told if values else None, notes=notes,
@@ -687,11 +596,9 @@ def coefficients(data: Data) -> Iterator[ReportSection]:
         text += f" Lines are {percent(found['confidence'])} intervals."
     notes = [found["doubt"]] if found["doubt"] else []
     if found["no_data"]:
-        more = len(found["no_data"]) - MOST_NAMED
-        named = ", ".join(found["no_data"][:MOST_NAMED])
         notes.append(
-            "The fit had no data on these features, so they have no coefficient: "
-            f"{named}{f' and {more} more' if more > 0 else ''}."
+            f"The fit had no data on {number(len(found['no_data']))} features, so they "
+            f"have no coefficient: {', '.join(found['no_data'][:MOST_NAMED])}."
         )
     if found["left_out"]:
         notes.append(f"{number(found['left_out'])} smaller ones are left out.")
@@ -727,14 +634,15 @@ def comparison(data: Data) -> Iterator[ReportSection]:
     if found is None:
         return
     every = sorted(found["candidates"], key=lambda c: -(c["power"] or -1.0))
-    names = [c["name"] + " (chosen)" * (c["name"] == found["chosen"]) for c in every]
     told = table(
-        ("Method", str, names),
-        ("Power", share, [c["power"] for c in every]),
-        ("Standard error", share, [c["standard_error"] for c in every]),
-        ("Time", "{:.1f} s".format, [c["seconds"] for c in every]),
-        ("Note", str, [c["note"] or "" for c in every]),
-    )
+        every,
+        ("Method", lambda c: c["name"] + " (chosen)" * (c["name"] == found["chosen"]),
+         str),
+        ("Power", "power", share),
+        ("Standard error", "standard_error", share),
+        ("Time", "seconds", "{:.1f} s".format),
+        ("Note", "note", lambda note: note or ""),
+    )  # fmt: skip
     text = f"Methods were not compared: {found.get('note')}."
     if not found.get("note"):
         sizes = number(found["controlled_rows"]), number(found["other_rows"])

@@ -85,12 +85,12 @@ def listed(texts: Iterable[Any]) -> str:
 
 
 def certificate_words(rows: LabelledRows, data: Data) -> Data:
-    """What is guaranteed, for which rows, and what would break it.
+    """What is guaranteed, for which rows, and what it rests on.
 
     Returns
     -------
     dict
-        `headline`, `guarantee`, `meaning`, `assumptions`, `breaks` and `checks`.
+        `headline`, `guarantee`, `blanks`, `meaning`, `assumptions` and `checks`.
     """
     certificate, every = rows.classifier.certificate_, certificates_of(rows.classifier)
     first, many = every[0], len(every) > 1
@@ -121,15 +121,16 @@ def certificate_words(rows: LabelledRows, data: Data) -> Data:
             f"{percent(first.alpha)} with {sure} confidence. More "
             f"{rows_of(first.controlled_class)}, or a larger α or δ, would allow one."
         )
-    breaking = (text for each in every for text in breaks(each, data["curve"]))
     checks = (sentence(text) for each in every for text in each.checks)
     return {
         "headline": sentence(headline),
         "guarantee": guarantee,
         "blanks": _on_blanks(data) if promised else None,
         "meaning": meaning,
-        "assumptions": [sentence(text) for text in certificate.assumptions],
-        "breaks": list(dict.fromkeys(breaking)),
+        "assumptions": [
+            *map(sentence, certificate.assumptions),
+            sentence(f"it holds {certificate.valid_while}"),
+        ],
         "checks": list(dict.fromkeys(checks)),
     }
 
@@ -185,47 +186,6 @@ def _promised(rows: LabelledRows, entries: Sequence[Data]) -> str:
         ordered = rows.classifier.certificate_.order is not None
         wrong = "less severe" if ordered else "another class"
     return f"{' and '.join(parts)} are classified as {wrong}" if parts else ""
-
-
-def breaks(certificate: Certificate, slider: Any) -> list[str]:
-    """What would break the guarantee, the likeliest first.
-
-    `slider` says whether the page lets its reader choose another α.
-    """
-    rows = rows_of(certificate.controlled_class)
-    found = []
-    if certificate.deployment == "as-observed":
-        found.append(
-            "Values going missing in another way, or more or less often, than in the "
-            "calibration rows."
-        )
-    elif certificate.looked_up:
-        found.append(
-            "Look-ups that were not drawn at random, answers that are not true, or a "
-            "search that was stopped because of what it found."
-        )
-    elif certificate.observed < certificate.rows:
-        wrong = (
-            "a relation between value and missingness that isn't logistic, or values "
-            "looked up other than by chance"
-            if certificate.missingness_delta
-            else "values that go missing for other reasons than the model says"
-        )
-        found.append(f"A wrong account of why values are missing: {wrong}.")
-    changed = "A model or a threshold that is changed afterwards."
-    if slider:
-        changed += (
-            " That includes choosing another α on this page: to change α, calibrate "
-            "again on fresh rows."
-        )
-    return [
-        *found,
-        f"{rows[:1].upper()}{rows[1:]} that come from another source or another time "
-        "than the calibration rows did.",
-        "Calibration rows that depend on each other, such as several from one patient, "
-        "or that were used before: to fit, to choose the model, α or the rule.",
-        changed,
-    ]
 
 
 def robustness(certificate: Certificate) -> str | None:
@@ -407,10 +367,11 @@ def next_steps(data: Data) -> Iterator[tuple[str, str]]:
     if curve is None or own is None:
         return
     alpha = data["certificate"]["alpha"]
-    known = np.array([power or 0.0 for power in curve["power"]])
-    order = np.argsort(curve["estimated_error"], kind="stable")
-    errors = np.asarray(curve["estimated_error"])[order]
-    most = float(np.interp(alpha, errors, known[order]))
+    levels = curve["levels"]
+    known = np.array([level["estimate"] or 0.0 for level in levels])
+    errors = np.array([level["estimated_error"] for level in levels])
+    order = np.argsort(errors, kind="stable")
+    most = float(np.interp(alpha, errors[order], known[order]))
     if most - own >= WORTH and data["model"]["odds_factor"] == 1.0:
         text = (
             "The threshold's error is about "
@@ -420,10 +381,10 @@ def next_steps(data: Data) -> Iterator[tuple[str, str]]:
             f"close to α, and the power from {share(own)} close to {share(most)}."
         )
         yield "More rows", text
-    place = int(np.searchsorted(curve["alpha"], 2.0 * alpha))
+    place = int(np.searchsorted([level["alpha"] for level in levels], 2.0 * alpha))
     if place < len(known) and known[place] - own >= WORTH:
         text = (
-            f"At α = {percent(curve['alpha'][place])} the power would be about "
+            f"At α = {percent(levels[place]['alpha'])} the power would be about "
             f"{share(known[place])} instead of {share(own)}. For a guarantee at the "
             "new α, fit again with calibration rows that had no part in this choice."
         )

@@ -18,7 +18,7 @@
           tooltip: { theme: "custom" },
         });
         views.set(key, view);
-        if (view.signal && key.match(/^figure-(roc|scores)$/)) move(view);
+        if (key === "figure-levels") move(view);
       } catch (error) {
         place.textContent = "This figure could not be drawn; its table has the numbers.";
         console.error(error);
@@ -42,9 +42,7 @@
       }
       slider.setAttribute("aria-valuetext", `${level.alpha}, power ${level.power}`);
       back.disabled = Number(slider.value) === own;
-      for (const key of ["figure-roc", "figure-scores"]) {
-        if (views.has(key)) move(views.get(key));
-      }
+      if (views.has("figure-levels")) move(views.get("figure-levels"));
     };
     slider.addEventListener("input", update);
     back.addEventListener("click", () => {

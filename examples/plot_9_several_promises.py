@@ -16,7 +16,6 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
-from missratio.evaluation import TradeOffDisplay
 from missratio.exceptions import NoCertificateError
 
 centres = {"sepsis": (0.0, 0.0), "flu": (3.0, 0.4), "cold": (1.6, 2.8)}
@@ -64,7 +63,13 @@ for label, centre in centres.items():
     axes[0].plot(*centre, "ko")
     axes[0].annotate(label, centre, xytext=(5, 5), textcoords="offset points")
 axes[0].set_title("bounds of 10% (sepsis) and 15% (flu)")
-TradeOffDisplay.from_estimator(strict, ax=axes[1])
+trade_off = strict.trade_offs_[0]
+axes[1].plot(*trade_off.errors.T, label="estimated errors")
+axes[1].plot(*trade_off.certifiable.T, label="least levels that can be certified")
+axes[1].plot(*trade_off.levels, "ko", label="asked for")
+sides = {"xlabel": trade_off.labels[0], "ylabel": trade_off.labels[1]}
+axes[1].set(xlim=(0, 0.2), ylim=(0, 0.2), **sides)
+axes[1].legend()
 axes[1].set_title("5% for both: no room")
 
 # %%

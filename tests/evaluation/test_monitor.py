@@ -226,10 +226,10 @@ def test_levels_must_be_probabilities(bad):
     [
         (([0.5],), "0 or a 1"),
         (([0, 1], [1.0]), "one entry for each of the 2 rows"),
-        (([0], [-1.0]), "not negative"),
-        (([0], [np.inf]), "finite"),
+        (([0], [-1.0]), "weights must be finite and lie between 0"),
+        (([0], [np.inf]), "weights must be finite"),
         (([0, 1], None, [1.0]), "one entry for each of the 2 rows"),
-        (([0, 1], None, [0.4, 1.0]), r"between least_inclusion=0\.5 and 1"),
+        (([0, 1], None, [0.4, 1.0]), r"inclusion must .* between 0\.5 and 1"),
     ],
 )
 def test_rows_that_are_none_are_refused_and_change_nothing(rows, match):

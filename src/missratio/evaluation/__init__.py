@@ -10,8 +10,6 @@ from missratio.evaluation.displays import (
     MonitorDisplay,
     NPROCDisplay,
     RatioDisplay,
-    SensitivityDisplay,
-    TradeOffDisplay,
 )
 from missratio.evaluation.metrics import (
     ErrorScorer,
@@ -34,8 +32,6 @@ __all__ = [
     "NPROCComparison",
     "NPROCDisplay",
     "RatioDisplay",
-    "SensitivityDisplay",
-    "TradeOffDisplay",
     "TypeIErrorMonitor",
     "WatchedPoint",
     "compare_np_roc",

@@ -32,8 +32,7 @@ upper one.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -64,8 +63,7 @@ _POINTS = 16
 _BETS = ("capital", "against_less", "against_more")
 
 
-@dataclass(frozen=True, slots=True)
-class WatchedPoint:
+class WatchedPoint(NamedTuple):
     """The state after some row.
 
     Parameters
@@ -226,33 +224,30 @@ class TypeIErrorMonitor:
         inclusion : array-like of shape (n_rows,), optional
             Where labels are missing not at random: the probability with which each of
             these rows, which have a label, was to get one. Rows without a label are not
-            given. None of them is below `least_inclusion`.
+            given. None of them is below `least_inclusion`, the least that the design
+            gives any row.
 
         Returns
         -------
         Self
         """
-        errors, rights = _checked_rows(wrong, weights)
-        scales = self._scales(inclusion, len(errors))
-        length = max(1, -(-len(errors) // _POINTS))
-        for start in range(0, len(errors), length):
-            chosen = slice(start, start + length)
-            self._take(errors[chosen], rights[chosen], scales[chosen])
-        return self
-
-    def _scales(self, inclusion: ArrayLike | None, n_rows: int) -> FloatArray:
-        """s/π of each row: what part of a bet is made on it."""
-        if inclusion is None:
-            return np.full(n_rows, self.least_inclusion)
-        given, least = _one_a_row("inclusion", inclusion, n_rows), self.least_inclusion
-        # Written so that NaN is refused, too.
-        if not ((given >= least) & (given <= 1.0)).all():
+        is_wrong = _column("wrong", wrong, None, 0.0, 1.0)
+        if not np.isin(is_wrong, (0.0, 1.0)).all():
             raise ValueError(
-                f"inclusion must lie between least_inclusion={least:g} and 1, got "
-                f"values from {given.min():g} to {given.max():g}. Start a monitor with "
-                "the least probability that the design gives any row."
+                "wrong must hold a 0 or a 1 for each row, and nothing else."
             )
-        return least / given
+        n_rows, least = len(is_wrong), self.least_inclusion
+        given = 1.0 if weights is None else weights
+        mass = _column("weights", given, n_rows, 0.0, LARGEST)
+        given = 1.0 if inclusion is None else inclusion
+        # s/π of each row: what part of a bet is made on it.
+        scales = least / _column("inclusion", given, n_rows, least, 1.0)
+        errors, rights = mass * is_wrong, mass * (1.0 - is_wrong)
+        length = max(1, -(-n_rows // _POINTS))
+        for start in range(0, n_rows, length):
+            part = slice(start, start + length)
+            self._take(errors[part], rights[part], scales[part])
+        return self
 
     def _take(self, errors: FloatArray, rights: FloatArray, scales: FloatArray) -> None:
         """One chunk of L and V, and the parts of a bet made on each row."""
@@ -320,7 +315,7 @@ class TypeIErrorMonitor:
             "wrong_weight": self._wrong_weight,
             "seen_weight": self._seen_weight,
             **{name: getattr(self, f"_{name}").tolist() for name in _BETS},
-            "history": [list(astuple(point)) for point in self.history],
+            "history": [list(point) for point in self.history],
         }
 
     @classmethod
@@ -384,29 +379,23 @@ def _log_mean(log_capitals: FloatArray) -> Any:
     return logsumexp(log_capitals, axis=-1) - np.log(len(BETS))
 
 
-def _one_a_row(name: str, values: ArrayLike, n_rows: int) -> FloatArray:
-    numbers = np.atleast_1d(np.asarray(values, dtype=np.float64))
-    if numbers.shape != (n_rows,):
+def _column(
+    name: str, values: ArrayLike, n_rows: int | None, low: float, high: float
+) -> FloatArray:
+    """A number for each row, within its range; a single one is that of all rows."""
+    numbers = np.asarray(values, dtype=np.float64)
+    if n_rows is not None and numbers.ndim == 0:
+        numbers = np.full(n_rows, numbers)
+    numbers = np.atleast_1d(numbers)
+    if numbers.ndim != 1 or n_rows not in (None, len(numbers)):
+        rows = "each row" if n_rows is None else f"each of the {n_rows} rows"
         raise ValueError(
-            f"{name} must have one entry for each of the {n_rows} rows, got shape "
-            f"{numbers.shape}."
+            f"{name} must have one entry for {rows}, got shape {numbers.shape}."
+        )
+    # Written so that NaN is refused, too.
+    if not ((numbers >= low) & (numbers <= high)).all():
+        raise ValueError(
+            f"{name} must be finite and lie between {low:g} and {high:g}, got values "
+            f"from {numbers.min():g} to {numbers.max():g}."
         )
     return numbers
-
-
-def _checked_rows(
-    wrong: ArrayLike, weights: ArrayLike | None
-) -> tuple[FloatArray, FloatArray]:
-    """W·1{wrong} and W·1{right} of each row."""
-    errors = np.atleast_1d(np.asarray(wrong, dtype=np.float64))
-    if errors.ndim != 1 or not np.isin(errors, (0.0, 1.0)).all():
-        raise ValueError(
-            "wrong must hold a 0 or a 1 for each row of the controlled class: 1 where "
-            "it was classified as the other class."
-        )
-    if weights is None:
-        return errors, 1.0 - errors
-    given = _one_a_row("weights", weights, len(errors))
-    if not (np.isfinite(given) & (given >= 0.0)).all():
-        raise ValueError("weights must be finite and not negative.")
-    return given * errors, given * (1.0 - errors)

@@ -3,14 +3,9 @@
 The simulation is that of docs/validity.md.
 """
 
-import sys
-from pathlib import Path
-
+import comparison_validity
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-import comparison_validity
 
 pytestmark = [
     pytest.mark.validity,

@@ -6,6 +6,7 @@ Laws are known, so that a classifier's true error is all but known too: it is co
 
 import numpy as np
 import pytest
+from promises import kept
 from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits
 
@@ -61,32 +62,20 @@ def violations(simulation, learner, missingness):
     return broken, power
 
 
-def assert_kept(broken):
-    assert broken <= REPEATS * DELTA + 3 * np.sqrt(REPEATS * DELTA * (1 - DELTA))
-
-
 @pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(("lost", "least"), [({}, 0.5), ({0: PHI_0}, 0.3)])
 @pytest.mark.parametrize("name", LEARNERS)
-def test_entries_of_class_1_missing(name):
+def test_entries_of_class_1_or_of_both_classes_missing(name, lost, least):
     simulation = simulations.naive_bayes(0.7)
-    broken, power = violations(simulation, LEARNERS[name], simulation.missingness)
-    assert_kept(broken)
-    assert power > 0.5
-
-
-@pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("name", LEARNERS)
-def test_entries_of_both_classes_missing(name):
-    simulation = simulations.naive_bayes(0.7)
-    missingness = {0: PHI_0, 1: simulation.missingness[1]}
+    missingness = lost | simulation.missingness
     broken, power = violations(simulation, LEARNERS[name], missingness)
-    assert_kept(broken)
-    assert power > 0.3
+    assert kept(broken, REPEATS, DELTA)
+    assert power > least
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_rows_of_class_1_missing_and_weights_for_any_learner():
     simulation = simulations.diff_variance()
     broken, power = violations(simulation, trees, simulation.missingness)
-    assert_kept(broken)
+    assert kept(broken, REPEATS, DELTA)
     assert power > 0.3

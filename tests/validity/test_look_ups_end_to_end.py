@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from optional_packages import optional
+from promises import kept, slack
 from scipy.special import expit
-from scipy.stats import binom
 
 import missratio as mr
 from missratio.exceptions import NoCertificateError
@@ -98,14 +98,13 @@ def outcome(seed):
     fresh = draw(FRESH, 0.0, setting, np.random.default_rng(99))
     error = (classifier.predict(fresh) != 0).mean()
     alpha = setting["alpha"]
-    return bool(error > alpha + 3 * np.sqrt(alpha * (1 - alpha) / FRESH))
+    return bool(error > alpha + slack(alpha, FRESH))
 
 
 def check(seeds):
     found = [each for each in map(outcome, seeds) if each is not None]
     assert len(found) > 0.6 * len(seeds)
-    most = binom.isf(1e-4, len(found), DELTA)
-    assert sum(found) <= most, (sum(found), len(found))
+    assert kept(sum(found), len(found), DELTA, sure=1e-4)
 
 
 @pytest.mark.filterwarnings("ignore")

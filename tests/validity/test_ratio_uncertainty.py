@@ -3,14 +3,8 @@
 The simulation is that of docs/validity.md.
 """
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
-
-# Worker processes import it by this name as well.
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import ratio_coverage
 from ratio_coverage import Setting
 

@@ -4,10 +4,10 @@ import threading
 
 import numpy as np
 import pytest
-from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from missratio import KLIEP, density_ratio, engine
-from missratio._base.threads import _limit, one_blas_thread, share
+from missratio._base.threads import one_blas_thread, share
 from missratio.engine import RowSample, Sample
 from missratio.moments import Parameters
 from missratio.objective import Term
@@ -48,16 +48,6 @@ def assert_close(one, other):
         mine, theirs = getattr(one, name), getattr(other, name)
         atol = 1e-11 * np.abs(theirs).max()
         np.testing.assert_allclose(mine, theirs, rtol=1e-11, atol=atol)
-
-
-@pytest.mark.parametrize("weighted", [True, False])
-def test_sums_do_not_depend_on_the_number_of_threads(weighted):
-    results = []
-    for threads in (1, 2):
-        with threadpool_limits(threads, user_api="blas"):
-            results.append(sums(drawn(weighted=weighted), elements=10_000))
-    for name in ("value", "slope", "curvature"):
-        np.testing.assert_array_equal(*(getattr(each, name) for each in results))
 
 
 @pytest.mark.parametrize("elements", [5, 1000, 77_777, 10**9])
@@ -122,9 +112,8 @@ def test_blas_is_held_to_one_thread_by_the_outermost_and_has_its_own_back(size, 
         assert blas_threads() == was
 
 
-@pytest.mark.parametrize("within", [True, False], ids=["within a limit", "alone"])
 @pytest.mark.parametrize("last", ["this thread", "the other"])
-def test_overlapping_holds_in_two_threads_give_blas_its_threads_back(within, last):
+def test_overlapping_holds_in_two_threads_give_blas_its_threads_back(last):
     """Whichever of two threads lets go last, BLAS has as many threads as before."""
     this_holds, other_holds = threading.Event(), threading.Event()
     this_ended, other_ended = threading.Event(), threading.Event()
@@ -137,7 +126,8 @@ def test_overlapping_holds_in_two_threads_give_blas_its_threads_back(within, las
                 this_ended.wait(10)
         other_ended.set()
 
-    def overlap():
+    # OpenBLAS starts with one thread where the environment says so: ask for two.
+    with threadpool_limits(2, user_api="blas"):
         was = blas_threads()
         thread = threading.Thread(target=other)
         thread.start()
@@ -150,20 +140,6 @@ def test_overlapping_holds_in_two_threads_give_blas_its_threads_back(within, las
         this_ended.set()
         thread.join()
         assert blas_threads() == was
-
-    # OpenBLAS starts with one thread where the environment says so: ask for two.
-    if within:
-        with threadpool_limits(2, user_api="blas"):
-            overlap()
-        return
-    controllers = ThreadpoolController().lib_controllers
-    blas = [each for each in controllers if each.user_api == "blas"]
-    before = [each.num_threads for each in blas]
-    for each in blas:
-        _limit(each, 2)
-    overlap()
-    for each, threads in zip(blas, before, strict=True):
-        _limit(each, threads)
 
 
 def test_shared_work_comes_back_in_order_and_may_share_its_own():

@@ -92,15 +92,6 @@ def test_tables_of_every_kind_give_the_same_probability(model):
 
 
 @pytest.mark.parametrize("model", EVERY, ids=repr)
-def test_blocks_of_rows_change_nothing(model, monkeypatch):
-    X = np.random.default_rng(0).normal(size=(50, 2))
-    X[::7] = np.nan
-    expected = model.missing_probability(X)
-    monkeypatch.setattr(reading, "BLOCK_ENTRIES", 5)
-    np.testing.assert_array_equal(model.missing_probability(X), expected)
-
-
-@pytest.mark.parametrize("model", EVERY, ids=repr)
 def test_models_and_their_copies_are_the_same_and_immutable(model):
     copies = [model, clone(Holder({1: model})).missingness[1], copy.deepcopy(model)]
     if model is not EVERY[-1]:  # a lambda can't be pickled
@@ -133,17 +124,6 @@ def test_a_function_cannot_write_to_the_users_table(order):
     with pytest.raises(ValueError, match="read-only"):
         KLIEP(missingness={1: phi}).fit(X, y)
     np.testing.assert_array_equal(X, before)
-
-
-def test_repr_is_the_call_that_makes_the_model():
-    assert repr(LogisticMissingness([-np.inf, 1], 2)) == (
-        "LogisticMissingness(intercept=[-inf, 1.0], coef=2.0, rowwise=False)"
-    )
-    assert repr(FunctionMissingness(half_beyond_zero, maximum=0.5)) == (
-        "FunctionMissingness(function=half_beyond_zero, rowwise=True, maximum=0.5)"
-    )
-    assert "1.0, ...]" in repr(StepMissingness(np.ones(100), 0, 0.5))
-    assert repr(Constant(0.1)) == "Constant()"
 
 
 @pytest.mark.parametrize("value", [1.0, 1.5, -0.1, np.inf])

@@ -43,11 +43,6 @@ def test_columns_that_predict_nothing_do_no_harm():
     assert 0.85 < stated.mean() / errors.std() < 1.15
 
 
-def test_few_look_ups_are_left_as_they_are():
-    errors, _, plain = draws(0.9, n_drawn=6, repeats=30)
-    np.testing.assert_allclose(errors, plain, atol=1e-12)
-
-
 def test_everything_looked_up_is_the_mean():
     rng = np.random.default_rng(0)
     z, inclusion = rng.normal(size=(50, 1)), np.ones(50)

@@ -166,22 +166,6 @@ def test_every_kind_of_number_is_read_as_the_number_it_is(tmp_path, kind, values
     assert block.labels.tolist() == words
 
 
-def test_float32_stays_float32(tmp_path):
-    X, y = labelled(n_rows=400)
-    source = mr.scan_parquet(write(tmp_path, X.astype(np.float32), y), "y")
-    assert {block.rows.dtype for block in source} == {np.dtype(np.float32)}
-
-
-def test_a_column_without_any_value_in_one_file_is_missing_there(tmp_path):
-    X, y = labelled(n_rows=600)
-    write(tmp_path, X[:300], y[:300], n_files=1)
-    X[300:, 1] = np.nan
-    columns = {**dict(zip(NAMES, X[300:].T, strict=True)), "x1": pa.nulls(300)}
-    put(tmp_path / "1.parquet", **columns, y=y[300:])
-    ratio = mr.KLIEP(missingness="ignore", tol=1e-10)
-    assert_as_in_memory(ratio, X, y, mr.scan_parquet(tmp_path, "y"))
-
-
 ONES = {name: [1.0] for name in NAMES}
 NO_ROWS = {"a": pa.array([], pa.float64()), "y": pa.array([], pa.int64())}
 
@@ -256,38 +240,23 @@ def test_rows_that_no_ratio_can_be_fitted_to_are_refused(
         mr.KLIEP().fit(source)
 
 
-ALTERED = {
-    "values": lambda table: table.set_column(0, "x0", pa.array(np.ones(300))),
-    "labels": lambda table: table.set_column(4, "y", pa.array(np.ones(300, dtype=int))),
-    "rows": lambda table: table.slice(0, 250),
-    "columns": lambda table: table.drop_columns(["x2"]),
-    "gone": None,
-}
-
-
+@pytest.mark.parametrize("change", ["values", "gone"])
 @pytest.mark.parametrize("passes", [0, 1])
-@pytest.mark.parametrize("change", ALTERED)
 @pytest.mark.usefixtures("blockwise")
 def test_a_file_that_changes_between_passes(folder, monkeypatch, change, passes):
     source, path, done = mr.scan_parquet(folder, "y"), folder / "1.parquet", []
     whole = parquet.ParquetSource.fold
 
-    def alter():
-        table = pq.read_table(path)
-        path.unlink()
-        if change != "gone":
-            pq.write_table(ALTERED[change](table), path, row_group_size=100)
-
     def fold(self, work, merge):
-        result = whole(self, work, merge)
-        done.append(1)
         if len(done) == passes:
-            alter()
-        return result
+            table = pq.read_table(path).set_column(0, "x0", pa.array(np.ones(300)))
+            path.unlink()
+            if change != "gone":
+                pq.write_table(table, path, row_group_size=100)
+        done.append(1)
+        return whole(self, work, merge)
 
     monkeypatch.setattr(parquet.ParquetSource, "fold", fold)
-    if not passes:
-        alter()
     said = "can't be read" if change == "gone" else "written again"
     with pytest.raises(UnreadableFileError, match=rf"1\.parquet.*{said}"):
         mr.KLIEP().fit(source)

@@ -11,12 +11,10 @@ from skops import io as skops_io
 
 import missratio as mr
 from missratio.missingness import Block, BlockMissingness
-from missratio.moments import Parameters
-from missratio.objective import KLIEPObjective
 from missratio.ratio import fit
 from missratio.rows import ClassRows, MemorySource
 from missratio.tensor import arrays
-from missratio.tensor.rows import TensorSample, device_weights
+from missratio.tensor.rows import device_weights
 
 torch = pytest.importorskip("torch")
 N_COLUMNS = 5
@@ -109,21 +107,6 @@ def test_weights_keep_their_digits_where_hardly_any_value_is_observed():
     np.testing.assert_allclose(found, 1.0 + np.exp(log_odds), rtol=1e-15)
     with pytest.raises(ValueError, match="φ is 1"):
         device_weights(weighed, rows + 4.0)
-
-
-@pytest.mark.parametrize("weights", [None, [1.0, 2.0, 0.0, 0.5]])
-def test_rows_without_weight_have_no_part_in_the_curvature(weights):
-    rows = np.random.default_rng(0).normal(size=(4, 2))
-    coef, centre = np.array([0.5, -1.0]), np.array([0.1, 0.2])
-    mass = np.exp((rows - centre) @ coef) * (1.0 if weights is None else weights)
-    expected = (rows - centre).T @ (mass[:, None] * (rows - centre))
-    if weights is not None:
-        rows[2] = np.nan
-        weights = torch.tensor(weights, dtype=torch.float64)
-    sample = TensorSample(torch.as_tensor(rows), weights, np.ones(1), 4)
-    at = Parameters(coef[None], centre[None], None)
-    (sums,) = sample.sums(KLIEPObjective().denominator, at, second_order=True)
-    np.testing.assert_allclose(np.exp(sums.log_scale) * sums.curvature[0], expected)
 
 
 @pytest.mark.usefixtures("as_device")

@@ -44,15 +44,6 @@ def test_one_pass_gives_what_the_weights_give(phi, weighted):
     np.testing.assert_allclose(found.sums, expected)
 
 
-def test_a_right_model_gives_a_mean_weight_of_one_and_a_mirrored_one_does_not():
-    X = corrupt(np.random.default_rng(0).normal(size=(20_000, 2)), ENTRIES, 1)
-    right = rows_of(X, ENTRIES).feature_sums(np.arange(2)).check()
-    assert (np.abs(right.deviation) < 4).all()
-    mirrored = LogisticMissingness([0.0, -1.0], [-1.0, 1.0])
-    wrong = rows_of(X, mirrored).feature_sums(np.arange(2)).check()
-    assert (np.abs(wrong.deviation) > 10).all()
-
-
 def test_weights_near_certainty_of_missingness_keep_their_digits():
     phi = LogisticMissingness(0.0, 1.0)
     weights = phi.weights(np.array([[36.0], [-40.0], [np.nan]]))

@@ -28,6 +28,5 @@ from missratio.missingness.models import Block as Block
 from missratio.missingness.models import BlockMissingness as BlockMissingness
 from missratio.missingness.models import FunctionMissingness as FunctionMissingness
 from missratio.missingness.models import StepMissingness as StepMissingness
-from missratio.missingness.patterns import LittleTest as LittleTest
 from missratio.missingness.patterns import MissingnessPatterns as MissingnessPatterns
 from missratio.missingness.patterns import missingness_patterns as missingness_patterns

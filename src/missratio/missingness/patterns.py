@@ -1,70 +1,15 @@
-"""What is missing where: patterns of missingness, and Little's test of MCAR."""
+"""What is missing where: which columns go missing together, and how often."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
-from scipy.stats import chi2
 
-from missratio._base.reading import as_numeric_array, float_blocks, names_or_numbers
+from missratio._base.reading import names_or_numbers, read_floats
 from missratio._base.typing import BoolArray, FloatArray, IntArray
-
-# Little's test takes this many of the most frequent patterns at most.
-MOST_PATTERNS = 1000
-MAX_STEPS = 200
-TOLERANCE = 1e-5
-RIDGE = 1e-6
-# Standard deviations beyond which values count as being there.
-FARTHEST = 2.5
-NO_TEST = (
-    "No test can rule out that values go missing because of what they are (MNAR): the "
-    "table doesn't show what is missing."
-)
-
-
-@dataclass(frozen=True, slots=True)
-class LittleTest:
-    """Little's (1988) test that values are missing completely at random (MCAR).
-
-    Under MCAR the means of the observed columns are the same in every pattern. The
-    statistic Σ n_p (ȳ_p − μ_p)ᵀ Σ_p⁻¹ (ȳ_p − μ_p), with μ and Σ by maximum likelihood
-    of a normal law, is then χ² in the limit. Values beyond 2.5 standard deviations are
-    moved there, so that a long tail doesn't upset it.
-
-    Parameters
-    ----------
-    statistic : float
-    degrees : int
-        Degrees of freedom.
-    p_value : float
-    effect : float
-        √(max(statistic − degrees, 0) / rows): how far a pattern's means lie from those
-        of all rows, in standard deviations, root mean square. Unlike the p-value it
-        doesn't depend on the number of rows.
-    rows : int
-        Rows of the patterns that took part.
-    """
-
-    statistic: float
-    degrees: int
-    p_value: float
-    effect: float
-    rows: int
-
-    @property
-    def sentence(self) -> str:
-        """What the test says, and what it can't say."""
-        if self.degrees == 0:
-            return f"One pattern only: nothing to compare. {NO_TEST}"
-        found = (
-            f"Means differ between patterns by {self.effect:.2f} standard deviations "
-            f"(Little's test of missing completely at random: p = {self.p_value:.2g})."
-        )
-        return f"{found} {NO_TEST}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,17 +23,11 @@ class MissingnessPatterns:
         The most frequent pattern comes first.
     counts : ndarray of int of shape (n_patterns,)
         Rows of each.
-    sums : ndarray of shape (n_patterns, n_columns)
-        Of the standardised columns; 0 where missing.
-    products : ndarray of shape (n_kept, n_columns, n_columns)
-        Sums of products of standardised columns, of the first patterns.
     """
 
     feature_names: tuple[str, ...]
     missing: BoolArray
     counts: IntArray
-    sums: FloatArray
-    products: FloatArray
 
     @property
     def n_rows(self) -> int:
@@ -126,31 +65,9 @@ class MissingnessPatterns:
         }
         return nw.from_dict(columns, backend=backend).to_native()
 
-    @cached_property
-    def mcar_test(self) -> LittleTest:
-        """Little's test, of the most frequent patterns."""
-        kept = len(self.products)
-        varies = np.einsum("pii->i", self.products) > 0.0
-        seen = (~self.missing[:kept] & varies).astype(np.float64)
-        counts = self.counts[:kept].astype(np.float64)
-        rows = int(counts[seen.any(axis=1)].sum())
-        mean, covariance = _normal_law(self, seen, counts)
-        statistic = 0.0
-        for known, count, total in zip(seen > 0.0, counts, self.sums, strict=False):
-            if known.any():
-                off = total[known] / count - mean[known]
-                solved = np.linalg.solve(covariance[np.ix_(known, known)], off)
-                statistic += count * float(off @ solved)
-        degrees = int(seen.sum() - (seen.sum(axis=0) > 0.0).sum())
-        p_value = float(chi2.sf(statistic, degrees)) if degrees else 1.0
-        effect = float(np.sqrt(max(statistic - degrees, 0.0) / max(rows, 1)))
-        return LittleTest(float(statistic), degrees, p_value, effect, rows)
-
 
 def missingness_patterns(X: Any) -> MissingnessPatterns:
     """Count which columns are missing together.
-
-    What is kept grows with the number of patterns, not of rows.
 
     Parameters
     ----------
@@ -172,86 +89,11 @@ def missingness_patterns(X: Any) -> MissingnessPatterns:
     1     1   0.25          0
     2     1   0.25          2    0, 1
     """
-    table = as_numeric_array(X)
-    width = table.shape[1]
-    names = names_or_numbers(X, width)
-    # 1. Which rows have the same mask, most frequent first.
-    masks = np.concatenate(
-        [np.packbits(np.isnan(block), axis=1) for _, block in float_blocks(table, X)]
-    )
+    missing = np.isnan(read_floats(X))
+    names = names_or_numbers(X, missing.shape[1])
+    # Masks as words of bits, which sort quickly; the most frequent first.
+    masks = np.packbits(missing, axis=1)
     words = np.ascontiguousarray(masks).view(f"V{masks.shape[1]}").ravel()
-    _, first, codes, counts = np.unique(
-        words, return_index=True, return_inverse=True, return_counts=True
-    )
+    _, first, counts = np.unique(words, return_index=True, return_counts=True)
     order = np.lexsort((first, -counts))
-    places = np.empty(len(order), dtype=np.intp)
-    places[order] = np.arange(len(order))
-    codes = places[codes]
-    missing = np.isnan(table[first[order]].astype(np.float64, copy=False))
-    # 2. Sums of each pattern.
-    centre, scale = _scale(table)
-    sums = np.zeros((len(order), width))
-    kept = min(len(order), MOST_PATTERNS)
-    products = np.zeros((kept, width, width))
-    by_code = np.argsort(codes, kind="stable")
-    starts = np.concatenate([[0], np.cumsum(counts[order])])
-    for pattern in range(len(order)):
-        rows = by_code[starts[pattern] : starts[pattern + 1]]
-        block = (table[rows].astype(np.float64, copy=False) - centre) / scale
-        # Under MCAR any function of a column has equal means; one without long tails
-        # has means that are close to normal.
-        block = np.clip(block, -FARTHEST, FARTHEST)
-        block[:, missing[pattern]] = 0.0
-        sums[pattern] = block.sum(axis=0)
-        if pattern < kept:
-            products[pattern] = block.T @ block
-    return MissingnessPatterns(names, missing, counts[order], sums, products)
-
-
-def _scale(table: Any) -> tuple[FloatArray, FloatArray]:
-    """Means and standard deviations of what is observed; 0 and 1 where nothing is."""
-    count, total, squares = np.zeros((3, table.shape[1]))
-    for _, block in float_blocks(table, table):
-        known = ~np.isnan(block)
-        count += known.sum(axis=0)
-        total += np.where(known, block, 0.0).sum(axis=0)
-    centre = total / np.maximum(count, 1.0)
-    for _, block in float_blocks(table, table):
-        squares += np.nansum((block - centre) ** 2, axis=0)
-    scale = np.sqrt(squares / np.maximum(count, 1.0))
-    return centre, np.where(scale > 0.0, scale, 1.0)
-
-
-def _normal_law(
-    patterns: MissingnessPatterns, seen: FloatArray, counts: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Mean and covariance by maximum likelihood of a normal law (EM)."""
-    width = seen.shape[1]
-    mean, covariance = np.zeros(width), np.eye(width)
-    sums, products = patterns.sums[: len(seen)], patterns.products
-    ridge = RIDGE * np.eye(width)
-    for _ in range(MAX_STEPS):
-        total, square = np.zeros(width), np.zeros((width, width))
-        for own, count, first, second in zip(
-            seen > 0.0, counts, sums, products, strict=True
-        ):
-            # Expected sums of a pattern's rows, given what is observed of them.
-            slope = np.zeros((width, width))
-            slope[:, own] = np.linalg.solve(
-                covariance[np.ix_(own, own)] + ridge[np.ix_(own, own)],
-                covariance[own],
-            ).T
-            constant = mean - slope @ mean
-            expected = slope @ first
-            cross = np.outer(expected, constant)
-            total += expected + count * constant
-            square += slope @ second @ slope.T + cross + cross.T
-            square += count * (np.outer(constant, constant) + covariance)
-            square -= count * slope @ covariance
-        new_mean = total / counts.sum()
-        new = square / counts.sum() - np.outer(new_mean, new_mean) + ridge
-        change = max(np.abs(new - covariance).max(), np.abs(new_mean - mean).max())
-        mean, covariance = new_mean, (new + new.T) / 2.0
-        if change < TOLERANCE:
-            break
-    return mean, covariance
+    return MissingnessPatterns(names, missing[first[order]], counts[order])

@@ -47,7 +47,6 @@ from missratio.rows import (
     ClassRows,
     Normalization,
     RowBlock,
-    WeightCheck,
     WeightSums,
     as_source,
     check_missingness,
@@ -311,7 +310,6 @@ class LinearRatio(BaseRatio):
     fallback_used_: bool
     standard_error_: FloatArray | None
     tilt_sample_size_: float | None
-    weight_check_: dict[Any, WeightCheck]
 
     @abstractmethod
     def _settings(self) -> JointRatio:
@@ -471,9 +469,6 @@ class LinearRatio(BaseRatio):
         pairs = list(zip(two, problem.weight_sums, strict=True))
         self.effective_sample_size_ = {
             rows.label: effective_size(rows, sums) for rows, sums in pairs
-        }
-        self.weight_check_ = {
-            rows.label: sums.check() for rows, sums in pairs if rows.weighing.corrects
         }
         kish = problem.weight_sums.numerator.kish
         self._summary = {

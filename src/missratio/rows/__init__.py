@@ -16,7 +16,6 @@ from missratio.rows.parquet import scan_parquet as scan_parquet
 from missratio.rows.source import MemorySource as MemorySource
 from missratio.rows.source import PartlyDrawn as PartlyDrawn
 from missratio.rows.source import RowBlock as RowBlock
-from missratio.rows.source import WeightCheck as WeightCheck
 from missratio.rows.source import WeightSums as WeightSums
 from missratio.rows.source import weighted_sums as weighted_sums
 from missratio.rows.weighing import PLAIN as PLAIN

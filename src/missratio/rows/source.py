@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 
 from missratio._base.blocks import gathered
-from missratio._base.storable import storable
 from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 
@@ -331,40 +330,6 @@ class WeightSums:
         quotient = self.total / np.maximum(self.squares, 1e-300)
         # Rounding must not break the inequality.
         return np.minimum(self.total * quotient, self.count)
-
-    def check(self) -> WeightCheck:
-        """The mean of the weights beside the one that a right φ gives it."""
-        mean = self.total / self.n_rows
-        variance = np.maximum(self.squares / self.n_rows - mean**2, 0.0)
-        return WeightCheck(
-            mean, np.sqrt(variance / self.n_rows), 1.0 - self.count / self.n_rows
-        )
-
-
-@storable()
-@dataclass(frozen=True)
-class WeightCheck:
-    """Whether weights average to one, as they do, but for noise, if φ is right.
-
-    Parameters
-    ----------
-    mean : ndarray of shape (n_weights,)
-        The mean of the weights over all rows, missing ones included: of each feature,
-        or of whole rows.
-    standard_error : ndarray of shape (n_weights,)
-    missing_share : ndarray of shape (n_weights,)
-        The share that is missing.
-    """
-
-    mean: FloatArray
-    standard_error: FloatArray
-    missing_share: FloatArray
-
-    @property
-    def deviation(self) -> FloatArray:
-        """How many standard errors each mean is away from one."""
-        error = np.where(self.standard_error > 0.0, self.standard_error, 1.0)
-        return np.asarray((self.mean - 1.0) / error)
 
 
 def weighted_sums(

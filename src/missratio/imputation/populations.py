@@ -243,7 +243,7 @@ def _weighed(
     worst = max(
         weights, key=lambda k: (weights[k] ** 2).mean() / weights[k].mean() ** 2
     )
-    warn_if_concentrated(weights[worst], f"{title}, column {worst!r}", stacklevel=5)
+    warn_if_concentrated(weights[worst], f"{title}, column {worst!r}", stacklevel=6)
     return tuple(every), tuple(incomplete)
 
 

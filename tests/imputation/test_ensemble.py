@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from optional_packages import optional
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -17,8 +16,6 @@ from missratio import (
     TiltedImputer,
     corrupt,
 )
-
-pd = optional("pandas")
 
 PHI = LogisticMissingness(0.0, [2.0, -2.0])
 
@@ -96,21 +93,6 @@ def test_any_learner_under_a_certificate(estimator, labels):
     assert error < 0.11
     assert power > 0.6
     assert model.predict([[np.nan, 0.0]]).tolist() == [labels[0]]
-
-
-def test_dataframes_and_categories_reach_the_learner():
-    rng = np.random.default_rng(0)
-    X, y = draw(300, 0)
-    word = np.where(rng.random(600) < np.where(y == 1, 0.8, 0.3), "x", "y")
-    frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "word": pd.Categorical(word)})
-    phi = LogisticMissingness([0.0, 0.0, -np.inf], [2.0, -2.0, 0.0])
-    trees = HistGradientBoostingClassifier(max_iter=20, random_state=0)
-    model = NeymanPearsonClassifier(
-        ensemble(trees), alpha=0.2, missingness={1: phi}, random_state=0
-    ).fit(frame, y)
-    member = model.estimator_.estimators_[0]
-    assert member.is_categorical_.tolist() == [False, False, True]
-    assert model.certificate_.certified
 
 
 IMPUTERS = [TiltedImputer(), TiltedImputer("ignore", random_state=0)]

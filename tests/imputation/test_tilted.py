@@ -88,19 +88,6 @@ def test_new_rows_have_the_law_of_the_old(skewed):
         assert ours == pytest.approx(truth, abs=0.08)
 
 
-@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
-def test_dataframes_give_dataframes_of_their_kind(library):
-    X, y = two_classes()
-    frame = library({"a": X[:, 0], "b": X[:, 1]})
-    imputer = TiltedImputer({1: PHI}, random_state=0)
-    completed = imputer.fit_transform(frame, y)
-    assert isinstance(completed, library)
-    plain = TiltedImputer({1: PHI}, random_state=0).fit_transform(X, y)
-    np.testing.assert_array_equal(completed.to_numpy(), plain)
-    assert imputer.get_feature_names_out().tolist() == ["a", "b"]
-    assert imputer.convergence_[1].feature_names in (("a", "b"), ("b", "a"))
-
-
 def mixed(n=3000, seed=0):
     """A number and a category that depends on it; "high" goes missing most."""
     rng = np.random.default_rng(seed)

@@ -32,9 +32,3 @@ RNG = np.random.default_rng(0)
 )
 def test_r_hat_is_one_for_chains_about_one_level(mean, expected):
     assert trace(mean).r_hat == expected
-
-
-@pytest.mark.parametrize("n_chains", [1, 5])
-def test_chains_with_a_trend_have_a_large_r_hat(n_chains):
-    mean = np.tile(np.arange(40.0)[None, :, None], (n_chains, 1, 1))
-    assert trace(mean).r_hat[0] > 1.5

@@ -43,19 +43,6 @@ def test_indicators_are_lost_together_and_weigh_once():
     assert weights.prod(axis=1).mean() > 1.3
 
 
-def test_means_and_ratios_use_the_weight_once():
-    Z, phi = complete_table(20_000), category_model()
-    other = complete_table(20_000, seed=1)
-    other[:, 0] += 0.7
-    X = np.concatenate([mr.corrupt(Z, phi, random_state=0), other])
-    y = np.repeat([0, 1], 20_000)
-    full = mr.KLIEP().fit(np.concatenate([Z, other]), y)
-    lossy = mr.KLIEP(missingness={0: phi}).fit(X, y)
-    np.testing.assert_allclose(lossy.coef_, full.coef_, atol=0.3)
-    numerator = mr.KLIEP(missingness={1: phi}, normalize="regression").fit(X, 1 - y)
-    np.testing.assert_allclose(numerator.coef_, -full.coef_, atol=0.12)
-
-
 def test_a_known_block_is_not_contradicted_and_a_wrong_one_is():
     phi = category_model()
     X = mr.corrupt(complete_table(4000), phi, random_state=0)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
-from sklearn.linear_model import LogisticRegression
 
 from missratio.learning import evidence as evidence_module
 from missratio.learning.evidence import Evidence, fit_evidence
@@ -93,20 +92,6 @@ def test_firth_takes_the_bias_of_the_slope_away():
     error = slopes[True].std() / np.sqrt(1500)
     assert abs(slopes[True].mean() - 1.0) < 4 * error
     assert slopes[False].mean() - 1.0 > 5 * error
-
-
-def test_values_that_repeat_are_counted_and_weigh_as_much():
-    rng = np.random.default_rng(0)
-    values, revealed = rng.integers(0, 300, (1, 50_000)) / 10.0, np.array([[9.0, 21.0]])
-    evidence = collect(values, revealed, 10)
-    distinct, counts = np.unique(values, return_counts=True)
-    assert (evidence.values[0, 2:] == distinct).all()
-    assert (evidence.mass[2:] == counts).all()
-    model = LogisticRegression(C=np.inf, tol=1e-10, max_iter=1000)
-    model.fit(np.append(revealed, values)[:, None], np.arange(50_002) < 2)
-    theta = fit_evidence(evidence, penalised=False).theta
-    expected = [model.intercept_[0], model.coef_[0, 0]]
-    assert theta == pytest.approx(expected, abs=1e-4)
 
 
 # What is kept of many values

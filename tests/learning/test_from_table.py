@@ -12,7 +12,6 @@ from scipy.stats import binomtest, hypergeom
 import missratio as mr
 from missratio.learning import MissingnessWarning
 from missratio.learning.checks import Residuals
-from missratio.learning.evidence import fit_evidence
 from missratio.weights import inverse_probability_weights
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
@@ -277,17 +276,3 @@ def test_the_form_tested_by_look_ups_keeps_its_level():
         p_values = [check.p_value for check in model.checks if check.kind == "form"]
         count, total = count + sum(p <= 0.05 for p in p_values), total + len(p_values)
     assert binomtest(count, total, 0.05, "greater").pvalue > 1e-3
-
-
-def test_ties_that_were_grouped_are_still_ties():
-    # Half of many values are the same: their means differ from it by rounding.
-    rng = np.random.default_rng(0)
-    Z = np.where(
-        rng.uniform(size=(40_000, 1)) < 0.5, 1.0 / 3.0, rng.normal(size=(40_000, 1))
-    )
-    X = mr.corrupt(Z, mr.LogisticMissingness(-0.3, 0.8), rng)
-    revealed = simulation.look_up(X, Z, 200, rng)
-    model = mr.learn_missingness(X, revealed)
-    form = next(check for check in model.checks if check.kind == "form")
-    assert form.p_value > 1e-3
-    assert fit_evidence(model.evidence[0], penalised=False).converged

@@ -57,12 +57,3 @@ def test_a_model_knows_the_rows_that_it_was_learned_from(rowwise, n):
     assert not was_learned_from(model, X[:-1])
     assert not was_learned_from(model, X + 1e-6)
     assert not was_learned_from(model, others)
-
-
-def test_without_anything_missing_nothing_moves():
-    X = np.random.default_rng(0).normal(size=(50, 2))
-    model = learn_missingness(X, np.full_like(X, np.nan))
-    influence = influence_of(model)
-    assert not influence.variance.any()
-    assert not influence.information_inverse.any()
-    assert was_learned_from(model, X)

@@ -4,8 +4,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from optional_packages import optional
 from sklearn.linear_model import LogisticRegression
 
@@ -86,35 +84,6 @@ def test_the_estimate_nears_the_truth(method):
     assert errors.max() < 0.05
 
 
-@settings(deadline=None, max_examples=20)
-@given(
-    st.floats(-50.0, 50.0),
-    st.floats(0.01, 100.0),
-    st.booleans(),
-    st.sampled_from(["firth", "ml"]),
-    st.booleans(),
-)
-def test_phi_at_the_data_knows_no_origin_or_unit(
-    shift, scale, flipped, method, rowwise
-):
-    data = rows_lost(300, 2) if rowwise else lose_and_reveal(300, 2)
-    X, revealed, Z = data
-    scale = -scale if flipped else scale
-    here = from_lookups(X, revealed, method, rowwise=rowwise)
-    there = from_lookups(
-        shift + scale * X, shift + scale * revealed, method, rowwise=rowwise
-    )
-    assert there.coef == pytest.approx(
-        here.coef / scale, rel=1e-3, abs=1e-4 / abs(scale)
-    )
-    assert there.missing_probability(shift + scale * Z) == pytest.approx(
-        here.missing_probability(Z), abs=1e-4
-    )
-    assert there.standard_errors[..., 1:] == pytest.approx(
-        here.standard_errors[..., 1:] / abs(scale), rel=1e-3
-    )
-
-
 # Separation, and features that tell nothing
 
 
@@ -165,16 +134,6 @@ def test_what_is_never_missing_has_no_phi():
     assert upper[:, 1] == pytest.approx(alone[1][:, 0])
 
 
-@pytest.mark.parametrize("rowwise", [False, True])
-def test_where_nothing_is_missing_phi_is_zero(rowwise):
-    Z = np.random.default_rng(0).normal(size=(50, 2))
-    learned = from_lookups(Z, np.full_like(Z, np.nan), rowwise=rowwise)
-    assert (learned.missing_probability(Z) == 0.0).all()
-    for edge in learned.probability_band(Z):
-        assert (edge == 0.0).all()
-    assert (learned.standard_errors == 0.0).all()
-
-
 def test_of_a_constant_feature_phi_is_a_number():
     X = np.full((100, 1), 7.0)
     X[:30] = np.nan
@@ -209,18 +168,6 @@ def test_dataframes_are_learned_from_as_arrays_are(frame, rowwise):
     assert (learned.coef == plain.coef).all()
     bands = learned.probability_band(tables[2]), plain.probability_band(Z)
     assert bands[0][1] == pytest.approx(bands[1][1], rel=1e-9)
-
-
-def test_nulls_single_precision_and_integers_are_tables_as_well():
-    X, revealed, _ = lose_and_reveal(d=1)
-    double = from_lookups(X, revealed)
-    frame = pl.DataFrame({"a": X[:, 0]}).fill_nan(None)
-    nulls = from_lookups(frame, pl.DataFrame({"a": revealed[:, 0]}))
-    assert (nulls.coef == double.coef).all()
-    single = from_lookups(X.astype(np.float32), revealed.astype(np.float32))
-    assert single.coef == pytest.approx(double.coef, abs=1e-4)
-    whole = np.arange(10)[:, None]
-    assert from_lookups(whole, np.full((10, 1), np.nan)).coef[0] == 0.0
 
 
 # Refusals

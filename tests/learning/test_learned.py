@@ -198,14 +198,6 @@ def test_regions_are_not_in_the_pickle():
     assert len(pickle.dumps(model)) == size
 
 
-def test_it_says_what_it_is():
-    text = repr(MODELS["one"])
-    assert text.startswith("LearnedMissingness(intercept=[")
-    assert "method='firth'" in text
-    assert "covariance" not in text
-    assert MODELS["one"].maximum is None
-
-
 def test_values_may_be_far_from_the_origin():
     rng = np.random.default_rng(0)
     Z = 1e9 + rng.normal(size=(400, 1))

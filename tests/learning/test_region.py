@@ -99,24 +99,6 @@ def test_separated_values_leave_the_steepest_of_slopes_possible():
     assert np.isfinite(points).all()
 
 
-@pytest.mark.parametrize(
-    "evidence", [evidence_of(), separated()], ids=["", "separated"]
-)
-def test_it_grows_as_delta_falls(evidence):
-    at = np.array([-2.0, 0.0, 1.0, 3.0])
-    low, high = np.full(4, np.inf), np.full(4, -np.inf)
-    for delta in (0.9, 0.5, 0.1, 0.01, 1e-4):
-        points, theta = region(evidence, delta)
-        scores = points[:, :1] + points[:, 1:] * at
-        slack = 2e-3 * (scores.max(axis=0) - scores.min(axis=0))
-        assert (scores.min(axis=0) <= low + slack).all()
-        assert (scores.max(axis=0) >= high - slack).all()
-        low, high = scores.min(axis=0), scores.max(axis=0)
-        estimate = theta[0] + theta[1] * at
-        assert (low - slack <= estimate).all()
-        assert (estimate <= high + slack).all()
-
-
 def test_a_region_of_two_parts_is_outlined_whole():
     def distance(points):
         level, slope = points.T

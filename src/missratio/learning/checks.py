@@ -51,35 +51,26 @@ LEVEL = 0.01
 REMEDY = (
     "Don't weight by this φ: use looked-up values as data, or model φ in another way."
 )
-# What a test says unless it fails, and if it does, where another column has no part.
-SENTENCES: dict[tuple[Kind, Source], tuple[str, str]] = {
-    ("form", "looked up"): (
-        "the values looked up agree with log-odds linear in the value.",
-        "the values looked up contradict log-odds linear in the value.",
+# What a test says unless it fails, if it does where another column has no part, and if
+# it doesn't fail but makes a guarantee doubtful.
+SENTENCES: dict[Kind, tuple[str, str, str]] = {
+    "form": (
+        "{who} agree with log-odds linear in the value.",
+        "{who} contradict log-odds linear in the value.",
+        "log-odds linear in the value are doubtful.",
     ),
-    ("form", "table"): (
-        "the other columns agree with log-odds linear in the value.",
-        "the other columns contradict log-odds linear in the value.",
-    ),
-    ("other columns", "looked up"): (
-        "no other column tells looked-up from observed values.",
-        "",
-    ),
-    ("other columns", "table"): (
+    "other columns": (
         "no other column tells more about what is missing.",
         "",
+        "another column may tell more about what is missing.",
     ),
-    ("agreement", "looked up"): (
-        "looked-up values and the other columns say the same of φ.",
-        "looked-up values and the other columns contradict each other.",
+    "agreement": (
+        "{who} and the other columns say the same of φ.",
+        "{who} and the other columns contradict each other.",
+        "{who} and the other columns may contradict each other.",
     ),
 }
-# What a test says that doesn't fail, and makes a guarantee doubtful.
-DOUBTS: dict[Kind, str] = {
-    "form": "log-odds linear in the value are doubtful",
-    "other columns": "another column may tell more about what is missing",
-    "agreement": "looked-up values and the other columns may contradict each other",
-}
+WHO: dict[Source, str] = {"looked up": "looked-up values", "table": "the other columns"}
 TEACHES_NOTHING = 5.0
 TEACHES_LITTLE = 20.0
 # Fewer missing rows may be the same by chance.
@@ -162,7 +153,7 @@ def as_finding(
     kind: Kind, name: str, source: Source, test: Outcome, bad: str = ""
 ) -> Finding:
     """A test as a finding; `bad` is what it says of another column."""
-    good, contradicted = SENTENCES[kind, source]
+    good, contradicted, _ = (each.format(who=WHO[source]) for each in SENTENCES[kind])
     facts = test.statistic, test.p_value, False, f"{name}: {good}", test.odds_factor
     return Check(kind, name, source, *facts), f"{name}: {bad or contradicted}"
 
@@ -176,7 +167,8 @@ def concluded(findings: Sequence[Finding]) -> tuple[Check, ...]:
         if p_value is not None:
             failed = p_value * n_tests <= LEVEL
             if p_value * n_tests < DOUBT:
-                sentence = f"{check.feature}: {DOUBTS[check.kind]}."
+                doubt = SENTENCES[check.kind][2].format(who=WHO[check.source])
+                sentence = f"{check.feature}: {doubt}"
         if failed:
             sentence = bad
         if p_value is not None:
@@ -187,15 +179,11 @@ def concluded(findings: Sequence[Finding]) -> tuple[Check, ...]:
 
 def instrument_strength(worth: float, name: str, evidence: Evidence) -> Finding:
     """How much the other columns could teach, in looked-up values."""
+    much, more = ("little", ", as much") if worth < TEACHES_LITTLE else ("as much", "")
     good = (
-        f"{name}: the other columns teach as much about why it is missing as about "
-        f"{worth:,.0f} looked-up values would."
+        f"{name}: the other columns teach {much} about why it is missing{more} as "
+        f"about {worth:,.0f} looked-up values would."
     )
-    if worth < TEACHES_LITTLE:
-        good = (
-            f"{name}: the other columns teach little about why it is missing, as much "
-            f"as about {worth:.0f} looked-up values would."
-        )
     bad = (
         f"{name}: the other columns don't predict it, so the table can't teach why it "
         "is missing, and the slope of φ is a guess close to 0. Look up some of its "

@@ -423,7 +423,7 @@ def _others_by_lookups(
     if np.isnan(table[sampled]).all(axis=0).any():
         sampled[:] = True
     kept = sampled | any_by_row(known)
-    values, functions = table[kept], ScoredTable.of(table[kept]).ranked_features()
+    values, functions = table[kept], ScoredTable.of(table[kept]).features(ranked=True)
     n_observed = len(table) - np.isnan(table).sum(axis=0)
     findings = {}
     for j, theta in by_lookups.items():

@@ -89,12 +89,6 @@ class LearnedMissingness(LogisticMissingness):
         diagonal = np.diagonal(self.covariance, axis1=-2, axis2=-1)
         return np.asarray(np.sqrt(diagonal))
 
-    @property
-    def n_revealed(self) -> FloatArray:
-        """How many values of each feature were revealed; rowwise one number."""
-        counts = [e.revealed_mass if e is not None else 0.0 for e in self.evidence]
-        return np.array(counts)
-
     def as_known(self) -> LogisticMissingness:
         """The point estimate alone, as a model that is taken at its word."""
         return LogisticMissingness(self.intercept, self.coef, self.rowwise)

@@ -86,18 +86,6 @@ class ScoredTable:
             order = share(standardise, range(table.shape[1]), threads)
         return cls(values, missing, order)
 
-    def features(self) -> FloatArray:
-        """What columns are predicted from: values, centred masks and a constant."""
-        return self._with_masks(self.values)
-
-    def ranked_features(self) -> FloatArray:
-        """Functions for tests: the same, of columns as normal scores.
-
-        Quantiles of the normal law at the ranks of values have light tails, and spread
-        what a skewed column crowds together. Ties share the middle of their ranks.
-        """
-        return self._with_masks(self.normal_scores())
-
     def normal_scores(self) -> FloatArray:
         """Normal scores of columns, standardised; 0 where all values are equal."""
         scores = np.zeros(self.values.shape, order="F")
@@ -117,7 +105,13 @@ class ScoredTable:
             share(score, range(len(self.order)), threads)
         return scores
 
-    def _with_masks(self, values: FloatArray) -> FloatArray:
+    def features(self, *, ranked: bool = False) -> FloatArray:
+        """Values, centred masks and a constant; with `ranked` for tests, normal scores.
+
+        Quantiles of the normal law at the ranks of values have light tails, and spread
+        what a skewed column crowds together. Ties share the middle of their ranks.
+        """
+        values = self.normal_scores() if ranked else self.values
         masks = self.missing - self.missing.mean(axis=0)
         return np.concatenate([values, masks, np.ones((len(masks), 1))], axis=1)
 
@@ -353,7 +347,7 @@ def teach_features(
     width = table.shape[1]
     if test:
         # What a column's skewness doesn't blur.
-        features = scored.ranked_features()
+        features = scored.features(ranked=True)
         options = columns, usable[columns], TEST_FIT_ROWS
         ranked = predict_columns(features, scored, *options)
         features = features[:, : 2 * width]

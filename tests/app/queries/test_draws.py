@@ -111,19 +111,6 @@ def test_whole_rows_are_drawn_and_asked_for_in_full():
     assert cells(larger)[:24] == cells(plan)
 
 
-def test_rows_are_asked_for_what_they_miss():
-    X, y = lossy_table()
-    plan = mr.plan_queries(X, y, per_feature=6, rowwise=True, random_state=0)
-    rows = np.unique(plan.rows)
-    assert len(rows) == 12
-    assert sorted(cells(plan)) == [
-        (row, column) for row in rows for column in np.flatnonzero(np.isnan(X[row]))
-    ]
-    # The cells of a row share the number of its draw.
-    for row in rows:
-        assert len(set(plan.order[plan.rows == row].tolist())) == 1
-
-
 @pytest.mark.parametrize("budget", [7, 20, 41])
 def test_a_budget_is_not_exceeded_by_rows(budget):
     X, y = lossy_table()

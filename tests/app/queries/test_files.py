@@ -1,7 +1,6 @@
 """Plans pass through files unharmed, and files through spreadsheets."""
 
 import csv
-import re
 import sys
 from pathlib import Path
 
@@ -121,22 +120,11 @@ def decimal_commas(lines):
     return lines
 
 
-def floats_for_integers(lines):
-    place = lines[0].index("row")
-    for line in lines[1:]:
-        line[place] += ".0"
-    return lines
-
-
 def notes(lines):
     lines[0] += ["notes", ""]
     for number, line in enumerate(lines[1:]):
         line += [f"looked up, {number}", ""]
     return lines
-
-
-def moved_columns(lines):
-    return [line[::-1] for line in lines]
 
 
 def blank_lines(lines):
@@ -152,22 +140,15 @@ def other_order(lines):
     return [lines[0], *lines[:0:-1]]
 
 
-def answered_lines_twice(lines):
-    return [*lines, *lines[1:]]
-
-
 @pytest.mark.parametrize(
     "change",
     [
         list,
         decimal_commas,
-        floats_for_integers,
         notes,
-        moved_columns,
         blank_lines,
         na_for_blanks,
         other_order,
-        answered_lines_twice,
     ],
 )
 @pytest.mark.parametrize(
@@ -214,18 +195,6 @@ def test_formulas_are_marked_in_csv_and_read_back(problem, tmp_path):
     mr.QueryPlan.read(path, X, y)
 
 
-def test_a_comma_that_splits_a_number_in_two_is_noticed(problem, filled, tmp_path):
-    X, y, _ = problem
-    plan, _ = filled
-    plan.write(tmp_path / "plan.csv")
-    text = (tmp_path / "plan.csv").read_text(encoding="utf-8-sig")
-    (tmp_path / "plan.csv").write_text(
-        re.sub(r",,(?=[a-z]+-)", ",3,5,", text), encoding="utf-8"
-    )
-    with pytest.raises(ValueError, match=r"plan\.csv, line 2: 10 cells for 9 columns"):
-        mr.QueryPlan.read(tmp_path / "plan.csv", X, y)
-
-
 def test_semicolons_go_with_decimal_commas(problem, filled, tmp_path):
     X, y, _ = problem
     plan, frame = filled
@@ -250,14 +219,3 @@ def test_a_header_must_be_there(problem, filled, tmp_path):
     lines = [[*line, line[0]] for line in lines_of(frame)]
     with pytest.raises(ValueError, match="several columns named 'draw'"):
         mr.QueryPlan.read(save(tmp_path / "plan.csv", lines), X, y)
-
-
-def test_keys_of_rows_keep_their_digits_in_excel(problem, tmp_path):
-    calamine = pytest.importorskip("python_calamine")
-    X, y, _ = problem
-    ids = 10**17 + np.arange(len(X))
-    plan = mr.plan_queries(X, y, per_feature=1, ids=ids, random_state=0)
-    plan.write(tmp_path / "plan.xlsx")
-    book = calamine.CalamineWorkbook.from_path(tmp_path / "plan.xlsx")
-    lines = book.get_sheet_by_index(0).to_python()
-    assert [line[2] for line in lines[1:]] == [str(ids[row]) for row in plan.rows]

@@ -8,9 +8,6 @@ from sklearn.linear_model import LogisticRegression
 import missratio as mr
 from missratio.app.queries import plan as plan_module
 
-pd = pytest.importorskip("pandas")
-calamine = pytest.importorskip("python_calamine")
-
 
 def problem(n=(400, 600), seed=0):
     rng = np.random.default_rng(seed)
@@ -108,52 +105,6 @@ def test_the_answers_of_a_mixed_plan_are_rows_here_and_entries_there(mixed):
     certificate = classifier.fit(filled, y, inclusion=inclusion).certificate_
     assert certificate.rule == "look-ups"
     assert certificate.looked_up > 0
-
-
-def test_answers_to_a_mixed_plan_that_stop_half_way_are_a_smaller_draw(mixed):
-    X, y, full = problem()
-    plan, frame = mixed, answered(mixed, full)
-    # Half of the lines, at the end of a row.
-    half = 50 + int(np.argmax(plan.rows[50:] != plan.rows[49:-1]))
-    frame.loc[half:, "value"] = None
-    revealed = mr.QueryPlan.read(frame, X, y)
-    # The first lines divide what they ask for as the whole does.
-    share = revealed.answered[0].sum() / revealed.answered.sum()
-    assert abs(share - plan.power.share) < 0.08
-    _, inclusion = revealed.fill(X)
-    rows = inclusion[y == 0].min(axis=1)
-    np.testing.assert_allclose((1 / rows[rows > 0]).sum(), (y == 0).sum())
-
-
-def test_means_of_a_mixed_plan_are_unbiased_whatever_made_values_go_missing(
-    monkeypatch,
-):
-    # The trials have no part in it.
-    monkeypatch.setattr(plan_module, "WALKS", 1)
-    monkeypatch.setattr(plan_module, "SHARES", (0.4,))
-    monkeypatch.setattr(plan_module, "MULTIPLES", (1.0,))
-    X, y, full = problem(n=(150, 150))
-    errors = []
-    for seed in range(50):
-        plan = mr.plan_queries(X, y, budget=60, goal="both", random_state=seed)
-        filled, inclusion = mr.QueryPlan.read(answered(plan, full), X, y).fill(X)
-        seen = inclusion > 0
-        terms = np.where(seen, filled, 0) / np.where(seen, inclusion, 1)
-        errors.append([(terms - full)[y == label].mean(axis=0) for label in (0, 1)])
-    deviates = np.mean(errors, axis=0) / (np.std(errors, axis=0) / np.sqrt(50))
-    assert (np.abs(deviates) < 4).all()
-
-
-def test_a_ratio_takes_values_of_every_class_and_feature():
-    X, y, _ = problem()
-    plan = mr.plan_queries(X, y, budget=60, goal="ratio", random_state=0)
-    assert not plan.rowwise.any()
-    counts = [
-        ((plan.labels == label) & (plan.columns == column)).sum()
-        for label in (0, 1)
-        for column in range(3)
-    ]
-    assert counts == [10] * 6
 
 
 @pytest.mark.parametrize(

@@ -19,10 +19,11 @@ from scipy.special import expit
 
 from missratio._base.reading import as_numeric_array, row_blocks
 from missratio._base.storable import storable
+from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import FloatArray
 from missratio.learning.checks import Check
 from missratio.learning.evidence import Evidence
-from missratio.learning.region import region_boundary, standard_covariance
+from missratio.learning.region import DIRECTIONS, region_boundary, standard_covariance
 from missratio.learning.shadow import ShadowEvidence
 from missratio.missingness import LogisticMissingness
 
@@ -148,8 +149,14 @@ class LearnedMissingness(LogisticMissingness):
         if delta not in self._regions:
             each = delta / max(len(self._learned), 1)
             regions = [np.array([[-np.inf, 0.0]])] * len(self.evidence)
-            for j, evidence, theta, shadow in self._learned:
-                points = region_boundary(evidence, theta, shadow, each)
+
+            def boundary(learned: Learned) -> FloatArray:
+                return region_boundary(*learned[1:], each)
+
+            size = DIRECTIONS * sum(len(known.mass) for _, known, *_ in self._learned)
+            with one_blas_thread(size) as threads:
+                boundaries = share(boundary, self._learned, threads)
+            for (j, _, theta, _), points in zip(self._learned, boundaries, strict=True):
                 slopes = 0 if self.rowwise else 2 - len(theta)
                 regions[j] = np.pad(points, ((0, 0), (0, slopes)))
             self._regions[delta] = regions
@@ -192,6 +199,10 @@ class LearnedMissingness(LogisticMissingness):
     @cached_property
     def _regions(self) -> dict[float, list[FloatArray]]:
         return {}
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> LearnedMissingness:
+        """Itself, as nothing in it changes: clones of estimators share its regions."""
+        return self
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what can be computed again."""

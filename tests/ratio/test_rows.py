@@ -111,7 +111,7 @@ MODELS = [
     ({"1": ROWS}, ValueError, r"class '1', but the classes are \[0, 1\]"),
     ({1: 0.5}, TypeError, "must be a Missingness model"),
     ({1: "ignore"}, TypeError, "must be a Missingness model"),
-    (ROWS, TypeError, "a mapping from class to model"),
+    (ROWS, ValueError, "no class has any. Say which class"),
     ("ignored", TypeError, 'None, "ignore" or a mapping'),
     (0.5, TypeError, 'None, "ignore" or a mapping'),
     (

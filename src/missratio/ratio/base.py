@@ -6,6 +6,7 @@ import sys
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar
 
@@ -17,7 +18,7 @@ from sklearn.utils import check_scalar
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from missratio._base.blocks import in_double
+from missratio._base.blocks import in_double, rows_with_nan
 from missratio._base.reading import (
     check_no_infinity,
     column_names,
@@ -52,7 +53,9 @@ FARTHEST = 745.0
 T = TypeVar("T")
 R = TypeVar("R")
 SolverName = Literal["auto", "newton", "lbfgs"]
-MissingnessParameter = Mapping[Any, Missingness] | Literal["ignore"] | None
+MissingnessParameter = (
+    Mapping[Any, Missingness] | Missingness | Literal["ignore"] | None
+)
 
 
 class Two(NamedTuple, Generic[T]):
@@ -113,6 +116,10 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
     def _missingness(self) -> MissingnessParameter:
         """Why values are missing, by class."""
         return self.missingness
+
+    def _models(self) -> MissingnessParameter:
+        """The same, where a model by itself is that of the class that has blanks."""
+        return getattr(self, "missingness_", self._missingness())
 
     def _settings(self) -> Any:
         """Whose basis and normalisation hold."""
@@ -252,7 +259,7 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         ratio = np.where(np.isnan(ratio), 0.0, np.minimum(ratio, clip or np.inf))
         label = self.classes_[0]
         label = label.item() if hasattr(label, "item") else label
-        model = class_model(self._missingness(), label, column_names(X))
+        model = class_model(self._models(), label, column_names(X))
         if isinstance(model, Missingness):
             ratio = ratio * complete_row_weights(X, model)
         total = float(ratio.sum())
@@ -395,7 +402,12 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         if inclusion is not None:
             inclusion = check_inclusion(inclusion, table)
         if reset:
-            check_missingness(self._missingness(), self.classes_)
+            given = self._missingness()
+            incomplete = partial(rows_with_nan, table)
+            models = check_missingness(given, self.classes_, labels, incomplete)
+            self.__dict__.pop("missingness_", None)
+            if models is not given:
+                self.missingness_ = models
             if self._is_linear():
                 names = getattr(self, "feature_names_in_", None)
                 self.basis_ = LinearBasis.of_columns(table.shape[1], names)
@@ -415,7 +427,7 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
     ) -> Two[ClassRows]:
         """Both classes' rows, and what they weigh."""
         names = getattr(self, "feature_names_in_", None)
-        settings = (self._missingness(), self._settings().normalize, names)
+        settings = (self._models(), self._settings().normalize, names)
         labels = self.classes_[::-1]
         parts = zip(sources, labels, inclusion, strict=True)
         return Two(*(ClassRows.of(s, label, *settings, i) for s, label, i in parts))

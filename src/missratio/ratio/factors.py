@@ -105,4 +105,4 @@ def feature_names(
 
 def missingness_of(ratio: LinearRatio) -> MissingnessParameter:
     """Why values are missing, as a ratio was told."""
-    return ratio._missingness()
+    return ratio._models()

@@ -48,9 +48,10 @@ class KLIEP(JointRatio):
     ----------
     basis : {"linear", "polynomial", "gaussian"}, Basis or transformer, default="linear"
         The features f.
-    missingness : mapping from class to Missingness, "ignore" or None, default=None
+    missingness : mapping from class to Missingness, a Missingness, "ignore" or None
         Why values are missing; a class left out is complete. NaN in a class without a
-        model is an error. "ignore" drops what is missing.
+        model is an error. A model by itself is that of the class that has blanks, where
+        there is one. "ignore" drops what is missing.
     normalize : {"hajek", "horvitz-thompson", "regression"}, default="hajek"
         Whether weighted sums are divided by the sum of the weights, or, as printed in
         the paper, by the number of rows with the missing ones included. Hájek's

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from missratio._base.blocks import any_by_row, inverse_where_positive
+from missratio._base.hints import listed
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.missingness import (
     Missingness,
@@ -162,13 +163,47 @@ def class_model(
     return None if model is None else model.bound(names)
 
 
-def check_missingness(missingness: Any, labels: Any) -> None:
-    """Refuse what is not None, "ignore" or a mapping from these labels to models."""
+def check_missingness(
+    missingness: Any,
+    labels: Any,
+    y: Any = None,
+    incomplete: Callable[[], BoolArray] | None = None,
+) -> Any:
+    """None, "ignore" or a mapping from these labels to models; all else is refused.
+
+    A model by itself is that of the class that has blanks, where there is one.
+
+    Parameters
+    ----------
+    missingness : mapping, Missingness, "ignore" or None
+    labels : sequence
+        The classes.
+    y : ndarray of shape (n_rows,), optional
+        The rows' labels.
+    incomplete : callable, optional
+        Gives which rows have a blank; it is asked for a model by itself.
+
+    Returns
+    -------
+    mapping, "ignore" or None
+    """
     if missingness is None or (
         isinstance(missingness, str) and missingness == "ignore"
     ):
-        return
+        return missingness
     known = [label.item() if hasattr(label, "item") else label for label in labels]
+    if isinstance(missingness, Missingness) and incomplete is not None:
+        lossy = [label for label in known if incomplete()[y == label].any()]
+        if len(lossy) != 1:
+            which = (
+                f"classes {listed(lossy)} have some" if lossy else "no class has any"
+            )
+            raise ValueError(
+                "A missingness model by itself is that of the class that has blanks, "
+                f"and here {which}. Say which class it is for: "
+                f"missingness={{{known[-1]!r}: model}}."
+            )
+        return {lossy[0]: missingness}
     if not isinstance(missingness, Mapping):
         raise TypeError(
             'missingness must be None, "ignore" or a mapping from class to model, '
@@ -185,6 +220,7 @@ def check_missingness(missingness: Any, labels: Any) -> None:
                 f"missingness of class {label!r} must be a Missingness model, such as "
                 f"LogisticMissingness, or None; got {model!r}."
             )
+    return missingness
 
 
 def weights_of_features(

@@ -10,7 +10,7 @@ from scipy.stats import binom, binomtest
 import missratio as mr
 from missratio import np_roc
 from missratio.evaluation import compare_np_roc
-from missratio.threshold import CalibrationSample, make_rule
+from missratio.threshold import CalibrationSample
 
 LEVELS = np.linspace(0.01, 0.5, 60)
 
@@ -19,23 +19,6 @@ LEVELS = np.linspace(0.01, 0.5, 60)
 def scores():
     rng = np.random.default_rng(0)
     return rng.normal(0, 1, 1000), rng.normal(1.5, 1, 800)
-
-
-def test_each_level_has_the_threshold_of_its_rule(scores):
-    roc = np_roc(*scores, alphas=LEVELS, delta=0.1)
-    sample = CalibrationSample.build(scores[0])
-    rule = make_rule("binomial", training=None, complete=True)
-    for alpha, threshold in zip(LEVELS, roc.threshold, strict=True):
-        chosen = rule.select(sample, alpha, 0.1)
-        assert threshold == chosen.threshold
-    assert set(roc.rule) == {"binomial"}
-
-
-@pytest.mark.parametrize("rule", ["auto", "bernstein", "hoeffding-bentkus"])
-def test_more_error_is_more_power(scores, rule):
-    roc = np_roc(*scores, alphas=LEVELS, rule=rule)
-    assert (np.diff(roc.threshold[np.isfinite(roc.threshold)]) <= 0).all()
-    assert (np.diff(roc.power) >= 0).all()
 
 
 @pytest.mark.parametrize("rule", ["thinning", "bernstein", "hoeffding-bentkus"])
@@ -131,16 +114,6 @@ def test_of_two_classifiers_the_better_is_found(scores):
     same = compare_np_roc(good, good)
     assert not same.a_better.any()
     assert not same.b_better.any()
-
-
-def test_a_small_difference_is_found_on_the_same_rows():
-    # Powers of .586 and .524 at a type I error of .1.
-    told = 0
-    for seed in range(12):
-        rows = gaussian_rows(seed, 2000)
-        better, worse = (curve(rows, v, alphas=[0.1]) for v in ([1, 0], [2, 1]))
-        told += compare_np_roc(better, worse).a_better[0]
-    assert told >= 10
 
 
 def test_sorted_scores_are_not_taken_for_scores_of_the_same_rows():

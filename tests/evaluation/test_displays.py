@@ -53,21 +53,6 @@ def test_the_line_is_the_curve_and_the_band_lies_around_it(scores):
     display.figure_.canvas.draw()
 
 
-def test_two_curves_share_an_axes_and_one_can_be_drawn_again(scores):
-    controlled, other = scores
-    first = NPROCDisplay.from_predictions(controlled, other, name="first")
-    options = {"ax": first.ax_, "line_options": {"linestyle": "--"}}
-    second = NPROCDisplay.from_predictions(controlled, other - 1, **options)
-    assert second.ax_ is first.ax_
-    assert second.figure_ is first.figure_
-    assert len(first.ax_.lines) == 2
-    assert second.line_.get_linestyle() == "--"
-    assert first.line_.get_color() != second.line_.get_color()
-    display = NPROCDisplay(roc=np_roc(*scores))
-    assert display.plot().ax_.get_legend() is None
-    assert display.plot(name="again", color="red").line_.get_color() == "red"
-
-
 @pytest.mark.parametrize("controlled", [0, 1])
 def test_it_is_drawn_of_a_fitted_classifier(two_normals, controlled):
     X, y = two_normals(600, 2, shift=1.5)

@@ -12,7 +12,6 @@ from missratio.reproduce import (
     EXPERIMENTS,
     Conditions,
     Result,
-    count_overlaps,
     published_curves,
 )
 from missratio.reproduce.methods import fits_of
@@ -92,12 +91,6 @@ def test_json_has_null_where_there_is_nothing(result):
     assert curve["lo"][1] < curve["mean"][1] < curve["hi"][1]
 
 
-def test_overlaps_are_counted_where_both_have_intervals(result):
-    agree, compared = count_overlaps([result])
-    assert compared == 10 + 9
-    assert 0 <= agree <= compared
-
-
 def test_errors_are_drawn_apart_and_under_their_own_name():
     experiment = EXPERIMENTS["ctg_vary_alpha"]
     values = {method: np.full((2, 6), 0.5) for method in experiment.curves}
@@ -146,9 +139,3 @@ def test_published_curves_have_names_and_points_of_ours(name):
         known = ~np.isnan(each.mean)
         assert known.sum() >= len(experiment.x) - 1
         assert ((each.lo <= each.mean) & (each.mean <= each.hi))[known].all()
-
-
-def test_points_that_the_paper_lacks_are_unknown():
-    curve = published_curves("np_power", (100.0, 150.0))["M-KLIEP"]
-    np.testing.assert_array_equal(curve.mean, [0.24692, np.nan])
-    assert np.isnan(curve.hi[1])

@@ -215,22 +215,6 @@ def test_a_task_depends_on_all_its_settings_and_its_data(monkeypatch):
     assert len(identities | {TASK.identity}) == 7
 
 
-def test_how_many_runs_are_made():
-    def n_runs(name, method, runs=None):
-        experiment = EXPERIMENTS[name]
-        plan = Plan(experiment, experiment.curves, Conditions(), runs)
-        return plan.n_runs(method)
-
-    assert n_runs("ctg_vary_alpha", "M-KLIEP (known)") == 1000
-    assert n_runs("ctg_vary_alpha", "Joint M-KLIEP (known)") == 200
-    assert n_runs("ctg_vary_alpha", "Trees on NaN", 7) == 7
-    # Imputation of the weather takes minutes a run.
-    assert n_runs("weather_vary_missing", "Iterative imputation") == 2
-    assert n_runs("weather_vary_missing", "Iterative imputation", 7) == 7
-    # A figure of one run stays one.
-    assert n_runs("np_boundary", "M-KLIEP", 55) == 1
-
-
 def test_a_task_has_methods_of_as_many_runs_at_points_that_share_fits():
     def tasks(name, methods, runs=None):
         return Plan(EXPERIMENTS[name], methods, Conditions(), runs).tasks()

@@ -180,9 +180,9 @@ def test_weighted_intervals_hold_as_often_as_they_say():
         (
             MEASURES,
             ([0, None, 1], [0, 1, 1]),
-            r"no label for 1 row\(s\), of which row 1",
+            r"Every row needs a label: .* row 1 \(1 such\)",
         ),
-        (MEASURES, ([0, np.nan, 1], [0, 1, 1]), r"no label for 1 row\(s\)"),
+        (MEASURES, ([0, np.nan, 1], [0, 1, 1]), "Every row needs a label"),
     ],
 )
 def test_what_can_not_be_measured_is_refused(functions, arguments, match):

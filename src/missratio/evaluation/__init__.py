@@ -1,16 +1,7 @@
 """How good a certified classifier is: errors, power, and the NP-ROC."""
 
-from missratio.evaluation.curves import (
-    NPROC,
-    NPROCComparison,
-    compare_np_roc,
-    np_roc,
-)
-from missratio.evaluation.displays import (
-    MonitorDisplay,
-    NPROCDisplay,
-    RatioDisplay,
-)
+from missratio.evaluation.curves import NPROC, NPROCComparison, compare_np_roc, np_roc
+from missratio.evaluation.displays import MonitorDisplay, NPROCDisplay, RatioDisplay
 from missratio.evaluation.metrics import (
     ErrorScorer,
     Interval,

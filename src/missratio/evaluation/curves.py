@@ -157,18 +157,9 @@ def np_roc(
     above = len(other) - np.searchsorted(sorted_scores(other), thresholds, "right")
     bands = [exact_interval(int(n), len(other), 1.0 - delta) for n in above]
     lower, upper = np.array(bands).reshape(-1, 2).T
-    return NPROC(
-        levels,
-        thresholds,
-        above / len(other),
-        lower,
-        upper,
-        delta,
-        tuple(c.rule for c in chosen),
-        name,
-        sample,
-        other,
-    )
+    rules, power = tuple(c.rule for c in chosen), above / len(other)
+    curve = levels, thresholds, power, lower, upper
+    return NPROC(*curve, delta, rules, name, sample, other)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from missratio._base.hints import listed
+from missratio._base.reading import read_labels
 from missratio.classifier import NeymanPearsonClassifier
 
 
@@ -70,9 +71,15 @@ def _errors(
 
     As many rows without weights would tell as much; then the number of rows there are.
     """
-    truth, predicted = column_or_1d(y_true), column_or_1d(y_pred)
+    truth, predicted = read_labels(y_true), np.asarray(column_or_1d(y_pred))
     check_consistent_length(truth, predicted, sample_weight)
-    _check_labels(truth, predicted, controlled_class)
+    if not any((each == controlled_class).any() for each in (truth, predicted)):
+        labels = sorted({*truth.tolist(), *predicted.tolist()}, key=repr)
+        if len(labels) > 1:
+            raise ValueError(
+                f"controlled_class={controlled_class!r} is not among the labels "
+                f"{listed(labels, 5)}. Say which of them is to be controlled."
+            )
     rows = (truth == controlled_class) == of_controlled
     weights = np.ones(len(truth))
     if sample_weight is not None:
@@ -106,27 +113,6 @@ def _interval(share: float, size: float, n_rows: int, confidence: float) -> Inte
     """Of a share; exact where all rows count the same."""
     events = share * size
     return exact_interval(round(events) if size == n_rows else events, size, confidence)
-
-
-def _check_labels(truth: Any, predicted: Any, controlled_class: Any) -> None:
-    """Refuse missing labels, and two or more of which none is the controlled one."""
-    if truth.dtype.kind in "fO":
-        # NaN alone differs from itself; None is compared with each label.
-        nothing: Any = None
-        missing = (truth != truth) | (truth == nothing)
-        if missing.any():
-            raise ValueError(
-                f"y_true has no label for {missing.sum()} row(s), of which row "
-                f"{missing.argmax()} is the first. Leave them out."
-            )
-    if (truth == controlled_class).any() or (predicted == controlled_class).any():
-        return
-    labels = sorted({*truth.tolist(), *predicted.tolist()}, key=repr)
-    if len(labels) > 1:
-        raise ValueError(
-            f"controlled_class={controlled_class!r} is not among the labels "
-            f"{listed(labels, 5)}. Say which of them is to be controlled."
-        )
 
 
 def type_i_error(

@@ -59,7 +59,7 @@ from missratio.threshold.sample import CalibrationSample, LookUps
 FLOOR = 1e-5
 # Of the counts of looked-up rows above a threshold, so many are on the grid.
 GRID = 32
-LEVEL_STEPS = 12
+LEVEL_STEPS = 11
 # By how much the share looked up may differ from what was expected, either way.
 LEEWAY = 1.5
 # What g is made for where nothing is known beforehand: half of the rows incomplete, and
@@ -156,92 +156,80 @@ class ExactTest:
         alpha: float,
         delta: float,
     ) -> None:
-        self.law, self.delta = law, delta
-        highest = highest_count(n_rows, alpha, delta)
-        self._masses = binom.pmf(np.arange(highest + 1), n_rows, alpha)
-        self._beyond = FLOOR * delta * float(binom.sf(highest, n_rows, alpha))
-        self._shapes: list[FloatArray] = []
-        all_parts = []
-        for each in planned:
-            levels = each.levels(n_rows * alpha)
-            self._shapes += [each.tail(level) for level in levels]
-            # Each stands for size/drawn rows.
-            above = np.array(levels, dtype=np.float64) * each.size / max(each.drawn, 1)
-            expected = above / (n_rows * alpha)
-            # The fewer incomplete rows are above, the more power there is anyway.
-            parts = np.minimum(0.5 + 0.6 * expected, 1.0)
-            all_parts.append(parts / parts.max())
-        self._parts = np.concatenate(all_parts)
-        self.level = self._conditional_level()
+        self.law = law
+        self.level = conditional_level(n_rows, planned, alpha, delta)
 
     def passes(self, complete: int, drawn: int) -> bool:
         """Whether so few rows above are unlikely under every error of α or more."""
         tail = self.law.tail(drawn)
         # Rows that were seen above are above for certain: there the tail is one.
-        first = min(drawn, len(tail) - 1)
-        b = np.arange(first, len(tail))
+        b = np.arange(min(drawn, len(tail) - 1), len(tail))
         allowed = self.level[np.minimum(complete + b, len(self.level) - 1)]
         # Any b beyond the table has a smaller tail than its last entry, where the level
         # is down to its floor.
         return bool((tail[b] <= allowed).all())
 
-    def _conditional_level(self) -> FloatArray:
-        """The function g on 0, 1, …, and its floor beyond."""
-        # 1. The largest level of the shapes at which E g ≤ δ.
-        means = self._means()
-        low, high = 0.0, self.delta
-        for step in range(LEVEL_STEPS):
-            level = high if step == 0 else (low + high) / 2
-            if self._mean(self._envelope(self._shifts(means, level))) <= self.delta:
-                low = level
-            else:
-                high = level
-            if low == high:
-                break
-        # 2. What rounding left over goes to one shape after another.
-        shifts = self._shifts(means, low)
-        for place in reversed(range(len(shifts))):
-            more = [*shifts]
-            more[place] += 1
-            if self._mean(self._envelope(more)) <= self.delta:
-                shifts = more
-        return self._envelope(shifts)
 
-    def _means(self) -> FloatArray:
-        """E of every shape at every shift, of shape (n_shapes, n_shifts)."""
-        size = len(self._masses)
-        stacked = np.zeros((len(self._shapes), size))
-        for row, shape in zip(stacked, self._shapes, strict=True):
-            row[: len(shape)] = shape[:size]
-        products = fftconvolve(self._masses[None], stacked[:, ::-1], axes=1)
-        below = np.cumsum(self._masses) - self._masses
-        means: FloatArray = products[:, size - 1 :] + below + self._beyond
-        return means
+def conditional_level(
+    n_rows: int, planned: list[OneStratum], alpha: float, delta: float
+) -> FloatArray:
+    """The function g on 0, 1, …, and its floor beyond."""
+    highest, floor = highest_count(n_rows, alpha, delta), FLOOR * delta
+    size = highest + 1
+    masses = binom.pmf(np.arange(size), n_rows, alpha)
+    beyond = floor * float(binom.sf(highest, n_rows, alpha))
+    # 1. The shapes, functions of b, and what part of the level each may use up: the
+    # fewer incomplete rows are above, the more power there is anyway.
+    shapes, parts = [], []
+    for each in planned:
+        levels = each.levels(n_rows * alpha)
+        for level in levels:
+            shape = np.zeros(size)
+            tail = each.tail(level)[:size]
+            shape[: len(tail)] = tail
+            shapes.append(shape)
+        # Each row above stands for size/drawn rows.
+        above = np.array(levels, dtype=np.float64) * each.size / max(each.drawn, 1)
+        part = np.minimum(0.5 + 0.6 * above / (n_rows * alpha), 1.0)
+        parts.append(part / part.max())
+    share = np.concatenate(parts)[:, None]
+    # 2. E of every shape at every shift: a function of N = b + shift, one below.
+    products = fftconvolve(masses[None], np.array(shapes)[:, ::-1], axes=1)
+    means = products[:, size - 1 :] + (np.cumsum(masses) - masses) + beyond
 
-    def _shifts(self, means: FloatArray, level: float) -> list[int]:
-        """The largest shift of each shape at which its mean is at most its part."""
-        small = means <= (self._parts * level)[:, None]
-        return [int(count) - 1 for count in np.count_nonzero(small, axis=1)]
-
-    def _mean(self, level: FloatArray) -> float:
-        return float((self._masses * level[:-1]).sum()) + self._beyond
-
-    def _envelope(self, shifts: list[int]) -> FloatArray:
-        size = len(self._masses)
-        level = np.full(size + 1, FLOOR * self.delta)
-        for shape, shift in zip(self._shapes, shifts, strict=True):
+    def envelope(shifts: list[int]) -> FloatArray:
+        level = np.full(size, floor)
+        for shape, shift in zip(shapes, shifts, strict=True):
             if shift >= 0:
-                np.maximum(level[:-1], _moved(shape, shift, size), out=level[:-1])
+                level[:shift] = 1.0
+                np.maximum(level[shift:], shape[: size - shift], out=level[shift:])
         return level
 
+    def spent(shifts: list[int]) -> float:
+        return float(masses @ envelope(shifts)) + beyond
 
-def _moved(shape: FloatArray, shift: int, size: int) -> FloatArray:
-    """A function of b as one of N = b + shift; one below, zero beyond its end."""
-    moved = np.zeros(size)
-    moved[:shift] = 1.0
-    part = shape[: size - shift]
-    moved[shift : shift + len(part)] = part
-    return moved
+    def largest_shifts(level: float) -> list[int]:
+        counts: list[int] = np.count_nonzero(means <= share * level, axis=1).tolist()
+        return [count - 1 for count in counts]
+
+    # 3. The largest level of the shapes at which E g ≤ δ.
+    low, high = 0.0, delta
+    if spent(largest_shifts(high)) <= delta:
+        low = high
+    for _ in range(LEVEL_STEPS if low < high else 0):
+        middle = (low + high) / 2
+        if spent(largest_shifts(middle)) <= delta:
+            low = middle
+        else:
+            high = middle
+    # 4. What rounding left over goes to one shape after another.
+    shifts = largest_shifts(low)
+    for place in reversed(range(len(shifts))):
+        more = [*shifts]
+        more[place] += 1
+        if spent(more) <= delta:
+            shifts = more
+    return np.append(envelope(shifts), floor)
 
 
 def looked_up_sample(

@@ -72,10 +72,7 @@ class RegularFile:
         if not path.is_file():
             raise TableError(f"{path} is not a regular file: copy it into one first.")
         if path.stat().st_size == 0:
-            raise TableError(
-                f"{path} is empty, 0 bytes: a table has a header and rows. Was it "
-                "saved?"
-            )
+            raise TableError(f"{path} is empty, 0 bytes. Was it saved?")
         return cls(path, _identity(path.stat()))
 
     def open(self, *, decompress: bool = False) -> Any:

@@ -12,6 +12,7 @@ import shlex
 from collections.abc import Iterable
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cached_property, partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -30,6 +31,14 @@ RULES = ("auto", "binomial", "paper", "bernstein", "hoeffding-bentkus", "thinnin
 # No table is long enough to certify a lower one.
 LEAST_LEVEL = 1e-12
 EXAMPLE_FILE = Path("missingness.toml")
+# Options with files of some kinds, the packages that make these, and their extras.
+EXTRAS = (
+    ("out", (".xlsx",), "xlsxwriter", "tables"),
+    ("out", (".html",), "jinja2", "report"),
+    ("out", (".html",), "vl_convert", "report"),
+    ("figure", (".png",), "matplotlib", "report"),
+    ("out", (".onnx",), "onnx", "onnx"),
+)
 
 
 def read_share(text: Any) -> float:
@@ -161,7 +170,15 @@ class CommandOptions:
         return True
 
     def check(self) -> None:
-        """Refuse what isn't among the choices, and what contradicts itself."""
+        """Refuse what isn't among the choices, contradicts itself, or can't be made."""
+        for option, suffixes, module, extra in EXTRAS:
+            path = getattr(self, option, None)
+            made = path is not None and path.suffix.lower() in suffixes
+            if made and find_spec(module) is None:
+                raise ModuleNotFoundError(
+                    f"{path} needs the package {module}: pip install "
+                    f"'missratio[{extra}]'."
+                )
         for name, choices in self.CHOICES.items():
             value = getattr(self, name)
             if value is not None and value not in choices:
@@ -680,9 +697,15 @@ class WatchOptions(Reading):
         """The file that keeps the counts so far."""
         return self.state or Path(f"{self.model_file}.watch.json")
 
+    def check(self) -> None:
+        """Refuse other kinds of figures, too."""
+        super().check()
+        if self.figure is not None:
+            _check_suffix(self.figure, (".png",), "--figure")
 
-def _check_suffix(out: Path, suffixes: tuple[str, ...]) -> None:
-    if out.suffix.lower() not in suffixes:
+
+def _check_suffix(path: Path, suffixes: tuple[str, ...], option: str = "--out") -> None:
+    if path.suffix.lower() not in suffixes:
         raise ValueError(
-            f"--out must end in one of {', '.join(suffixes)}: got {out.name!r}."
+            f"{option} must end in one of {', '.join(suffixes)}: got {path.name!r}."
         )

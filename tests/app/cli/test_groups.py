@@ -67,8 +67,8 @@ def test_predictions_keep_the_promise_to_each_group(run, fitted, tmp_path, csv_f
     words = ["predict", fitted[0], new, "--force", "--out", tmp_path / "p.csv"]
     measured = json.loads(run(*words, "--json").stdout)["measured"]["groups"]
     for group, level in (("old", 0.15), ("young", 0.1)):
-        assert measured[group]["controlled"]["share"] <= level
-        assert measured[group]["other"]["share"] > 0.3
+        assert measured[group]["classes"]["well"]["wrong"]["share"] <= level
+        assert measured[group]["classes"]["ill"]["found"]["share"] > 0.3
     said = run(*words).stdout
     assert "- group 'old': " in said
     assert "at most 15% was promised" in said
@@ -145,7 +145,7 @@ def test_missing_values_by_a_written_phi(run, tmp_path, csv_file):
     new = csv_file(tmp_path / "new.csv", HEADER, draw(20_000, 6))
     words = ["predict", out, new, "--json", "--out", tmp_path / "p.csv"]
     for shares in json.loads(run(*words).stdout)["measured"]["groups"].values():
-        assert shares["controlled"]["share"] <= 0.2
+        assert shares["classes"]["well"]["wrong"]["share"] <= 0.2
 
 
 @pytest.mark.needs("matplotlib")

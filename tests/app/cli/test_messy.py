@@ -118,7 +118,7 @@ def test_one_class_against_the_rest(run, fit_y, write, out, tmp_path):
     words = ["predict", out, path, "--json", "--out", tmp_path / "p.csv"]
     measured = json.loads(run(*words).stdout)["measured"]
     # Both other labels count as the rest, also where errors are measured.
-    assert (measured["other"]["rows"], measured["unknown_labels"]) == (240, 0)
+    assert (measured["classes"]["rest"]["rows"], measured["unknown_labels"]) == (240, 0)
     run("watch", out, path)
 
 
@@ -309,11 +309,10 @@ def test_errors_are_measured_where_there_are_labels(
     states = [row["state"] for row in read_csv(labelled)]
     pairs = list(zip(states, [row["label"] for row in read_csv(out)], strict=True))
     wrong, total = pairs.count(("well", "sick")), states.count("well")
-    assert measured["controlled"]["rows"] == total
-    assert measured["controlled"]["called_other"] == wrong
-    assert measured["other"]["called_other"] == pairs.count(("sick", "sick"))
-    low, high = measured["controlled"]["low"], measured["controlled"]["high"]
-    assert low < measured["controlled"]["share"] < high
+    well, sick = (measured["classes"][name] for name in ("well", "sick"))
+    assert (well["rows"], well["wrong"]["events"]) == (total, wrong)
+    assert sick["found"]["events"] == pairs.count(("sick", "sick"))
+    assert well["wrong"]["low"] < well["wrong"]["share"] < well["wrong"]["high"]
     said = " ".join(run(*words).stdout.split())
     assert f"{wrong} of {total} 'well' are called 'sick' (" in said
     assert "at most 20% was promised" in said

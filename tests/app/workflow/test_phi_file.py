@@ -8,6 +8,7 @@ import pytest
 from missratio._files.cells import Cells
 from missratio.app.tables.columns import Encoder, TableColumn
 from missratio.app.workflow import EXAMPLE, PhiFileError, read_missingness
+from missratio.exceptions import TableError
 
 ENCODER = Encoder(
     (TableColumn("pulse"), TableColumn("sugar"), TableColumn("ward", ("east", "west"))),
@@ -94,7 +95,7 @@ HEAD = '[classes.well]\nmissing = "values"\nkind = "logistic"\n'
 REFUSED = {
     "x = [": "is no TOML file",
     "[class.well]\n": "'class' is not known here. Did you mean 'classes'",
-    "": "has no 'classes'",
+    "# Nothing.": "has no 'classes'",
     "[classes.wel]\n": "no class 'wel'. Did you mean 'well'",
     "[classes.well]\n": "has no 'missing'",
     '[classes.well]\nmissing = "row"\n': "one of 'values', 'rows', got 'row'. Did you",
@@ -126,5 +127,5 @@ def test_what_is_not_understood_is_refused(models, text):
 
 
 def test_a_folder_is_refused(tmp_path):
-    with pytest.raises(PhiFileError, match="is a folder"):
+    with pytest.raises(TableError, match="is a folder"):
         read_missingness(tmp_path, ENCODER, (0, 1))

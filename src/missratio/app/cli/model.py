@@ -111,9 +111,6 @@ def watch(options: WatchOptions, progress: Progress) -> CommandOutcome:
     """
     from missratio.app.workflow import watch_table
 
-    # A table is counted once: what is in the way of its figure comes first.
-    if options.figure is not None:
-        _check_drawing()
     model = _load(options.model_file, progress)
     watched = watch_table(model, options, progress)
     if options.figure is not None:
@@ -123,15 +120,6 @@ def watch(options: WatchOptions, progress: Progress) -> CommandOutcome:
         again = f"{options.labelled} was counted before, and isn't counted again."
         lines = [again, *lines]
     return CommandOutcome(watched.facts(), lines, ALARM if watched.alarm else 0)
-
-
-def _check_drawing() -> None:
-    from importlib.util import find_spec
-
-    if find_spec("matplotlib") is None:
-        raise ModuleNotFoundError(
-            'Figures need matplotlib. Install it by pip install "missratio[report]".'
-        )
 
 
 def _draw(watched: Watched, out: Path) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from scipy.special import logit
 
 from missratio._base.hints import did_you_mean, listed
+from missratio._files.files import RegularFile
 from missratio._files.numbers import canonical
 from missratio.app.tables.columns import Encoder
 from missratio.exceptions import TableError
@@ -100,50 +101,35 @@ class _Section:
                     f"{did_you_mean(key, known)} Known are {listed(known)}."
                 )
 
-    def get(self, key: str) -> Any:
+    def get(self, key: str, kinds: Any, what: str) -> Any:
         if key not in self.content:
             raise PhiFileError(
                 f"{self.where} has no {key!r}. `missratio fit --example` shows what a "
                 "file looks like."
             )
-        return self.content[key]
+        value = self.content[key]
+        if isinstance(value, bool) or not isinstance(value, kinds):
+            raise self.refused(key, f"must be {what}", value)
+        return value
+
+    def refused(self, key: str, claim: str, value: Any, hint: str = "") -> PhiFileError:
+        text = repr(value)
+        text = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+        return PhiFileError(f"{self.where}: {key} {claim}, got {text}.{hint}")
 
     def number(self, key: str) -> float:
-        value = self.get(key)
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise PhiFileError(
-                f"{self.where}: {key} must be a number, got {_short(value)}."
-            )
-        try:
-            return float(value)
-        except OverflowError:
-            raise PhiFileError(
-                f"{self.where}: {key} is too large, it has {len(str(value))} digits."
-            ) from None
+        return float(self.get(key, int | float, "a number"))
 
     def choice(self, key: str, *choices: str) -> str:
-        value = self.get(key)
+        value: str = self.get(key, str, f"one of {listed(choices)}")
         if value not in choices:
-            hint = did_you_mean(str(value), choices)
-            raise PhiFileError(
-                f"{self.where}: {key} must be one of {listed(choices)}, got "
-                f"{_short(value)}.{hint}"
-            )
-        return str(value)
+            hint = did_you_mean(value, choices)
+            raise self.refused(key, f"must be one of {listed(choices)}", value, hint)
+        return value
 
     def section(self, key: str) -> _Section:
-        value = self.get(key)
-        if not isinstance(value, dict):
-            raise PhiFileError(
-                f"{self.where}: {key} must be a table, such as "
-                f"{{ pulse = 1.0 }}, got {_short(value)}."
-            )
+        value = self.get(key, dict, "a table, such as { pulse = 1.0 }")
         return _Section(f"{self.where.rstrip(']')}.{key}]", value)
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 def read_missingness(
@@ -171,17 +157,13 @@ def read_missingness(
             models[by_name[canonical(key)]] = make(section, encoder, is_step)
         except PhiFileError:
             raise
-        except ValueError as error:
-            raise PhiFileError(f"{section.where}: {error}") from error
+        except (ValueError, OverflowError) as error:
+            raise PhiFileError(f"{section.where}: {error}.") from error
     return models
 
 
 def _parsed(path: Path) -> dict[str, Any]:
-    if path.is_dir():
-        raise PhiFileError(f"{path} is a folder: name a TOML file.")
-    if path.exists() and not path.is_file():
-        raise PhiFileError(f"{path} is not a regular file: copy it into one first.")
-    with path.open("rb") as stream:
+    with RegularFile.at(path).open() as stream:
         content = stream.read(_MOST_BYTES + 1)
     if len(content) > _MOST_BYTES:
         raise PhiFileError(f"{path} is too large for a file about missing values.")
@@ -238,9 +220,11 @@ def _block(section: _Section, encoder: Encoder, name: str) -> Block:
         given.number(level) if level in given.content else 0.0 for level in levels
     ]
     if not all(0.0 <= each < 1.0 for each in chance) or not any(chance):
-        raise PhiFileError(
-            f"{given.where}: give the probability of being missing for each level, 0 "
-            f"or more and below 1, and not all of them 0; got {_short(given.content)}."
+        raise section.refused(
+            "levels",
+            "must have the probability of being missing for each level, 0 or more and "
+            "below 1, and not all of them 0",
+            given.content,
         )
     # A level that never goes missing has log-odds at which φ is 0 in all digits.
     odds = np.maximum(logit(chance), NEVER)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -18,13 +20,7 @@ from missratio._files.cells import is_text
 from missratio._files.files import kind_of
 from missratio._files.numbers import canonical, without_formula
 from missratio._files.workbooks import EXCEL_LINES, close_workbook, write_cell
-from missratio.app.modelfile import (
-    GROUPS,
-    SEVERAL_CLASSES,
-    TWO_CLASSES,
-    Decisions,
-    TableModel,
-)
+from missratio.app.modelfile import GROUPS, SEVERAL_CLASSES, Decisions, TableModel
 from missratio.app.options import Listener, PredictOptions
 from missratio.app.tables.columns import Encoder, check_names, flat, named_columns
 from missratio.evaluation import exact_interval
@@ -84,36 +80,46 @@ def predict_table(
     source, out = open_table(options.data, **options.how), options.out
     progress.step(f"Predicting {options.data}", source.n_rows)
     keep, drop = (named_columns(source, each) for each in (options.keep, options.drop))
-    if options.standard_errors:
-        _check_standard_errors(model)
+    if options.standard_errors and model.covariance is None:
+        raise TableError(
+            "The model has no standard errors. Fit it with --standard-errors, for a "
+            "density ratio of two classes without groups."
+        )
     encoder = _encoder_for(model, source, keep, drop)
-    is_labelled = model.target in source.names and model.target not in drop
-    group_column = model.group_column
-    has_groups = group_column is not None and group_column in source.names
-    columns = [*keep, *encoder.names, *[model.target] * is_labelled]
-    columns += [group_column or ""] * has_groups
+    beside = [
+        name
+        for name in (model.target, model.group_column)
+        if name in source.names and name not in drop
+    ]
+    is_labelled, has_groups = (
+        name in beside for name in (model.target, model.group_column)
+    )
     done = Predicted(
         dict.fromkeys(model.labels, 0), MeasuredErrors(model) if is_labelled else None
     )
+    columns, writer = list(dict.fromkeys([*keep, *encoder.names, *beside])), None
     escapes = options.escape and kind_of(out) == "csv"
-    with written_whole(out, force=options.force) as draft, BatchWriter(draft) as writer:
-        for batch in filter(len, source.batches(list(dict.fromkeys(columns)))):
+    with ExitStack() as stack:
+        draft = stack.enter_context(written_whole(out, force=options.force))
+        for batch in filter(len, source.batches(columns)):
             with about_file(source.path):
                 X = encoder.encode(batch, done.rows, place=source.place)
-            groups = (
-                texts_of(encoder, batch, model.group_column) if has_groups else None
-            )
+            groups = None
+            if has_groups:
+                groups = texts_of(encoder, batch, model.group_column)
             decisions = model.decide(X, groups)
             errors = model.standard_errors(X) if options.standard_errors else None
             why = reasons(encoder, batch, X, decisions.unscored)
             output = output_batch(model, batch.select(keep), decisions, why, errors)
-            writer.write(_escaped(output) if escapes else output)
+            if writer is None:
+                writer = stack.enter_context(closing(open_writer(draft, output.schema)))
+            writer.write_batch(_escaped(output) if escapes else output)
             done.add(decisions)
             if done.measured is not None:
                 labels = texts_of(encoder, batch, model.target)
                 done.measured.add(labels, decisions.codes, groups)
             progress.tick(len(batch))
-        if not done.rows:
+        if writer is None:
             raise TableError(f"{source.path} has a header and no rows.")
     return done
 
@@ -147,18 +153,6 @@ def _encoder_for(
             "threshold of its own. Add that column."
         )
     return encoder
-
-
-def _check_standard_errors(model: TableModel) -> None:
-    if model.kind != TWO_CLASSES:
-        raise TableError(
-            "--standard-errors are for a density ratio of two classes without groups, "
-            "and the model has several. Leave them out."
-        )
-    if model.covariance is None:
-        raise TableError(
-            "The model has no standard errors. Fit it with --standard-errors."
-        )
 
 
 def texts_of(encoder: Encoder, batch: Any, column: str | None) -> list[str | None]:
@@ -263,15 +257,13 @@ class MeasuredErrors:
     def __init__(self, model: TableModel) -> None:
         self.model, self.labels = model, model.labels
         # None stands for all rows, or for those of other groups together.
-        groups = [None]
-        if model.kind == GROUPS:
-            groups = [*model.classifier.groups_, None]
+        groups = [*model.classifier.groups_] if model.kind == GROUPS else []
         shape = (len(self.labels), len(self.labels))
-        self.counts = {group: np.zeros(shape, dtype=np.intp) for group in groups}
-        self.unknown = dict.fromkeys(groups, 0)
+        self.counts = {g: np.zeros(shape, dtype=np.intp) for g in (*groups, None)}
+        self.unknown = dict.fromkeys(self.counts, 0)
+        self._levels = {(each.group, each.label): each.alpha for each in model.promises}
         self._places = {canonical(label): 1 for label in model.rest}
-        for place, label in enumerate(self.labels):
-            self._places[canonical(label)] = place
+        self._places |= {canonical(label): k for k, label in enumerate(self.labels)}
 
     def add(
         self,
@@ -283,174 +275,112 @@ class MeasuredErrors:
         members: list[Any] = [None] * len(texts)
         if self.model.kind == GROUPS and groups is not None:
             members = self.model.members(groups)
-        true = np.array(
-            [-1 if t is None else self._places.get(canonical(t), -1) for t in texts],
-            dtype=np.intp,
-        )
-        for group, counts in self.counts.items():
-            mine = np.array([member == group for member in members], dtype=bool)
-            known = mine & (true >= 0)
-            np.add.at(counts, (true[known], codes[known]), 1)
-            self.unknown[group] += int((mine & (true < 0)).sum())
+        alike = Counter(zip(texts, codes.tolist(), members, strict=True))
+        for (text, code, group), count in alike.items():
+            place = None if text is None else self._places.get(canonical(text))
+            if place is None:
+                self.unknown[group] += count
+            else:
+                self.counts[group][place, code] += count
+
+    def _classes(self, group: Any) -> dict[Any, dict[str, Any]]:
+        """What becomes of each class of a group that has rows."""
+        classes, bounded = {}, {label for _, label in self._levels}
+        for place, (label, row) in enumerate(
+            zip(self.labels, self.counts[group], strict=True)
+        ):
+            if rows := int(row.sum()):
+                level, wrong = self._levels.get((group, label)), None
+                if label in bounded:
+                    is_wrong = self.model.wrong(np.arange(len(row)), label)
+                    wrong = _share(int(row[is_wrong].sum()), rows)
+                names = map(str, self.labels)
+                classes[label] = {
+                    "rows": rows,
+                    "found": _share(int(row[place]), rows),
+                    "wrong": wrong,
+                    "promised": level,
+                    "called": dict(zip(names, row.tolist(), strict=True)),
+                }
+        return classes
 
     def facts(self) -> dict[str, Any]:
         """The counts, and the shares with their exact 95 % intervals."""
-        if self.model.kind == SEVERAL_CLASSES:
-            counts, names = self.counts[None], [str(label) for label in self.labels]
-            classes = {
-                name: {
-                    "wrong": _share("wrong", self._wrong(place), sum(row)),
-                    "found": _share("found", row[place], sum(row)),
-                    "called": dict(zip(names, row, strict=True)),
-                }
-                for place, (name, row) in enumerate(
-                    zip(names, counts.tolist(), strict=True)
-                )
+        by_group = {
+            group: {
+                "classes": {str(k): each for k, each in self._classes(group).items()},
+                "unknown_labels": unknown,
             }
-            return {"classes": classes, "unknown_labels": self.unknown[None]}
-        groups: dict[Any, dict[str, Any]] = {}
-        for group, counts in self.counts.items():
-            shares = [
-                _share("called_other", row[1], sum(row)) for row in counts.tolist()
-            ]
-            groups[group] = {
-                "controlled": shares[0],
-                "other": shares[1],
-                "unknown_labels": self.unknown[group],
-            }
-        rest = groups.pop(None)
-        if self.model.kind == TWO_CLASSES:
+            for group, unknown in self.unknown.items()
+        }
+        rest = by_group.pop(None)
+        if self.model.kind != GROUPS:
             return rest
-        named = {str(group): each for group, each in groups.items()}
-        if self.counts[None].sum() + self.unknown[None]:
-            named["other groups"] = rest
-        return {"groups": named}
+        if rest["classes"] or rest["unknown_labels"]:
+            by_group["other groups"] = rest
+        return {"groups": {str(group): facts for group, facts in by_group.items()}}
 
     @property
     def words(self) -> str:
         """The same in a sentence, or in a line for each group."""
         model, unknown = self.model, sum(self.unknown.values())
-        lost = [f"{unknown} rows have no label or another one"] * bool(unknown)
+        called = "another class"
+        if model.kind != SEVERAL_CLASSES:
+            called = repr(model.other_class)
+        elif model.certificate.order:
+            called = "less severe"
+        lines = []
+        for group in self.counts:
+            parts = []
+            for label, each in self._classes(group).items():
+                share, what = each["wrong"] or each["found"], "are found"
+                promised = ""
+                if each["wrong"] is not None:
+                    what = f"are called {called}"
+                if each["promised"] is not None:
+                    promised = f"; at most {100.0 * each['promised']:.4g}% was promised"
+                parts.append(
+                    f"{share['events']} of {each['rows']} {label!r} {what} "
+                    f"({100.0 * share['share']:.1f}%{promised})"
+                )
+            name = "other groups" if group is None else f"group {group!r}"
+            if parts:
+                start = f"{name}: " * (model.kind == GROUPS)
+                lines.append(start + "; ".join(parts))
+        lines += [f"{unknown} rows have no label or another one"] * bool(unknown)
         start = f"By the labels in {model.target!r}:"
         if model.kind != GROUPS:
-            say = self._several if model.kind == SEVERAL_CLASSES else self._two
-            parts = say(self.counts[None], getattr(model.certificate, "alpha", None))
-            return f"{start} {'; '.join([*parts, *lost])}."
-        promised = {each.group: each.level for each in model.certificate.promises}
-        lines = []
-        for group, counts in self.counts.items():
-            name = "other groups" if group is None else f"group {group!r}"
-            parts = self._two(counts, None if group is None else promised.get(group))
-            lines += [f"{name}: {'; '.join(parts)}"] * bool(parts)
-        return "\n".join([start, *(f"- {line}" for line in [*lines, *lost])])
-
-    def _two(self, counts: IntArray, alpha: float | None) -> list[str]:
-        """The two errors in words, and what was promised of one of them."""
-        (controlled, other), rows = map(repr, self.labels), counts.sum(axis=1)
-        wrong = f"{controlled} are called {other}"
-        return [
-            f"{events} of {n} {what} ({_percent(events, n)}{level})"
-            for events, n, what, level in (
-                (counts[0, 1], rows[0], wrong, _promised(alpha)),
-                (counts[1, 1], rows[1], f"{other} are found", ""),
-            )
-            if n
-        ]
-
-    def _several(self, counts: IntArray, _: float | None) -> list[str]:
-        """What becomes of each of several classes, in words."""
-        certificate, parts = self.model.certificate, []
-        called = "called less severe" if certificate.order else "called wrong"
-        for place, label in enumerate(self.labels):
-            right, rows = counts[place, place], counts[place].sum()
-            if not rows:
-                continue
-            text = f"{right} of {rows} {label!r} are found ({_percent(right, rows)})"
-            if (wrong := self._wrong(place)) is not None:
-                level = _promised(certificate[label].alpha)
-                text += f", {wrong} are {called} ({_percent(wrong, rows)}{level})"
-            parts.append(text)
-        return parts
-
-    def _wrong(self, place: int) -> int | None:
-        """Rows of a class that got one they must not get; None without a bound."""
-        label = self.labels[place]
-        if all(label != promise.label for promise in self.model.promises):
-            return None
-        wrong = self.model.wrong(np.arange(len(self.labels)), label)
-        return int(self.counts[None][place, wrong].sum())
+            return f"{start} {'; '.join(lines)}."
+        return "\n- ".join([start, *lines])
 
 
-def _promised(alpha: float | None) -> str:
-    return "" if alpha is None else f"; at most {100.0 * alpha:.4g}% was promised"
-
-
-def _percent(events: int, rows: int) -> str:
-    return f"{100.0 * events / rows:.1f}%"
-
-
-def _share(name: str, events: int | None, rows: int) -> dict[str, Any] | None:
-    if events is None or not rows:
-        return None
+def _share(events: int, rows: int) -> dict[str, Any]:
     low, high = exact_interval(events, rows)
-    return {
-        "rows": rows, name: events, "share": events / rows, "low": low, "high": high,
-    }  # fmt: skip
+    return {"events": events, "share": events / rows, "low": low, "high": high}
 
 
-class BatchWriter:
-    """Record batches to a file, which is opened by the first.
+def open_writer(path: Path, schema: Any) -> Any:
+    """What writes record batches to a file, by its suffix: .csv, .parquet or .xlsx."""
+    if kind_of(path) == "csv":
+        from pyarrow import csv
 
-    Parameters
-    ----------
-    path : Path
-        Ends in .csv, .parquet or .xlsx.
-    """
+        options = csv.WriteOptions(quoting_style="needed")
+        return csv.CSVWriter(path, schema, write_options=options)
+    if kind_of(path) == "excel":
+        return ExcelWriter(path, schema.names)
+    from pyarrow import parquet
 
-    def __init__(self, path: Path) -> None:
-        self._path, self._kind = path, kind_of(path)
-        self._writer: Any = None
-
-    def __enter__(self) -> BatchWriter:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._writer is not None:
-            self._writer.close()
-
-    def write(self, batch: Any) -> None:
-        """Add a record batch."""
-        if self._writer is None:
-            self._writer = self._open(batch.schema)
-        self._writer.write_batch(batch)
-
-    def _open(self, schema: Any) -> Any:
-        if self._kind == "csv":
-            from pyarrow import csv
-
-            options = csv.WriteOptions(quoting_style="needed")
-            return csv.CSVWriter(self._path, schema, write_options=options)
-        if self._kind == "excel":
-            return _ExcelWriter(self._path, schema.names)
-        from pyarrow import parquet
-
-        return parquet.ParquetWriter(
-            self._path, schema, compression="zstd", write_page_checksum=True
-        )
+    return parquet.ParquetWriter(
+        path, schema, compression="zstd", write_page_checksum=True
+    )
 
 
-class _ExcelWriter:
+class ExcelWriter:
     """Rows to one sheet, of which only the current row is in memory."""
 
     def __init__(self, path: Path, names: list[str]) -> None:
-        try:
-            xlsxwriter = import_module("xlsxwriter")
-        except ImportError as error:
-            raise ModuleNotFoundError(
-                "Excel files need xlsxwriter: pip install 'missratio[tables]'. CSV and "
-                "Parquet need nothing more."
-            ) from error
-        self._book = xlsxwriter.Workbook(str(path), {"constant_memory": True})
+        workbook = import_module("xlsxwriter").Workbook
+        self._book = workbook(str(path), {"constant_memory": True})
         self._sheet = self._book.add_worksheet("predictions")
         bold = self._book.add_format({"bold": True})
         for place, name in enumerate(names):
@@ -459,16 +389,18 @@ class _ExcelWriter:
         self._line = 1
 
     def write_batch(self, batch: Any) -> None:
+        """Add some rows."""
         if self._line + len(batch) > EXCEL_LINES:
             raise TableError(
                 f"An Excel sheet has {EXCEL_LINES:,} lines, and there are more "
                 "predictions: write them as .csv or .parquet."
             )
         columns = [column.to_pylist() for column in batch.columns]
-        for cells in zip(*columns, strict=True):
+        for line, cells in enumerate(zip(*columns, strict=True), start=self._line):
             for place, cell in enumerate(cells):
-                write_cell(self._sheet, self._line, place, cell)
-            self._line += 1
+                write_cell(self._sheet, line, place, cell)
+        self._line += len(batch)
 
     def close(self) -> None:
+        """Write the file."""
         close_workbook(self._book)

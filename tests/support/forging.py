@@ -74,10 +74,10 @@ def grouped(threshold="own", estimator=None, **options):
 
 
 def compared():
-    """A table's model with all that it may have: a comparison and a covariance."""
+    """A table's model with all that it may have."""
     candidates = (CandidatePower("kliep", 0.5, 0.1), CandidatePower("trees"))
     comparison = PowerComparison("kliep", candidates, 0.3, 5, 60, 60, 1.0, 9.0)
-    model = table(two(mr.KLIEP()), covariance=np.eye(3))
+    model = table(two(mr.KLIEP()))
     return replace(model, comparison=comparison)
 
 

@@ -22,10 +22,9 @@ from typer.models import ArgumentInfo
 from missratio._base.hints import did_you_mean, listed
 
 IGNORE, LEARN = "ignore", "learn"
-RATIOS = ("kliep", "js", "kliep-cv", "naive-bayes")
-"""Methods that are density ratios with standard errors."""
-METHODS = (*RATIOS, "indicators", "indicators-js", "ulsif", "rulsif", "kernel-kliep",
-           "kmm", "logistic", "trees", "imputed-logistic", "imputed-trees")  # fmt: skip
+METHODS = ("kliep", "js", "kliep-cv", "naive-bayes", "indicators", "indicators-js",
+           "ulsif", "rulsif", "kernel-kliep", "kmm", "logistic", "trees",
+           "imputed-logistic", "imputed-trees")  # fmt: skip
 RULES = ("auto", "binomial", "paper", "bernstein", "hoeffding-bentkus", "thinning",
          "counting", "betting", "flipped-betting", "tuned-betting")  # fmt: skip
 # No table is long enough to certify a lower one.
@@ -464,15 +463,11 @@ class FitOptions(TableOptions):
         "offsets.",
     )
     rule: str = _learning("auto", "The rule that chooses and certifies the threshold.")
-    standard_errors: bool = _files(
-        False, "Store what `missratio predict` needs for standard errors of scores."
-    )
 
     READS: ClassVar[tuple[str, ...]] = ("data", "phi_file", "queries", "target_table")
     NAMES: ClassVar[dict[str, str]] = {
         "several": "--alpha LABEL=SHARE",
         "phi_file": "--missingness FILE",
-        "no_ratio": "--method without a density ratio",
     }
     CHOICES: ClassVar[dict[str, tuple[str, ...]]] = {
         "new_rows": ("blanks", "complete"),
@@ -487,7 +482,6 @@ class FitOptions(TableOptions):
         ("groups", "several",
          "the error of one class (--controlled) is bounded in each group"),
         ("groups", "target_table", "another population is for one threshold"),
-        ("groups", "standard_errors", "they are for models without groups"),
         ("several", "controlled", "the bounded classes are named already"),
         ("several", "versus", "all labels are told apart"),
         ("several", "queries",
@@ -495,7 +489,6 @@ class FitOptions(TableOptions):
          "MulticlassNeymanPearsonClassifier.fit; or take --missingness learn"),
         ("several", "target_table",
          "another population is for one bounded class (--controlled)"),
-        ("several", "standard_errors", "they are those of one density ratio"),
         ("several", "on_infeasible=reject_all",
          "a row can't be given to several classes"),
         ("target_table", "queries", _DENSITY),
@@ -508,7 +501,6 @@ class FitOptions(TableOptions):
         ("new_rows=blanks", "missingness=learn", _NO_USE),
         ("new_rows=complete", "missingness=ignore",
          "complete rows need to know why values are missing"),
-        ("no_ratio", "standard_errors", f"choose one of {listed(RATIOS)}"),
     )  # fmt: skip
     NEEDS: ClassVar[Pairs] = (
         ("ordered", "several", "it is for bounds on several classes, one for each "
@@ -580,11 +572,6 @@ class FitOptions(TableOptions):
         ignored = self.missingness == IGNORE
         return ignored or self.new_rows == "blanks" or self.undecided
 
-    @property
-    def no_ratio(self) -> bool:
-        """Whether a method is asked for that is no density ratio."""
-        return self.method not in ("auto", *RATIOS)
-
     def check(self) -> None:
         """Refuse numbers that are no levels, shares or times, too."""
         super().check()
@@ -631,11 +618,6 @@ class PredictOptions(Reading, Writing):
     drop: list[str] = _drop()
     keep: list[str] = _files(
         [], "Columns to copy to the output, separated by commas; may be repeated."
-    )
-    standard_errors: bool = _files(
-        False,
-        "Add standard errors of the scores; the model must have been fitted with "
-        "--standard-errors.",
     )
     escape: bool = _escape(False)
 

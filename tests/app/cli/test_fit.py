@@ -101,13 +101,6 @@ def test_what_was_found_is_said_in_a_sentence(fit, complete):
     assert power["estimate"] == pytest.approx(above, abs=0.06)
 
 
-def test_standard_errors_are_for_ratios_alone(fit):
-    path, facts = fit("--compare-seconds 20 --standard-errors")
-    names = [each["name"] for each in facts["comparison"]["candidates"]]
-    assert set(names) == {"kliep", "js", "kliep-cv", "naive-bayes"}
-    assert mr.load_model(path).covariance is not None
-
-
 @pytest.mark.parametrize("name", ["patients.csv", "phi.toml"])
 def test_inputs_are_never_overwritten(run, patients, name):
     phi, out = patients.with_name("phi.toml"), patients.with_name(name)

@@ -73,18 +73,6 @@ def test_unseen_categories_get_the_controlled_class(fit, predict, tmp_path, opti
     assert facts["unscored"] == 1
 
 
-@pytest.mark.parametrize("method", ["kliep", "naive-bayes"])
-def test_standard_errors_where_asked_for(fit, predict, patients, method):
-    said = predict(patients, "--standard-errors", status=3)
-    assert "Fit it with --standard-errors" in said
-    model, _ = fit("--standard-errors --method", method, out="errors.skops")
-    _, rows = predict(patients, "--standard-errors", model=model)
-    errors = [row["standard_error"] for row in rows if row["score"]]
-    assert all(0 < float(error) < 10 for error in errors)
-    lost = [row for row in rows if "is missing" in row["reason"]]
-    assert {row["standard_error"] for row in lost} == {""}
-
-
 REFUSED = {
     "pulse,ward\n80,east\n": "lacks 'sugar'",
     "pulse,sugr,ward\n80,5,east\n": "Did you mean 'sugr'",

@@ -36,7 +36,6 @@ def test_what_was_not_changed_is_sound(kind):
     ("path", "value"),
     [
         ("report", None),
-        ("covariance", None),
     ],
 )
 def test_what_a_model_may_be_is_sound(path, value):
@@ -79,7 +78,6 @@ TABLE = {
         columns(("p",), ("q", ("u", 1))),
     ],
     "dropped": [[], (5,)], "rest": [["b"], (5,)], "group_column": ["who"],
-    "covariance": [np.eye(2), np.full((3, 3), np.nan)],
     "comparison": [5], "comparison.candidates": [(5,)],
     "comparison.candidates.0.name": [5], "comparison.candidates.0.note": [5],
     "training": [None], "training.file": [5], "training.sha256": [5],

@@ -49,20 +49,6 @@ def test_a_frame_gets_the_labels_of_its_groups(threshold):
         assert not notes
 
 
-def test_standard_errors_are_those_of_the_ratio_and_nan_where_a_value_is_missing():
-    classifier, covariance = two(), np.diag([0.1, 0.2, 0.3])
-    model = table(classifier, covariance=covariance)
-    rows = np.array([[1.0, 0.0], [0.0, 1.0], [np.nan, 1.0]])
-    known = mr.uncertainty.RatioUncertainty(classifier.estimator_, covariance, {})
-    _, expected, *_ = known.log_ratio(rows[:2])
-    found = model.standard_errors(rows)
-    np.testing.assert_allclose(found[:2], expected)
-    assert np.isnan(found[2])
-    assert np.isnan(model.standard_errors(rows[2:])).all()
-    with pytest.raises(ValueError, match="no standard errors"):
-        table(classifier).standard_errors(rows)
-
-
 def test_a_row_is_above_the_threshold_where_its_decision_is_above_zero():
     classifier, (X, _) = two(), sample(2)
     model, frame = table(classifier), pa.table({"p": X[:, 0], "q": X[:, 1]})

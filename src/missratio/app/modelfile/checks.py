@@ -328,8 +328,6 @@ def _check_table(model: TableModel) -> None:
         "classes": set(classifier.classes_.tolist()) == set(model.training.rows),
         "column of groups": (model.kind == GROUPS) == (model.group_column is not None)
         and model.group_column in (None, *model.dropped),
-        "covariance": model.covariance is None
-        or model.covariance.shape == (len(classifier.estimator_.coef_) + 1,) * 2,
     }
     for what, holds in sound.items():
         require(holds, f"its {what} can't be those of its classifier")

@@ -20,7 +20,6 @@ from missratio.classifier import (
     NeymanPearsonClassifier,
     PowerComparison,
 )
-from missratio.uncertainty import RatioUncertainty
 
 TWO_CLASSES, SEVERAL_CLASSES, GROUPS = "two classes", "several classes", "groups"
 KINDS: dict[str, type] = {
@@ -87,7 +86,7 @@ class Decisions(NamedTuple):
     """Why rows got a label that their score doesn't tell of, by their place."""
 
 
-@storable(finite=("covariance",))
+@storable()
 @dataclass(frozen=True, eq=False)
 class TableModel:
     """A certified classifier of the rows of a table.
@@ -112,8 +111,6 @@ class TableModel:
         The methods that were compared, where the method was chosen so.
     rest : tuple of str
         Labels that the other class stands for, where it is all but the controlled one.
-    covariance : ndarray of shape (n_coefficients + 1, n_coefficients + 1), optional
-        That of the ratio's coefficients and log normaliser, for standard errors.
     group_column : str, optional
         The column that says which group each row is in; one of `dropped`, as it is not
         a feature.
@@ -128,7 +125,6 @@ class TableModel:
     report: str | None = None
     comparison: PowerComparison | None = None
     rest: tuple[str, ...] = field(kw_only=True, default=())
-    covariance: FloatArray | None = field(kw_only=True, default=None)
     group_column: str | None = field(kw_only=True, default=None)
 
     @property
@@ -412,28 +408,3 @@ class TableModel:
         if self.kind == SEVERAL_CLASSES:
             wrong = self.certificate[label].other_class
         return np.isin(codes, [self.labels.index(each) for each in wrong])
-
-    def standard_errors(self, X: FloatArray) -> FloatArray:
-        """Standard errors of the scores, log density ratios, of encoded rows.
-
-        By the sandwich formula of `ratio_uncertainty`; a learned φ is allowed for.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_rows, encoder.width)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            NaN for a row that has a missing value.
-        """
-        if self.covariance is None:
-            raise ValueError(
-                "The model has no standard errors. Fit it with --standard-errors."
-            )
-        known = RatioUncertainty(self.classifier.estimator_, self.covariance, {})
-        # A ratio fitted to complete rows takes no others.
-        errors, complete = np.full(len(X), np.nan), ~np.isnan(X).any(axis=1)
-        if complete.any():
-            errors[complete] = known.log_ratio(X[complete])[1]
-        return errors

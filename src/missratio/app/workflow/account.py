@@ -6,8 +6,7 @@ look-ups are planned here, too.
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -150,7 +149,6 @@ class Account:
     models : dict from label to Missingness
     inclusion : ndarray of shape (n_rows, n_columns), optional
         With what probability each row is in X as a whole, where rows were looked up.
-    warnings : list of Message
     ways : list of Way
         To a promise about complete rows, where nobody said for which rows it is to be.
     deployment : {"complete", "as-observed"}
@@ -162,7 +160,6 @@ class Account:
     X: FloatArray
     models: dict[Any, Missingness] = field(default_factory=dict)
     inclusion: FloatArray | None = None
-    warnings: list[Message] = field(default_factory=list)
     ways: list[Way] = field(default_factory=list)
     deployment: Deployment = "complete"
 
@@ -209,13 +206,24 @@ def account_of(
         return Account("as observed", sentence, X, ways=ways, deployment="as-observed")
     if options.queries is not None:
         progress.step("Reading what was looked up")
-        return _lookup_account(table, controlled, source, options, trial)
+        try:
+            revealed = QueryPlan.read(
+                options.queries, table.asked_frame(), table.y, levels=table.asked_levels
+            )
+            if not options.learn:
+                return _data_account(table, controlled, revealed, trial)
+            models = _learned(table, table.counts, revealed)
+        except ValueError as error:
+            raise TableError(f"{options.queries} was refused. {error}") from error
+        n_found = int(revealed.answered.sum())
+        sentence = f"{PHI} is learned from {n_found} looked-up values and the table's "
+        return Account("both", f"{sentence}other columns; {LOGISTIC}", X, models)
     if options.learn:
         progress.step("Learning why values are missing")
         with about_file(file):
-            models, told = _recorded(lambda: _learned(table, table.counts))
+            models = _learned(table, table.counts)
         sentence = f"{PHI} is learned from the table's other columns; {LOGISTIC}"
-        return Account("table", sentence, X, models, warnings=told)
+        return Account("table", sentence, X, models)
     if phi_file is None:
         lossy = {label: counts for label, counts in table.missing.items() if counts}
         ways = list(_ways(table, controlled, options, trial))
@@ -235,16 +243,6 @@ def account_of(
         _check_models(table, models)
     sentence = f"{PHI} is as {phi_file} says; the certificate assumes that it is right."
     return Account("file", sentence, X, models)
-
-
-def _recorded(
-    learn: Callable[[], dict[Any, Missingness]],
-) -> tuple[dict[Any, Missingness], list[Message]]:
-    """What is learned, and what was warned of."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        models = learn()
-    return models, [Message.plain(str(each.message)) for each in caught]
 
 
 def _learned(
@@ -316,32 +314,6 @@ def _named(counts: Mapping[str, int]) -> str:
     return text + f" and {more} more columns" * (more > 0)
 
 
-def _lookup_account(
-    table: LabelledTable,
-    controlled: Any,
-    source: TableFile,
-    options: FitOptions,
-    trial: Mapping[str, Any],
-) -> Account:
-    """What was looked up: as data, unless φ is to be learned from it."""
-    plan = options.queries
-    assert plan is not None
-    try:
-        revealed = QueryPlan.read(
-            plan, table.asked_frame(), table.y, levels=table.asked_levels
-        )
-        if not options.learn:
-            return _data_account(table, controlled, revealed, trial)
-        models, told = _recorded(lambda: _learned(table, table.counts, revealed))
-    except ValueError as error:
-        raise TableError(f"{plan} was refused. {error}") from error
-    sentence = (
-        f"{PHI} is learned from {int(revealed.answered.sum())} looked-up values and "
-        f"the table's other columns; {LOGISTIC}"
-    )
-    return Account("both", sentence, table.X, models, warnings=told)
-
-
 def _data_account(
     table: LabelledTable, controlled: Any, revealed: Revealed, trial: Mapping[str, Any]
 ) -> Account:
@@ -352,7 +324,6 @@ def _data_account(
     """
     X, inclusion = _filled(table, revealed)
     models: dict[Any, Missingness] = {}
-    told: list[Message] = []
     data: list[str] = []
     otherwise: list[str] = []
 
@@ -362,9 +333,7 @@ def _data_account(
         inclusion[rows] = np.where(np.isnan(table.X[rows]), 0.0, 1.0)
 
     def learn(label: Any, answers: Revealed | None) -> None:
-        learned, caught = _recorded(lambda: _learned(table, [label], answers))
-        models.update(learned)
-        told.extend(caught)
+        models.update(_learned(table, [label], answers))
         leave(label)
 
     for label in [label for label, counts in table.missing.items() if counts]:
@@ -400,7 +369,7 @@ def _data_account(
         )
         if label == controlled:
             # Single values complete rows that miss few.
-            if _certifiable(X[mine], inclusion[mine], **trial):
+            if _certifiable(X[mine], inclusion[mine], trial):
                 data.append(found)
                 continue
             reason = (
@@ -426,7 +395,7 @@ def _data_account(
         else f"The certificate assumes no model of {PHI[:-1]}."
     )
     way = "both" if by_phi else "look-ups"
-    return Account(way, " ".join(said), X, models, inclusion, told)
+    return Account(way, " ".join(said), X, models, inclusion)
 
 
 def _filled(table: LabelledTable, revealed: Revealed) -> tuple[FloatArray, FloatArray]:
@@ -442,32 +411,25 @@ def _filled(table: LabelledTable, revealed: Revealed) -> tuple[FloatArray, Float
 
 
 def _certifiable(
-    X: FloatArray,
-    inclusion: FloatArray,
-    *,
-    alpha: float,
-    delta: float,
-    calibration_size: float,
-    random_state: int,
+    X: FloatArray, inclusion: FloatArray, trial: Mapping[str, Any]
 ) -> bool:
     """Whether the draw certifies much of α, tried on scores that know no missingness.
 
     Rows that were not completed count as errors where nothing stands for them.
     """
-    rng = np.random.default_rng(random_state)
+    rng = np.random.default_rng(trial["random_state"])
     drawn = RowInclusion.of(inclusion, ~rows_with_nan(X), X.shape[1])
-    reached = []
+    n_held, reached = round(trial["calibration_size"] * len(X)), []
     for _ in range(TRIALS):
         scores = rng.permutation(len(X)).astype(np.float64)
         rows = rng.permutation(len(X))
-        n_held = round(calibration_size * len(X))
         held = drawn.besides(rows[:n_held], rows[n_held:])
         sample = looked_up_sample(
             scores[:n_held], held.probability, held.strata, expected=held.expected
         )
-        threshold = LookUpRule().select(sample, alpha, delta).threshold
-        reached.append(0.0 if threshold is None else (scores > threshold).mean())
-    return float(np.mean(reached)) >= ENOUGH * alpha
+        chosen = LookUpRule().select(sample, trial["alpha"], trial["delta"]).threshold
+        reached.append(0.0 if chosen is None else (scores > chosen).mean())
+    return bool(np.mean(reached) >= ENOUGH * trial["alpha"])
 
 
 def _ways(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -237,21 +237,36 @@ def candidates(situation: Situation, several: bool = False) -> dict[str, Any]:
     }
 
 
-def reason_of(comparison: PowerComparison, found: str) -> str:
-    """Why a method was taken, in a sentence, by the share that it finds."""
-    ranked = comparison.ranked
-    within = f"{len(ranked)} methods compared, in at most {comparison.budget:g} s"
+def reason_of(
+    comparison: PowerComparison, others: Sequence[Any], method: str, why: str
+) -> tuple[str, str]:
+    """The method that a comparison leads to, and why; else the one without it.
+
+    Parameters
+    ----------
+    comparison : PowerComparison
+    others : sequence
+        The classes without a bound.
+    method, why : str
+        What is taken without a comparison.
+    """
+    ranked, at = comparison.ranked, "under the bounds"
+    if comparison.alpha is not None:
+        at = f"at an error of {100.0 * comparison.alpha:.4g}%"
+        if not ranked:
+            note = f"; methods are not compared, as {comparison.note}"
+            return method, why + note * bool(comparison.note)
     if not ranked:
-        return f"as no method could be compared in {comparison.budget:g} s"
-    best = f"which finds {ranked[0].power:.0%} of {found} among training rows left "
-    best += "out in turn, "
-    if comparison.alpha is None:
-        best += "under the bounds"
-    else:
-        best += f"at an error of {100.0 * comparison.alpha:.4g}%"
-    if len(ranked) == 1:
-        return f"{best} ({within})"
-    return f"{best}; {ranked[1].name} comes next with {ranked[1].power:.0%} ({within})"
+        why = f"as no method could be compared in {comparison.budget:g} s"
+        return comparison.chosen, why
+    *rest, last = map(repr, comparison.compared or others)
+    found = f"{', '.join(rest)} and {last}, on average," if rest else last
+    why = f"which finds {ranked[0].power:.0%} of {found} among training rows left out "
+    why += f"in turn, {at}"
+    if len(ranked) > 1:
+        why += f"; {ranked[1].name} comes next with {ranked[1].power:.0%}"
+    within = f"{len(ranked)} methods compared, in at most {comparison.budget:g} s"
+    return comparison.chosen, f"{why} ({within})"
 
 
 def _sensible(situation: Situation) -> tuple[str, str]:

@@ -29,7 +29,7 @@ from missratio.exceptions import TableError, about_file
 TOO_RARE = "rows like it go missing too often for a certified score"
 TOO_LARGE = "its values are too large for a score"
 _LARGE = 1e150
-LABEL, ERROR, REASON = "label", "standard_error", "reason"
+LABEL, REASON = "label", "reason"
 
 
 @dataclass
@@ -80,11 +80,6 @@ def predict_table(
     source, out = open_table(options.data, **options.how), options.out
     progress.step(f"Predicting {options.data}", source.n_rows)
     keep, drop = (named_columns(source, each) for each in (options.keep, options.drop))
-    if options.standard_errors and model.covariance is None:
-        raise TableError(
-            "The model has no standard errors. Fit it with --standard-errors, for a "
-            "density ratio of two classes without groups."
-        )
     encoder = _encoder_for(model, source, keep, drop)
     beside = [
         name
@@ -108,9 +103,8 @@ def predict_table(
             if has_groups:
                 groups = texts_of(encoder, batch, model.group_column)
             decisions = model.decide(X, groups)
-            errors = model.standard_errors(X) if options.standard_errors else None
             why = reasons(encoder, batch, X, decisions.unscored)
-            output = output_batch(model, batch.select(keep), decisions, why, errors)
+            output = output_batch(model, batch.select(keep), decisions, why)
             if writer is None:
                 writer = stack.enter_context(closing(open_writer(draft, output.schema)))
             writer.write_batch(_escaped(output) if escapes else output)
@@ -129,7 +123,7 @@ def _encoder_for(
 ) -> Encoder:
     """The model's encoder for this file, which has the columns that it needs."""
     if taken := [
-        name for name in keep if name in {LABEL, ERROR, REASON, *model.score_columns}
+        name for name in keep if name in {LABEL, REASON, *model.score_columns}
     ]:
         raise TableError(
             f"--keep {listed(taken)}: the output has such a column already."
@@ -199,9 +193,8 @@ def output_batch(
     kept: Any,
     decisions: Decisions,
     why: NDArray[Any],
-    errors: FloatArray | None = None,
 ) -> Any:
-    """Columns that are kept, labels, scores, their standard errors and reasons."""
+    """Columns that are kept, labels, scores and reasons."""
     import pyarrow
 
     for row, note in decisions.notes.items():
@@ -211,8 +204,6 @@ def output_batch(
     columns = {LABEL: labels.cast(labels.type.value_type)}
     for name, scores in zip(model.score_columns, decisions.scores.T, strict=True):
         columns[name] = pyarrow.array(_significant(scores), mask=decisions.unscored)
-    if errors is not None:
-        columns[ERROR] = pyarrow.array(_significant(errors), from_pandas=True)
     columns[REASON] = pyarrow.array(why, pyarrow.string())
     return pyarrow.RecordBatch.from_arrays(
         [*kept.columns, *columns.values()], names=[*kept.schema.names, *columns]

@@ -98,26 +98,6 @@ def test_a_replaced_file_keeps_its_mode(tmp_path, mode):
     assert stat.S_IMODE(path.stat().st_mode) == mode
 
 
-@posix
-def test_a_new_file_has_the_usual_mode(tmp_path):
-    before = os.umask(0o027)
-    try:
-        overwrite(tmp_path / "new")
-    finally:
-        os.umask(before)
-    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o640
-
-
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0,
-                    reason="only root gives files away")  # fmt: skip
-def test_a_replaced_file_keeps_its_owner(tmp_path):
-    path = tmp_path / "file"
-    path.write_text("before")
-    os.chown(path, 12345, 12345)
-    overwrite(path)
-    assert (path.stat().st_uid, path.stat().st_gid) == (12345, 12345)
-
-
 def test_old_drafts_of_the_same_file_are_swept(tmp_path):
     path = tmp_path / "out.csv"
     old = [tmp_path / f".out-missratio-draft-{k}.csv" for k in "ab"]

@@ -1,14 +1,11 @@
 """Workbooks are read as they look in a spreadsheet, or refused with what to do."""
 
-import errno
-import zipfile
 from datetime import date, time
 
 import pytest
 from optional_packages import optional
 
 from missratio._files import open_table
-from missratio._files.workbooks import close_workbook
 from missratio.exceptions import TableError
 
 xlsxwriter = optional("xlsxwriter")
@@ -60,38 +57,9 @@ def test_a_header_must_be_in_the_line_that_was_told(book, line):
     assert open_table(path, header_row=3).names == ["a", "y"]
 
 
-def test_a_workbook_packed_in_another_way_is_refused(book):
-    path = book(["a", "y"], [1, 0])
-    with zipfile.ZipFile(path) as packed:
-        parts = {name: packed.read(name) for name in packed.namelist()}
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as packed:
-        for name, content in parts.items():
-            packed.writestr(name, content)
-    with pytest.raises(TableError, match="packed in a way that workbooks aren't"):
-        assert open_table(path).names
-
-
 def test_gzip_is_for_csv_alone_and_a_folder_that_is_not_there_is_named(tmp_path):
     (tmp_path / "t.xlsx.gz").write_bytes(b"PK")
     with pytest.raises(TableError, match=r"t\.xlsx\.gz"):
         open_table(tmp_path / "t.xlsx.gz")
     with pytest.raises(FileNotFoundError, match=r"There is no folder .*nowhere either"):
         open_table(tmp_path / "nowhere" / "t.csv")
-
-
-@pytest.mark.parametrize(
-    "error", [OSError(errno.ENOSPC, "No space left on device"), KeyError("sheet")]
-)
-def test_errors_of_the_system_and_others_keep_their_names(tmp_path, error):
-    made = xlsxwriter.Workbook(tmp_path / "failing.xlsx")
-
-    def store():
-        raise error
-
-    made._store_workbook = store
-    with pytest.raises(type(error)) as caught:
-        close_workbook(made)
-    assert caught.value is error
-    # Or it would be tried again when it is forgotten.
-    made._store_workbook = lambda: None
-    made.close()

@@ -17,13 +17,6 @@ def invoke(*words):
     return runner.invoke(app, list(words))
 
 
-def test_help_lists_the_commands():
-    result = invoke("--help")
-    assert result.exit_code == 0
-    assert "reproduce" in result.stdout
-    assert "data" in result.stdout
-
-
 def test_help_has_panels_and_no_types_of_flags(monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
     result = invoke("fit", "--help")
@@ -98,14 +91,6 @@ def test_without_json_tables_are_shown(json_run):
 
 
 @pytest.mark.needs("matplotlib")
-def test_methods_may_be_listed_with_commas(tmp_path):
-    words = ["reproduce", "naive_bayes", "--runs", "2", "--jobs", "1", "--json"]
-    result = invoke(*words, "--out", str(tmp_path), "--methods", "cc-kliep, True ratio")
-    curves = json.loads(result.stdout)["naive_bayes"]["curves"]
-    assert list(curves) == ["True ratio", "CC-KLIEP"]
-
-
-@pytest.mark.needs("matplotlib")
 @pytest.mark.parametrize(
     ("words", "status", "message"),
     [
@@ -137,14 +122,6 @@ def test_an_interrupted_run_says_that_it_can_go_on(tmp_path, monkeypatch):
     result = invoke(*words, "--out", str(tmp_path))
     assert result.exit_code == 130
     assert "goes on from here" in result.stderr
-
-
-def test_data_list_says_what_is_absent_and_where_to_get_it(tmp_path, monkeypatch):
-    monkeypatch.setenv("MISSRATIO_DATA", str(tmp_path))
-    result = invoke("data", "list")
-    assert result.exit_code == 0
-    assert result.stdout.count("absent") == 3
-    assert "archive.ics.uci.edu" in result.stdout
 
 
 @pytest.mark.parametrize(

@@ -84,60 +84,6 @@ def test_control_characters_do_not_reach_the_terminal(run, tmp_path):
     assert "m\\x1b]0;x\\x07.skops" in result.stdout
 
 
-PHI = {
-    "[classes.a]\nmissing = 'values'\nkind = 'logistic'\n"
-    f"features.p = {{intercept = {'9' * 400}, coef = 1}}": "is too large, it has 400",
-    f"a = {'9' * 5000}": "is no TOML file",
-    "a = " + "[" * 5000 + "]" * 5000: "nested too deeply",
-    "\0": "is no TOML file",
-    "classes = " + "1" * 3000: "must be a table",
-}
-
-
-@pytest.mark.parametrize("content", PHI, ids=PHI.values())
-def test_a_missingness_file_that_is_none_is_refused(run, arguments, content, tmp_path):
-    path = tmp_path / "phi.toml"
-    path.write_text(content)
-    result = run(*arguments, "--missingness", path, status=3)
-    assert PHI[content] in result.stderr
-    assert "phi.toml" in result.stderr
-    assert len(result.stderr) < 1000
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")
-@pytest.mark.parametrize("option", ["--missingness", "--queries"])
-def test_pipes_are_read_from_nowhere(run, arguments, tmp_path, option):
-    pipe = tmp_path / "plan.csv"
-    os.mkfifo(pipe)
-    result = run(*arguments, option, pipe, status=3)
-    assert "is not a regular file" in result.stderr
-
-
-@pytest.mark.parametrize("suffix", [".xlsx", ".xls", ".ods", ".parquet", ".csv"])
-def test_damaged_plans_are_refused(run, arguments, tmp_path, suffix):
-    path = tmp_path / f"plan{suffix}"
-    path.write_bytes(b"PK\x03\x04" + bytes(range(256)) * 4)
-    result = run(*arguments, "--queries", path, status=3)
-    assert f"plan{suffix}" in result.stderr
-
-
-@pytest.mark.needs("vl_convert")
-def test_without_a_complete_row_everything_is_controlled(run, tmp_path, read_csv):
-    path = write_table(tmp_path / "t.csv", gaps=True)
-    phi, out = tmp_path / "phi.toml", tmp_path / "m.skops"
-    phi.write_text(
-        "[classes.a]\nmissing = 'values'\nkind = 'logistic'\n"
-        "features.p = {intercept = 0.0, coef = 0.1}\n"
-        "features.q = {intercept = 0.0, coef = 0.1}\n"
-    )
-    words = ["fit", path, OPTIONS, "--on-infeasible reject_all --method naive-bayes"]
-    run(*words, "--missingness", phi, "--out", out)
-    assert not mr.load_model(out).certificate.certified
-    run("report", out, "--out", tmp_path / "r.html")
-    run("predict", out, path, "--out", tmp_path / "p.csv")
-    assert {row["label"] for row in read_csv(tmp_path / "p.csv")} == {"a"}
-
-
 def test_messages_about_a_table_name_its_file(run, arguments, table):
     run(*arguments)
     new, out = table.with_name("new.csv"), table.with_name("p.csv")

@@ -27,25 +27,3 @@ def test_the_file_gives_the_labels_of_the_model(run, fit):
     np.testing.assert_array_equal(label.astype(str), expected.astype(str))
     again = run("export", model, "--onnx", file, status=1)
     assert "--force" in again.stderr
-
-
-def test_what_cant_be_exported_is_named(run, fit, monkeypatch):
-    from missratio.app.export import CantExportError, graph
-
-    def refuse(estimator):
-        raise CantExportError(f"{type(estimator).__name__} can't be exported to ONNX.")
-
-    model, _ = fit("--rule flipped-betting")
-    monkeypatch.setattr(graph, "read_estimator", refuse)
-    file = model.with_name("model.onnx")
-    result = run("export", model, "--onnx", file, status=2)
-    assert "KLIEP can't be exported" in result.stderr
-    assert not file.exists()
-
-
-def test_the_model_is_never_overwritten(run, fit):
-    model, _ = fit("--rule flipped-betting")
-    before = model.read_bytes()
-    result = run("export", model, "--onnx", model, "--force", status=1)
-    assert "never overwritten" in result.stderr
-    assert model.read_bytes() == before

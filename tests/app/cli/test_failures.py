@@ -1,8 +1,5 @@
 """What goes wrong is a message and a status, and what is being done is told."""
 
-import sys
-import threading
-
 import pytest
 import typer
 
@@ -29,40 +26,10 @@ def test_a_closed_standard_output_is_no_fault(monkeypatch):
     assert ended.value.exit_code == _failures.USAGE
 
 
-def test_an_interrupted_import_is_not_begun_again(monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "missratio.exceptions", None)
-    with pytest.raises(typer.Exit) as ended, failures():
-        raise KeyboardInterrupt
-    assert ended.value.exit_code == _failures.INTERRUPTED
-    assert "nothing was written" in capsys.readouterr().err
-
-
 def test_a_traceback_can_be_asked_for(monkeypatch):
     monkeypatch.setenv(_failures.TRACEBACK, "1")
     with pytest.raises(ZeroDivisionError), failures():
         raise ZeroDivisionError
-
-
-def test_a_thread_other_than_the_main_one_leaves_signals_alone(capsys):
-    found = []
-
-    def work():
-        try:
-            with failures():
-                raise ValueError("No.")
-        except typer.Exit as ended:
-            found.append(ended.exit_code)
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-    assert found == [_failures.USAGE]
-    assert "No." in capsys.readouterr().err
-
-
-def test_data_sets_that_are_there_are_named_by_their_place(run, monkeypatch):
-    monkeypatch.setattr("missratio.datasets.fetch", lambda name: f"/there/{name}")
-    assert run("data", "fetch", "ctg", "fire").stdout == "/there/ctg\n/there/fire\n"
 
 
 @pytest.fixture
@@ -98,8 +65,3 @@ def test_on_a_terminal_one_line_moves_and_is_gone_at_the_end(terminal, capsys):
     assert "…" not in err
     # The last thing written erases the line.
     assert err.endswith("\x1b[2K")
-
-
-def test_quiet_is_quiet_on_a_terminal_too(terminal, capsys):
-    work(Progress(quiet=True))
-    assert capsys.readouterr() == ("", "")

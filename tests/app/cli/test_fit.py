@@ -101,15 +101,6 @@ def test_what_was_found_is_said_in_a_sentence(fit, complete):
     assert power["estimate"] == pytest.approx(above, abs=0.06)
 
 
-@pytest.mark.parametrize("name", ["patients.csv", "phi.toml"])
-def test_inputs_are_never_overwritten(run, patients, name):
-    phi, out = patients.with_name("phi.toml"), patients.with_name(name)
-    before = out.read_bytes()
-    words = ["fit", patients, OPTIONS, "--missingness", phi, "--out", out, "--force"]
-    assert "never overwritten" in run(*words, status=1).stderr
-    assert out.read_bytes() == before
-
-
 @pytest.mark.parametrize(
     "method",
     ["kliep", "js", "kliep-cv", "ulsif", "rulsif", "kernel-kliep", "kmm", "naive-bayes",
@@ -124,12 +115,6 @@ def test_methods_bound_the_error(fit, patients, complete, method):
     above = model.decide(encoded(model, complete)).codes
     assert above[~sick].mean() < 0.2
     assert above[sick].mean() > 0.1
-
-
-@pytest.mark.parametrize("method", ["js", "naive-bayes", "trees"])
-def test_ignored_missingness_is_certified_as_observed(fit, method):
-    _, facts = fit("--missingness ignore --method", method)
-    assert facts["certificate"]["deployment"] == "as-observed"
 
 
 def test_learned_missingness(run, fit, fill, patients, complete):
@@ -154,13 +139,6 @@ def test_learned_missingness(run, fit, fill, patients, complete):
     assert phi.intercept[2] == -np.inf
 
 
-def test_a_plan_of_another_table_is_refused(run, patients):
-    plan, out = patients.with_name("plan.csv"), patients.with_name("m.skops")
-    run("query", patients, OPTIONS, "--drop sugar", "--out", plan)
-    words = ["fit", patients, OPTIONS, "--queries", plan, "--out", out]
-    assert "made for another table" in run(*words, status=3).stderr
-
-
 MISTAKES = {
     "--target stat": (3, "Did you mean 'state'"),
     "--controlled wel": (3, "Did you mean 'well'? There are"),
@@ -169,6 +147,8 @@ MISTAKES = {
     "--missingness ignore --method logistic": (3, "complete"),
     "--missingness ignore --alpha 0.0001": (5, "--on-infeasible reject_all"),
     "--drop wards": (3, "Did you mean 'ward'"),
+    "--drop wards,sugr": (3, "are not columns of", "'sugr': Did you mean 'sugar'?"),
+    "--versus well": (3, "is the controlled class itself"),
     "--sheet x --encoding cp9999": (3, "no encoding"),
 }  # fmt: skip
 
@@ -205,47 +185,6 @@ def test_without_a_certificate_everything_is_controlled(fit):
     assert facts["finding"].startswith("Finds no 'sick': no threshold could be cert")
     assert facts["certificate"]["threshold"] is None
     assert mr.load_model(path).classifier.threshold_ == np.inf
-
-
-def test_missing_categories_may_be_a_level(run, patients):
-    patients.write_text(patients.read_text().replace(",east,", ",,", 20))
-    words = ["fit", patients, OPTIONS, "--out", patients.with_name("m.skops")]
-    phi = patients.with_name("phi.toml")
-    result = run(*words, "--missingness", phi, status=3)
-    assert "missing values in 'ward'" in result.stderr
-    run(*words, "--missingness ignore -q", AT_ONCE)
-    assert "" in mr.load_model(words[-1]).encoder.columns[2].levels
-
-
-def test_many_columns_are_fitted_one_at_a_time(run, tmp_path):
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(300, 1000)).round(2), np.arange(300) % 2
-    header = ",".join([f"c{j}" for j in range(1000)] + ["y"])
-    path = save(tmp_path / "wide.csv", header, X + 0.1 * y[:, None], y)
-    words = ["fit", path, BY_Y, AT_ONCE, "--alpha 0.1 --json"]
-    result = run(*words, "--out", tmp_path / "m.skops")
-    assert json.loads(result.stdout)["method"] == "naive-bayes"
-
-
-def test_messages_name_columns_of_the_table_and_a_class_as_it_is(run, tmp_path):
-    path, rng = tmp_path / "t.csv", np.random.default_rng(0)
-    lines = [
-        f"{rng.normal():.3f},{7 if i % 2 == 0 else rng.normal():.3f},x{i % 2}"
-        for i in range(800)
-    ]
-    path.write_text("\n".join(["age,{height}!r,y", *lines]))
-    words = ["fit", path, "--target y --controlled x0 --method kliep"]
-    said = run(*words, "--out", tmp_path / "m.skops", status=3).stderr
-    said = " ".join(said.split())
-    assert "['{height}!r'] are constant over the observed rows of class 'x0'" in said
-    assert "leave them out (--drop), or take --method kliep-cv" in said.lower()
-
-
-def test_the_example_is_written(run, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    run("fit", "--example")
-    assert "[classes.well]" in (tmp_path / "missingness.toml").read_text()
-    assert "exists" in run("fit", "--example", status=1).stderr
 
 
 def test_a_certificate_for_another_population(run, tmp_path):

@@ -6,9 +6,6 @@ import re
 import numpy as np
 import pytest
 
-import missratio as mr
-from missratio._files import open_table
-
 SIZES = {"old": 0.35, "young": 0.65}
 FIT = "--target state --controlled well --method js"
 GROUPS = f"{FIT} --groups age"
@@ -44,22 +41,6 @@ def test_fit_says_what_each_group_gets(fitted):
     assert "at most 15% of 'well' are called 'ill' (measured: " in said
     assert "at most 10% of 'well' are called 'ill' (measured: " in said
     assert "All of this holds together" in said
-
-
-def test_facts_and_model_agree(run, table, tmp_path):
-    path = tmp_path / "model.skops"
-    words = ["fit", table, GROUPS, "--alpha 10% --json", "--out", path]
-    facts = json.loads(run(*words).stdout)
-    model = mr.load_model(path)
-    assert facts["columns"] == ["pulse", "sugar"]
-    assert [entry["group"] for entry in facts["errors"]] == ["old", "young"]
-    promised = facts["certificate"]["promises"]
-    assert [each["delta"] for each in promised] == [0.025, 0.025]
-    thresholds = {each["group"]: each["threshold"] for each in promised}
-    assert thresholds == model.certificate.thresholds
-    frame = open_table(table).read(["pulse", "sugar", "age"])
-    direct = model.classifier.predict(model.encode(frame), frame["age"].to_pylist())
-    assert (model.predict(frame) == direct).all()
 
 
 def test_predictions_keep_the_promise_to_each_group(run, fitted, tmp_path, csv_file):
@@ -118,16 +99,6 @@ def test_a_group_with_too_few_rows_names_the_remedies(run, tmp_path, csv_file):
     assert "Some groups get nothing" in page.read_text()
 
 
-@pytest.mark.needs("vl_convert")
-def test_the_page_has_a_table_of_what_each_group_gets(run, fitted, tmp_path):
-    page = tmp_path / "report.html"
-    run("report", fitted[0], "--out", page)
-    text = page.read_text()
-    assert "Errors and power" in text
-    assert '<th scope="row">old</th>' in text
-    assert 'id="figure-errors"' in text
-
-
 def test_missing_values_by_a_written_phi(run, tmp_path, csv_file):
     rng, rows = np.random.default_rng(5), []
     for pulse, sugar, age, state in draw(4000, 4):
@@ -173,11 +144,3 @@ def test_watch_has_a_monitor_for_each_group(run, fitted, tmp_path, csv_file):
 def test_what_does_not_fit_the_table_is_refused(run, table, tmp_path, options, match):
     words = ["fit", table, FIT, options, "--out", tmp_path / "m.skops"]
     assert match in run(*words, status=3).stderr
-
-
-def test_rows_without_a_group_are_refused_by_line(run, tmp_path, csv_file):
-    rows = list(draw(100, 0))
-    rows[2] = (*rows[2][:2], "", rows[2][3])
-    path = csv_file(tmp_path / "t.csv", HEADER, rows)
-    said = run("fit", path, GROUPS, "--out", tmp_path / "m.skops", status=3).stderr
-    assert "1 row(s) have no group in 'age', the first is line 4" in said

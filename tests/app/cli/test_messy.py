@@ -8,7 +8,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from python_calamine import CalamineWorkbook
-from xlsxwriter import Workbook
 
 import missratio as mr
 from missratio.app.workflow.predict import reasons
@@ -73,24 +72,6 @@ def test_a_title_is_suspected_where_there_is_one_column(fit_y, write):
     assert "say in which line these are: --header-row 4." in said
 
 
-def test_a_title_in_a_workbook_is_skipped(fit_y, tmp_path):
-    path = tmp_path / "t.xlsx"
-    with Workbook(path) as book:
-        sheet = book.add_worksheet()
-        for i, line in enumerate([["Results"], [], ["a", "b", "y"], *rows()]):
-            sheet.write_row(i, 0, line)
-    assert fit_y(path, "--header-row 3")["columns"] == ["a", "b"]
-
-
-def test_lines_count_from_the_top_of_the_file(fit_y, write):
-    lines = rows()
-    lines[100][1] = "high"
-    path = write(lines, TITLE)
-    number = 1 + path.read_text().splitlines().index(",".join(map(str, lines[100])))
-    said = fit_y(path, "--header-row 4", status=3)
-    assert f"'high' in line {number} is the first" in said
-
-
 @pytest.mark.parametrize(
     ("name", "line", "says"),
     [("t.csv", 3, "no header in line 3"), ("t.csv", 9999, "no header in line 9999"),
@@ -122,20 +103,6 @@ def test_one_class_against_the_rest(run, fit_y, write, out, tmp_path):
     run("watch", out, path)
 
 
-def test_one_class_against_another(fit_y, write):
-    path = write(rows(360, labels=(0, 1, 2)))
-    assert fit_y(path, "--versus 2")["rows"] == {"0": 120, "2": 120}
-    assert "controlled class itself" in fit_y(path, "--versus 0", status=3)
-    assert "not a label" in fit_y(path, "--versus 7", status=3)
-
-
-def test_a_label_may_be_called_rest(fit_y, write):
-    path = write(rows(360, labels=("work", "rest", "sleep")))
-    base = BY_Y.replace("controlled 0", "controlled work")
-    facts = fit_y(path, "--versus rest", base=base)
-    assert facts["rows"] == {"rest": 120, "work": 120}
-
-
 def test_rows_without_a_label_are_refused_or_left_out(fit_y, write):
     lines = rows()
     lines[7][2] = lines[9][2] = ""
@@ -148,15 +115,6 @@ def test_rows_without_a_label_are_refused_or_left_out(fit_y, write):
     assert "2 row(s) without a label were left out." in facts["warnings"]
     path = write([[a, b, ""] for a, b, _ in rows()])
     assert "no row has a label" in fit_y(path, "--skip-unlabelled", status=3)
-
-
-@pytest.mark.parametrize("written", ["1", "1.0"])
-@pytest.mark.parametrize("asked", ["1", "1.0"])
-def test_one_is_one_however_it_is_written(fit_y, write, written, asked):
-    labels = (written.replace("1", "0", 1), written)
-    base = BY_Y.replace("controlled 0", f"controlled {asked}")
-    facts = fit_y(write(rows(labels=labels)), base=base)
-    assert facts["certificate"]["controlled_class"] == 1
 
 
 # Columns
@@ -180,45 +138,6 @@ def test_every_bad_column_is_in_one_message(fit_y, write):
     fit_y(path, remedy)
 
 
-def test_every_constant_column_is_in_one_message(fit_y, write):
-    lines = [[i, 7, 8, i % 2] for i in range(40)]
-    said = fit_y(write(lines, header=["a", "b", "c", "y"]), status=3)
-    assert "column 'b' has one value only" in said
-    assert "column 'c' has one value only" in said
-    assert "--drop b --drop c" in said
-
-
-@pytest.mark.parametrize(
-    "words", ["--drop id,name", "--drop 'id, name'", "--drop id --drop name"]
-)
-def test_several_columns_are_left_out(run, fit_y, write, out, tmp_path, words):
-    lines = [[f"P{i}", f"N{i}", *row] for i, row in enumerate(rows())]
-    path = write(lines, header=["id", "name", "a", "b", "y"])
-    fit_y(path, words)
-    assert mr.load_model(out).dropped == ("id", "name")
-    run("predict", out, path, "--keep id,name -q", "--out", tmp_path / "p.csv")
-    header = (tmp_path / "p.csv").read_text().splitlines()[0]
-    assert header.replace('"', "") == "id,name,label,score,reason"
-
-
-def test_a_name_may_have_a_comma(fit_y, write, out):
-    lines = [[f"P{i}", *row] for i, row in enumerate(rows())]
-    fit_y(write(lines, header=["id, long", "a", "b", "y"]), "--drop 'id, long'")
-    assert mr.load_model(out).dropped == ("id, long",)
-
-
-def test_every_unknown_name_is_in_one_message(fit_y, write):
-    said = fit_y(write(rows()), "--drop c,d", status=3)
-    assert "--drop 'c', 'd' are not columns" in said
-
-
-@pytest.mark.parametrize("alpha", ["20%", "20 %", "0.2", "0,2"])
-def test_levels_may_be_percentages(fit_y, write, alpha):
-    base = BY_Y.replace("--alpha 0.2", "--delta 10%")
-    certificate = fit_y(write(rows()), "--alpha", alpha, base=base)["certificate"]
-    assert (certificate["alpha"], certificate["delta"]) == (0.2, 0.1)
-
-
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
@@ -232,19 +151,6 @@ def test_what_an_estimator_refuses_names_file_class_and_column(
     path = write([[a, spoil(b, y), y] for a, b, y in rows()])
     said = fit_y(path, "--missingness ignore --method naive-bayes", status=3)
     assert f"{path}: {message}" in said
-
-
-def test_warnings_of_an_estimator_name_options(fit_y, write):
-    lines = [[a, b + 100 * y, y] for a, b, y in rows(n=600)]
-    said = "Take --method kliep-cv, leave them out (--drop), or bring more denominator"
-    warnings = fit_y(write(lines), "--method naive-bayes")["warnings"]
-    assert any(said in warning for warning in warnings)
-
-
-def test_long_labels_are_cut_in_messages(fit_y, write):
-    said = fit_y(write(rows(labels=("0", "sick", "x" * 1000))), status=3)
-    assert "x…" in said
-    assert "x" * 100 not in said
 
 
 # Predictions
@@ -292,14 +198,6 @@ def test_a_complete_row_without_a_score_says_so_too(patients_model):
     assert second == "its values are too large for a score"
 
 
-def test_names_in_a_workbook_are_no_formulas(patients_model, run, tmp_path):
-    new, out = tmp_path / "new.csv", tmp_path / "p.xlsx"
-    new.write_text("id,pulse,sugar,ward\n=1+1,90,5,east\n")
-    run("predict", patients_model, new, "--keep id -q", "--out", out)
-    with CalamineWorkbook.from_path(out) as book:
-        assert book.get_sheet_by_index(0).to_python()[1][0] == "=1+1"
-
-
 def test_errors_are_measured_where_there_are_labels(
     patients_model, run, read_csv, day, tmp_path
 ):
@@ -319,36 +217,3 @@ def test_errors_are_measured_where_there_are_labels(
 
 
 # Plans
-
-
-def test_plans_give_the_line_of_the_file(run, fit_y, fill, write, tmp_path):
-    """A title, a row of separators alone and a skipped row come before."""
-    rng = np.random.default_rng(0)
-    lines = rows(400)
-    for line in lines:
-        if line[2] == 0 and rng.uniform() < 0.3:
-            line[0] = ""
-    lines[3], lines[8][2] = ["", "", ""], ""
-    path, plan = write(lines, TITLE), tmp_path / "plan.csv"
-    common = "--header-row 4 --skip-unlabelled"
-    words = ["query", path, "--target y --controlled 0 --per-feature 30 -q", common]
-    run(*words, "--out", plan)
-    text = path.read_text().splitlines()
-
-    def answer(line):
-        assert "row" not in line
-        a, b, y = text[int(line["line"]) - 1].split(",")
-        assert (a, y) == ("", "0")
-        assert float(b) == float(line["known b"])
-        return rng.normal()
-
-    fill(plan, answer)
-    words = [common, "--missingness learn", "--queries", plan]
-    facts = fit_y(path, *words, "--on-infeasible reject_all")
-    assert "30 looked-up values" in facts["missingness"]
-    content = plan.read_text().splitlines()
-    place = content[0].split(",").index("line")
-    cells = content[1].split(",")
-    cells[place] = "5"
-    plan.write_text("\n".join([content[0], ",".join(cells), *content[2:]]))
-    assert "line 5, feature 'a' isn't missing" in fit_y(path, *words, status=3)

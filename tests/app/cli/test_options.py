@@ -108,13 +108,3 @@ def test_a_refused_option_loads_nothing_heavy():
 def test_options_know_every_method_and_rule():
     assert set(options.METHODS) == set(METHODS)
     assert list(options.RULES) == list(RULES)
-
-
-@pytest.mark.parametrize("kind", [options.FitOptions, options.QueryOptions])
-def test_conflicts_are_those_of_options_that_there_are(kind):
-    for *conditions, reason in (*kind.CONFLICTS, *kind.NEEDS):
-        for condition in conditions:
-            name, _, value = condition.partition("=")
-            assert name in kind.__dataclass_fields__ or hasattr(kind, name)
-            assert not value or value in kind.CHOICES.get(name, ("learn", "ignore"))
-        assert not reason.endswith(".")

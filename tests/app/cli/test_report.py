@@ -2,11 +2,7 @@
 
 import json
 
-import numpy as np
 import pytest
-
-import missratio as mr
-from missratio.app.modelfile import save_model
 
 
 @pytest.mark.needs("vl_convert")
@@ -23,15 +19,6 @@ def test_the_page_names_columns_and_the_table(patients_model, patients, run, suf
         data = json.loads(text)
         assert data["certificate"]["alpha"] == 0.2
         assert {"pulse", "sugar"} <= set(data["coefficients"]["names"])
-
-
-def test_a_classifier_from_python_has_no_report(tmp_path, run):
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(400, 2)), np.repeat([0, 1], 200)
-    clf = mr.NeymanPearsonClassifier(mr.KLIEP(l2=0.1), alpha=0.2, random_state=0)
-    save_model(clf.fit(X, y), tmp_path / "m.skops")
-    result = run("report", tmp_path / "m.skops", "--out", tmp_path / "p.html", status=4)
-    assert "build_report" in result.output
 
 
 OUTPUTS = {

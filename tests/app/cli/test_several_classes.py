@@ -50,19 +50,6 @@ def test_fit_says_what_becomes_of_each_class(fitted):
     assert "of 'cold'." in said
 
 
-def test_facts_and_model_agree(fitted):
-    path, _, facts = fitted
-    model = mr.load_model(path)
-    assert [each["alpha"] for each in facts["certificate"]["classes"]] == [0.15, 0.2]
-    assert model.certificate["flu"].alpha == 0.2
-    assert facts["certificate"]["fallback"] == model.fallback == "sepsis"
-    assert [entry["label"] for entry in facts["errors"]] == ["sepsis", "flu", "cold"]
-    for entry in facts["errors"][:2]:
-        assert entry["error"]["low"] <= entry["error"]["estimate"] <= entry["bound"]
-    assert facts["method"] == "logistic"
-    assert facts["rows"] == {"cold": 700, "flu": 700, "sepsis": 700}
-
-
 def test_methods_are_compared_under_the_bounds(run, tmp_path, csv_file):
     rng, out = np.random.default_rng(3), tmp_path / "model.skops"
     rows = []
@@ -165,24 +152,6 @@ def test_what_does_not_fit_the_table_is_refused(
     assert not out.exists()
 
 
-def test_two_classes_may_both_be_bounded(run, tmp_path, csv_file):
-    rows = [row for row in draw(700, 0) if row[3] != "cold"]
-    two = csv_file(tmp_path / "two.csv", HEADER, rows)
-    words = ["fit", two, BASE, TWO, "--json", "--out", tmp_path / "m.skops"]
-    facts = json.loads(run(*words).stdout)
-    assert all(entry["error"]["estimate"] < 0.2 for entry in facts["errors"])
-
-
-@pytest.mark.parametrize("suffix", [".html", ".md", ".json"])
-@pytest.mark.needs("vl_convert")
-def test_the_report(run, fitted, tmp_path, suffix):
-    out = tmp_path / f"report{suffix}"
-    run("report", fitted[0], "--out", out)
-    text = out.read_text()
-    assert "sepsis" in text
-    assert "What classes are called" in text or suffix == ".json"
-
-
 @pytest.mark.needs("matplotlib")
 def test_watch_has_a_monitor_for_each_bounded_class(run, fitted, tmp_path, csv_file):
     first = csv_file(tmp_path / "1.csv", HEADER, draw(300, 5))
@@ -198,8 +167,3 @@ def test_watch_has_a_monitor_for_each_bounded_class(run, fitted, tmp_path, csv_f
     assert "'sepsis': ALARM after row" in result.stdout
     assert "'flu': No sign that" in result.stdout
     assert figure.read_bytes()[:4] == b"\x89PNG"
-
-
-def test_export_refuses_several_classes(run, fitted, tmp_path):
-    result = run("export", fitted[0], "--onnx", tmp_path / "m.onnx", status=2)
-    assert "Serve others from Python" in result.stderr

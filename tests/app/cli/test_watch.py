@@ -75,14 +75,3 @@ def test_a_figure_is_never_drawn_over_the_state(watch, day, tmp_path, counted_be
     said = watch(day(6), "--state", state, "--figure", state, status=1)
     assert "never overwritten" in said
     assert (state.read_bytes() if state.exists() else None) == before
-
-
-def test_a_day_without_rows_of_the_controlled_class_is_counted(
-    run, watch, day, patients_model
-):
-    path = day(5)
-    lines = path.read_text().splitlines()
-    path.write_text("\n".join(line for line in lines if not line.endswith("well")))
-    told = watch(path)
-    assert (told["rows"], told["alarm"]) == (0, False)
-    assert "No row has been seen yet" in run("watch", patients_model, path).stdout

@@ -150,15 +150,6 @@ def test_the_report_says_what_was_looked_up(looked_up):
     assert "What if φ is wrong?" not in words
 
 
-def test_rows_not_found_are_counted(table, budget, fit, answer, read_csv):
-    plan = table.with_name("lost.csv")
-    plan.write_text(budget[0].read_text())
-    first = next(line for line in read_csv(plan) if line["class"] == "ill")
-    answer(plan, lost={int(first["line"]) - 2})
-    _, facts = fit(table, "--queries", plan)
-    assert "(1 of them not found)" in facts["missingness"]
-
-
 def test_single_values_are_data_for_the_score(table, fit, ask, answer):
     plan, _ = ask(table, "--budget 320 --goal ratio")
     lines = answer(plan)
@@ -177,16 +168,6 @@ def test_single_values_are_data_for_the_score(table, fit, ask, answer):
     model, facts = fit(table, "--queries", plan, REJECT)
     assert "as no value of 'b' was looked up" in facts["missingness"]
     assert set(model.classifier.missingness) == {"ill", "fit"}
-
-
-def test_single_values_of_one_column_are_rows(tmp_path, write, fit, ask, answer):
-    one = write(tmp_path / "t.csv", [-0.5] + 4 * [-np.inf], [1.0] + 4 * [0.0])
-    plan, _ = ask(one, "--per-feature 60")
-    answer(plan)
-    _, facts = fit(one, "--queries", plan, "--method kliep")
-    assert facts["way"] == "look-ups"
-    assert facts["certificate"]["rule"] == "look-ups"
-    assert "60 single values of 'fit' were looked up" in facts["missingness"]
 
 
 def test_the_table_teaches_phi_and_look_ups_add_to_it(table, fit, looked_up):

@@ -1,7 +1,6 @@
 """Tables as people have them are read as they were meant, or refused."""
 
 import gzip
-import json
 import os
 import zipfile
 
@@ -12,7 +11,6 @@ import pytest
 from makers import read_table, write_table
 from optional_packages import optional
 
-import missratio as mr
 from missratio._files import open_table
 from missratio.app.tables.labelled import Wanted, read_labelled
 from missratio.exceptions import TableError
@@ -51,18 +49,6 @@ def test_other_encodings_are_told(read):
         read(content)
     with pytest.raises(TableError, match="no encoding 'cp9999'"):
         read(content, encoding="cp9999")
-
-
-def test_bytes_that_are_not_utf8_are_found_deep_in_a_file(read):
-    rows = b"".join(b"%d,x,0\n" % i for i in range(20_000))
-    with pytest.raises(TableError, match="line 20002, has a byte 0xe9"):
-        read(b"a,b,y\n" + rows + b"1,caf\xe9,1\n")
-
-
-def test_compressed_csv(read):
-    same(read(gzip.compress(b"a,y\n1,0\n2,1\n"), "t.csv.gz").X, [[1], [2]])
-    with pytest.raises(TableError, match="damaged"):
-        read(gzip.compress(b"a,y\n1,0\n" * 9000)[:-20], "cut.csv.gz")
 
 
 BLANKS = ["", " ", "NA", "NaN", "nan", "null", "NULL", "n/a"]
@@ -176,13 +162,6 @@ def test_columns_of_parquet_that_are_no_numbers_are_refused(read, column, messag
         read({"a": column, "y": [0, 1]}, "t.parquet")
 
 
-def test_ten_thousand_columns_are_read(read):
-    names = ",".join(f"c{j}" for j in range(10_000))
-    cells = ",".join(["1.5"] * 10_000)
-    table = read(f"{names},y\n{cells},0\n{cells},1\n")
-    assert table.X.shape == (2, 10_000)
-
-
 def test_parquet_types_are_read(read):
     columns = {
         "whole": pa.array([1, None, 3]),
@@ -279,12 +258,6 @@ def test_categories_are_the_same_in_every_kind_of_file(tmp_path, read):
     assert not np.isnan(csv.encoder.encode(batch)).any()
 
 
-def test_very_large_categories_are_texts(read):
-    columns = {"b": [1e300, 2.0, 1e300], "y": [0, 1, 1]}
-    table = read(columns, "t.parquet", categorical=["b"])
-    assert table.encoder.columns[0].levels == ("1e+300", "2")
-
-
 def test_what_may_not_be_meant_is_said(read):
     values = [f"{i / 10}" for i in range(40)]
     values[3] = values[7] = "-999"
@@ -350,35 +323,9 @@ def test_pipes_are_refused(tmp_path):
         open_table(tmp_path / "t.csv")
 
 
-def test_numbers_of_plans_and_tables_are_read_alike(read, tmp_path):
-    typed = ["1.234,5", "2,5", "3 000,25", "\u22124,5"]
-    rows = "".join(f"{t};{i % 2}\n" for i, t in enumerate(typed))
-    table = read(f"a;y\n{rows}")
-    X = np.full((4, 1), np.nan)
-    plan = mr.plan_queries(X, per_feature=4, random_state=0)
-    lines = ["draw;row;feature;value;key"]
-    frame = plan.to_frame("pyarrow").to_pylist()
-    lines += [
-        f"{r['draw']};{r['row']};{r['feature']};{typed[r['row']]};{r['key']}"
-        for r in frame
-    ]
-    path = tmp_path / "plan.csv"
-    path.write_text("\n".join(lines), encoding="utf-8")
-    revealed = mr.QueryPlan.read(path, X)
-    np.testing.assert_array_equal(revealed.table, table.X)
-    assert json.dumps(table.X[:, 0].tolist()) == "[1234.5, 2.5, 3000.25, -4.5]"
-
-
 @pytest.mark.parametrize("name", ["__index_level_0__", "Unnamed: 0"])
 def test_row_numbers_of_pandas_are_no_feature(read, name):
     lines = "".join(f"{i},{i % 3},{'pq'[i % 2]}\n" for i in range(9))
     with pytest.raises(TableError, match=r"row numbers.*\(--drop (__|'Unnamed: 0')"):
         read(f"{name},a,y\n{lines}")
     assert read(f"{name},a,y\n{lines}", drop=[name]).X.shape == (9, 1)
-
-
-def test_labels_that_no_row_has_dont_count(read):
-    codes = pa.array([0, 2] * 5, pa.int8())
-    labels = pa.DictionaryArray.from_arrays(codes, ["p", "gone", "q"])
-    table = read({"a": range(10), "y": labels}, "t.parquet")
-    assert table.counts == {"p": 5, "q": 5}

@@ -44,12 +44,6 @@ def test_imputation_needs_single_values_and_a_reason(missing):
         choose_method("imputed-trees", situation(missing))
 
 
-def test_a_complete_table_is_imputed_once():
-    for missing, times in (("nothing", 1), ("values", 5)):
-        made = METHODS["imputed-trees"].make(situation(missing))
-        assert made.imputer.n_imputations == times
-
-
 def test_every_method_that_deals_with_a_table_is_compared():
     kernels = {"ulsif", "rulsif", "kernel-kliep", "kmm"}
     common = {"kliep", "js", "kliep-cv", "naive-bayes", "trees"} | kernels
@@ -61,10 +55,6 @@ def test_every_method_that_deals_with_a_table_is_compared():
         ("ignored", {"indicators", "indicators-js", "trees"}),
     ):
         assert set(candidates(situation(missing))) == expected
-
-
-def test_what_is_taken_without_evidence_is_compared_first():
-    assert next(iter(candidates(situation(rows=49)))) == "naive-bayes"
 
 
 def test_what_is_most_different_comes_next_as_time_may_run_out():

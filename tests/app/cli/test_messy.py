@@ -138,19 +138,10 @@ def test_every_bad_column_is_in_one_message(fit_y, write):
     fit_y(path, remedy)
 
 
-@pytest.mark.parametrize(
-    ("spoil", "message"),
-    [
-        (lambda b, y: b if y == 1 else "", "Class 0: feature(s) ['b'] are"),
-        (lambda b, y: 1e-310 * b, "Feature(s) ['b'] have values of size"),
-    ],
-)
-def test_what_an_estimator_refuses_names_file_class_and_column(
-    fit_y, write, spoil, message
-):
-    path = write([[a, spoil(b, y), y] for a, b, y in rows()])
+def test_what_an_estimator_refuses_names_file_class_and_column(fit_y, write):
+    path = write([[a, b if y == 1 else "", y] for a, b, y in rows()])
     said = fit_y(path, "--missingness ignore --method naive-bayes", status=3)
-    assert f"{path}: {message}" in said
+    assert f"{path}: Class 0: feature(s) ['b'] are" in said
 
 
 # Predictions

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -23,11 +24,9 @@ import missratio
 from missratio._files import written_whole
 from missratio.app.export.scores import (
     CantExportError,
-    ExportedLinear,
-    Scaling,
-    Score,
+    Linear,
     Tree,
-    TreeScore,
+    Trees,
     read_estimator,
 )
 from missratio.app.modelfile import TWO_CLASSES, TableModel, kind_of
@@ -70,10 +69,10 @@ def least_product(intercept: float, threshold: float) -> float:
     return found
 
 
-def trees_margin(score: TreeScore, threshold: float) -> float:
+def trees_margin(score: Trees, threshold: float) -> float:
     """By how much the sum of trees, or its log-odds, may come out lower elsewhere."""
     n_terms = len(score.trees) + AROUND
-    if not score.is_probability:
+    if score.start is not None:
         size = sum(float(np.abs(t.value[t.is_leaf]).max()) for t in score.trees)
         return n_terms * EPS * (size + abs(score.start) + abs(threshold))
     # At the threshold neither logarithm is beyond |threshold| + log 2.
@@ -83,14 +82,6 @@ def trees_margin(score: TreeScore, threshold: float) -> float:
 OPSET, TREES_OPSET = 18, 5
 # As ONNX numbers what becomes of trees' values, and how a node compares.
 SUM, LEQ = 1, 0
-NODE = (
-    "featureids",
-    "truenodeids",
-    "falsenodeids",
-    "trueleafs",
-    "falseleafs",
-    "missing_value_tracks_true",
-)
 
 
 @dataclass
@@ -123,33 +114,8 @@ class Graph:
         return name
 
 
-def score_rows(
-    graph: Graph, rows: str, scalings: list[Scaling], score: Score, threshold: float
-) -> tuple[str, str]:
-    """The scores of rows, and which surely are above the threshold, as columns.
-
-    Parameters
-    ----------
-    graph : Graph
-    rows : str
-        The name of a tensor of doubles.
-    scalings : list of Scaling
-    score : ExportedLinear or TreeScore
-    threshold : float
-    """
-    for mean, scale in scalings:
-        centred = graph.add("Sub", rows, graph.constant(mean))
-        rows = graph.add("Div", centred, graph.constant(scale))
-    if isinstance(score, ExportedLinear):
-        return _linear(graph, rows, score, threshold)
-    found = _trees(graph, rows, score)
-    if np.isfinite(threshold):
-        threshold += trees_margin(score, threshold)
-    return found, graph.add("Greater", found, graph.constant([threshold]))
-
-
 def _linear(
-    graph: Graph, rows: str, score: ExportedLinear, threshold: float
+    graph: Graph, rows: str, score: Linear, threshold: float
 ) -> tuple[str, str]:
     """A sum that may overflow has the score −∞, however large its other terms are."""
     product = graph.add("MatMul", rows, graph.constant(score.coef[:, None]))
@@ -171,28 +137,27 @@ def _linear(
     return found, graph.add("And", above, is_sound)
 
 
-def _trees(graph: Graph, rows: str, score: TreeScore) -> str:
+def _trees(graph: Graph, rows: str, score: Trees, threshold: float) -> tuple[str, str]:
     from onnx import TensorProto
-
-    if score.in_single:
-        single = graph.add("Cast", rows, to=TensorProto.FLOAT)
-        rows = graph.add("Cast", single, to=TensorProto.DOUBLE)
 
     def total(what: str) -> str:
         attributes = _ensemble(score.trees, what)
         return graph.add("TreeEnsemble", rows, domain="ai.onnx.ml", **attributes)
 
-    if not score.is_probability:
-        return graph.add("Add", total("value"), graph.constant([score.start]))
-    count = graph.constant([float(len(score.trees))])
-    logs = [
-        graph.add("Log", graph.add("Div", total(what), count))
-        for what in ("value", "rest")
-    ]
-    return graph.add("Sub", *logs)
+    if score.start is not None:
+        found = graph.add("Add", total("value"), graph.constant([score.start]))
+    else:
+        single = graph.add("Cast", rows, to=TensorProto.FLOAT)
+        rows = graph.add("Cast", single, to=TensorProto.DOUBLE)
+        count = graph.constant([float(len(score.trees))])
+        means = (graph.add("Div", total(what), count) for what in ("value", "rest"))
+        found = graph.add("Sub", *[graph.add("Log", mean) for mean in means])
+    if np.isfinite(threshold):
+        threshold += trees_margin(score, threshold)
+    return found, graph.add("Greater", found, graph.constant([threshold]))
 
 
-def _ensemble(trees: tuple[Tree, ...], what: str) -> dict[str, Any]:
+def _ensemble(trees: Sequence[Tree], what: str) -> dict[str, Any]:
     """The trees as attributes of a node; what leaves hold as its targets.
 
     Nodes are numbered through all trees, and leaves by themselves. A tree that is one
@@ -200,78 +165,44 @@ def _ensemble(trees: tuple[Tree, ...], what: str) -> dict[str, Any]:
     """
     from onnx import TensorProto, helper
 
-    def tensor(name: str, values: Any, kind: int = TensorProto.DOUBLE) -> Any:
-        return helper.make_tensor(name, kind, [len(values)], values)
-
-    columns: dict[str, list[Any]] = {name: [] for name in (*NODE, "limit", "value")}
-    roots = []
+    nodes: dict[str, list[Any]] = {}
+    roots: list[int] = []
+    limits: list[float] = []
+    values: list[float] = []
     for tree in trees:
-        roots.append(len(columns["limit"]))
+        roots.append(len(limits))
+        leaf, inner = tree.is_leaf, np.flatnonzero(~tree.is_leaf)
         places = np.where(
-            tree.is_leaf,
-            len(columns["value"]) + np.cumsum(tree.is_leaf) - 1,
-            len(columns["limit"]) + np.cumsum(~tree.is_leaf) - 1,
+            leaf, len(values) + np.cumsum(leaf) - 1, len(limits) + np.cumsum(~leaf) - 1
         )
-        inner = np.flatnonzero(~tree.is_leaf)
         left, right = tree.left[inner], tree.right[inner]
-        if tree.is_leaf[0]:
+        if leaf[0]:
             inner = left = right = np.zeros(1, dtype=np.intp)
-        columns["value"] += getattr(tree, what)[tree.is_leaf].tolist()
-        columns["limit"] += np.where(tree.is_leaf, 0.0, tree.limit)[inner].tolist()
-        for name, values in zip(
-            NODE,
-            (
-                np.where(tree.is_leaf, 0, tree.feature)[inner],
-                places[left],
-                places[right],
-                tree.is_leaf[left],
-                tree.is_leaf[right],
-                tree.missing_left[inner],
-            ),
-            strict=True,
+        values += getattr(tree, what)[leaf].tolist()
+        limits += np.where(leaf, 0.0, tree.limit)[inner].tolist()
+        for name, column in (
+            ("featureids", np.where(leaf, 0, tree.feature)[inner]),
+            ("truenodeids", places[left]),
+            ("falsenodeids", places[right]),
+            ("trueleafs", leaf[left]),
+            ("falseleafs", leaf[right]),
+            ("missing_value_tracks_true", tree.missing_left[inner]),
         ):
-            columns[name] += [int(x) for x in values]
+            nodes.setdefault(f"nodes_{name}", []).extend(map(int, column))
+
+    def tensor(name: str, found: Any, kind: int = TensorProto.DOUBLE) -> Any:
+        return helper.make_tensor(name, kind, [len(found)], found)
+
     return {
+        **nodes,
         "n_targets": 1,
         "aggregate_function": SUM,
         "tree_roots": roots,
-        **{f"nodes_{name}": columns[name] for name in NODE},
-        "nodes_modes": tensor(
-            "modes", [LEQ] * len(columns["limit"]), TensorProto.UINT8
-        ),
-        "nodes_splits": tensor("limits", columns["limit"]),
-        "leaf_targetids": [0] * len(columns["value"]),
-        "leaf_weights": tensor("values", columns["value"]),
+        "nodes_modes": tensor("modes", [LEQ] * len(limits), TensorProto.UINT8),
+        "nodes_splits": tensor("limits", limits),
+        "leaf_targetids": [0] * len(values),
+        "leaf_weights": tensor("values", values),
     }
-
-
-def decide(
-    graph: Graph, score: str, above: str, unscored: list[str], labels: Any
-) -> None:
-    """Labels of rows, and their scores as predictions have them.
-
-    Parameters
-    ----------
-    graph : Graph
-    score, above : str
-        Columns: the scores, and which of them are above the threshold.
-    unscored : list of str
-        Which rows get the controlled class whatever their score, for any reason.
-    labels : ndarray of shape (2,)
-        The controlled class, and the other.
-    """
-    from onnx import TensorProto
-
-    never = unscored[0]
-    for each in unscored[1:]:
-        never = graph.add("Or", never, each)
-    kept = graph.add("Where", never, graph.constant([-np.inf]), score)
-    flat = graph.constant([-1])
-    graph.add("Reshape", kept, flat, output="score")
-    chosen = graph.add("And", above, graph.add("Not", never))
-    place = graph.add("Cast", chosen, to=TensorProto.INT64)
-    places = graph.add("Reshape", place, flat)
-    graph.add("Gather", graph.constant(labels), places, output="label")
 
 
 def any_missing(graph: Graph, rows: str, first: int) -> str:
@@ -373,10 +304,9 @@ def export_onnx(model: Any, path: str | Path, *, force: bool = False) -> Path:
     True
     """
     made = _checked_model(model)
-    path = Path(path)
-    with written_whole(path, force=force) as draft:
+    with written_whole(Path(path), force=force) as draft:
         draft.write_bytes(made.SerializeToString())
-    return path
+    return Path(path)
 
 
 def _checked_model(model: Any) -> Any:
@@ -402,56 +332,66 @@ def _checked_model(model: Any) -> Any:
             "to ONNX. Use fit, which fits the estimator itself, instead of calibrate."
         )
     n_numeric = classifier.n_features_in_
-    columns = getattr(
-        classifier, "feature_names_in_", [f"x{j}" for j in range(n_numeric)]
-    )
+    numbered = [f"x{j}" for j in range(n_numeric)]
+    columns = getattr(classifier, "feature_names_in_", numbered)
     if isinstance(model, TableModel):
         columns, n_numeric = model.encoder.encoded_names, model.encoder.n_numeric
-    graph = _build(classifier, n_numeric)
-    made = _model(classifier, graph, [str(name) for name in columns])
+    made = _model(classifier, n_numeric, [str(name) for name in columns])
     onnx.checker.check_model(made, full_check=True)
     return made
 
 
-def _build(classifier: NeymanPearsonClassifier, n_numeric: int) -> Graph:
-    """The graph; columns from `n_numeric` on hold categories."""
-    graph, trust = Graph(), classifier.calibration_.trust
-    scalings, read = read_estimator(classifier.estimator_)
-    threshold = float(classifier.threshold_)
-    score, above = score_rows(graph, "X", scalings, read, threshold)
-    unscored = [graph.add("IsNaN", score)]
-    if classifier.deployment == "complete":
-        unscored.append(any_missing(graph, "X", 0))
-    elif n_numeric < classifier.n_features_in_:
-        # A category that was never seen can't be scored.
-        unscored.append(any_missing(graph, "X", n_numeric))
-    if trust.cap is not None:
-        unscored.append(beyond_cap(graph, "X", trust))
-    certificate = classifier.certificate_
-    labels = np.array([certificate.controlled_class, certificate.other_class])
-    if labels.dtype.kind == "U":
-        labels = labels.astype(object)
-    decide(graph, score, above, unscored, labels)
-    return graph
-
-
 def _model(
-    classifier: NeymanPearsonClassifier, graph: Graph, columns: list[str]
+    classifier: NeymanPearsonClassifier, n_numeric: int, columns: list[str]
 ) -> Any:
+    """The graph with what goes with it; columns from `n_numeric` on hold categories."""
     from onnx import TensorProto, helper
 
-    kind = TensorProto.STRING
-    if classifier.classes_.dtype.kind not in "UO":
-        kind = helper.np_dtype_to_tensor_dtype(classifier.classes_.dtype)
-    rows = helper.make_tensor_value_info(
-        "X", TensorProto.DOUBLE, ["rows", classifier.n_features_in_]
-    )
-    outputs = [
-        helper.make_tensor_value_info("label", kind, ["rows"]),
-        helper.make_tensor_value_info("score", TensorProto.DOUBLE, ["rows"]),
-    ]
+    graph, trust = Graph(), classifier.calibration_.trust
+    certificate, threshold = classifier.certificate_, float(classifier.threshold_)
+    # 1. Scores, and which are surely above the threshold.
+    scalings, read = read_estimator(classifier.estimator_)
+    scaled = "X"
+    for mean, scale in scalings:
+        centred = graph.add("Sub", scaled, graph.constant(mean))
+        scaled = graph.add("Div", centred, graph.constant(scale))
+    if isinstance(read, Linear):
+        score, above = _linear(graph, scaled, read, threshold)
+    else:
+        score, above = _trees(graph, scaled, read, threshold)
+    # 2. Rows that get the controlled class whatever their score.
+    never = graph.add("IsNaN", score)
+    if classifier.deployment == "complete":
+        never = graph.add("Or", never, any_missing(graph, "X", 0))
+    elif n_numeric < classifier.n_features_in_:
+        # A category that was never seen can't be scored.
+        never = graph.add("Or", never, any_missing(graph, "X", n_numeric))
+    if trust.cap is not None:
+        never = graph.add("Or", never, beyond_cap(graph, "X", trust))
+    # 3. Scores as predictions have them, and labels.
+    kept, flat = graph.add("Where", never, graph.constant([-np.inf]), score), [-1]
+    graph.add("Reshape", kept, graph.constant(flat), output="score")
+    chosen = graph.add("And", above, graph.add("Not", never))
+    place = graph.add("Cast", chosen, to=TensorProto.INT64)
+    places = graph.add("Reshape", place, graph.constant(flat))
+    labels = np.array([certificate.controlled_class, certificate.other_class])
+    is_text = labels.dtype.kind in "UO"
+    known = graph.constant(labels.astype(object) if is_text else labels)
+    graph.add("Gather", known, places, output="label")
+    number = helper.np_dtype_to_tensor_dtype
+    kind = TensorProto.STRING if is_text else number(labels.dtype)
+    info, width = helper.make_tensor_value_info, classifier.n_features_in_
     made = helper.make_model(
-        helper.make_graph(graph.nodes, "missratio", [rows], outputs, graph.constants),
+        helper.make_graph(
+            graph.nodes,
+            "missratio",
+            [info("X", TensorProto.DOUBLE, ["rows", width])],
+            [
+                info("label", kind, ["rows"]),
+                info("score", TensorProto.DOUBLE, ["rows"]),
+            ],
+            graph.constants,
+        ),
         producer_name="missratio",
         producer_version=missratio.__version__,
         opset_imports=[
@@ -460,13 +400,12 @@ def _model(
         ],
         ir_version=10,
     )
-    certificate = classifier.certificate_
     facts = {
         "columns": json.dumps(columns),
         "certificate": str(certificate),
         "alpha": repr(float(certificate.alpha)),
         "delta": repr(float(certificate.delta)),
-        "threshold": repr(float(classifier.threshold_)),
+        "threshold": repr(threshold),
         "deployment": classifier.deployment,
     }
     helper.set_model_props(made, facts)

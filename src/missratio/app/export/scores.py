@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.ensemble import (
@@ -23,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from missratio._base.typing import FloatArray, IntArray
+from missratio._base.typing import FloatArray
 from missratio.basis import LinearBasis
 from missratio.ratio import LinearRatio
 
@@ -48,76 +47,44 @@ class CantExportError(ValueError):
     """A classifier that ONNX can't hold, with its name and why."""
 
 
-@dataclass(frozen=True)
-class ExportedLinear:
-    """x·coef + intercept.
-
-    Parameters
-    ----------
-    coef : ndarray of shape (n_columns,)
-    intercept : float
-    """
+class Linear(NamedTuple):
+    """x·coef + intercept."""
 
     coef: FloatArray
     intercept: float
 
 
-@dataclass(frozen=True)
-class Tree:
-    """Nodes of one tree, the root first.
+class Tree(NamedTuple):
+    """Nodes of one tree, the root first: an array for each, an entry a node."""
 
-    Parameters
-    ----------
-    feature, left, right : ndarray of int of shape (n_nodes,)
-    limit : ndarray of shape (n_nodes,)
-        Rows with a value up to it go left.
-    missing_left : ndarray of bool of shape (n_nodes,)
-    is_leaf : ndarray of bool of shape (n_nodes,)
-    value : ndarray of shape (n_nodes,)
-        What leaves add to the score, or the probability of the second class there.
-    rest : ndarray of shape (n_nodes,), optional
-        The probability of the first.
-    """
-
-    feature: IntArray
-    left: IntArray
-    right: IntArray
-    limit: FloatArray
+    feature: Any
+    left: Any
+    right: Any
+    limit: Any
+    """Rows with a value up to it go left."""
     missing_left: Any
     is_leaf: Any
-    value: FloatArray
-    rest: FloatArray | None = None
+    value: Any
+    """What leaves add to the score, or the probability of the second class there."""
+    rest: Any = None
+    """The probability of the first."""
 
 
-@dataclass(frozen=True)
-class TreeScore:
-    """The sum of trees, or the log-odds of their mean probability.
+class Trees(NamedTuple):
+    """The sum of trees and a start; or the log-odds of their mean probability.
 
-    Parameters
-    ----------
-    trees : tuple of Tree
-    start : float
-        What is added to a sum.
-    is_probability : bool
-        Whether leaves hold probabilities, and the score is the log-odds of their means.
-    in_single : bool
-        Whether values are rounded to single precision before they are compared.
+    Of probabilities values are rounded to single precision before they are compared.
     """
 
-    trees: tuple[Tree, ...]
-    start: float = 0.0
-    is_probability: bool = False
-    in_single: bool = False
-
-
-Score = ExportedLinear | TreeScore
+    trees: Sequence[Tree]
+    start: float | None = None
 
 
 Scaling = tuple[FloatArray, FloatArray]
 """The mean and the scale: (x − mean) / scale, before anything else."""
 
 
-def read_estimator(estimator: Any) -> tuple[list[Scaling], Score]:
+def read_estimator(estimator: Any) -> tuple[list[Scaling], Linear | Trees]:
     """What a fitted estimator computes.
 
     Raises
@@ -134,83 +101,37 @@ def read_estimator(estimator: Any) -> tuple[list[Scaling], Score]:
             mean = 0.0 if step.mean_ is None else step.mean_
             scale = 1.0 if step.scale_ is None else step.scale_
             scalings.append((np.asarray(mean), np.asarray(scale)))
-    return scalings, _score(estimator)
-
-
-def _score(estimator: Any) -> Score:
     if isinstance(estimator, LinearRatio):
-        return _ratio(estimator)
-    if type(estimator) in LINEAR:
+        for basis in getattr(estimator.basis_, "bases_", [estimator.basis_]):
+            if type(basis) is not LinearBasis:
+                name = type(basis).__name__
+                raise _cant(estimator, f"its basis is {name}, and not linear")
+    if isinstance(estimator, LinearRatio) or type(estimator) in LINEAR:
         coef = np.asarray(estimator.coef_, dtype=np.float64).ravel()
-        intercept = float(np.ravel(estimator.intercept_)[0])
-        return _checked(estimator, ExportedLinear(coef, intercept))
+        return scalings, Linear(coef, float(np.ravel(estimator.intercept_)[0]))
     if type(estimator) is HistGradientBoostingClassifier:
-        return _boosted(estimator)
-    if type(estimator) in FORESTS:
-        return _forest(estimator)
-    raise _cant(estimator, "it is neither linear nor made of trees")
-
-
-def _ratio(ratio: LinearRatio) -> ExportedLinear:
-    columns: Sequence[Any] = getattr(ratio, "bases_", [ratio.basis_])
-    for each in columns:
-        if type(each) is not LinearBasis:
-            raise _cant(ratio, f"its basis is {type(each).__name__}, and not linear")
-    coef = np.asarray(ratio.coef_, dtype=np.float64)
-    return _checked(ratio, ExportedLinear(coef, float(ratio.intercept_)))
-
-
-def _checked(estimator: Any, score: ExportedLinear) -> ExportedLinear:
-    """Refuse an estimator whose scores are not what its coefficients say."""
-    rows = np.random.default_rng(0).normal(size=(16, len(score.coef)))
-    names = getattr(estimator, "feature_names_in_", None)
-    if names is None:
-        found = np.asarray(estimator.decision_function(rows), dtype=np.float64)
-        if not np.allclose(found, rows @ score.coef + score.intercept):
-            raise _cant(estimator, "its scores are not linear in the columns")
-    return score
-
-
-def _boosted(model: HistGradientBoostingClassifier) -> TreeScore:
-    trees = []
-    for (predictor,) in model._predictors:
-        nodes = predictor.nodes
-        if nodes["is_categorical"].any():
-            raise _cant(model, "it splits by categories")
-        trees.append(
-            Tree(
-                nodes["feature_idx"].astype(np.intp),
-                nodes["left"].astype(np.intp),
-                nodes["right"].astype(np.intp),
-                nodes["num_threshold"].astype(np.float64),
-                nodes["missing_go_to_left"].astype(bool),
-                nodes["is_leaf"].astype(bool),
-                nodes["value"].astype(np.float64),
-            )
+        every = [predictor.nodes for (predictor,) in estimator._predictors]
+        if any(nodes["is_categorical"].any() for nodes in every):
+            raise _cant(estimator, "it splits by categories")
+        names = ("feature_idx", "left", "right", "num_threshold",
+                 "missing_go_to_left", "is_leaf", "value")  # fmt: skip
+        trees = [Tree(*(nodes[name] for name in names)) for nodes in every]
+        trees = [each._replace(is_leaf=each.is_leaf.astype(bool)) for each in trees]
+        return scalings, Trees(
+            trees, float(np.ravel(estimator._baseline_prediction)[0])
         )
-    start = float(np.ravel(model._baseline_prediction)[0])
-    return TreeScore(tuple(trees), start)
-
-
-def _forest(model: Any) -> TreeScore:
-    members = [model] if hasattr(model, "tree_") else model.estimators_
+    if type(estimator) not in FORESTS:
+        raise _cant(estimator, "it is neither linear nor made of trees")
     trees = []
-    for member in members:
+    for member in getattr(estimator, "estimators_", [estimator]):
         tree = member.tree_
-        counts = tree.value[:, 0, :]
+        probability = tree.value[:, 0, :] / tree.value[:, 0, :].sum(axis=1)[:, None]
         trees.append(
-            Tree(
-                np.maximum(tree.feature, 0).astype(np.intp),
-                tree.children_left.astype(np.intp),
-                tree.children_right.astype(np.intp),
-                tree.threshold.astype(np.float64),
-                tree.missing_go_to_left.astype(bool),
-                tree.children_left == -1,
-                counts[:, 1] / counts.sum(axis=1),
-                counts[:, 0] / counts.sum(axis=1),
-            )
-        )
-    return TreeScore(tuple(trees), 0.0, is_probability=True, in_single=True)
+            Tree(tree.feature, tree.children_left, tree.children_right, tree.threshold,
+                 tree.missing_go_to_left, tree.children_left == -1, probability[:, 1],
+                 probability[:, 0])
+        )  # fmt: skip
+    return scalings, Trees(trees)
 
 
 def _cant(what: Any, why: str) -> CantExportError:

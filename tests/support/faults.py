@@ -46,70 +46,55 @@ class Command:
 
     Parameters
     ----------
-    words : tuple of str
+    line : str
         The command line; `--force` is added where outputs are replaced.
-    outputs : tuple of str
+    outputs : str
         Files that it writes, whose content says whether the run was right.
-    free : tuple of str
+    free : str
         Files that it writes whose content tells the time.
     forces : bool
         Whether it has the option `--force`.
-    begins : tuple of pairs of str
+    begins : dict
         Outputs that are there before it, each with the file that it is a copy of.
     """
 
-    words: tuple[str, ...]
-    outputs: tuple[str, ...]
-    free: tuple[str, ...] = ()
+    line: str
+    outputs: str
+    free: str = ""
     forces: bool = True
-    begins: tuple[tuple[str, str], ...] = ()
+    begins: dict[str, str] = field(default_factory=dict)
 
 
-_TABLE = ("t.csv", "--target", "y", "--controlled", "0", "--quiet")
-_FIT = ("fit", *_TABLE, "--alpha", "0.3", "--missingness", "ignore")
-_EXPERIMENT = ("naive_bayes", "--runs", "2", "--jobs", "1")
+TABLE = "t.csv --target y --controlled 0 --quiet"
+FIT = f"fit {TABLE} --alpha 0.3 --missingness ignore --method kliep --out"
+WATCH = "watch m.skops {} --state {} --quiet"
 COMMANDS = {
-    "fit": Command((*_FIT, "--method", "kliep", "--out", "new.skops"), ("new.skops",)),
-    "example": Command(("fit", "--example"), ("missingness.toml",), forces=False),
-    "predict": Command(
-        ("predict", "m.skops", "t.csv", "--quiet", "--out", "p.csv"), ("p.csv",)
-    ),
-    "predict-parquet": Command(
-        ("predict", "m.skops", "t.csv", "--quiet", "--out", "p.parquet"),
-        ("p.parquet",),
-    ),
-    "report": Command(
-        ("report", "m.skops", "--quiet", "--out", "r.html"), ("r.html",)
-    ),
-    "report-markdown": Command(
-        ("report", "m.skops", "--quiet", "--out", "r.md"), ("r.md",)
-    ),
-    "query": Command(
-        ("query", *_TABLE, "--per-feature", "5", "--out", "plan.csv"), ("plan.csv",)
-    ),
-    "query-workbook": Command(
-        ("query", *_TABLE, "--per-feature", "5", "--out", "plan.xlsx"), ("plan.xlsx",)
-    ),
-    "query-parquet": Command(
-        ("query", *_TABLE, "--per-feature", "5", "--out", "plan.parquet"),
-        ("plan.parquet",),
-    ),
+    "fit": Command(f"{FIT} new.skops", "new.skops"),
+    "example": Command("fit --example", "missingness.toml", forces=False),
+    **{
+        f"{name}{'-' * bool(kind)}{kind}": Command(f"{line} {out}", out)
+        for name, line, outs in (
+            ("predict", "predict m.skops t.csv --quiet --out",
+             {"": "p.csv", "parquet": "p.parquet"}),
+            ("report", "report m.skops --quiet --out",
+             {"": "r.html", "markdown": "r.md"}),
+            ("query", f"query {TABLE} --per-feature 5 --out",
+             {"": "plan.csv", "workbook": "plan.xlsx", "parquet": "plan.parquet"}),
+        )
+        for kind, out in outs.items()
+    },
     "watch": Command(
-        ("watch", "m.skops", "whole.csv", "--state", "s.json", "--figure", "w.png",
-         "--quiet"),
-        ("s.json", "w.png"),
+        f"{WATCH.format('whole.csv', 's.json')} --figure w.png", "s.json w.png",
         forces=False,
     ),
     "watch-again": Command(
-        ("watch", "m.skops", "later.csv", "--state", "s.json", "--quiet"),
-        ("s.json",),
-        forces=False,
-        begins=(("s.json", "state.json"),),
+        WATCH.format("later.csv", "s.json"), "s.json", forces=False,
+        begins={"s.json": "state.json"},
     ),
     "reproduce": Command(
-        ("reproduce", *_EXPERIMENT, "--out", "out"),
-        ("out/results.json", "out/naive_bayes.parquet"),
-        ("out/summary.md", "out/summary.html", "out/run.json"),
+        "reproduce naive_bayes --runs 2 --jobs 1 --out out",
+        "out/results.json out/naive_bayes.parquet",
+        "out/summary.md out/summary.html out/run.json",
         forces=False,
     ),
 }  # fmt: skip
@@ -133,21 +118,13 @@ def prepare(folder):
 
 
 def content(path):
-    """What a file says, without when it was written or where that was in memory."""
+    """What a file says, without when it was written and by which options."""
     if not path.exists():
         return None
-    if path.suffix == ".skops":
-        from missratio.app.modelfile import ModelFileError, load_table_model
-
-        with suppress(ModelFileError):
-            model = load_table_model(path)
-            coef = model.classifier.estimator_.coef_.tolist()
-            report = json.loads(model.report)
-            del report["origin"]
-            return report, repr(model.certificate), coef
-    elif path.suffix == ".xlsx":
+    if path.suffix in (".xlsx", ".skops"):
+        untold = ("docProps", "schema.json", "missratio.json")
         with suppress(zipfile.BadZipFile), zipfile.ZipFile(path) as archive:
-            names = [name for name in archive.namelist() if "docProps" not in name]
+            names = [n for n in archive.namelist() if not n.startswith(untold)]
             return {name: archive.read(name) for name in names}
     return path.read_bytes()
 
@@ -170,10 +147,8 @@ class Runs:
         self._sound.mkdir()
         prepare(self._sound)
         self.reset()
-        words = (*_FIT, "--method", "kliep", "--out", "m.skops")
-        assert self.run(words)[0] == OK, self.said
-        first = ("watch", "m.skops", "whole.csv", "--state", "state.json", "--quiet")
-        assert self.run(first)[0] == OK, self.said
+        for line in (f"{FIT} m.skops", WATCH.format("whole.csv", "state.json")):
+            assert self.run(line.split())[0] == OK, self.said
         for name in ("m.skops", "state.json"):
             shutil.copy(self.folder / name, self._sound)
 
@@ -260,7 +235,7 @@ class Trial:
 
     def __post_init__(self):
         self.command = COMMANDS[self.name]
-        self.words = list(self.command.words)
+        self.words = self.command.line.split()
         if self.replaces and self.command.forces:
             self.words.append("--force")
         self._begin()
@@ -272,19 +247,20 @@ class Trial:
                 with suppress(Exception):
                     importlib.import_module(module)
         self.inputs = self.runs.inputs()
-        self.after = self._contents(self.command.outputs)
+        self.after = self._contents()
 
     def _begin(self):
         self.runs.reset()
         # What is replaced is a file of the same kind that says something else.
-        for name in (*self.command.outputs, *self.command.free):
+        for name in f"{self.command.outputs} {self.command.free}".split():
             if self.replaces and self.command.forces:
                 (self.runs.folder / name).write_bytes(b"what was there before")
-        for name, source in self.command.begins:
+        for name, source in self.command.begins.items():
             shutil.copy(self.runs.folder / source, self.runs.folder / name)
-        self.before = self._contents(self.command.outputs)
+        self.before = self._contents()
 
-    def _contents(self, names):
+    def _contents(self):
+        names = self.command.outputs.split()
         return {name: content(self.runs.folder / name) for name in names}
 
     def fault(self, place):
@@ -316,7 +292,7 @@ class Trial:
             self.problems.append(f"{when}: status {status}: {said[-2000:]}")
         if self.runs.inputs() != self.inputs:
             self.problems.append(f"{when}: an input was changed")
-        for name, found in self._contents(self.command.outputs).items():
+        for name, found in self._contents().items():
             if found not in (self.before[name], self.after[name]):
                 self.problems.append(f"{when}: {name} is neither old nor new")
             if status == OK and found != self.after[name]:
@@ -327,13 +303,13 @@ class Trial:
 
     def _again(self, when):
         """Run it again: nothing that was left behind may change what it gives."""
-        words = list(self.command.words)
+        words = self.command.line.split()
         if self.command.forces:
             words.append("--force")
         if self.name == "example" and (self.runs.folder / "missingness.toml").exists():
             return
         status, _, _ = self.runs.run(words)
-        if status != OK or self._contents(self.command.outputs) != self.after:
+        if status != OK or self._contents() != self.after:
             self.problems.append(f"{when}: run again: {status}: {self.runs.said}")
 
 
@@ -357,8 +333,10 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name).resolve()
         if "MISSRATIO_FAULTS" not in os.environ:
-            one = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-            told = {"LD_PRELOAD": str(build(folder)), "MISSRATIO_FAULTS": "1", **one}
+            # What is written says neither when nor by how many threads.
+            same = {"SOURCE_DATE_EPOCH": "0", "OMP_NUM_THREADS": "1",
+                    "OPENBLAS_NUM_THREADS": "1"}  # fmt: skip
+            told = {"LD_PRELOAD": str(build(folder)), "MISSRATIO_FAULTS": "1", **same}
             call = [sys.executable, *sys.argv]
             sys.exit(subprocess.run(call, env={**os.environ, **told}).returncode)
         sys.exit(try_all(asked, Runs(folder)))

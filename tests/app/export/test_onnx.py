@@ -21,7 +21,6 @@ from sklearn.tree import DecisionTreeClassifier
 
 import missratio as mr
 from missratio.app.export import CantExportError
-from missratio.app.export.graph import least_product
 from missratio.exceptions import DestinationError
 
 pd = optional("pandas")
@@ -80,21 +79,6 @@ def test_labels_are_the_same_and_incomplete_rows_get_the_controlled_class(
     assert 0.02 < label.mean() < 0.9
 
 
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        LogisticRegression(),
-        HistGradientBoostingClassifier(max_iter=20, random_state=0),
-    ],
-    ids=lambda e: type(e).__name__,
-)
-def test_a_million_rows(estimator, tmp_path):
-    fitted = classifier(estimator).fit(*draw(5000))
-    path = mr.export_onnx(fitted, tmp_path / "model.onnx")
-    X, _ = draw(1_000_000, seed=1, missing=0.001)
-    assert np.array_equal(run(path, X)[0], fitted.predict(X))
-
-
 def test_trees_take_blanks_as_observed(tmp_path):
     trees = HistGradientBoostingClassifier(max_iter=30, random_state=0)
     fitted = classifier(trees, deployment="as-observed").fit(*draw(missing=0.2))
@@ -120,14 +104,6 @@ def test_labels_that_are_texts_and_what_goes_with_the_file(tmp_path):
     with pytest.raises(DestinationError):
         mr.export_onnx(fitted, path)
     mr.export_onnx(fitted, path, force=True)
-
-
-def test_where_nothing_was_certified_all_rows_get_the_controlled_class(tmp_path):
-    fitted = classifier(LogisticRegression(), on_infeasible="reject_all")
-    fitted.fit(*draw(60))
-    assert fitted.threshold_ == np.inf
-    path = mr.export_onnx(fitted, tmp_path / "model.onnx")
-    assert not run(path, draw(100)[0])[0].any()
 
 
 HUGE = [1.7e308, -1.7e308, 1e308, -1e308, 1e300, 0.0, 1.0]
@@ -181,16 +157,6 @@ def test_rows_at_the_threshold_are_never_moved_to_the_other_class(tmp_path):
     # A part in 10⁹ further on, labels are the same.
     rows = high + 1e-9 * (X[label == 1][:200] - high)
     assert run(path, rows)[0].mean() == fitted.predict(rows).mean() == 1.0
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_the_least_product_is_where_rounding_passes_the_threshold(seed):
-    rng = np.random.default_rng(seed)
-    intercept = float(rng.normal() * 10.0 ** rng.integers(-20, 20))
-    threshold = float(intercept + rng.normal() * 10.0 ** rng.integers(-20, 20))
-    least = least_product(intercept, threshold)
-    assert least + intercept > threshold
-    assert np.nextafter(least, -np.inf) + intercept <= threshold
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ import sys
 import time
 import types
 from copy import deepcopy
-from dataclasses import is_dataclass
 from zipfile import ZipFile
 
 import forging
@@ -17,9 +16,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
-from missratio._base.storable import STORABLE, storable
 from missratio.app.modelfile import ModelFileError, TableModel, load_table_model
-from missratio.app.modelfile.checks import _hints, check_model, header_of
+from missratio.app.modelfile.checks import check_model, header_of
 from missratio.threshold import CalibrationSample
 
 WHOLE = mr.StepMissingness([1.0, 0.0], 0.0, 0.5)
@@ -158,22 +156,6 @@ def test_a_file_names_classes_and_not_where_they_are_defined(saved, monkeypatch)
     monkeypatch.setitem(sys.modules, moved.__name__, moved)
     monkeypatch.setattr(mr.KLIEP, "__module__", moved.__name__)
     assert mr.load_model(saved).certificate_ == sound("φ").certificate_
-
-
-def test_names_of_classes_that_can_be_stored_are_unique():
-    class KLIEP:
-        pass
-
-    with pytest.raises(TypeError, match="Two storable classes are called KLIEP"):
-        storable()(KLIEP)
-    assert STORABLE["KLIEP"].cls is mr.KLIEP
-
-
-@pytest.mark.parametrize("name", sorted(STORABLE))
-def test_the_annotations_of_what_can_be_stored_can_be_read(name):
-    """Fields are held against them when a file is loaded."""
-    cls = STORABLE[name].cls
-    assert not is_dataclass(cls) or len(_hints(cls)) >= 0
 
 
 def test_a_model_of_which_no_calibration_row_was_observed_may_reject_all():

@@ -6,7 +6,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from forging import grouped, sample, sound, table, trees
-from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
 from missratio._files.cells import Cells
@@ -65,25 +64,6 @@ def test_a_row_is_above_the_threshold_where_its_decision_is_above_zero():
         model.class_scores(frame)
 
 
-@pytest.mark.parametrize("place", [0, 7, 199])
-def test_a_row_at_the_threshold_gets_the_controlled_class(place):
-    """Certificates are for rows that score strictly above."""
-    (X, _), classifier, shared = sample(2), two(), grouped("shared")
-    model = table(classifier)
-    classifier.threshold_ = model.decide(X).scores[place, 0]
-    assert not model.decide(X).codes[place]
-    model = table(shared, group_column="who")
-    scores = model.decide(X).scores[:, 0]
-    certificates = tuple(
-        replace(each, threshold=float(scores[place]))
-        for each in shared.certificate_.certificates
-    )
-    shared.certificate_ = replace(shared.certificate_, certificates=certificates)
-    codes = model.decide(X).codes
-    assert not codes[place]
-    assert (codes == (scores > scores[place])).all()
-
-
 def test_a_row_with_a_category_that_was_never_seen_gets_the_controlled_class():
     """Trees would make something of it, and a score of it could be anything."""
     mixed = Encoder((TableColumn("p"), TableColumn("q", ("u", "v"))), Cells())
@@ -95,17 +75,6 @@ def test_a_row_with_a_category_that_was_never_seen_gets_the_controlled_class():
         found = replace(model, encoder=mixed).decide(rows, ["a", "a"])
         assert found.unscored.tolist() == [False, True]
         assert found.codes.tolist() == [1, 0]
-
-
-def test_a_classifier_that_was_given_names_gets_them_with_encoded_rows():
-    X, y = sample(2)
-    frame = pa.table({"p": X[:, 0], "q": X[:, 1]})
-    classifier = mr.NeymanPearsonClassifier(
-        LogisticRegression(), alpha=0.3, random_state=0
-    ).fit(frame, y)
-    model = table(classifier)
-    assert model.named(X).column_names == ["p", "q"]
-    assert (model.predict(frame) == classifier.predict(frame)).all()
 
 
 @pytest.mark.parametrize("kind", ["several", "order"])

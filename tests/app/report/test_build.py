@@ -15,7 +15,6 @@ from sklearn.tree import DecisionTreeClassifier
 import missratio as mr
 from missratio.app.report import LabelledRows, Names, describe, sections
 from missratio.app.report.effects import importance
-from missratio.app.report.rows import numbers
 
 pd = optional("pandas")
 pl = optional("polars")
@@ -140,23 +139,14 @@ def test_a_report_agrees_with_its_certificate_and_its_rows(name):
     for profile in data["missingness"]["profiles"]:
         low, phi, high = (np.array(profile[k]) for k in ("low", "phi", "high"))
         assert ((low >= 0.0) & (low <= phi + 1e-6) & (phi <= high + 1e-6)).all()
-    entry = data["weights"][0]
-    assert certificate.observed <= entry["observed"] <= entry["rows"]
-    assert entry["effective_rows"] <= entry["observed"]
+    entry = data["missingness"]["classes"][0]
+    assert entry["effective_rows"] <= entry["rows"]
     if isinstance(X, np.ndarray):
         labels = [int(entry["label"]) for entry in data["missingness"]["classes"]]
         for feature in data["missingness"]["features"]:
             j = int(feature["name"][1:])
             lost = [np.isnan(X[y == label, j]).sum() for label in labels]
             assert feature["missing"] == lost
-
-
-def test_a_known_profile_is_phi_itself():
-    data = mr.build_report(*CASES["single values"](), folds=0).data
-    profile = data["missingness"]["profiles"][0]
-    at, phi = np.array(profile["at"]), np.array(profile["phi"])
-    away = np.abs(at) > 0.01
-    assert phi[away] == pytest.approx(np.where(at > 0, 0.5, 0.0)[away])
 
 
 def test_power_is_that_of_test_rows_where_there_are_some():
@@ -237,20 +227,6 @@ def test_no_finite_optimum_is_a_caution_and_leaves_no_intervals():
     assert data["coefficients"]["low"] is None
 
 
-@pytest.mark.filterwarnings("ignore::missratio.classifier.NoPowerWarning")
-def test_many_columns_are_cut_to_those_that_miss_most():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(400, 3000))
-    X[:200, 7] = np.where(rng.uniform(size=200) < 0.3, np.nan, X[:200, 7])
-    y = np.repeat([0, 1], 200)
-    tree = DecisionTreeClassifier(max_depth=2, random_state=0)
-    fitted = classifier(tree, deployment="as-observed").fit(X, y)
-    missing = mr.build_report(fitted, X, y, folds=0).data["missingness"]
-    assert missing["features"][0]["name"] == "x7"
-    assert len(missing["features"]) + missing["left_out"] == 3000
-    assert len(missing["features"]) < 100
-
-
 def test_other_rows_than_the_certificates_are_refused():
     model, X, y = whole_rows()
     for wrong in (slice(None, None, -1), slice(10, None), slice(0, 500)):
@@ -324,22 +300,6 @@ def test_rows_without_a_score_are_a_caution():
         whole = ~np.isnan(X[y == int(entry["label"])]).any(axis=1)
         assert entry["blank"] == pytest.approx(1.0 - whole.mean(), abs=1e-6)
     assert "Rows without a score" in titles(data)
-
-
-def test_a_column_without_data_has_no_coefficient():
-    X, y = two_samples(400)
-    X = np.column_stack([X, np.ones(800)])
-    clf = classifier(mr.KLIEP(l2=0.01)).fit(X, y)
-    found = mr.build_report(clf, X, y, folds=0).data["coefficients"]
-    assert found["no_data"] == ["x2"]
-    assert sorted(found["names"]) == ["x0", "x1"]
-
-
-def test_texts_of_an_array_are_missing_where_they_are_none_or_nan():
-    table = np.array([["x", None, np.nan, "NA"]], dtype=object).T
-    values, missing = numbers(table)
-    assert np.isnan(values).all()
-    assert missing[:, 0].tolist() == [False, True, True, False]
 
 
 def test_advice_is_about_this_table(told):

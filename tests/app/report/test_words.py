@@ -8,7 +8,6 @@ from forging import sound
 from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
-from missratio.app.report import Report, sections
 from missratio.app.report.words import (
     measured,
     number,
@@ -129,45 +128,3 @@ def test_what_two_classes_leave_each_other(certifiable, said):
     assert said in text
     has_room = bool((found <= 0.1).all(axis=1).any())
     assert ("The certificate was reached" in text) == (not has_room)
-
-
-def shown(report, **changes):
-    """The text of a report with other data."""
-    return Report({**report.data, **changes}).markdown().replace("\\", "")
-
-
-def test_without_rows_of_the_other_class_nothing_is_said_of_power(report):
-    (entry,) = report.data["errors"]
-    unknown = {**entry, "found": {**entry["found"], "estimate": None}}
-    assert "| Power | – |" in shown(report, errors=[unknown])
-
-
-def test_what_is_left_out_of_a_table_is_counted(report):
-    missing = report.data["missingness"]
-    fewer = {**missing["patterns"], "left_out": 1200}
-    text = shown(report, missingness={**missing, "left_out": 7, "patterns": fewer})
-    assert "7 more columns are left out." in text
-    assert "1,200 rarer patterns are left out." in text
-
-
-def test_what_was_not_done_is_told(report):
-    found = {**report.data["coefficients"], "no_data": ["dose", "*x*"]}
-    comparison = {"note": "there are 3 rows", "candidates": [], "chosen": "js"}
-    text = shown(report, coefficients=found, comparison=comparison)
-    assert "2 features, so they have no coefficient: dose, *x*." in text
-    assert "Methods were not compared: there are 3 rows." in text
-
-
-@pytest.mark.parametrize(
-    ("tipping", "said"),
-    [
-        ([None, None], "that lie up to 2 standard deviations lower or higher"),
-        ([-0.5, None], "It is lost where the missing values of class <i>well</i> lie "
-                       "0.5 standard deviations lower than φ says."),
-    ],
-)  # fmt: skip
-def test_how_far_missing_values_may_lie_from_phi(report, tipping, said):
-    tilted = {"tipping": tipping, "amount": [-2.0, 2.0]}
-    found = {**report.data["sensitivity"], "controlled": tilted}
-    (section,) = sections.sensitivity({**report.data, "sensitivity": found})
-    assert said in section.text[-1]

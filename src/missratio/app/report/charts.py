@@ -178,7 +178,8 @@ def by_name(
         layers[0]["encoding"]["x"] |= x
     for kind, mark, encoding in marks:
         rows = [row for row in kinds[kind] if row["value"] is not None]
-        layers += [{"data": {"values": rows}, "mark": mark, "encoding": encoding}]
+        if rows:
+            layers += [{"data": {"values": rows}, "mark": mark, "encoding": encoding}]
     height = 60 + max(15 * len(series) if bars else 28, 24) * len(names)
     key = [(each.colour, title) for title, each in series.items() if title]
     return Chart(_finished({"layer": layers}), height, caption, key)

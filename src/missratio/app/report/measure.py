@@ -17,8 +17,7 @@ from sklearn.base import clone
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.app.report.rows import LabelledRows
 from missratio.evaluation import Interval, exact_interval
-from missratio.exceptions import WeightConcentrationWarning
-from missratio.weights import effective_sample_size, sample_size, warn_if_concentrated
+from missratio.weights import effective_sample_size
 
 Data = dict[str, Any]
 
@@ -266,27 +265,3 @@ def unscored(few: LabelledRows, estimator: Any) -> list[Data]:
              **dict(zip(("blank", "rare"), shares, strict=True))}
         )  # fmt: skip
     return result
-
-
-def weights_by_class(rows: LabelledRows) -> list[Data]:
-    """How each class's rows are weighted where complete rows are meant."""
-    found = []
-    for label in rows.labels:
-        weights = rows.weights[rows.index(label)]
-        positive = weights[weights > 0.0]
-        size = sample_size(weights)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", WeightConcentrationWarning)
-            warn_if_concentrated(weights, f"Class {label}")
-        found.append(
-            {
-                "label": label,
-                "rows": size.rows,
-                "observed": size.observed,
-                "effective_rows": size.kish,
-                "largest": positive.max(initial=0.0),
-                "concentrated": str(caught[0].message) if caught else None,
-                "weighted": bool(len(positive) and np.ptp(positive) > 0.0),
-            }
-        )
-    return found

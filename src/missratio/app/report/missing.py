@@ -10,6 +10,8 @@ import numpy as np
 from missratio._base.typing import FloatArray
 from missratio.app.modelfile import certificates_of
 from missratio.app.report.rows import LabelledRows, Names, numbers
+from missratio.exceptions import WeightConcentrationWarning
+from missratio.weights import effective_sample_size, warn_if_concentrated
 
 Data = dict[str, Any]
 
@@ -84,6 +86,10 @@ def _class_model(rows: LabelledRows, label: Any) -> Data:
     if model is None and rows.drawn is not None:
         drawn = ~complete & (rows.drawn.probability[index] > 0.0)
     kind = "none" if model is None else "learned" if model.learned else "known"
+    weights = rows.weights[index]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", WeightConcentrationWarning)
+        warn_if_concentrated(weights, f"Class {label}")
     return {
         "label": label,
         "rows": len(index),
@@ -91,6 +97,9 @@ def _class_model(rows: LabelledRows, label: Any) -> Data:
         "kind": "looked-up" if drawn.any() else kind,
         "drawn": int(drawn.sum()),
         "found": int((drawn & rows.complete[index]).sum()),
+        "largest": weights.max(initial=0.0),
+        "effective_rows": effective_sample_size(weights),
+        "concentrated": str(caught[0].message) if caught else None,
         "whole_rows": None if model is None else model.rowwise,
         "model": None if model is None else repr(model),
         "band_confidence": 1.0 - _band_delta(rows, label),

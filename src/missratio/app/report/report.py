@@ -308,7 +308,6 @@ def describe(
         "certificate": certificate.to_dict(),
         "unscored": measure.unscored(few, estimator),
         "missingness": missing_values(rows, few, names),
-        "weights": measure.weights_by_class(rows),
         "comparison": None if comparison is None else asdict(comparison),
         **dict.fromkeys(["curve", "sensitivity", "coefficients"]),
         **dict.fromkeys(["importance", "confusion"]),
@@ -361,8 +360,6 @@ def _entry(
             "certified": each.certified,
             "bound": each.error_bound if each.certified else None,
             "rows": each.rows,
-            "observed": each.observed,
-            "effective_rows": each.effective_rows,
             "robustness": words.robustness(each),
         }
     return entry

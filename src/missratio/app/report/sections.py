@@ -45,11 +45,6 @@ GLOSSARY: dict[str, tuple[str, str]] = {
         "The share of the other class's rows that are recognised, that is, classified "
         "as the other class.",
     ),
-    "kish": (
-        "Effective sample size",
-        "How many equally weighted rows would be as informative as these weighted "
-        "ones: (Σw)²/Σw², by Kish.",
-    ),
     "gamma": (
         "Γ, odds factor",
         "By what factor the odds φ/(1 − φ) may be wrong, up or down, before the "
@@ -126,7 +121,6 @@ def sections(data: Data) -> list[ReportSection]:
         *sensitivity(data),
         *trade_offs(data),
         missing(data),
-        weights(data),
         *coefficients(data),
         *importance(data),
         *comparison(data),
@@ -386,7 +380,8 @@ def trade_offs(data: Data) -> Iterator[ReportSection]:
             ("errors", "other", [1, 0]),
             ("certifiable", "controlled", [6, 3]),
         ):
-            line = [{"x": x, "y": y} for x, y in trade[name] if max(x, y) <= most]
+            points_of = sorted(trade[name], key=lambda pair: (pair[0], -pair[1]))
+            line = [{"x": x, "y": y} for x, y in points_of if max(x, y) <= most]
             layers.append(layer("line", line, colour, strokeWidth=2, strokeDash=dash))
         layers.append(layer("point", [{"x": level_a, "y": level_b}], "ink", size=70))
         x, y = (
@@ -417,11 +412,10 @@ def missing(data: Data) -> ReportSection:
     items: list[tuple[str, str]] = []
     for entry in classes:
         text = (
-            f"{number(entry['complete'])} of {number(entry['rows'])} rows are complete."
+            f"{number(entry['complete'])} of {number(entry['rows'])} rows are "
+            f"complete. {_model_words(entry)}"
         )
-        items.append(
-            (f"Class {entry['label']}", f"{text} {_model_words(entry)}".strip())
-        )
+        items.append((f"Class {entry['label']}", text.strip()))
         items += [
             ("Check failed" if check["failed"] else "Check passed", check["sentence"])
             for check in sorted(entry["checks"], key=lambda check: not check["failed"])
@@ -476,11 +470,17 @@ def _model_words(entry: Data) -> str:
             f"{found}. No φ is assumed."
         )
     what = "whole rows" if entry["whole_rows"] else "single values"
+    how = (
+        f"was learned; its band holds everywhere at once with "
+        f"{percent(entry['band_confidence'])} confidence"
+    )
     if entry["kind"] == "known":
-        return f"φ, of {what}, is taken as known: {entry['model']}."
+        how = f"is taken as known: {entry['model']}"
     return (
-        f"φ, of {what}, was learned; its band holds everywhere at once with "
-        f"{percent(entry['band_confidence'])} confidence."
+        f"φ, of {what}, {how}. A complete row stands for 1/(1 − φ) rows, "
+        f"{number(entry['largest'])} at most, so that these are worth "
+        f"{number(entry['effective_rows'])} rows that count the same (Kish's effective "
+        "sample size)."
     )
 
 
@@ -530,32 +530,6 @@ def _patterns(found: Data) -> ReportSection:
     )
     notes = [f"{number(left)} rarer patterns are left out."] * bool(left)
     return ReportSection("patterns", "Missing together", table=told, notes=notes)
-
-
-def weights(data: Data) -> ReportSection:
-    """How rows are weighted, and what that leaves of the sample."""
-    entries, text = data["weights"], "All rows count the same."
-    if any(entry["weighted"] for entry in entries):
-        text = (
-            "A complete row stands for 1/(1 − φ) rows like it, and one that was looked "
-            "up for one over the share of rows drawn. The more the weights differ, the "
-            "smaller the effective sample size."
-        )
-    kind = "" if data["kind"] == GROUPS else "class "
-    calibrated = [
-        {**e, "title": f"Calibration, {kind}{e['name']}", "largest": None}
-        for e in data["errors"]
-        if e["rows"] is not None
-    ]
-    told = table(
-        [*({**e, "title": f"Class {e['label']}"} for e in entries), *calibrated],
-        ("Rows", "title", str),
-        ("All", "rows", number),
-        ("Usable", "observed", number),
-        ("Effective sample size", "effective_rows", number),
-        ("Largest weight", "largest", number),
-    )
-    return ReportSection("weights", "Weights", [text], table=told)
 
 
 def _ranked(
@@ -645,18 +619,13 @@ def comparison(data: Data) -> Iterator[ReportSection]:
     )  # fmt: skip
     text = f"Methods were not compared: {found.get('note')}."
     if not found.get("note"):
-        sizes = number(found["controlled_rows"]), number(found["other_rows"])
         power = f"at an error of {percent(found['alpha'])}"
         if found["alpha"] is None:
-            power = (
-                f"as the mean share of {', '.join(found['compared'])} that gets its "
-                "own class, under the bounds"
-            )
+            named = ", ".join(found["compared"])
+            power = f"as the mean share of {named} that gets its own class"
         text = (
             f"Each method was fitted on training rows alone, {found['folds']} times, "
-            f"and its power measured on the rows left out, {power}. Rows: {sizes[0]} "
-            f"of bounded classes and {sizes[1]} of others. Time: "
-            f"{found['seconds']:.0f} of {found['budget']:.0f} seconds. These powers "
+            f"and its power measured on the rows left out, {power}. These powers "
             "choose a method; the power to expect is the one further up."
         )
     yield ReportSection(

@@ -19,10 +19,6 @@ Data = dict[str, Any]
 NO_SLACK = 1.05
 FEW_TAIL_ROWS = 10
 MUCH_UNSCORED = 0.01
-# Levels that could hardly be less leave little room.
-LITTLE_ROOM = 0.8
-# A group whose power is below this part of the best group's is named.
-MUCH_LESS = 0.5
 # Power that is worth a sentence.
 WORTH = 0.005
 
@@ -266,39 +262,17 @@ def cautions(rows: LabelledRows, data: Data) -> Iterator[tuple[str, str]]:
     model, errors = data["model"], data["errors"]
     if data["curve"] is not None:
         yield from _on_two_classes(rows, data)
-    for entry in data["weights"]:
+    for entry in data["missingness"]["classes"]:
         if entry["concentrated"]:
             yield "Concentrated weights", entry["concentrated"]
-    for trade in data["trade_offs"]:
-        if trade["factor"] > LITTLE_ROOM:
-            text = (
-                "Rows of either are hard to tell from the other. A few more errors "
-                "would have left no certificate, and the classes without a bound pay "
-                "for it."
-            )
-            yield f"{listed(trade['labels'])} leave each other little room", text
-    grouped = errors if data["kind"] == GROUPS else []
-    lost = [entry["name"] for entry in grouped if not entry["certified"]]
-    if lost:
+    lost = [entry["name"] for entry in errors if entry["certified"] is False]
+    if lost and data["kind"] == GROUPS:
         text = (
             f"Every row of {listed(lost)} is classified as {model['fallback']}: their "
             "calibration rows are too few. Bring more of their rows, merge them with "
             "another group, or raise α."
         )
         yield "Some groups get nothing", text
-    powers = {
-        entry["name"]: entry["found"]["estimate"] or 0.0
-        for entry in grouped
-        if entry["certified"]
-    }
-    best = max(powers.values(), default=0.0)
-    weak = [f"{k} ({percent(p)})" for k, p in powers.items() if p < MUCH_LESS * best]
-    if weak:
-        text = (
-            f"Of {listed(weak)} much fewer {rows.other} are found than of the best "
-            f"group ({percent(best)})."
-        )
-        yield "The same promise costs some groups more", text
     if data["measured"] == "held out":
         text = (
             "They were measured on rows that thresholds were chosen on, because no fit "

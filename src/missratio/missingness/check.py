@@ -37,7 +37,6 @@ from itertools import combinations, pairwise, product
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
 
 from missratio._base.reading import as_numeric_array, column_name, column_names
 from missratio._base.threads import one_blas_thread, share
@@ -133,8 +132,11 @@ def log_evidence(
         - _BETS * (tested.odds[:, None] / room)
         - _PENALTIES * (tested.odds_squares[:, None] / room / room)
     )
-    share = 1.0 / len(_BETS)
-    return logsumexp(over, axis=1, b=share), logsumexp(under, axis=1, b=share)
+    both = np.array([over, under])
+    top = both.max(axis=2)
+    mean = np.exp(both - top[..., None]).mean(axis=2)
+    log_mean = top + np.log(mean)
+    return log_mean[0], log_mean[1]
 
 
 def _block_sums(

@@ -95,8 +95,8 @@ def held(client: Any, parts: Sequence[Any]) -> Holdings:
     """
     from distributed import wait
 
-    wait(parts)
     workers = _workers(client)
+    wait(parts)
     holders = client.who_has(parts)
     own: dict[str, list[int]] = {worker: [] for worker in workers}
     for i, part in enumerate(parts):
@@ -213,22 +213,15 @@ def of_collection(X: Any, y: Any) -> ClusterSource:
 
 
 def of_files(source: LabelledSource, client: Any) -> ClusterSource:
-    """A source of files that workers read themselves, a part for each file.
-
-    They lie with nobody, so that each worker gets neighbours with as many rows.
-    """
-    parts, workers = source.split(), _workers(client)
-    middles = np.cumsum([part.n_rows for part in parts]) - [
-        part.n_rows / 2.0 for part in parts
-    ]
-    share = source.n_rows / len(workers)
-    given = []
-    for k, worker in enumerate(workers):
-        numbers = np.flatnonzero(middles // share == k).tolist()
-        if numbers:
-            given.append((worker, [(i, parts[i]) for i in numbers]))
-    holdings = _on_each(client, list, given)
+    """A source of files that workers read themselves, a part for each row group."""
+    _workers(client)
+    parts = client.map(_itself, source.split(), pure=False)
+    holdings = held(client, parts)
     return ClusterSource(client, holdings, source.names, source.n_rows, len(parts))
+
+
+def _itself(part: Any) -> Any:
+    return part
 
 
 def _current_client() -> Any:

@@ -64,7 +64,7 @@ class ParquetSource(LabelledSource):
 
     def split(self) -> Sequence[ParquetSource]:
         """A source for each row group, which know where their rows begin."""
-        return [replace(self, only=(group,)) for group in self._groups]
+        return [replace(self, files=(), only=(group,)) for group in self._groups]
 
     def on(self, client: Any) -> LabelledSource:
         """The same rows, read by the workers of a cluster.

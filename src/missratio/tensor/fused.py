@@ -7,50 +7,34 @@ over 10⁸ × 64 float32 rows takes 5.7 ms, 4.5 TB/s, with weights or without; a
 maximum within the kernel takes 8.2 ms, and 14 with weights. So exponentials aren't
 scaled at first, as scores of centred rows lie about zero; where the largest turns out
 to be far from it, the pass is made again, scaled by that.
+
+Importing this module imports Triton.
 """
 
-from __future__ import annotations
+# mypy: ignore-errors
 
-import importlib.util
 import math
-from functools import cache
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
+import torch
+import triton
+import triton.language as tl
 
 from missratio.moments import Sums
-
-if TYPE_CHECKING:
-    import torch
 
 ROWS_PER_PROGRAM = 8192
 # A tile has this many numbers, as many as four warps hold in registers twice.
 TILE_NUMBERS = 2048
 WARPS, STAGES = 4, 4
-MOST_COLUMNS = 512
 # Exponentials of larger numbers, summed up, may leave the range of single precision.
 LARGEST_EXPONENT = 60.0
 
 
-@cache
-def _has_triton() -> bool:
-    return importlib.util.find_spec("triton") is not None
-
-
-def is_available(rows: torch.Tensor) -> bool:
-    """Whether the kernel runs for these rows: on CUDA, few columns, row by row."""
-    return (
-        rows.is_cuda
-        and 0 < rows.shape[1] <= MOST_COLUMNS
-        and rows.stride(1) == 1
-        and _has_triton()
-    )
-
-
 def tilted_sums(
-    rows: torch.Tensor,
-    weights: torch.Tensor | None,
-    coef_and_centre: torch.Tensor,
+    rows: Any,
+    weights: Any | None,
+    coef_and_centre: Any,
 ) -> Sums:
     """Σ v and Σ v(x − c) with v = w exp(s − log_scale) and s = θᵀ(x − c), over rows.
 
@@ -72,15 +56,11 @@ def tilted_sums(
 
 
 def _launch(
-    rows: torch.Tensor,
-    weights: torch.Tensor | None,
-    coef_and_centre: torch.Tensor,
+    rows: Any,
+    weights: Any | None,
+    coef_and_centre: Any,
     log_scale: float,
 ) -> Sums:
-    import torch
-
-    from missratio.tensor.triton_kernel import tilted_sums as kernel
-
     n_rows, n_columns = rows.shape
     programs = -(-n_rows // ROWS_PER_PROGRAM)
     width = max(16, 1 << (n_columns - 1).bit_length())
@@ -90,7 +70,7 @@ def _launch(
     sums = torch.empty((programs, 1 + n_columns), **new)
     ends = torch.empty((programs, 2), **new)
     with torch.cuda.device_of(rows):
-        kernel[(programs,)](
+        _tilted_sums[(programs,)](
             rows,
             rows if weights is None else weights,
             coef_and_centre,
@@ -117,3 +97,51 @@ def _launch(
         -found[:, -2],
         found[:, -1],
     )
+
+
+@triton.jit(do_not_specialize=["n_rows", "log_scale"])
+def _tilted_sums(
+    rows, weights, coef_and_centre, sums, ends, n_rows, stride, n_columns, log_scale,
+    WIDTH: tl.constexpr, TILE: tl.constexpr, TILES: tl.constexpr,
+    STAGES: tl.constexpr, WEIGHTED: tl.constexpr,
+):  # fmt: skip
+    """The sums of one program's rows: total, first moments, extreme scores.
+
+    Each place in a tile has sums of its own, so that threads meet only at the end; rows
+    of no weight are read all the same, as waiting for weights takes longer.
+    """
+    program = tl.program_id(0).to(tl.int64)
+    columns = tl.arange(0, WIDTH)
+    inside = columns < n_columns
+    theta = tl.load(coef_and_centre + columns, mask=inside, other=0.0)
+    shift = tl.load(coef_and_centre + n_columns + columns, mask=inside, other=0.0)
+    first = tl.zeros([TILE, WIDTH], dtype=theta.dtype)
+    total = tl.zeros([TILE], dtype=theta.dtype)
+    highest = tl.full([TILE], float("-inf"), theta.dtype)
+    lowest = tl.full([TILE], float("inf"), theta.dtype)
+    start = program * (TILE * TILES)
+    for k in tl.range(0, TILES, num_stages=STAGES):
+        index = start + k * TILE + tl.arange(0, TILE)
+        counted = index < n_rows
+        if WEIGHTED:
+            weight = tl.load(weights + index, mask=counted, other=0.0)
+        place = rows + index[:, None] * stride + columns[None, :]
+        x = tl.load(place, mask=counted[:, None] & inside[None, :], other=0.0)
+        x = x - shift[None, :]
+        if WEIGHTED:
+            counted = counted & (weight > 0.0)
+            x = tl.where(counted[:, None], x, 0.0)
+        score = tl.sum(x * theta[None, :], axis=1)
+        mass = tl.exp(score - log_scale)
+        if WEIGHTED:
+            mass = mass * weight
+        mass = tl.where(counted, mass, 0.0)
+        highest = tl.maximum(highest, tl.where(counted, score, float("-inf")))
+        lowest = tl.minimum(lowest, tl.where(counted, score, float("inf")))
+        total += mass
+        first += mass[:, None] * x
+    base = sums + program * (1 + n_columns)
+    tl.store(base, tl.sum(total.to(tl.float64), axis=0))
+    tl.store(base + 1 + columns, tl.sum(first.to(tl.float64), axis=0), mask=inside)
+    tl.store(ends + 2 * program, -tl.min(lowest, axis=0).to(tl.float64))
+    tl.store(ends + 2 * program + 1, tl.max(highest, axis=0).to(tl.float64))

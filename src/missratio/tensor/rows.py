@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +25,6 @@ from missratio.rows import (
     weighted_sums,
 )
 from missratio.rows.source import Merge, Result
-from missratio.tensor import fused
 from missratio.tensor.arrays import as_numpy, as_tensor, like
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 # Rows of a block: its temporaries are a few tens of megabytes a column.
 BLOCK_ROWS = 2**20
 DRAWN_ROWS = 4096
+KERNEL_COLUMNS = 512
 PEEKED = 256
 # A pass over so many rows of a GPU takes as long as over a thousand: a third of a
 # millisecond, in launching it and waiting for its sums.
@@ -121,9 +122,11 @@ class TensorSample(AnySample):
             self = replace(self, weights=self.weights**2)
         centre = np.zeros_like(at.coef) if at.centre is None else at.centre
         both = like(self.rows, np.concatenate([at.coef, centre]))
-        fuses = _is_exponential(term_of) and fused.is_available(self.rows)
+        fuses = _is_exponential(term_of) and _fits_kernel(self.rows)
         if fuses:
-            sums = [fused.tilted_sums(self.rows, self.weights, both)]
+            from missratio.tensor.fused import tilted_sums
+
+            sums = [tilted_sums(self.rows, self.weights, both)]
         else:
             whole = second_order and not rough
             sums = self._block_sums(term_of, at, both, second_order=whole)
@@ -231,6 +234,21 @@ def _seen(
         return rows, None
     seen = weights > 0.0
     return rows[seen], weights[seen]
+
+
+def _fits_kernel(rows: torch.Tensor) -> bool:
+    """Whether the fused kernel runs for rows: on CUDA, few columns, row by row."""
+    return (
+        rows.is_cuda
+        and 0 < rows.shape[1] <= KERNEL_COLUMNS
+        and rows.stride(1) == 1
+        and _has_triton()
+    )
+
+
+@cache
+def _has_triton() -> bool:
+    return importlib.util.find_spec("triton") is not None
 
 
 def _is_exponential(term_of: Link) -> bool:

@@ -25,6 +25,7 @@ from missratio._base.reading import read_labels
 from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier.certificate import Certificate
 from missratio.classifier.certify import Score, certify
+from missratio.classifier.columns import narrowed, some_columns
 from missratio.classifier.estimators import (
     ClassTable,
     complete_mask,
@@ -118,6 +119,8 @@ class CertifiedClassifier(
     # What to do where nothing can be certified.
     on_infeasible: str = "raise"
     classes_: Any
+    # Positions of the columns that are used; None for all.
+    _positions: IntArray | None = None
     calibration_index_: IntArray
 
     @abstractmethod
@@ -163,7 +166,7 @@ class CertifiedClassifier(
                 f"This {type(self).__name__} estimator requires y to be passed, but "
                 "the target y is None."
             )
-        X = read_rows(self, X, reset=True)
+        X = self._used(read_rows(self, X, reset=True))
         y = read_labels(on_host(y), X)
         labels = self._labels(y)
         codes = np.array([labels.index(label) for label in self.classes_.tolist()])
@@ -174,7 +177,7 @@ class CertifiedClassifier(
             X,
             codes,
             labels,
-            self._resolve_missingness(),
+            self._models(),
             self.deployment,
             None if inclusion is None else np.asarray(inclusion, dtype=np.float64),
             None if inclusion is None else self._drawn(inclusion, X, y),
@@ -210,6 +213,18 @@ class CertifiedClassifier(
         names = getattr(self, "feature_names_in_", None)
         given = {label: model for label, model in missingness.items() if model}
         return {label: model.bound(names) for label, model in given.items()}
+
+    def _used(self, X: Any) -> Any:
+        """The columns that are used."""
+        return X if self._positions is None else some_columns(X, self._positions)
+
+    def _models(self) -> Mapping[Any, Missingness] | None:
+        """The models by label, of the columns that are used."""
+        models, positions = self._resolve_missingness(), self._positions
+        if models is None or positions is None:
+            return models
+        width = self.n_features_in_
+        return {k: narrowed(phi, positions, width) for k, phi in models.items()}
 
     def _check_parameters(self) -> None:
         """Refuse what can't be fitted, or isn't among the choices."""
@@ -263,11 +278,11 @@ class CertifiedClassifier(
             Where rows have lost values and their class has no model.
         """
         check_is_fitted(self, "certificate_")
-        X = read_rows(self, X, reset=False)
+        X = self._used(read_rows(self, X, reset=False))
         if self.deployment == "as-observed" or complete_mask(X).all():
             return None
         y, labels = np.asarray(y), self.classes_.tolist()
-        models, codes = self._resolve_missingness(), np.searchsorted(self.classes_, y)
+        models, codes = self._models(), np.searchsorted(self.classes_, y)
         table = ClassTable(X, codes, labels, models, self.deployment)
         weights = np.ones(len(y))
         for position in range(len(labels)):

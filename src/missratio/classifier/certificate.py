@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import narwhals.stable.v2 as nw
 
+from missratio._base.hints import listed
 from missratio._base.storable import storable
 from missratio._base.summary import Summary, figure
 from missratio.classifier.promise import TargetRatio
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 NO_SLACK = 1.05
 # How many tests of φ a certificate names: those that came closest to a contradiction.
 SHOWN_CHECKS = 3
+SHOWN_COLUMNS = 20
 
 
 @storable()
@@ -74,6 +76,9 @@ class Certificate:
         population that the calibration rows come from.
     target_factor : float or None
         By what factor that ratio may be wrong, either way, before the guarantee fails.
+    columns : tuple or None
+        The columns that the classifier uses; None for all. A row is complete where
+        these are observed.
     """
 
     alpha: float
@@ -97,6 +102,7 @@ class Certificate:
     not_found: int = 0
     target_rows: int | None = None
     target_factor: float | None = None
+    columns: tuple[Any, ...] | None = None
 
     @property
     def valid_while(self) -> str:
@@ -171,6 +177,7 @@ class Certificate:
             f"Rule {self.rule!r} chose the threshold {self.threshold:.6g} from "
             f"{self.rows:,} calibration rows{self._on_size()}. The estimated error is "
             f"{percent(self.estimated_error)}, the bound {percent(self.error_bound)}.",
+            *on_columns(self.columns),
             "It assumes:",
             *(f"- {assumption}." for assumption in self.assumptions),
             *self._on_missingness(),
@@ -217,6 +224,16 @@ class Certificate:
                 f"up to {self.target_factor:.3g}, either way."
             )
         return lines + on_sensitivity(self.sensitivity, bool(self.missingness_delta))
+
+
+def on_columns(columns: tuple[Any, ...] | None) -> list[str]:
+    """Which columns are used, where not all are."""
+    if columns is None:
+        return []
+    return [
+        f"It uses {len(columns)} column(s) alone, {listed(columns, SHOWN_COLUMNS)}: a "
+        "row is complete where these are observed."
+    ]
 
 
 def on_sensitivity(sensitivity: float | None, learned: bool = False) -> list[str]:

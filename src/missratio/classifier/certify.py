@@ -152,6 +152,7 @@ def certify(
         checks=tested(model, checks),
         target_rows=None if target is None else target.rows,
         missingness_delta=promise.missingness_part,
+        columns=promise.columns,
         looked_up=0 if lookups is None else int(lookups.drawn.sum()),
         not_found=0 if lookups is None else lookups.not_found,
         **(facts or nothing),
@@ -502,6 +503,22 @@ def choose_trust(
     if other is None:
         promised[0] += CLEARLY
     return choices[int(np.argmax(promised))]
+
+
+def promised_power(
+    promise: Promise, training: Weighted, other: Weighted, n_rows: int
+) -> float:
+    """The power that training rows promise under the best cap and rule."""
+    if promise.model is None:
+        sample = training.sample(promise.trust)
+        rule = make_rule(promise.rule, complete=True)
+        root = rule.expected_root(n_rows, 1.0, promise.alpha, promise.delta) or 0.0
+        threshold = sample.threshold(sample.tail_of(root**2)) if root > 0.0 else np.inf
+        return float(np.mean(other.scores > threshold))
+    known = training.weighed(promise.trust)
+    trust, how = choose_trust(promise, known, other, n_rows)
+    beyond = promise.trust.edges(other.X)[1]
+    return _promised_power(promise, trust, how, known, other, beyond, n_rows)
 
 
 def cap_may_pay(promise: Promise, n_rows: int, n_columns: int) -> bool:

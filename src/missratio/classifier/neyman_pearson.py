@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.callbacks import handed_down
 from missratio._base.hints import another_type, check_number, did_you_mean, listed
+from missratio._base.reading import column_names
 from missratio._base.seeds import generator
 from missratio._base.storable import storable
 from missratio._base.typing import FloatArray, IntArray
@@ -24,6 +25,12 @@ from missratio.classifier.base import (
 )
 from missratio.classifier.certificate import Certificate, GroupedCertificate
 from missratio.classifier.certify import PILOT, cap_may_pay, choose_cap
+from missratio.classifier.columns import (
+    affordable_columns,
+    narrowed_estimator,
+    narrowed_table,
+    read_columns,
+)
 from missratio.classifier.estimators import (
     ClassTable,
     fit_source,
@@ -176,6 +183,11 @@ class NeymanPearsonClassifier(TwoClassClassifier):
     target_factor : float, default=1.0
         The guarantee for a target holds even if that ratio is wrong by up to this
         factor, either way.
+    columns : "all", "auto" or list, default="all"
+        Names or positions of the columns to use. A row counts as complete where these
+        are observed: where many columns lose values, few rows are complete in all.
+        "auto" takes those with which the certificate promises most power, by training
+        rows, where φ is given for single values of the controlled class; else all.
 
     Attributes
     ----------
@@ -188,6 +200,8 @@ class NeymanPearsonClassifier(TwoClassClassifier):
     calibration_ : Calibration
         What the threshold was chosen from: `calibration_.select(alphas)` chooses it at
         other levels.
+    columns_ : ndarray
+        Names, or positions, of the columns that are used.
     classes_ : ndarray of shape (2,)
     calibration_index_ : ndarray of int
         Rows that the threshold was chosen with. Only after `fit`.
@@ -233,6 +247,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         odds_factor: float = 1.0,
         target_ratio: Any = None,
         target_factor: float = 1.0,
+        columns: Any = "all",
     ) -> None:
         self.estimator = estimator
         self.alpha = alpha
@@ -248,6 +263,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         self.odds_factor = odds_factor
         self.target_ratio = target_ratio
         self.target_factor = target_factor
+        self.columns = columns
 
     def fit(
         self,
@@ -293,10 +309,15 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         self._forget()
         if (source := as_source(X, y)) is not None:
             memory = {"inclusion": inclusion, "target": target, "groups": groups}
+            memory["columns"] = None if isinstance(self.columns, str) else self.columns
             refuse_in_memory({**memory, **params})
             return self._fit_source(source)
         if groups is not None and takes_groups(self.estimator):
             params = {**params, "groups": groups}
+        self._read_columns(X)
+        if inclusion is not None and self._positions is not None:
+            inclusion = np.asarray(inclusion, dtype=np.float64)
+            inclusion = inclusion if inclusion.ndim == 1 else self._used(inclusion)
         table = self._table(X, y, inclusion, params, groups)
         if target is not None and (
             self.deployment != "complete" or inclusion is not None
@@ -311,23 +332,59 @@ class NeymanPearsonClassifier(TwoClassClassifier):
             {0: {"calibration_size": self.calibration_size}}, rng
         )
         self.calibration_index_, self.training_index_ = held, fitted
-        scores = table.fit(handed_down(self, self.estimator), fitted)
+        estimator, model = self.estimator, table.model(0, held)
+        asked = isinstance(self.columns, str) and self.columns == "auto"
+        if asked and model is not None and not model.rowwise and model.groups is None:
+            promise = self._own_promise(table)
+            self._positions, _ = affordable_columns(
+                table, promise, estimator, self._raw, fitted, len(held)
+            )
+            table = narrowed_table(table, self._positions)
+        if self._positions is not None:
+            width = self.n_features_in_
+            estimator = narrowed_estimator(estimator, self._positions, width)
+        scores = table.fit(handed_down(self, estimator), fitted)
         if target is not None:
             self.target_ = self._learn_target(target, table, fitted)
         return self._certify(table, scores.estimators[0], held, fitted, rng)
+
+    def _read_columns(self, X: Any) -> None:
+        """Note which columns are asked for; where they are to be chosen, all."""
+        if isinstance(self.columns, str):
+            check_choice("columns", self.columns, ("all", "auto"))
+        else:
+            names, width = column_names(X), getattr(X, "shape", np.shape(X))[1]
+            self._positions = read_columns(self.columns, names, width)
+
+    @property
+    def columns_(self) -> Any:
+        """Names, or positions, of the columns that are used."""
+        check_is_fitted(self, "threshold_")
+        names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
+        return names if self._positions is None else names[self._positions]
 
     def _forget(self) -> None:
         """Rows of an earlier fit are no longer those that this one is about."""
         for name in ("calibration_index_", "training_index_", "_calibrating"):
             self.__dict__.pop(name, None)
         # The estimator will see the controlled class as 0, its first.
-        self.target_, self._sign = None, 1.0
+        self.target_, self._sign, self._positions = None, 1.0, None
 
     def _own_promise(self, table: ClassTable) -> Promise:
+        columns, kept = None, 1.0
+        if self._positions is not None:
+            names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
+            columns = tuple(names[self._positions].tolist())
+            model = (self._resolve_missingness() or {}).get(table.labels[0])
+            learned = np.array([e is not None for e in getattr(model, "evidence", ())])
+            if learned.any():
+                kept = float(learned[self._positions].sum() / learned.sum())
         return self._promise(
             table,
             self.alpha,
             self.delta,
+            columns=columns,
+            kept=kept,
             missingness_delta=self.missingness_delta,
             target=self.target_,
             caps=True,
@@ -441,6 +498,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
                 "calibrate takes an estimator that is fitted already. Fit it first, or "
                 "call fit to do both."
             ) from error
+        chosen = self._positions
         self._forget()
         self.classes_ = np.asarray(self.estimator.classes_)
         if len(self.classes_) != 2:
@@ -448,15 +506,21 @@ class NeymanPearsonClassifier(TwoClassClassifier):
                 f"The estimator must have two classes, got {self.classes_.tolist()}."
             )
         X = read_rows(self, X0, reset=True)
+        if chosen is not None and isinstance(self.columns, str):
+            self._positions = chosen if self.columns == "auto" else None
+        else:
+            self._read_columns(X)
+        X = self._used(X)
         labels, n_rows = self._pair(), X.shape[0]
         self._sign = 1.0 if self.classes_[0] == labels[0] else -1.0
         drawn = None
         if inclusion is not None:
             drawn = self._drawn(inclusion, X, np.zeros(n_rows))
         if X0_training is not None and drawn is None:
-            X, _ = stack_samples(X, read_rows(self, X0_training, reset=False))
+            others = self._used(read_rows(self, X0_training, reset=False))
+            X, _ = stack_samples(X, others)
         codes, rng = np.zeros(X.shape[0], dtype=np.intp), generator(self.random_state)
-        models = self._resolve_missingness()
+        models = self._models()
         table = ClassTable(X, codes, labels, models, self.deployment, drawn=drawn)
         held, known = np.split(np.arange(X.shape[0]), [n_rows])
         # Whether losses are explained is a matter of all rows: no seed decides it.
@@ -503,7 +567,8 @@ class NeymanPearsonClassifier(TwoClassClassifier):
             For `np_roc`, for example.
         """
         check_is_fitted(self, "threshold_")
-        X0, trust = read_rows(self, X0, reset=False), self.calibration_.trust
+        X0 = self._used(read_rows(self, X0, reset=False))
+        trust = self.calibration_.trust
         rows = Weighted(X0, self._score(X0)).weighed(replace(trust, point=None))
         return rows.sample(trust)
 
@@ -559,7 +624,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
             certificate's cap.
         """
         check_is_fitted(self, "threshold_")
-        X = read_rows(self, X, reset=False)
+        X = self._used(read_rows(self, X, reset=False))
         return self.calibration_.trust.score(X, self._score(X))
 
 

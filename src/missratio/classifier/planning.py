@@ -309,7 +309,7 @@ def sensitivity_curve(
             kept.n_rows, kept.bound, alpha, calibration.delta
         )[0]
         calibration = replace(calibration, rule=rule)
-    X = read_rows(classifier, X, reset=False)
+    X = classifier._used(read_rows(classifier, X, reset=False))
     labels = read_labels(y, X)
     is_other = labels != certificate.controlled_class
     rows = take_rows(X, calibrated_rows(classifier, labels))
@@ -318,7 +318,7 @@ def sensitivity_curve(
         calibration.trust.score(part, classifier._score(part))
         for part in (rows, others)
     )
-    models = classifier._resolve_missingness() or {}
+    models = classifier._models() or {}
     other_model = models.get(certificate.other_class)
     draws = np.zeros(len(scores))
     if kept.draws is not None:

@@ -230,6 +230,11 @@ class Promise:
         A cap that was chosen before.
     by_unit : bool
         Whether one row of each unit calibrates.
+    columns : tuple or None
+        The columns that scores are made of, where these are not all.
+    kept : float
+        The share of the columns with a learned φ that these are. Each column's region
+        is the one that it has beside all others.
     """
 
     label: Any
@@ -249,11 +254,13 @@ class Promise:
     caps: bool = False
     cap: float | None = None
     by_unit: bool = False
+    columns: tuple[Any, ...] | None = None
+    kept: float = 1.0
 
     @property
     def trust(self) -> Trust:
         """How far the weights by the model are trusted, before a cap is chosen."""
-        part = self.missingness_part or None
+        part = self.kept * self.missingness_part or None
         return Trust(self.model, part, self.odds_factor, self.cap, self.target)
 
     @property

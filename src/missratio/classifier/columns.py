@@ -1,0 +1,234 @@
+"""The columns that a certificate can afford.
+
+Where complete rows are meant and single values go missing, a calibration row counts
+only if every column of the score is observed, with the product of its entries' weights.
+Fewer columns leave more rows, and less to tell the classes apart by. Which columns
+promise most power is judged by training rows alone, so it costs no promise.
+
+1. Means and covariances, pair by pair of columns and weighted back, need no complete
+   row. By them each column is added in turn that promises most: the power of a linear
+   score of normal columns, at the error that so many rows, as they are worth, certify.
+2. Some of the sets so found are tried: the estimator is fitted to one half of the
+   training rows, and the certificate's own forecast is made by the other.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+
+from missratio._base.hints import another_type, did_you_mean, listed
+from missratio._base.reading import as_numeric_array
+from missratio._base.typing import FloatArray, IntArray
+from missratio.classifier.certify import promised_power
+from missratio.classifier.estimators import ClassTable, missingness_parameters
+from missratio.classifier.promise import Promise, Weighted
+from missratio.learning import LearnedMissingness
+from missratio.missingness import (
+    BlockMissingness,
+    FunctionMissingness,
+    LogisticMissingness,
+    Missingness,
+    StepMissingness,
+)
+from missratio.weights import inverse_probability_weights
+
+# Sets of columns that are tried out, of those that are added one by one.
+TRIED = 6
+# Added to the variances, so that covariances of pairs can be inverted.
+RIDGE = 0.05
+
+
+def read_columns(columns: Any, names: Sequence[str] | None, width: int) -> IntArray:
+    """Positions of columns that are named, or numbered."""
+    if isinstance(columns, str) or not np.ndim(columns) or not len(columns):
+        raise ValueError(
+            'columns must be "all", "auto" or a list of names or positions, one or '
+            f"more: got {columns!r}."
+        )
+    known = list(range(width)) if names is None else list(names)
+    positions = []
+    for column in columns:
+        numbered = isinstance(column, (int, np.integer)) and 0 <= column < width
+        if column not in known and not numbered:
+            hint = another_type(column, known)
+            hint = hint or did_you_mean(str(column), map(str, known))
+            raise ValueError(
+                f"columns names {column!r}, and X has {listed(known, 10)}.{hint}"
+            )
+        positions.append(known.index(column) if column in known else int(column))
+    return np.unique(positions)
+
+
+def some_columns(X: Any, positions: IntArray) -> Any:
+    """Some columns of an array or dataframe."""
+    return _safe_indexing(X, positions, axis=1)
+
+
+def narrowed(model: Missingness, positions: IntArray, width: int) -> Missingness:
+    """φ of some columns."""
+    if model.rowwise or isinstance(model, BlockMissingness):
+        raise ValueError(
+            "columns= needs φ of single columns, each of its own value: got "
+            f"{model!r}. Leave columns out, or give a model with a φ for each column."
+        )
+
+    def some(values: Any) -> FloatArray:
+        return np.broadcast_to(np.asarray(values, dtype=float), width)[positions]
+
+    def function(rows: FloatArray) -> FloatArray:
+        # φ of a column sees its own value alone: those of others may be anything.
+        full = np.zeros((len(rows), width))
+        full[:, positions] = rows
+        return model.missing_probability(full)[:, positions]
+
+    if isinstance(model, LogisticMissingness):
+        changes: dict[str, Any] = {}
+        if isinstance(model, LearnedMissingness):
+            for name in ("evidence", "feature_names", "shadow"):
+                values = getattr(model, name)
+                changes[name] = tuple(values[j] for j in positions if values)
+        return replace(
+            model, intercept=some(model.intercept), coef=some(model.coef), **changes
+        )
+    if isinstance(model, StepMissingness):
+        return replace(
+            model,
+            direction=some(model.direction),
+            threshold=some(model.threshold),
+            probability=some(model.probability),
+        )
+    return FunctionMissingness(
+        function, rowwise=False, maximum=model.column_maxima(width)[positions]
+    )
+
+
+def narrowed_estimator(estimator: Any, positions: IntArray, width: int) -> Any:
+    """A clone whose own models of missingness are those of some columns."""
+    estimator = clone(estimator)
+    for name, value in missingness_parameters(estimator).items():
+        if isinstance(value, Mapping):
+            own = {
+                k: phi and narrowed(phi, positions, width) for k, phi in value.items()
+            }
+            estimator.set_params(**{name: own})
+    return estimator
+
+
+def narrowed_table(table: ClassTable, positions: IntArray) -> ClassTable:
+    """A table of some columns, with their models."""
+    width = table.X.shape[1]
+    models = {
+        k: narrowed(phi, positions, width) for k, phi in (table.models or {}).items()
+    }
+    return replace(table, X=some_columns(table.X, positions), models=models or None)
+
+
+def affordable_columns(
+    table: ClassTable,
+    promise: Promise,
+    estimator: Any,
+    score: Any,
+    fitted: IntArray,
+    n_held: int,
+) -> tuple[IntArray, float]:
+    """The columns with which a certificate promises most power, and that power.
+
+    Parameters
+    ----------
+    table : ClassTable
+        Of two classes.
+    promise : Promise
+        Without a model.
+    estimator : estimator
+    score : callable
+        Gives the scores of rows by a fitted estimator.
+    fitted : ndarray of int
+        Training rows.
+    n_held : int
+        Calibration rows to come.
+    """
+    width = table.X.shape[1]
+    order = _added_columns(table, promise, fitted, n_held)
+    sizes = np.unique(np.geomspace(1, len(order), TRIED).round().astype(int))
+    halves = [
+        np.sort(np.concatenate([table.rows_of(k, fitted)[half::2] for k in range(2)]))
+        for half in range(2)
+    ]
+    best, power = np.arange(width), -1.0
+    for size in sizes.tolist():
+        positions = np.sort(order[:size])
+        some = narrowed_table(table, positions)
+        own = narrowed_estimator(estimator, positions, width)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                found = some.fit(own, halves[0]).estimators[0]
+        except (ValueError, np.linalg.LinAlgError):
+            # Too few rows are complete to be fitted to.
+            continue
+        rows = [some.rows_of(k, halves[1]) for k in range(2)]
+        controlled, other = (
+            Weighted(some.take(index), score(some.take(index), found)) for index in rows
+        )
+        asked = replace(promise, model=some.model(0, rows[0]))
+        promised = promised_power(asked, controlled, other, n_held)
+        if promised > power:
+            best, power = positions, promised
+    return best, max(power, 0.0)
+
+
+def _added_columns(
+    table: ClassTable, promise: Promise, fitted: IntArray, n_held: int
+) -> IntArray:
+    """Columns in the order in which each promises most, as far as any promises some."""
+    moments, weights = [], np.empty((0, 0))
+    for position in (1, 0):
+        rows = table.take(table.rows_of(position, fitted))
+        model = (table.models or {}).get(table.labels[position])
+        weights = (
+            np.ones(rows.shape)
+            if model is None
+            else np.asarray(inverse_probability_weights(rows, model))
+        )
+        X = np.where(weights > 0.0, as_numeric_array(rows).astype(float), 0.0)
+        mean = (weights * X).sum(axis=0) / weights.sum(axis=0)
+        away = weights * (X - mean)
+        moments.append((mean, away.T @ away / (weights.T @ weights)))
+    (other, spread), (mean, covariance) = moments
+    covariance = (covariance + spread) / 2.0
+    unit = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
+    shift = (other - mean) / unit
+    covariance = covariance / np.outer(unit, unit) + RIDGE * np.eye(len(unit))
+    chosen, product, worth = list[int](), np.ones(len(weights)), n_held / len(weights)
+    while len(chosen) < len(unit):
+        rest = [j for j in range(len(unit)) if j not in chosen]
+        masses = product[:, None] * weights[:, rest]
+        size = (
+            worth
+            * masses.sum(axis=0) ** 2
+            / np.maximum((masses**2).sum(axis=0), 1e-300)
+        )
+        margin = ndtri(1.0 - promise.delta) * np.sqrt(
+            promise.alpha / np.maximum(size, 1e-9)
+        )
+        error = np.maximum(promise.alpha - margin, 0.0)
+        sets = [[*chosen, j] for j in rest]
+        distance = [
+            shift[own] @ np.linalg.solve(covariance[np.ix_(own, own)], shift[own])
+            for own in sets
+        ]
+        reached = np.sqrt(np.maximum(distance, 0.0))
+        power = ndtr(reached - ndtri(1.0 - error))
+        if chosen and not (power > 0.0).any():
+            break
+        best = int(np.argmax(power + 1e-9 * reached))
+        chosen, product = sets[best], masses[:, best]
+    return np.array(chosen)

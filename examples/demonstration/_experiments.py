@@ -336,7 +336,7 @@ class Drawn:
             on_infeasible="reject_all",
             random_state=0,
         )
-        return classifier.calibrate(self.lossy, self.training).threshold_
+        return classifier.calibrate(self.lossy, X0_training=self.training).threshold_
 
 
 @dataclass(frozen=True, slots=True)

@@ -197,7 +197,7 @@ def test_missing_rows_are_weighted(table, training):
     lost = corrupt(fresh(0, 2000), HALF, 0)
     model = certified(fitted, missingness={0: HALF})
     others = corrupt(fresh(0, 1000, seed=2), HALF, 1)
-    model.calibrate(lost.tolist(), others if training else None)
+    model.calibrate(lost.tolist(), X0_training=others if training else None)
     assert model.certificate_.observed == (~np.isnan(lost[:, 0])).sum()
     if not training:
         assert model.certificate_.rule in ("thinning", "counting")
@@ -238,7 +238,7 @@ def test_all_rows_calibrate_where_a_cap_cannot_pay(table, n):
 def test_training_rows_choose_a_cap_where_there_are_any(table):
     fitted = LogisticRegression().fit(*table)
     model = certified(fitted, missingness={0: FAR})
-    model.calibrate(lost(300, 0), lost(300, 1))
+    model.calibrate(lost(300, 0), X0_training=lost(300, 1))
     assert model.certificate_.rows == 300
     assert model.calibration_.trust.cap < 20.0
     assert (model.predict(fresh(1)) == 1).mean() > 0.5
@@ -255,5 +255,31 @@ def test_the_rows_that_chose_a_cap_are_known(table):
     with pytest.raises(ValueError, match="not the rows that the classifier's"):
         sensitivity_curve(first, np.roll(X, 1, axis=0), y)
     # Another sample, from which all calibrate.
-    assert first.calibrate(X0, lost(300, 1)).certificate_.rows == 300
+    assert first.calibrate(X0, X0_training=lost(300, 1)).certificate_.rows == 300
     sensitivity_curve(first, X, y, slopes=[0.0], factors=[1.0])
+
+
+@pytest.mark.parametrize("controlled", ["ill", "well"])
+def test_a_frozen_estimator_is_calibrated_by_all_rows_of_its_class(table, controlled):
+    X, y = table
+    names = np.array(["well", "ill"])[y]
+    frozen = FrozenEstimator(LogisticRegression().fit(X, names))
+    own = np.concatenate([fresh(0), fresh(1)])
+    labels = np.repeat(["well", "ill"], 500)
+    model = certified(frozen, controlled_class=controlled).fit(own, labels)
+    alone = certified(frozen, controlled_class=controlled)
+    alone.calibrate(own[labels == controlled], labels[labels == controlled])
+    assert model.threshold_ == alone.threshold_
+    assert model.certificate_.rows == 500
+    assert len(model.training_index_) == 0
+    assert type_i_error(names, model.predict(X), controlled_class=controlled) < 0.15
+    # φ weighs rows, and asks the frozen estimator for nothing.
+    lossy = own.copy()
+    lossy[labels == controlled] = corrupt(own[labels == controlled], HALF, 0)
+    model = certified(frozen, controlled_class=controlled, alpha=0.2)
+    model.set_params(missingness={controlled: HALF}).fit(lossy, labels)
+    assert model.certificate_.rows == 500
+    with pytest.raises(ValueError, match=r"of the controlled class .* 500 of 1000"):
+        alone.calibrate(own, labels)
+    with pytest.raises(ValueError, match="knows the classes"):
+        certified(frozen).fit(own, np.repeat([0, 1], 500))

@@ -40,7 +40,7 @@ def test_training_rows_are_known_again(two_normals):
     model = LogisticRegression().fit(X, y)
     rows = X[y == 0]
     with pytest.warns(RepeatedRowsWarning, match="100% of the calibration rows"):
-        certified(model).calibrate(rows, rows)
+        certified(model).calibrate(rows, X0_training=rows)
     # Every patient twice: half of the pairs are split.
     with pytest.warns(RepeatedRowsWarning, match="are training rows as well"):
         certified(mr.KLIEP()).fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))

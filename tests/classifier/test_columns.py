@@ -128,3 +128,18 @@ def test_a_phi_of_whole_rows_has_no_columns(two_normals):
     phi = mr.StepMissingness([1.0, 0.0], 0.0, 0.5)
     with pytest.raises(ValueError, match="φ of single columns"):
         certified(missingness={0: phi}, columns=[0]).fit(X, y)
+
+
+def test_where_few_rows_are_complete_ways_out_are_named_with_their_power():
+    X, y, phi, _, other = wide(n=2000)
+    model = certified(mr.KLIEP(), missingness={0: phi})
+    with pytest.raises(mr.exceptions.NoCertificateError) as refused:
+        model.fit(X, y)
+    said = str(refused.value)
+    assert "of 1000 calibration rows are complete" in said
+    assert "deployment='as-observed': expected power" in said
+    assert "or more of the " in said
+    facts = refused.value.message.facts
+    assert facts["power"] > 0.3
+    model.set_params(columns=facts["asked"]).fit(X, y)
+    assert (model.predict(other) == 1).mean() == pytest.approx(facts["power"], abs=0.15)

@@ -70,7 +70,6 @@ def calibrated(estimator="fitted", rows=None, y=None, **options):
 
 FITS = [plain, several, grouped]
 EVERYONE = [
-    ({"estimator": None}, r"estimator must be .* got None"),
     ({"estimator": LogisticRegression}, r"write LogisticRegression\(\)"),
     ({"estimator": Columns()}, "neither decision_function nor predict_proba"),
     ({"estimator": Columns(1)}, r"Columns.predict_proba must give .* shape \(\d+, 1\)"),
@@ -125,6 +124,8 @@ def test_probabilities_are_from_0_to_1(fit, value):
           for name in ("target_factor", "missingness_delta")],
         *[(plain, {"missingness_delta": x}, r"strictly between 0 and 0\.1")
           for x in (0.0, 0.1, 0.2, -0.1, np.nan)],
+        *[(fit, {"estimator": None}, r"estimator must be .* got None")
+          for fit in (several, grouped)],
         (several, {"alpha": {0: "0.1"}}, "alpha must be a number, got '0.1' of type"),
         (several, {"alpha": {0: 1.5}}, "strictly between"),
         (several, {"alpha": {9: 0.1}}, "names a class 9"),
@@ -145,7 +146,7 @@ def test_probabilities_are_from_0_to_1(fit, value):
          r"got shape \(400, 2\). To cross several"),
         (grouped, {"groups": None}, "one label for each row: got None"),
         (grouped, {"groups": [None, *"ab" * 199, "a"]}, "have no group"),
-        (calibrated, {"estimator": None}, r"estimator must be .* got None"),
+        (calibrated, {"estimator": None}, "fitted already"),
         (calibrated, {"estimator": LogisticRegression()}, "call fit"),
         (calibrated, {"y": np.arange(400) % 3}, "two classes"),
         (calibrated, {"rows": np.zeros((100, 3))}, "features"),

@@ -5,12 +5,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
@@ -119,6 +120,8 @@ class CertifiedClassifier(
     # What to do where nothing can be certified.
     on_infeasible: str = "raise"
     classes_: Any
+    # Whether one is chosen where none is given.
+    _needs_no_estimator: ClassVar[bool] = False
     # Positions of the columns that are used; None for all.
     _positions: IntArray | None = None
     calibration_index_: IntArray
@@ -171,7 +174,7 @@ class CertifiedClassifier(
         labels = self._labels(y)
         codes = np.array([labels.index(label) for label in self.classes_.tolist()])
         codes = codes[np.searchsorted(self.classes_, y)]
-        if get_config()["enable_metadata_routing"]:
+        if get_config()["enable_metadata_routing"] and self.estimator is not None:
             params = process_routing(self, "fit", **params).estimator.fit
         return ClassTable(
             X,
@@ -198,7 +201,9 @@ class CertifiedClassifier(
         """The models by label: the classifier's own, or the estimator's."""
         missingness = self.missingness
         if missingness is None:
-            own = missingness_parameters(self.estimator).values()
+            own: Any = ()
+            if self.estimator is not None:
+                own = missingness_parameters(self.estimator).values()
             missingness = next((v for v in own if isinstance(v, Mapping)), None)
         if isinstance(missingness, str):
             raise ValueError(
@@ -229,6 +234,8 @@ class CertifiedClassifier(
     def _check_parameters(self) -> None:
         """Refuse what can't be fitted, or isn't among the choices."""
         given = self.estimator
+        if given is None and self._needs_no_estimator:
+            given = LogisticRegression()
         if isinstance(given, type) or not hasattr(given, "fit"):
             what = repr(given)
             if isinstance(given, type):
@@ -248,12 +255,11 @@ class CertifiedClassifier(
         -------
         MetadataRouter
         """
+        router = MetadataRouter(owner=self).add_self_request(self)
+        if self.estimator is None:
+            return router
         mapping = MethodMapping().add(caller="fit", callee="fit")
-        return (
-            MetadataRouter(owner=self)
-            .add_self_request(self)
-            .add(estimator=self.estimator, method_mapping=mapping)
-        )
+        return router.add(estimator=self.estimator, method_mapping=mapping)
 
     def row_weights(self, X: Any, y: ArrayLike) -> FloatArray | None:
         """Weights with which to measure errors on complete rows.
@@ -293,8 +299,9 @@ class CertifiedClassifier(
     def __sklearn_tags__(self) -> Any:
         """NaN where the estimator takes it, or there is a model for it; classes."""
         tags = super().__sklearn_tags__()
-        allowed = get_tags(self.estimator).input_tags.allow_nan
-        tags.input_tags.allow_nan = allowed or self.missingness is not None
+        known = self.estimator is None or self.missingness is not None
+        known = known or get_tags(self.estimator).input_tags.allow_nan
+        tags.input_tags.allow_nan = known
         tags.classifier_tags.multi_class = isinstance(self.alpha, Mapping)
         return tags
 

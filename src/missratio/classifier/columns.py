@@ -28,7 +28,11 @@ from missratio._base.hints import another_type, did_you_mean, listed
 from missratio._base.reading import as_numeric_array
 from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier.certify import promised_power
-from missratio.classifier.estimators import ClassTable, missingness_parameters
+from missratio.classifier.estimators import (
+    ClassTable,
+    missingness_parameters,
+    raw_scores,
+)
 from missratio.classifier.promise import Promise, Weighted
 from missratio.learning import LearnedMissingness
 from missratio.missingness import (
@@ -135,7 +139,6 @@ def affordable_columns(
     table: ClassTable,
     promise: Promise,
     estimator: Any,
-    score: Any,
     fitted: IntArray,
     n_held: int,
 ) -> tuple[IntArray, float]:
@@ -148,8 +151,6 @@ def affordable_columns(
     promise : Promise
         Without a model.
     estimator : estimator
-    score : callable
-        Gives the scores of rows by a fitted estimator.
     fitted : ndarray of int
         Training rows.
     n_held : int
@@ -158,31 +159,50 @@ def affordable_columns(
     width = table.X.shape[1]
     order = _added_columns(table, promise, fitted, n_held)
     sizes = np.unique(np.geomspace(1, len(order), TRIED).round().astype(int))
-    halves = [
-        np.sort(np.concatenate([table.rows_of(k, fitted)[half::2] for k in range(2)]))
-        for half in range(2)
-    ]
-    best, power = np.arange(width), -1.0
+    best, power = np.arange(width), 0.0
     for size in sizes.tolist():
         positions = np.sort(order[:size])
         some = narrowed_table(table, positions)
         own = narrowed_estimator(estimator, positions, width)
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                found = some.fit(own, halves[0]).estimators[0]
-        except (ValueError, np.linalg.LinAlgError):
-            # Too few rows are complete to be fitted to.
-            continue
-        rows = [some.rows_of(k, halves[1]) for k in range(2)]
-        controlled, other = (
-            Weighted(some.take(index), score(some.take(index), found)) for index in rows
-        )
-        asked = replace(promise, model=some.model(0, rows[0]))
-        promised = promised_power(asked, controlled, other, n_held)
+        promised = affordable_power(some, promise, own, fitted, n_held)
         if promised > power:
             best, power = positions, promised
-    return best, max(power, 0.0)
+    return best, power
+
+
+def affordable_power(
+    table: ClassTable, promise: Promise, estimator: Any, fitted: IntArray, n_held: int
+) -> float:
+    """The power that a certificate promises, by one half of the training rows.
+
+    The estimator is fitted to the other half; 0 where it can't be.
+    """
+    halves = [
+        np.sort(np.concatenate([table.rows_of(k, fitted)[half::2] for k in range(2)]))
+        for half in range(2)
+    ]
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = table.fit(estimator, halves[0]).estimators[0]
+    except (ValueError, np.linalg.LinAlgError):
+        # Too few rows are complete to be fitted to.
+        return 0.0
+    index = [table.rows_of(k, halves[1]) for k in range(2)]
+    controlled, other = (
+        Weighted(
+            rows,
+            np.nan_to_num(
+                raw_scores(found, rows, table.deployment),
+                nan=-np.inf,
+                posinf=np.inf,
+                neginf=-np.inf,
+            ),
+        )
+        for rows in map(table.take, index)
+    )
+    promise = replace(promise, model=table.model(0, index[0]))
+    return max(promised_power(promise, controlled, other, n_held), 0.0)
 
 
 def _added_columns(

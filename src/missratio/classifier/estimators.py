@@ -26,9 +26,12 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from sklearn import get_config
 from sklearn.base import clone
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegressionCV
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.model_selection._search import BaseSearchCV
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import has_fit_parameter
@@ -41,6 +44,7 @@ from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.classifier.decision import ChoosingRows
 from missratio.classifier.reading import one_of_each
 from missratio.exceptions import DataError, Message, Remedy, UnexplainedMissingError
+from missratio.imputation import TiltedImputer
 from missratio.missingness import Missingness, RowInclusion
 from missratio.ratio import LinearRatio, weight_parameter
 from missratio.rows import weighed_twice
@@ -292,6 +296,8 @@ class ClassScores:
 
 Models = Mapping[Any, Missingness]
 
+# How many penalties cross-validation chooses among.
+PENALTIES = 10
 # Parts of the training rows, each scored by an estimator fitted on the others.
 FOLDS = 3
 # Rows of either class a coefficient, with which in-sample scores are as good.
@@ -645,3 +651,31 @@ def unexplained(label: Any) -> UnexplainedMissingError:
             ),
         )
     )
+
+
+def default_estimator(table: ClassTable) -> Pipeline:
+    """What is fitted where no estimator is given, by what the table has lost.
+
+    A logistic fit on standardised columns, with a ridge penalty that cross-validation
+    chooses: the Jensen-Shannon ratio, penalised. Before it stands
+
+    1. nothing, where rows are complete or lost as a whole;
+    2. imputation by φ, where that is given for single values: few rows may be complete;
+    3. imputation by means with an indicator of what was missing, where rows are
+       classified as they are observed.
+    """
+    logistic = LogisticRegressionCV(
+        Cs=PENALTIES,
+        l1_ratios=(0.0,),
+        scoring="neg_log_loss",
+        max_iter=1000,
+        use_legacy_attributes=False,
+    )
+    steps = [StandardScaler(), logistic]
+    if table.deployment == "as-observed":
+        if not complete_mask(table.X).all():
+            means = SimpleImputer(add_indicator=True, keep_empty_features=True)
+            steps.insert(0, means)
+    elif any(not model.rowwise for model in (table.models or {}).values()):
+        steps.insert(0, TiltedImputer(None, random_state=0))
+    return make_pipeline(*steps)

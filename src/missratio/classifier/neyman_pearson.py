@@ -10,11 +10,12 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.callbacks import handed_down
 from missratio._base.hints import another_type, check_number, did_you_mean, listed
-from missratio._base.reading import column_names
+from missratio._base.reading import column_names, read_labels
 from missratio._base.seeds import generator
 from missratio._base.storable import storable
 from missratio._base.typing import FloatArray, IntArray
@@ -27,12 +28,15 @@ from missratio.classifier.certificate import Certificate, GroupedCertificate
 from missratio.classifier.certify import PILOT, cap_may_pay, choose_cap
 from missratio.classifier.columns import (
     affordable_columns,
+    affordable_power,
     narrowed_estimator,
     narrowed_table,
     read_columns,
 )
 from missratio.classifier.estimators import (
     ClassTable,
+    complete_mask,
+    default_estimator,
     fit_source,
     raw_scores,
     takes_groups,
@@ -58,11 +62,21 @@ from missratio.classifier.reading import (
     warn_of_unknown_groups,
     warn_without_power,
 )
-from missratio.exceptions import Remedy
+from missratio.exceptions import Message, NoCertificateError, Remedy
 from missratio.missingness import Missingness
 from missratio.ratio import check_choice, stack_samples, two_classes
 from missratio.rows import LabelledSource, as_source
-from missratio.threshold import CalibrationSample, Rule, check_levels
+from missratio.tensor import on_host
+from missratio.threshold import (
+    CalibrationSample,
+    LookUps,
+    Rule,
+    check_levels,
+    fewest_look_ups,
+)
+
+# With fewer complete rows among those that calibrate, ways out are named.
+FEW_COMPLETE = 0.1
 
 
 class TwoClassClassifier(CertifiedClassifier):
@@ -96,17 +110,17 @@ class TwoClassClassifier(CertifiedClassifier):
         held: IntArray,
         known: IntArray,
         estimator: Any,
+        refit: Any,
         weighted: bool,
     ) -> FloatArray:
         """Scores of all rows that thresholds, rules and caps are chosen by; else NaN.
 
         Where the estimator may know the rows that it was fitted on by heart, these are
-        scored by others, each fitted to some of them.
+        scored by others, each fitted to some of them: clones of `refit`, or none.
         """
-        # An estimator that came fitted already is not fitted again.
-        refits, values = hasattr(self, "calibration_index_"), None
-        if weighted and refits:
-            values = table.unseen_scores(self.estimator, estimator, known, self._raw)
+        values = None
+        if weighted and refit is not None:
+            values = table.unseen_scores(refit, estimator, known, self._raw)
         shown = known if weighted else few(table.rows_of(1, known))
         index = np.concatenate([held, shown])
         if values is None:
@@ -140,9 +154,13 @@ class NeymanPearsonClassifier(TwoClassClassifier):
 
     Parameters
     ----------
-    estimator : estimator
+    estimator : estimator or None, default=None
         With `decision_function` or `predict_proba`. It is fitted with labels 0, the
-        controlled class, and 1, the other.
+        controlled class, and 1, the other. A `FrozenEstimator` is calibrated as it is,
+        by all rows of the controlled class. None is a logistic fit on standardised
+        columns (the Jensen-Shannon ratio) with a penalty by cross-validation; after
+        imputation by φ where that is given for single values, or by means with
+        indicators of what is missing where rows are scored as they are observed.
     alpha : float, default=0.05
         Bound on the error on the controlled class.
     delta : float, default=0.05
@@ -228,12 +246,13 @@ class NeymanPearsonClassifier(TwoClassClassifier):
     training_index_: IntArray
     certificate_: Certificate
     calibration_: Calibration
+    _needs_no_estimator = True
     # Which of the rows that `calibrate` got calibrate, where some don't.
     _calibrating: IntArray
 
     def __init__(
         self,
-        estimator: Any,
+        estimator: Any = None,
         alpha: float = 0.05,
         delta: float = 0.05,
         missingness: Mapping[Any, Missingness] | None = None,
@@ -328,25 +347,97 @@ class NeymanPearsonClassifier(TwoClassClassifier):
                 "or give models of missingness."
             )
         rng = generator(self.random_state)
+        if isinstance(self.estimator, FrozenEstimator):
+            held, known = table.rows_of(0), table.rows_of(1)
+            if table.units is not None:
+                held = one_of_each(table.units, held, rng)
+            return self._calibrate(table, held, known, rng)
+        # 1. Split rows, and fit the estimator, with the columns that promise most.
         fitted, _, held = table.split(
             {0: {"calibration_size": self.calibration_size}}, rng
         )
         self.calibration_index_, self.training_index_ = held, fitted
         estimator, model = self.estimator, table.model(0, held)
-        asked = isinstance(self.columns, str) and self.columns == "auto"
-        if asked and model is not None and not model.rowwise and model.groups is None:
+        if estimator is None:
+            estimator = default_estimator(table)
+        single = model is not None and not model.rowwise and model.groups is None
+        if single and isinstance(self.columns, str) and self.columns == "auto":
             promise = self._own_promise(table)
             self._positions, _ = affordable_columns(
-                table, promise, estimator, self._raw, fitted, len(held)
+                table, promise, estimator, fitted, len(held)
             )
             table = narrowed_table(table, self._positions)
         if self._positions is not None:
             width = self.n_features_in_
             estimator = narrowed_estimator(estimator, self._positions, width)
-        scores = table.fit(handed_down(self, estimator), fitted)
-        if target is not None:
-            self.target_ = self._learn_target(target, table, fitted)
-        return self._certify(table, scores.estimators[0], held, fitted, rng)
+        # 2. Certify a threshold; where too few rows are complete, name ways out.
+        try:
+            scores = table.fit(handed_down(self, estimator), fitted)
+            if target is not None:
+                self.target_ = self._learn_target(target, table, fitted)
+            found = scores.estimators[0]
+            return self._certify(table, found, held, fitted, rng, refit=estimator)
+        except ValueError as error:
+            complete = complete_mask(table.take(held)).mean()
+            foreign = type(error) not in (ValueError, NoCertificateError)
+            if foreign or not single or complete > FEW_COMPLETE or target is not None:
+                raise
+            message = Message.plain(str(error))
+            if isinstance(error, NoCertificateError):
+                message = error.message
+            ways = self._ways_out(message, table, estimator, held, fitted)
+            raise NoCertificateError(ways) from error
+
+    def _ways_out(
+        self,
+        message: Message,
+        table: ClassTable,
+        estimator: Any,
+        held: IntArray,
+        fitted: IntArray,
+    ) -> Message:
+        """What to do where few rows are complete, with the power to expect of it."""
+        complete, promise = complete_mask(table.take(held)), self._own_promise(table)
+        facts: dict[str, Any] = {"n_held": len(held), "n_complete": complete.sum()}
+        remedies = []
+        if isinstance(self.columns, str) and self.columns == "all":
+            positions, facts["power"] = affordable_columns(
+                table, promise, estimator, fitted, len(held)
+            )
+            names = getattr(self, "feature_names_in_", np.arange(table.X.shape[1]))
+            facts["asked"] = names[positions].tolist()
+            remedies.append(
+                "use fewer columns (columns='auto', or columns={asked}: expected power "
+                "{power:.2f})"
+            )
+        observed = replace(table, deployment="as-observed", models=None, drawn=None)
+        facts["power_observed"] = affordable_power(
+            observed, promise, default_estimator(observed), fitted, len(held)
+        )
+        remedies.append(
+            "classify rows as they come, blanks included (deployment='as-observed': "
+            "expected power {power_observed:.2f}, and φ isn't needed)"
+        )
+        facts["lost"] = int((~complete).sum())
+        stratum = np.zeros(int(complete.sum()), dtype=np.intp)
+        lookups = LookUps(stratum, np.array([facts["lost"]]))
+        sample = CalibrationSample(
+            np.zeros(len(stratum)), None, len(held), 1.0, lookups=lookups
+        )
+        facts["needed"] = fewest_look_ups(sample, self.alpha, self.delta)
+        if facts["needed"] is not None:
+            remedies.append(
+                "look up {needed} or more of the {lost} incomplete calibration rows, "
+                "drawn at random, and several times that for power (plan_queries, "
+                "revealed.fill and inclusion=)"
+            )
+        claim = "{n_complete} of {n_held} calibration rows are complete. "
+        return replace(
+            message,
+            claim=claim + message.claim,
+            remedies=tuple(remedies),
+            facts={**message.facts, **facts},
+        )
 
     def _read_columns(self, X: Any) -> None:
         """Note which columns are asked for; where they are to be chosen, all."""
@@ -398,13 +489,14 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         held: IntArray,
         known: IntArray,
         rng: np.random.Generator,
+        refit: Any = None,
     ) -> Self:
         """Choose the threshold by rows that the estimator hasn't seen."""
         self.estimator_, other = estimator, table.rows_of(1, known)
         promised = self._evidence(table, self._own_promise(table), held, known)
         # 1. Scores of rows.
         weighted = promised.promise.model is not None or self.target_ is not None
-        values = self._values(table, held, known, estimator, weighted)
+        values = self._values(table, held, known, estimator, refit, weighted)
         # 2. The threshold and its certificate.
         detected = None
         if weighted and len(other):
@@ -464,7 +556,9 @@ class NeymanPearsonClassifier(TwoClassClassifier):
 
     def calibrate(
         self,
-        X0: Any,
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
         X0_training: Any = None,
         inclusion: ArrayLike | None = None,
         groups: ArrayLike | None = None,
@@ -473,16 +567,18 @@ class NeymanPearsonClassifier(TwoClassClassifier):
 
         Parameters
         ----------
-        X0 : array-like or dataframe of shape (n_rows, n_columns)
+        X : array-like or dataframe of shape (n_rows, n_columns)
             Rows of the controlled class that the estimator hasn't seen.
+        y : array-like of shape (n_rows,), optional
+            Their labels, to be sure: those of another class are refused.
         X0_training : array-like or dataframe, optional
             Other rows of that class, such as those it was fitted on, for rules that
             learn from them, and to choose a cap on weights by. Without them a random
-            fifth of X0 does that, where φ comes so close to 1 that it may pay.
+            fifth of X does that, where φ comes so close to 1 that it may pay.
         inclusion : array-like of shape (n_rows,) or (n_rows, n_columns), optional
-            Where values of X0 were looked up, with which probability.
+            Where values of X were looked up, with which probability.
         groups : array-like of shape (n_rows,), optional
-            The unit of each row of X0. One row of each unit, drawn at random,
+            The unit of each row of X. One row of each unit, drawn at random,
             calibrates. The estimator must not have seen a row of these units.
 
         Returns
@@ -493,7 +589,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         self._check_parameters()
         try:
             check_is_fitted(self.estimator)
-        except NotFittedError as error:
+        except (NotFittedError, TypeError) as error:
             raise NotFittedError(
                 "calibrate takes an estimator that is fitted already. Fit it first, or "
                 "call fit to do both."
@@ -505,36 +601,63 @@ class NeymanPearsonClassifier(TwoClassClassifier):
             raise ValueError(
                 f"The estimator must have two classes, got {self.classes_.tolist()}."
             )
-        X = read_rows(self, X0, reset=True)
+        labels, rows = self._pair(), read_rows(self, X, reset=True)
+        if y is not None:
+            of_others = read_labels(on_host(y), rows) != labels[0]
+            if of_others.any():
+                raise ValueError(
+                    f"calibrate takes rows of the controlled class {labels[0]!r} "
+                    f"alone: {of_others.sum()} of {len(of_others)} labels are others. "
+                    "Leave these rows out, or call fit with a FrozenEstimator."
+                )
         if chosen is not None and isinstance(self.columns, str):
             self._positions = chosen if self.columns == "auto" else None
         else:
-            self._read_columns(X)
-        X = self._used(X)
-        labels, n_rows = self._pair(), X.shape[0]
-        self._sign = 1.0 if self.classes_[0] == labels[0] else -1.0
-        drawn = None
+            self._read_columns(rows)
+        rows, drawn = self._used(rows), None
+        n_rows = rows.shape[0]
         if inclusion is not None:
-            drawn = self._drawn(inclusion, X, np.zeros(n_rows))
+            drawn = self._drawn(inclusion, rows, np.zeros(n_rows))
         if X0_training is not None and drawn is None:
             others = self._used(read_rows(self, X0_training, reset=False))
-            X, _ = stack_samples(X, others)
-        codes, rng = np.zeros(X.shape[0], dtype=np.intp), generator(self.random_state)
+            rows, _ = stack_samples(rows, others)
+        codes, rng = np.zeros(rows.shape[0], np.intp), generator(self.random_state)
         models = self._models()
-        table = ClassTable(X, codes, labels, models, self.deployment, drawn=drawn)
-        held, known = np.split(np.arange(X.shape[0]), [n_rows])
+        table = ClassTable(rows, codes, labels, models, self.deployment, drawn=drawn)
+        held, known = np.split(np.arange(rows.shape[0]), [n_rows])
         # Whether losses are explained is a matter of all rows: no seed decides it.
-        model = table.model(0, held)
+        table.model(0, held)
         if groups is not None:
-            units = read_units(groups, X0)
-            held = one_of_each(units, held, rng)
-            table = replace(table, units=units)
-        promise = replace(self._own_promise(table), model=model)
-        if not len(known) and cap_may_pay(promise, len(held), X.shape[1]):
-            mixed = rng.permutation(held)
-            known, held = map(np.sort, np.split(mixed, [round(PILOT * len(held))]))
-        if len(held) < n_rows:
-            self._calibrating = held
+            table = replace(table, units=read_units(groups, X))
+            held = one_of_each(read_units(groups, X), held, rng)
+        self._calibrate(table, held, known, rng)
+        if self.certificate_.rows < n_rows:
+            self._calibrating = self.calibration_index_
+        for name in ("calibration_index_", "training_index_"):
+            self.__dict__.pop(name)
+        return self
+
+    def _calibrate(
+        self,
+        table: ClassTable,
+        held: IntArray,
+        known: IntArray,
+        rng: np.random.Generator,
+    ) -> Self:
+        """Certify with the estimator as it is; of its rows some may choose a cap."""
+        classes, labels = np.asarray(self.estimator.classes_), table.labels
+        if set(classes.tolist()) != set(labels):
+            raise ValueError(
+                f"The fitted estimator knows the classes {classes.tolist()}, and y has "
+                f"{self.classes_.tolist()}. Fit it with the same labels."
+            )
+        self._sign = 1.0 if classes[0] == labels[0] else -1.0
+        promise = replace(self._own_promise(table), model=table.model(0, held))
+        alone = not len(table.rows_of(0, known)) and table.drawn is None
+        if alone and cap_may_pay(promise, len(held), table.X.shape[1]):
+            pilot, held = np.split(rng.permutation(held), [round(PILOT * len(held))])
+            known, held = np.sort(np.concatenate([pilot, known])), np.sort(held)
+        self.calibration_index_, self.training_index_ = held, held[:0]
         return self._certify(table, self.estimator, held, known, rng)
 
     def _score(self, X: Any) -> FloatArray:
@@ -778,7 +901,8 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
             evidence[0].promise.model is not None,
             table.rows_of(1, fitted),
         )
-        values = self._values(table, held, fitted, estimator, weighted)
+        refit = self.estimator
+        values = self._values(table, held, fitted, estimator, refit, weighted)
         # 2. A cap on weights for all groups, where that promises power.
         known = evidence[0].known(table, values)
         if weighted and known is not None:

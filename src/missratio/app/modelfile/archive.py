@@ -23,6 +23,7 @@ _LOADERS: dict[str, list[str]] = {
         for name in ("bool", "float32", "float64", "int64", "intp", "ndarray", "str_",
                      "uint64")
     ],
+    "DTypeNode": ["numpy.dtype"],
     "DictNode": ["builtins.dict"],
     "ListNode": ["builtins.list"],
     "TupleNode": ["builtins.tuple"],
@@ -42,7 +43,10 @@ _LOADERS: dict[str, list[str]] = {
         f"{_BOOSTING}.binning._BinMapper",
         f"{_BOOSTING}.gradient_boosting.HistGradientBoostingClassifier",
         f"{_BOOSTING}.predictor.TreePredictor",
+        "sklearn.impute._base.MissingIndicator",
+        "sklearn.impute._base.SimpleImputer",
         "sklearn.linear_model._logistic.LogisticRegression",
+        "sklearn.linear_model._logistic.LogisticRegressionCV",
         "sklearn.pipeline.Pipeline",
         "sklearn.preprocessing._data.StandardScaler",
         "sklearn.preprocessing._label.LabelEncoder",

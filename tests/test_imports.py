@@ -198,7 +198,6 @@ def test_every_package_that_is_imported_is_declared():
     declared = {re.split(r"[^\w-]", word)[0].replace("-", "_") for word in words}
     # Distributions that are named otherwise, or belong to one that is declared.
     declared |= {"sklearn", "vl_convert", "dask", "triton", "markupsafe", "missratio"}
-    declared |= {"markdown_it"}
     # Asked for only where it is loaded already.
     declared |= {"IPython", "pandas"}
     found = set()

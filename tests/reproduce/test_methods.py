@@ -8,6 +8,7 @@ from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer
 
 import missratio as mr
+from missratio.ratio import stack_samples
 from missratio.reproduce import Conditions
 from missratio.reproduce.methods import (
     INFINITE,
@@ -20,7 +21,6 @@ from missratio.reproduce.methods import (
     learned,
     learned_phi,
     linear_score,
-    stacked,
     with_products,
 )
 from missratio.reproduce.procedures import SplitSizes, draw_run, loss
@@ -77,7 +77,7 @@ def test_scores_are_those_of_naive_bayes_on_the_same_rows(
         warnings.simplefilter("ignore")
         kliep = mr.KLIEP(normalize="horvitz-thompson")
         ratio = mr.NaiveBayesRatio(kliep, model(run))
-        ratio.fit(*stacked(numerator(run), run.denominator))
+        ratio.fit(*stack_samples(numerator(run), run.denominator))
     rows = np.concatenate([run.calibration, run.test])
     assert np.ptp(scores(method, run) - ratio.decision_function(rows)) < 1e-6
 

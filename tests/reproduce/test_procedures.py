@@ -8,8 +8,9 @@ from scipy.special import expit
 
 import missratio as mr
 from missratio.datasets import simulations
+from missratio.ratio import stack_samples
 from missratio.reproduce import EXPERIMENTS, Conditions
-from missratio.reproduce.methods import METHODS, RealTable, stacked
+from missratio.reproduce.methods import METHODS, RealTable
 from missratio.reproduce.procedures import (
     Simulated,
     SplitSizes,
@@ -122,7 +123,7 @@ def test_a_run_is_fitted_as_by_the_estimators(name, method):
     if name == "naive_bayes":
         estimator = mr.NaiveBayesRatio(estimator)
     for run, score in scored(method, runs):
-        fitted = estimator.fit(*stacked(run.numerator, run.denominator))
+        fitted = estimator.fit(*stack_samples(run.numerator, run.denominator))
         np.testing.assert_allclose(score.coef, fitted.coef_, rtol=1e-6)
         expected = fitted.predict_log_ratio(run.calibration)
         assert np.ptp(score.at(run.calibration) - expected) < 1e-5
@@ -159,7 +160,7 @@ def test_the_true_ratio_is_the_most_powerful(name):
 
 def test_thresholds_are_the_classifiers(make_run):
     run = make_run("corrected")
-    ratio = mr.NaiveBayesRatio().fit(*stacked(run.complete, run.denominator))
+    ratio = mr.NaiveBayesRatio().fit(*stack_samples(run.complete, run.denominator))
     classifier = mr.NeymanPearsonClassifier(ratio, alpha=0.2, delta=0.05)
     expected = classifier.calibrate(run.calibration).threshold_
     scores = ratio.decision_function(run.calibration)

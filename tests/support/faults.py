@@ -94,7 +94,7 @@ COMMANDS = {
     "reproduce": Command(
         "reproduce naive_bayes --runs 2 --jobs 1 --out out",
         "out/results.json out/naive_bayes.parquet",
-        "out/summary.md out/summary.html out/run.json",
+        "out/summary.md out/run.json",
         forces=False,
     ),
 }  # fmt: skip

@@ -8,8 +8,7 @@ from __future__ import annotations
 import hashlib
 import warnings
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import combinations_with_replacement
@@ -23,7 +22,7 @@ from missratio.datasets import Simulation
 from missratio.imputation import ImputationEnsemble, TiltedImputer
 from missratio.learning import LearnedMissingness, learn_missingness
 from missratio.missingness import LogisticMissingness, Missingness
-from missratio.ratio import KLIEP, KLIEPCV, NaiveBayesRatio
+from missratio.ratio import KLIEP, KLIEPCV, NaiveBayesRatio, stack_samples
 
 Variant = Literal["published", "corrected"]
 VARIANTS: tuple[Variant, ...] = ("published", "corrected")
@@ -243,34 +242,18 @@ def merged(rows: FloatArray) -> Merged:
     return rows[first], np.diff(first, append=len(rows)).astype(np.float64)
 
 
-def stacked(
-    numerator: FloatArray, denominator: FloatArray
-) -> tuple[FloatArray, IntArray]:
-    """Class-1 rows, class-0 rows below them, and their labels."""
-    labels = np.repeat([1, 0], [len(numerator), len(denominator)])
-    return np.concatenate([numerator, denominator], axis=0), labels
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Leave out warnings of single fits: of many runs one looks at the curves."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        yield
-
-
 def fit_linear(run: Run, ratio: KLIEP, numerator: Merged | None = None) -> Score:
     """Fit a ratio of all columns where whole rows are lost, else naive Bayes.
 
     Coefficients of naive Bayes are ±100 where no finite optimum exists, since the
     numerator's weighted mean lies outside the range of the denominator's values.
     """
-    with quiet():
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
         if run.phi.rowwise and numerator is None:
-            ratio.fit(*stacked(run.numerator, run.denominator))
+            ratio.fit(*stack_samples(run.numerator, run.denominator))
             return linear_score(run, ratio.coef_)
         rows_1, rows_0 = numerator or run.merged[0], run.merged[1]
-        X, y = stacked(rows_1[0], rows_0[0])
+        X, y = stack_samples(rows_1[0], rows_0[0])
         weights = np.concatenate([rows_1[1], rows_0[1]])
         by_column = NaiveBayesRatio(ratio).fit(X, y, sample_weight=weights)
     infinite = np.copysign(INFINITE, by_column.coef_)
@@ -300,7 +283,7 @@ def learned_phi(run: Run, conditions: Conditions) -> LogisticMissingness:
     if not separated.all():
         others = X[:, ~separated], revealed[:, ~separated]
         method: Literal["firth", "ml"] = "firth" if mends else "ml"
-        with quiet():
+        with warnings.catch_warnings(action="ignore", category=UserWarning):
             phi = learn_missingness(*others, method, from_table=False, check=False)
         # Entries go missing one by one here, so that no columns are a category.
         assert isinstance(phi, LearnedMissingness)
@@ -326,8 +309,7 @@ def completed(run: Run) -> FloatArray:
     from sklearn.experimental import enable_iterative_imputer  # noqa: F401
     from sklearn.impute import IterativeImputer
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         rows: FloatArray = IterativeImputer().fit_transform(run.numerator)
     return rows
 
@@ -373,8 +355,8 @@ def trees() -> Any:
 
 def _fitted(run: Run, learner: Any, numerator: FloatArray, **others: Any) -> Score:
     """The scores of a learner of these class-1 rows and the run's class-0 rows."""
-    with quiet():
-        model = learner.fit(*stacked(numerator, run.denominator), **others)
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
+        model = learner.fit(*stack_samples(numerator, run.denominator), **others)
     simulated = isinstance(run.origin, Simulation)
     if simulated and isinstance(model, KLIEPCV) and model.basis == "linear":
         return linear_score(run, model.coef_)

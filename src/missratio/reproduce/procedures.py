@@ -29,11 +29,6 @@ from missratio.threshold import BinomialRule, CalibrationSample
 ALPHA, DELTA, REAL_DELTA = 0.1, 0.1, 0.05
 LOG2_POINTS = 14
 FAR = 1e3
-LOADERS: dict[str, Callable[..., tuple[FloatArray, FloatArray]]] = {
-    "ctg": datasets.load_ctg,
-    "fire": datasets.load_fire,
-    "weather": datasets.load_weather,
-}
 
 
 class Procedure(ABC):
@@ -287,7 +282,8 @@ def draw_run(
 def load_table(name: str, *, corrected: bool) -> RealTable:
     """A data set; kept for the runs that follow."""
     variant = "corrected" if corrected else "published"
-    X, y = LOADERS[name](variant=variant, return_X_y=True)
+    load = getattr(datasets, f"load_{name}")
+    X, y = load(variant=variant, return_X_y=True)
     return RealTable(np.asfortranarray(X), y == 1)
 
 

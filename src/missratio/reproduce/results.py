@@ -22,11 +22,6 @@ from missratio.reproduce.methods import Conditions, fits_of
 
 REFERENCES = (m.TRUE_RATIO, m.M_KLIEP, m.KNOWN)
 VERDICTS = {True: "overlap", False: "**apart**", None: "–"}
-STYLE = """\
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; }
-td, th { padding: .15rem .7rem; border-bottom: 1px solid #ddd; text-align: left; }
-img { max-width: 100%; }
-"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -306,7 +301,7 @@ class Reproduction:
     def markdown(self, *, pictures: bool = True) -> str:
         """Each experiment, and what was not run.
 
-        The terminal and the page in HTML show this, the page with figures beside it.
+        The terminal shows this, and the file with figures beside it.
         """
         pieces = ["# Reproduction", f"Made by `{self.command}`. {self.headline}"]
         pieces += [result.markdown(pictures=pictures) for result in self.results]
@@ -315,14 +310,3 @@ class Reproduction:
         pieces.append(f"It took {self.wall_seconds:.1f} s.")
         pieces.append(f"Published values: {_document()['source']}")
         return "\n\n".join(pieces) + "\n"
-
-    def html(self) -> str:
-        """The page in HTML, figures beside it."""
-        from markdown_it import MarkdownIt
-
-        body = MarkdownIt("commonmark", {"html": False}).enable("table")
-        return (
-            "<!doctype html><html lang=en><meta charset=utf-8>"
-            f"<title>Reproduction</title><style>{STYLE}</style>\n"
-            f"{body.render(self.markdown())}</html>\n"
-        )

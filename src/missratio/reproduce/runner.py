@@ -377,7 +377,6 @@ def reproduce(
         "skipped": skipped,
     }
     pages["summary.md"] = made.markdown().encode()
-    pages["summary.html"] = made.html().encode()
     pages["results.json"] = json.dumps(made.as_json(), indent=1).encode()
     pages["run.json"] = json.dumps(record, indent=1).encode()
     for name, content in pages.items():

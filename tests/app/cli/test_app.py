@@ -87,7 +87,7 @@ def test_without_json_tables_are_shown(json_run):
     assert "correlation rho" in result.stdout
     assert "Where the time went" in result.stdout
     assert "overlap at" in result.stdout
-    assert (out / "summary.html").exists()
+    assert (out / "summary.md").exists()
 
 
 @pytest.mark.needs("matplotlib")

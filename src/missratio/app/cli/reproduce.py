@@ -97,7 +97,7 @@ def reproduce(options: ReproduceOptions, progress: Progress) -> CommandOutcome:
         ),
         tick=lambda task: progress.tick(task.size),
     )
-    summary = f"{made.headline} See {options.out / 'summary.html'}."
+    summary = f"{made.headline} See {options.out / 'summary.md'}."
     return CommandOutcome(made.as_json(), [made.markdown(pictures=False), summary])
 
 

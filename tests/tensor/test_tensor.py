@@ -157,6 +157,21 @@ def test_predictions_follow_x():
         ratio.predict_ratio(torch.as_tensor(X) * torch.inf)
 
 
+@pytest.mark.usefixtures("as_device")
+def test_a_prediction_reads_complete_rows_once(monkeypatch):
+    X, y = labelled(sort=True, n_rows=2000)
+    ratio = mr.KLIEP().fit(X, y)
+    for name in ("isfinite", "isinf", "isnan"):
+        whole = getattr(torch.Tensor, name)
+
+        def of_scores(values, whole=whole):
+            assert values.ndim == 1, "a pass over rows"
+            return whole(values)
+
+        monkeypatch.setattr(torch.Tensor, name, of_scores)
+    ratio.predict_ratio(torch.as_tensor(X))
+
+
 def test_tensors_of_the_cpu_are_read_as_arrays():
     X, y = labelled(sort=False, n_rows=2000)
     expected = mr.KLIEP().fit(X, y)

@@ -228,7 +228,7 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         """
         log_ratio = self.predict_log_ratio(X)
         if is_tensor(log_ratio):
-            return log_ratio.exp()  # type: ignore[attr-defined, no-any-return]
+            return log_ratio.exp_()  # type: ignore[attr-defined, no-any-return]
         with np.errstate(over="ignore"):
             return np.exp(log_ratio)
 

@@ -61,9 +61,9 @@ from missratio.rows import (
 from missratio.solver import Solution, Status
 from missratio.tensor import (
     as_numpy,
-    check_rows,
     is_tensor,
     like,
+    linear_scores,
     on_device,
     on_host,
     tensor_classes,
@@ -485,12 +485,11 @@ class LinearRatio(BaseRatio):
         score: Any
         rows = None if self._apart else on_device(X)
         if rows is not None:
-            nan = self._missingness() is not None
-            check_rows(rows, self.n_features_in_, allow_nan=nan)
             features = rows
             if type(self.basis_) is not LinearBasis:
                 features = like(rows, self._features(as_numpy(rows), as_numpy(rows)))
-            score = features @ like(rows, as_numpy(self.coef_)) + float(self.intercept_)
+            nan, theta = self._missingness() is not None, as_numpy(self.coef_)
+            score = linear_scores(features, theta, self.intercept_, allow_nan=nan)
             if not self._is_log_linear():
                 score = score.clamp(min=0.0).log()
             log_ratio: FloatArray = score

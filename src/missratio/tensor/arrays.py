@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from missratio._base.typing import FloatArray
+
 # A fit takes, beside a tensor's rows, a pilot's and some numbers for each row.
 PART_FOR_ROWS = 0.8
 
@@ -72,17 +74,26 @@ def like(X: Any, values: Any) -> Any:
     return torch.as_tensor(np.asarray(values), dtype=X.dtype, device=X.device)
 
 
-def check_rows(X: Any, n_columns: int, *, allow_nan: bool) -> None:
-    """Refuse a tensor of another width, with infinities, or with NaN."""
-    if X.ndim != 2 or X.shape[1] != n_columns:
+def linear_scores(
+    X: Any, coef: FloatArray, intercept: float, *, allow_nan: bool
+) -> Any:
+    """Xθ + intercept where a tensor lies; infinities, and NaN, are refused.
+
+    They show in the scores: rows are read once more only where some aren't finite.
+    """
+    if X.ndim != 2 or X.shape[1] != len(coef):
         raise ValueError(
-            f"X has shape {tuple(X.shape)}, and the ratio was fitted to {n_columns} "
+            f"X has shape {tuple(X.shape)}, and the ratio was fitted to {len(coef)} "
             "columns."
         )
-    odd = X.isinf() if allow_nan else ~X.isfinite()
-    if bool(odd.any()):
-        what = "infinity" if allow_nan else "NaN or infinity"
-        raise ValueError(f"Input X contains {what}. Replace it by numbers.")
+    scores = X @ like(X, coef)
+    scores += intercept
+    if not bool(scores.isfinite().all()):
+        odd = X.isinf() if allow_nan else ~X.isfinite()
+        if bool(odd.any()):
+            what = "infinity" if allow_nan else "NaN or infinity"
+            raise ValueError(f"Input X contains {what}. Replace it by numbers.")
+    return scores
 
 
 @contextmanager

@@ -53,8 +53,9 @@ CASES = [
         for models in ((ROWS, None), (None, ROWS), (ROWS, ROWS))
     ],
     (KLIEP(missingness="ignore"), ROWS, ROWS),
-    (KLIEP(missingness="ignore"), ENTRIES, ENTRIES),
-    (KLIEP(), None, ENTRIES),
+    (KLIEP(missingness="ignore", direction="forward", pairs=False), ENTRIES, ENTRIES),
+    (KLIEP(direction="forward", pairs=False), None, ENTRIES),
+    (KLIEP(direction="reverse"), None, ENTRIES),
     *[
         (estimator, ENTRIES, None)
         for estimator in (

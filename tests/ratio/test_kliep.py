@@ -119,7 +119,7 @@ def test_the_tilted_denominator_has_the_numerators_weighted_mean(model, normaliz
 @pytest.mark.parametrize("l2", [0.0, 0.3])
 def test_the_ratio_averages_to_one_over_the_denominator(model, normalize, l2):
     X1, X0 = samples()
-    estimator = KLIEP(normalize=normalize, l2=l2)
+    estimator = KLIEP(normalize=normalize, l2=l2, direction="forward")
     weights = np.ones(len(X0))
     if model is not None:
         X0 = corrupt(X0, model, 0)
@@ -291,7 +291,8 @@ def test_an_interaction_uses_product_weights_on_rows_with_both_observed():
 def test_the_denominator_uses_complete_rows_with_product_weights():
     X1, X0 = samples()
     X0 = corrupt(X0, ENTRIES, 0)
-    joint = density_ratio(X1, X0, KLIEP(missingness={0: ENTRIES}))
+    forward = KLIEP(missingness={0: ENTRIES}, direction="forward")
+    joint = density_ratio(X1, X0, forward)
     weights = inverse_probability_weights(X0, ENTRIES).prod(axis=1)
     complete = weights > 0.0
     X = np.concatenate([X1, X0[complete]])

@@ -71,12 +71,15 @@ def test_products_work_in_both_classes():
     np.testing.assert_allclose(coef, expected, atol=0.07)
 
 
+FORWARD = {"direction": "forward", "pairs": False}
+
+
 def test_too_few_complete_rows_are_an_error_that_names_the_choices():
     X, y = scarce()
     with pytest.raises(
         ValueError, match=r"Class 0 has \d+ row.* needs more than 3"
     ) as e:
-        KLIEP(missingness={0: NEARLY_ALL}, l2=0.1).fit(X, y)
+        KLIEP(missingness={0: NEARLY_ALL}, l2=0.1, **FORWARD).fit(X, y)
     assert "fallback='naive-bayes'" in str(e.value)
 
 
@@ -85,7 +88,7 @@ def test_too_few_complete_rows_are_an_error_that_names_the_choices():
 def test_the_fallback_is_the_naive_bayes_ratio(basis):
     X, y = scarce()
     fitted = KLIEP(
-        basis, missingness={0: NEARLY_ALL}, l2=0.1, fallback="naive-bayes"
+        basis, missingness={0: NEARLY_ALL}, l2=0.1, fallback="naive-bayes", **FORWARD
     ).fit(X, y)
     apart = NaiveBayesRatio(KLIEP(basis, l2=0.1), missingness={0: NEARLY_ALL})
     apart.fit(X, y)
@@ -111,4 +114,6 @@ def test_products_have_no_place_in_the_fallback():
     X, y = scarce()
     basis = PolynomialBasis(1, interactions=[(0, 1)])
     with pytest.raises(ValueError, match=r"one column each, and \['x0 x1'\] are not"):
-        KLIEP(basis, missingness={0: NEARLY_ALL}, fallback="naive-bayes").fit(X, y)
+        KLIEP(
+            basis, missingness={0: NEARLY_ALL}, fallback="naive-bayes", **FORWARD
+        ).fit(X, y)

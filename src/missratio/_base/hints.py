@@ -82,7 +82,7 @@ def check_number(name: str, value: Any) -> None:
         )
 
 
-def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
+def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
     """Refuse a parameter that isn't among its choices.
 
     Examples
@@ -92,7 +92,7 @@ def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
     if value not in choices:
         raise ValueError(
             f"{name} must be one of {list(choices)}, got {value!r}."
-            f"{did_you_mean(str(value), choices)}"
+            f"{did_you_mean(str(value), map(str, choices))}"
         )
 
 

@@ -43,7 +43,10 @@ def adjust(rows: ClassRows, required: BoolArray) -> ClassRows:
     required : ndarray of bool of shape (n_features, n_columns)
         The columns that each feature needs.
     """
-    if rows.normalize == "horvitz-thompson" or not rows.weighing.corrects:
+    weighing = rows.weighing
+    if rows.normalize == "horvitz-thompson" or not (
+        weighing.by_entry and weighing.corrects
+    ):
         return rows
     if rows.weighing.by_design:
         return _by_draw(rows, required)

@@ -68,6 +68,7 @@ def fit_batch(estimator: JointRatio, X1: ArrayLike, X0: ArrayLike) -> BatchFit:
     estimator : KLIEP, FDivergenceRatio or ObjectiveRatio
         Not fitted by this call. Its missingness models belong to the classes 1 (the
         numerator) and 0. A basis that has to be fitted is shared by all problems.
+        Complete rows are fitted, and direction="auto" is "forward".
     X1 : array-like of shape (n_problems, n_numerator_rows, n_columns)
         NaN where a value is missing.
     X0 : array-like of shape (n_problems, n_denominator_rows, n_columns)
@@ -95,9 +96,11 @@ def fit_batch(estimator: JointRatio, X1: ArrayLike, X0: ArrayLike) -> BatchFit:
     check_parameters(estimator, objective)
     check_log_linear(estimator)
     plain = (estimator.penalty_weights, estimator.fallback) == ("uniform", "raise")
+    plain = plain and estimator.pairs is not True
     if not plain or not hasattr(estimator, "l2") or np.any(np.asarray(estimator.l1)):
         raise ValueError(
-            "fit_batch takes a ridge penalty alone, such as KLIEP(l2=0.01); got "
+            "fit_batch takes a ridge penalty alone, such as KLIEP(l2=0.01), and "
+            "complete rows; got "
             f"{estimator!r}."
         )
     if estimator.normalize == "regression":
@@ -115,6 +118,8 @@ def fit_batch(estimator: JointRatio, X1: ArrayLike, X0: ArrayLike) -> BatchFit:
     labels = np.repeat([1, 0], [len(rows) for rows in flat])
     fitted = clone(estimator)
     two = fitted._read(np.concatenate(flat), labels, None, None, reset=True)
+    fitted.direction_ = "reverse" if estimator.direction == "reverse" else "forward"
+    two = fitted._oriented(two)
     # 2. The numerator's means, where they are all that counts, or its rows.
     numerator: Sample | WeightedMean
     if objective.linear_numerator:
@@ -137,8 +142,8 @@ def fit_batch(estimator: JointRatio, X1: ArrayLike, X0: ArrayLike) -> BatchFit:
     limits: dict[str, Any] = {"tol": estimator.tol, "max_iter": estimator.max_iter}
     solution = solve(problem, solver="newton", **limits)
     return BatchFit(
-        solution.theta[:, : len(l2)],
-        -problem.intercept(solution),
+        fitted._sign * solution.theta[:, : len(l2)],
+        -fitted._sign * problem.intercept(solution),
         solution.status == Status.CONVERGED,
         solution.status != Status.NO_OPTIMUM,
         solution.n_iter,

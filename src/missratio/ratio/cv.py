@@ -22,9 +22,11 @@ from missratio.ratio.base import (
     read_grid,
 )
 from missratio.ratio.fit import (
+    Direction,
     Fallback,
     JointRatio,
     LinearRatio,
+    Pairs,
     PenaltyWeights,
     penalty_units,
 )
@@ -57,7 +59,7 @@ class KLIEPCV(CallbackSupportMixin, JointRatio):
 
     Parameters
     ----------
-    basis, missingness, fallback, solver, tol, max_iter
+    basis, missingness, fallback, solver, tol, max_iter, direction, pairs
         As for `KLIEP`.
     normalize : {"hajek", "horvitz-thompson", "regression"}, default="regression"
         As for `KLIEP`. The regressions are made once, on all rows.
@@ -121,6 +123,8 @@ class KLIEPCV(CallbackSupportMixin, JointRatio):
     tol: float = 1e-8
     max_iter: int = 100
     random_state: int | np.random.RandomState | None = None
+    direction: Direction = "auto"
+    pairs: Pairs = "auto"
 
     _needs_memory = True
 

@@ -54,10 +54,15 @@ def optimum(
 ) -> tuple[Two[ClassRows], Iterator[Factor]]:
     """The problems that a ratio was fitted by, made again from the rows of the fit.
 
-    And the rows of both classes.
+    And the rows of both classes, that under the exponent last.
     """
     check_is_fitted(ratio)
-    two = ratio._read(X, y, sample_weight, inclusion, reset=False)
+    if ratio.pairs_used_:
+        raise ValueError(
+            "The ratio was fitted by pairs of columns, which have no standard errors "
+            "here. Use the bootstrap, or pairs=False where enough rows are complete."
+        )
+    two = ratio._oriented(ratio._read(X, y, sample_weight, inclusion, reset=False))
     return two, _factors(ratio, two)
 
 
@@ -80,8 +85,8 @@ def _factors(ratio: LinearRatio, two: Two[ClassRows]) -> Iterator[Factor]:
             columns = required[features[0]]
         yield Factor(
             problem.problems(slice(i, i + 1), width),
-            ratio.coef_[features],
-            float(ratio._part_intercepts[i]),
+            ratio._sign * ratio.coef_[features],
+            ratio._sign * float(ratio._part_intercepts[i]),
             features,
             columns,
             required if by_feature else None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal, get_args
 
@@ -34,6 +34,7 @@ from missratio.ratio.base import (
     callers_level,
     report_status,
 )
+from missratio.ratio.pairs import FEW, ROWS_A_COLUMN
 from missratio.ratio.problem import (
     PenaltyUnits,
     RatioProblem,
@@ -173,6 +174,8 @@ CHOICES = {
     "normalize": get_args(Normalization),
     "solver": get_args(SolverName),
     "fallback": ("raise", "naive-bayes"),
+    "direction": ("auto", "forward", "reverse"),
+    "pairs": ("auto", True, False),
     "penalty_weights": get_args(PenaltyWeights),
 }
 
@@ -292,6 +295,18 @@ TILTED_SHARE = 0.2
 
 Backend = Literal["pandas", "polars", "pyarrow"]
 Fallback = Literal["raise", "naive-bayes"]
+Direction = Literal["auto", "forward", "reverse"]
+Pairs = bool | Literal["auto"]
+
+
+def _worth(complete: ClassRows, sums: WeightSums) -> float:
+    """Kish's effective number of a class's complete rows."""
+    if complete.only_complete:
+        return float(sums.kish[0])
+    size, weights = float(complete.n_rows), complete.weighing.weights
+    return (
+        size if not size or weights is None else float(effective_sample_size(weights))
+    )
 
 
 class LinearRatio(BaseRatio):
@@ -308,6 +323,8 @@ class LinearRatio(BaseRatio):
     converged_: bool
     objective_value_: float
     fallback_used_: bool
+    direction_: str
+    pairs_used_: bool
     standard_error_: FloatArray | None
     tilt_sample_size_: float | None
 
@@ -315,15 +332,20 @@ class LinearRatio(BaseRatio):
     def _settings(self) -> JointRatio:
         """Whose basis, objective, penalty and solver hold."""
 
-    def _weighed(
-        self, sources: Two[Any], inclusion: Sequence[Any] = (None, None)
-    ) -> Two[ClassRows]:
-        two = super()._weighed(sources, inclusion)
+    def _oriented(self, two: Two[ClassRows]) -> Two[ClassRows]:
+        """The class under the exponent last; means of the other as it is normalised."""
+        if self.direction_ == "reverse":
+            two = Two(two.denominator, two.numerator)
         weighing, normalize = two.numerator.weighing, two.numerator.normalize
         if weighing.by_entry and (weighing.by_design or normalize == "regression"):
             adjusted = adjust(two.numerator, self.basis_.required_columns_)
             two = two._replace(numerator=adjusted)
         return two
+
+    @property
+    def _sign(self) -> float:
+        """What coefficients of the problem are multiplied by to be those of log r."""
+        return -1.0 if self.direction_ == "reverse" else 1.0
 
     def _rows_elsewhere(
         self, X: Any, y: Any, **not_taken: Any
@@ -387,10 +409,11 @@ class LinearRatio(BaseRatio):
         check_parameters(settings, objective)
         with one_blas_thread(min(rows.source.size for rows in two)):
             # 1. The problem, as both classes' rows pose it.
-            complete = None if self._apart else two.denominator.complete()
-            self.fallback_used_ = complete is not None and self._too_few(
-                two.denominator, *complete
-            )
+            self.pairs_used_ = self.fallback_used_ = False
+            complete = self._choose_direction(two)
+            two = self._oriented(two)
+            if complete is not None:
+                self._choose_rows(two.denominator, *complete)
             problem = self._problem(objective, two, complete)
             # 2. Its penalties.
             weights = settings.penalty_weights
@@ -409,31 +432,75 @@ class LinearRatio(BaseRatio):
             self._store(problem, solution, two)
         self._warn(problem, solution, two)
 
-    def _too_few(self, rows: ClassRows, complete: ClassRows, sums: WeightSums) -> bool:
-        """Whether columns are to be taken apart, as few complete rows are left.
+    def _choose_direction(
+        self, two: Two[ClassRows]
+    ) -> tuple[ClassRows, WeightSums] | None:
+        """Choose the class under the exponent, and give its complete rows.
 
-        Too few are as many as there are columns, counted after Kish: fewer can't tell
-        the columns apart.
+        It is the numerator where the denominator has fewer complete rows than any of
+        its columns has values, and fewer than the numerator, counted after Kish.
         """
-        if not rows.weighing.by_entry:
-            return False
-        n_columns = self.basis_.required_columns_.shape[1]
-        size, weights = float(complete.n_rows), complete.weighing.weights
-        if complete.only_complete:
-            size = float(sums.kish[0])
-        elif size and weights is not None:
-            size = float(effective_sample_size(weights))
-        if size > n_columns:
-            return False
-        if self._settings().fallback == "raise":
-            raise ValueError(
-                f"Class {rows.label!r} has {int(sums.count[0])} row(s) in which "
-                f"everything is observed, of {sums.n_rows}, worth {size:.1f} of equal "
-                f"weight; a joint fit of {n_columns} column(s) needs more than "
-                f"{n_columns}. Set fallback='naive-bayes' in KLIEP to take its columns "
-                "as independent, or use NaiveBayesRatio, fewer columns or more rows."
+        direction = self._settings().direction
+        self.direction_ = "forward" if direction == "auto" else direction
+        if self._apart:
+            return None
+        under = two.numerator if self.direction_ == "reverse" else two.denominator
+        complete = under.complete()
+        lossy = under.weighing.by_entry and complete[1].count[0] < under.n_rows
+        if direction == "auto" and lossy:
+            columns = only_columns(self.basis_.required_columns_)
+            by_feature = under.feature_sums(columns).count
+            others = two.numerator.complete()
+            gains = complete[1].count[0] < by_feature.min()
+            if gains and _worth(*others) > _worth(*complete):
+                self.direction_, complete = "reverse", others
+        return complete
+
+    def _choose_rows(
+        self, rows: ClassRows, complete: ClassRows, sums: WeightSums
+    ) -> None:
+        """Whether to do without complete rows of the class under the exponent.
+
+        As many as there are columns can't tell the columns apart, and a few times as
+        many tell less than pairs of columns do.
+        """
+        settings, required = self._settings(), self.basis_.required_columns_
+        n_columns, size = required.shape[1], _worth(complete, sums)
+        self.pairs_used_ = settings.pairs is True
+        if settings.pairs is True or not rows.weighing.by_entry:
+            return
+        facts = {
+            "count": int(sums.count[0]),
+            "n_rows": sums.n_rows,
+            "size": size,
+            "n_columns": n_columns,
+        }
+        claim = (
+            "Class {label!r} has {count} row(s) in which everything is observed, of "
+            "{n_rows}, worth {size:.1f} of equal weight, for {n_columns} column(s). "
+        )
+        few = size <= min(ROWS_A_COLUMN * n_columns, FEW * rows.n_rows)
+        if settings.pairs == "auto" and few and only_columns(required).ndim == 1:
+            self.pairs_used_ = True
+            message = Message(
+                claim + "The ratio was fitted by pairs of columns, as if the class "
+                "were normal.",
+                label=rows.label,
+                remedies=("bring more rows", "set pairs=False to use complete rows"),
+                facts=facts,
             )
-        return True
+            warnings.warn(SmallSampleWarning(message), stacklevel=callers_level())
+        elif size <= n_columns:
+            self.fallback_used_ = True
+            if settings.fallback == "raise":
+                message = Message(
+                    claim + "A joint fit needs more than {n_columns}. Set pairs=True, "
+                    "or fallback='naive-bayes' in KLIEP to take its columns as "
+                    "independent, or use NaiveBayesRatio, fewer columns or more rows.",
+                    label=rows.label,
+                    facts=facts,
+                )
+                raise DataError(message)
 
     def _problem(
         self,
@@ -443,15 +510,16 @@ class LinearRatio(BaseRatio):
     ) -> RatioProblem:
         """The problem without penalties, as the fit was made."""
         apart = self._apart or self.fallback_used_
-        return pose(objective, two, self.basis_, apart=apart, complete=complete)
+        how = {"apart": apart, "pairs": self.pairs_used_}
+        return pose(objective, two, self.basis_, complete=complete, **how)
 
     def _store(
         self, problem: RatioProblem, solution: Solution, two: Two[ClassRows]
     ) -> None:
         """Set what was learned."""
         assert problem.weight_sums is not None
-        intercepts = problem.intercept(solution)
-        self.coef_ = problem.gather(solution.theta)
+        intercepts = self._sign * problem.intercept(solution)
+        self.coef_ = self._sign * problem.gather(solution.theta)
         self._part_intercepts = intercepts
         self.intercept_ = float(intercepts.sum())
         if not np.isfinite(self.coef_).all() or not np.isfinite(intercepts).all():
@@ -464,7 +532,8 @@ class LinearRatio(BaseRatio):
         self.converged_ = bool((solution.status == Status.CONVERGED).all())
         self.objective_value_ = float(solution.value.sum())
         self.tilt_sample_size_ = None
-        if isinstance(problem.objective, KLIEPObjective) and not self._apart:
+        by_rows = not (self._apart or self.pairs_used_)
+        if isinstance(problem.objective, KLIEPObjective) and by_rows:
             self.tilt_sample_size_ = float(problem.tilt_size(solution).min())
         pairs = list(zip(two, problem.weight_sums, strict=True))
         self.effective_sample_size_ = {
@@ -503,8 +572,9 @@ class LinearRatio(BaseRatio):
         return np.asarray(score)
 
     def _score_rows(self, two: Two[ClassRows]) -> float:
-        problem = self._problem(self._settings()._objective(), two)
-        return -problem.value(as_numpy(self.coef_), self._part_intercepts)
+        problem = self._problem(self._settings()._objective(), self._oriented(two))
+        coef, intercepts = as_numpy(self.coef_), self._part_intercepts
+        return -problem.value(self._sign * coef, self._sign * intercepts)
 
     def _warn(
         self, problem: RatioProblem, solution: Solution, two: Two[ClassRows]
@@ -514,7 +584,8 @@ class LinearRatio(BaseRatio):
         columns = only_columns(self.basis_.required_columns_)
         apart = self._apart or self.fallback_used_
         names, level = self.basis_.get_feature_names_out, callers_level() + 1
-        by_feature = Two(apart or problem.objective.linear_numerator, apart)
+        linear = problem.objective.linear_numerator
+        by_feature = Two(apart or linear, apart or self.pairs_used_)
         for rows, sums, each in zip(two, problem.weight_sums, by_feature, strict=True):
             warn_of_concentration(rows, sums, columns if each else None, names, level)
             warn_if_contradicted(rows, not each, level)
@@ -530,7 +601,7 @@ class LinearRatio(BaseRatio):
 
     def _warn_of_tilt(self) -> None:
         """Warn where few rows of the denominator decide coefficients that are free."""
-        label = self.classes_.tolist()[0]
+        label = self.classes_.tolist()[self.direction_ == "reverse"]
         l1, l2 = self._fitted_strength
         held = bool((l1 + l2).all())
         if self.tilt_sample_size_ is None or held or not self.converged_:
@@ -570,6 +641,10 @@ class LinearRatio(BaseRatio):
 
     def _notes(self) -> list[str]:
         notes = super()._notes()
+        if self.pairs_used_:
+            notes.append(
+                "Few rows were complete, and the ratio was fitted by pairs of columns."
+            )
         if self.fallback_used_:
             notes.append(
                 "The denominator has too few complete rows, and its columns were taken "
@@ -615,6 +690,8 @@ class JointRatio(LinearRatio):
     l1: Any = 0.0
     penalty_weights: PenaltyWeights = "uniform"
     fallback: Fallback = "raise"
+    direction: Direction = "forward"
+    pairs: Pairs = False
     solver: SolverName
     tol: float
     max_iter: int

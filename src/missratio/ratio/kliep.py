@@ -20,8 +20,10 @@ from missratio.objective import (
 )
 from missratio.ratio.base import BaseRatio, MissingnessParameter, SolverName, Two
 from missratio.ratio.fit import (
+    Direction,
     Fallback,
     JointRatio,
+    Pairs,
     PenaltyWeights,
     check_columns,
     stack_samples,
@@ -39,10 +41,12 @@ class KLIEP(JointRatio):
     missingness model it is plain KLIEP, and with ``missingness="ignore"`` the
     complete-case CC-KLIEP, which is biased where values are missing not at random.
 
-    Under per-feature missingness in the numerator class each basis feature uses every
-    row in which the columns that it needs are observed; no independence between
-    features is assumed. In the denominator class only complete rows count, with the
-    product of their entries' weights.
+    One class enters through means, each over every row in which the columns that its
+    feature needs are observed; no independence between features is assumed. Of the
+    other, under the exponent, only complete rows count, with the product of their
+    entries' weights. Where the denominator loses single values, log p0/p1 is fitted
+    and negated, so that it is the one that enters through means (`direction`); where
+    both classes do, pairs of columns take the place of complete rows (`pairs`).
 
     Parameters
     ----------
@@ -74,8 +78,9 @@ class KLIEP(JointRatio):
         estimated mean score. It is the best of the three for a basis with many
         features. `KLIEPCV` chooses the strength.
     fallback : {"raise", "naive-bayes"}, default="raise"
-        What to do if the denominator class loses single values and the effective
-        sample size (Kish) of its complete rows is no larger than the number of columns.
+        What to do without pairs, if the class under the exponent loses single values
+        and the effective sample size (Kish) of its complete rows is no larger than the
+        number of columns.
         "naive-bayes" treats the denominator's columns as independent, each fitted on
         all rows in which it is observed.
     solver : {"auto", "newton", "lbfgs"}, default="auto"
@@ -86,13 +91,25 @@ class KLIEP(JointRatio):
         of the objective's own curvature; with l1, the shortest subgradient's.
     max_iter : int, default=100
         Steps of the solver at most (for L-BFGS ten times as many).
+    direction : {"auto", "forward", "reverse"}, default="auto"
+        Which class is under the exponent, and needs complete rows. "forward" is the
+        denominator, as published. "reverse" is the numerator: log p0/p1 is fitted, and
+        negated. "auto" is "forward", unless the denominator loses single values and
+        the numerator has more complete rows, counted after Kish.
+    pairs : {"auto", True, False}, default="auto"
+        Whether log Ê exp(θᵀf) is taken to be that of a normal law, whose moments come
+        from pairs of columns, each over the rows in which both are observed: no row
+        has to be complete, and θ̂ is Fisher's discriminant. "auto" does so, with a
+        `SmallSampleWarning`, where the class under the exponent loses single values
+        and its complete rows are worth no more than ten for each column, nor more
+        than half of all. Features must be of one column each.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_basis_features,)
         θ̂.
     log_normalizer_ : float
-        log N̂, where N̂ = Ê[exp θ̂ᵀf(Z⁰)].
+        log N̂, where N̂ = Ê[exp θ̂ᵀf(Z⁰)], or 1/N̂ = Ê[exp −θ̂ᵀf(Z¹)] if reversed.
     intercept_ : float
         −log N̂.
     classes_ : ndarray of shape (2,)
@@ -103,13 +120,18 @@ class KLIEP(JointRatio):
     effective_sample_size_ : dict from class to SampleSize
         Rows, observed rows, Kish's effective size and the paper's n(1 − ‖φ‖∞).
     tilt_sample_size_ : float
-        Kish's effective number of denominator rows under the weights w·exp(θ̂ᵀf), whose
-        means are matched. Where it is small, classes lie far apart: a
-        `SmallSampleWarning` says so, and ``FDivergenceRatio("js")`` is the better fit.
+        Kish's effective number of rows of the class under the exponent, with weights
+        w·exp(θ̂ᵀf), whose means are matched; None for pairs. Where it is small, classes
+        lie far apart: a `SmallSampleWarning` says so, and ``FDivergenceRatio("js")`` is
+        the better fit.
     objective_value_ : float
         The minimised objective at the end: the negative of the above, with the penalty.
     basis_ : Basis
         The fitted basis.
+    direction_ : {"forward", "reverse"}
+        The direction taken.
+    pairs_used_ : bool
+        Whether pairs of columns took the place of complete rows.
     fallback_used_ : bool
         Whether the fallback took the place of the joint fit.
     standard_error_ : ndarray of shape (n_basis_features,), or None
@@ -146,6 +168,8 @@ class KLIEP(JointRatio):
     solver: SolverName = "auto"
     tol: float = 1e-8
     max_iter: int = 100
+    direction: Direction = "auto"
+    pairs: Pairs = "auto"
 
     def _objective(self) -> Objective:
         return KLIEPObjective()

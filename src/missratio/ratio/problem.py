@@ -14,6 +14,7 @@ from missratio.engine import BLOCK_ELEMENTS, AnySample, sample_of
 from missratio.moments import Link, Parameters, Sums
 from missratio.objective import Expectations, KLIEPObjective, Objective
 from missratio.ratio.base import Two
+from missratio.ratio.pairs import NormalMoments, floored, pair_covariance
 from missratio.rows import ClassRows, WeightSums, only_columns
 from missratio.solver import Evaluation, Solution, Status, newton_direction
 
@@ -93,7 +94,7 @@ class RatioProblem:
 
     objective: Objective
     numerator: AnySample | WeightedMean
-    denominator: AnySample
+    denominator: AnySample | NormalMoments
     centre: FloatArray
     features: IntArray
     l2: FloatArray | None = None
@@ -122,7 +123,9 @@ class RatioProblem:
 
     @property
     def bounded(self) -> bool:
-        """Whether the ridge penalty holds every coefficient; a matrix is definite."""
+        """Whether a ridge holds every coefficient; a matrix is definite."""
+        if isinstance(self.denominator, NormalMoments):
+            return True
         return self.l2 is not None and (self.l2.ndim == 3 or bool(self.l2.all()))
 
     def start(self) -> FloatArray:
@@ -436,7 +439,7 @@ class RatioProblem:
         return float(self(theta, second_order=False).value.sum())
 
 
-def constant_features(sample: AnySample) -> BoolArray:
+def constant_features(sample: AnySample | NormalMoments) -> BoolArray:
     """Which features have one value only over all rows, (n_problems, n_features)."""
     few = sample.peek()
     value = few[:, :1]
@@ -493,25 +496,28 @@ def pose(
     basis: Basis,
     *,
     apart: bool,
+    pairs: bool = False,
     complete: tuple[ClassRows, WeightSums] | None = None,
 ) -> RatioProblem:
     """The problem that two classes' rows pose, without penalties.
 
-    It is one in all features, on the denominator's complete rows; or, where they are
-    apart, one for each column (naive Bayes), on all rows in which it is observed.
+    It is one in all features, on the denominator's complete rows, or by its pairs of
+    columns; or, where they are apart, one for each column (naive Bayes), on all rows in
+    which it is observed.
     """
     # 1. Which features each problem has; −1 fills up where some have fewer.
     required = basis.required_columns_
     columns = only_columns(required)
     features = np.arange(len(required))[None]
+    if (apart or pairs) and columns.ndim == 2:
+        several = np.flatnonzero(required.sum(axis=1) != 1)[:10]
+        names = [str(name) for name in basis.get_feature_names_out()[several]]
+        raise ValueError(
+            "fallback='naive-bayes' and pairs=True need basis features of one column "
+            f"each, and {names} are not. Use a basis without products, or "
+            "fallback='raise' and pairs=False."
+        )
     if apart:
-        if columns.ndim == 2:
-            several = np.flatnonzero(required.sum(axis=1) != 1)[:10]
-            names = [str(name) for name in basis.get_feature_names_out()[several]]
-            raise ValueError(
-                "fallback='naive-bayes' needs basis features of one column each, and "
-                f"{names} are not. Use a basis without products, or fallback='raise'."
-            )
         owners, widths = np.unique(columns, return_counts=True)
         features = np.full((len(owners), int(widths.max())), -1)
         real = np.arange(features.shape[1]) < widths[:, None]
@@ -548,7 +554,18 @@ def pose(
         numerator = matched(objective, mean[filled], share, centre)
     else:
         numerator, sums = sample(two.numerator)
-    denominator, others = sample(two.denominator, complete)
+    denominator: AnySample | NormalMoments
+    if pairs:
+        # One covariance of both classes has half the noise of that of one.
+        others = two.denominator.feature_sums(columns)
+        other_mean = weighted_means(two.denominator, others)[0]
+        pooled = pair_covariance(two.numerator, mean, required)
+        pooled += pair_covariance(two.denominator, other_mean, required)
+        size = min(float(sums.kish.min()), float(others.kish.min()))
+        covariance = floored(pooled / 2.0, min(len(mean) / size, 1.0))
+        denominator = NormalMoments(other_mean - centre[0], covariance)
+    else:
+        denominator, others = sample(two.denominator, complete)
     return RatioProblem(
         objective,
         numerator,

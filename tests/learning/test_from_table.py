@@ -90,8 +90,14 @@ def test_one_column_alone_cannot_teach():
 
 def test_columns_that_nothing_predicts_say_so():
     X, _, _ = table(n=500, rho=0.0)
-    with pytest.warns(MissingnessWarning, match="don't predict it"):
+    with pytest.warns(
+        MissingnessWarning, match=r"explain \d% of its variance.*plan_queries.*as-obs"
+    ) as caught:
         model = mr.learn_missingness(X)
+    # Of many columns the worst are named, and the others counted.
+    with pytest.warns(MissingnessWarning, match=r"\d+ columns, the worst of them"):
+        mr.learn_missingness(table(n=500, d=12, rho=0.0)[0])
+    assert len(str(caught[0].message).splitlines()) <= 4
     weak = [check for check in model.checks if check.kind == "instrument"]
     assert sum(check.failed for check in weak) >= 2
     # And the band is wide: nothing is claimed.

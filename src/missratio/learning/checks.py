@@ -75,6 +75,8 @@ TEACHES_NOTHING = 5.0
 TEACHES_LITTLE = 20.0
 # Fewer missing rows may be the same by chance.
 FEWEST_SHARED = 5
+# Columns with one finding that are named.
+SHOWN = 3
 RANKED = 4096
 DEGREES = (2, 3, 4)
 # Of this many functions at most, those that deviate most, the rates are computed.
@@ -177,17 +179,42 @@ def concluded(findings: Sequence[Finding]) -> tuple[Check, ...]:
     return tuple(checks)
 
 
-def instrument_strength(worth: float, name: str, evidence: Evidence) -> Finding:
-    """How much the other columns could teach, in looked-up values."""
+def warning_text(checks: Sequence[Check]) -> str:
+    """What failed; of many columns with one finding, the worst by name and a count."""
+    failed: dict[tuple[Kind, Source], list[Check]] = {}
+    for check in checks:
+        if check.failed:
+            failed.setdefault((check.kind, check.source), []).append(check)
+    lines = []
+    for found in failed.values():
+        found.sort(key=lambda each: each.p_value if each.p_value is not None else 0.0)
+        shown = [check.sentence for check in found[:SHOWN]]
+        if len(found) > SHOWN:
+            names = joined([check.feature for check in found[:SHOWN]])
+            what = found[0].sentence.removeprefix(f"{found[0].feature}: ")
+            shown = [f"{len(found)} columns, the worst of them {names}: {what}"]
+        lines += shown
+    return "\n".join(lines)
+
+
+def instrument_strength(
+    worth: float, explained: float, name: str, evidence: Evidence
+) -> Finding:
+    """How much the other columns could teach, in looked-up values.
+
+    `explained` is the share of its variance that they predict.
+    """
     much, more = ("little", ", as much") if worth < TEACHES_LITTLE else ("as much", "")
     good = (
         f"{name}: the other columns teach {much} about why it is missing{more} as "
         f"about {worth:,.0f} looked-up values would."
     )
     bad = (
-        f"{name}: the other columns don't predict it, so the table can't teach why it "
-        "is missing, and the slope of φ is a guess close to 0. Look up some of its "
-        "missing values."
+        f"{name}: the other columns don't predict it (they explain {explained:.0%} of "
+        "its variance), so the table can't teach why it is missing, and the slope of φ "
+        "is a guess close to 0. Look up some of its missing values (plan_queries), "
+        "leave the column out, or certify rows as they are observed "
+        "(deployment='as-observed')."
     )
     fails = worth < TEACHES_NOTHING and not evidence.n_revealed
     return Check("instrument", name, "table", worth, None, fails, good), bad

@@ -30,6 +30,7 @@ from missratio.learning.checks import (
     form_by_lookups,
     missing_together,
     others_by_lookups,
+    warning_text,
 )
 from missratio.learning.evidence import Evidence, fit_lookups
 from missratio.learning.learned import LearnedMissingness
@@ -371,9 +372,8 @@ def _learn(
                 shadow = taught[j].shadow
                 findings.append(agreement(shadow, found, by_lookups[j], called[j]))
     checks = concluded(findings)
-    failed = [each.sentence for each in checks if each.failed]
-    if failed:
-        warnings.warn("\n".join(failed), MissingnessWarning, stacklevel=3)
+    if text := warning_text(checks):
+        warnings.warn(text, MissingnessWarning, stacklevel=3)
     return replace(model, checks=checks)
 
 

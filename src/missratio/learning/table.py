@@ -273,7 +273,7 @@ def _teach(
     observed, missing = scored.order[columns[0]], scored.missing[:, columns[0]]
     if len(columns) > 1:
         observed = np.flatnonzero(~missing)
-    values = np.ascontiguousarray(table[observed][:, columns].T)
+    values = np.stack([table[observed, j] for j in columns])
     left = 1.0 - evidence.revealed_mass / evidence.n_missing
 
     def collected(instruments: FloatArray) -> ShadowEvidence:
@@ -291,11 +291,14 @@ def _teach(
     shadow = collected(instruments)
     theta, converged = solve_moments(shadow, *known)
     worth = float(shadow.equivalent_lookups(theta).min())
-    findings = [instrument_strength(worth, name, evidence)]
+    standard = np.stack([scored.values[observed, j] for j in columns])
+    errors = standard - predicted[observed].T
+    explained = max(float((standard**2).mean() - (errors**2).mean()), 0.0)
+    findings = [instrument_strength(worth, explained, name, evidence)]
     if tests is not None and worth >= TESTABLE:
         # In the order of the table: to gather rows by their values takes longer.
         rows = np.flatnonzero(~missing)
-        design = coordinates.design(table[rows][:, columns].T)
+        design = coordinates.design(np.stack([table[rows, j] for j in columns]))
         residuals = Residuals(theta @ design, design[1:], rows, instruments)
         findings += tests(residuals, theta)
     return Taught(shadow, coordinates.restore(theta), converged, findings)

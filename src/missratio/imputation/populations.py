@@ -181,6 +181,13 @@ def _probability(table: FloatArray, model: Missingness, title: str) -> FloatArra
             "sample_weight. Where single values go missing, take a per-feature model "
             "(rowwise=False)."
         )
+    for block in getattr(model, "blocks", ()):
+        if not set(block.inputs) <= set(block.columns):
+            raise ValueError(
+                f"{title}: φ of column {block.columns[0]} depends on further columns, "
+                "and missing values are imputed by a φ of their own value alone. Leave "
+                "the imputer out, or give a φ without depends_on."
+            )
     try:
         return model.missing_probability(table)
     except ValueError as error:

@@ -274,13 +274,15 @@ def dependence(
     source: Source,
     test: Outcome,
     sides: Sequence[tuple[str, str]],
+    complete: Sequence[str | None] = (),
     *,
     flip: bool = False,
     plural: bool = False,
 ) -> Finding:
     """Whether a feature goes missing with a function of another column.
 
-    `sides` says in words where each function is high, and low. With `flip` a positive
+    `sides` says in words where each function is high, and low, and `complete` of which
+    column it is a function, if that has no missing values. With `flip` a positive
     statistic speaks for its low side.
     """
     high, low = sides[test.place]
@@ -291,6 +293,9 @@ def dependence(
         else ("it goes", "its own value explains")
     )
     bad = f"{they} missing more often where {side} than {own}."
+    column = complete[test.place] if test.place < len(complete) else None
+    if column is not None:
+        bad = f"{bad[:-1]}; depends_on=[{column!r}] lets φ depend on it."
     return as_finding("other columns", name, source, test, bad)
 
 
@@ -317,6 +322,7 @@ def others_by_lookups(
     usable: BoolArray,
     name: str,
     names: Sequence[str],
+    complete: Sequence[str | None],
 ) -> Finding:
     """Test whether a function of another column helps, by the one that helps most.
 
@@ -337,7 +343,7 @@ def others_by_lookups(
         p_value = 2.0 * float(student.sf(abs(deviates[place]), freedom)) * kept.sum()
         factor = _score_factor(float(sums[place]), weight, rest[place])
         test = Outcome(float(deviates[place]), min(1.0, float(p_value)), factor, place)
-    return dependence(name, "looked up", test, column_sides(names))
+    return dependence(name, "looked up", test, column_sides(names), complete)
 
 
 def _scores(

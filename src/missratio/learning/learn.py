@@ -38,6 +38,7 @@ from missratio.learning.table import (
     ScoredTable,
     Taught,
     category_shadows,
+    complete_names,
     find_categories,
     shared_masks,
     teach_features,
@@ -63,6 +64,7 @@ def learn_missingness(
     from_table: bool = True,
     always_observed: Sequence[str | int] | None = None,
     categories: Sequence[Sequence[str | int]] | None = None,
+    depends_on: Sequence[str | int] = (),
     check: bool = True,
     callbacks: Sequence[Any] | None = None,
 ) -> LearnedMissingness | BlockMissingness:
@@ -105,6 +107,11 @@ def learn_missingness(
         The indicators of each category, by name or place: they are one column, which is
         missing as a whole. None finds those that are one-hot and missing in the same
         rows, five or more.
+    depends_on : sequence of str or int, default=()
+        Columns, by name or place, on which it may depend too whether a value is
+        missing, such as the age that decides who is tested. They must have no missing
+        values. φ of each column is then logistic in the value and in these, and what is
+        learned from are the columns beside them.
     check : bool, default=True
         Whether to test if the data contradicts the model, and to warn where it does.
         The tests take longer than the fit; False leaves `checks` empty.
@@ -118,7 +125,8 @@ def learn_missingness(
         A `LogisticMissingness` with covariance, a confidence band and checks. With
         `always_observed` it is for the other columns of X, in their order. Where X has
         a category's indicators, which are one-hot and go missing together, these are
-        one column, with one φ over the levels: a `BlockMissingness`.
+        one column, with one φ over the levels: a `BlockMissingness`. With `depends_on`
+        every column with missing values is such a block.
 
     Warns
     -----
@@ -153,17 +161,11 @@ def learn_missingness(
         )
     table, answers, names = _read(X, revealed)
     if always_observed is not None:
-        places = _places(always_observed, names, "always_observed")
+        places = _complete(always_observed, table, names, "always_observed")
         if not 0 < len(places) < len(names):
             raise ValueError(
                 "always_observed must name one column or more, and leave one or more: "
                 f"got {list(always_observed)} of {len(names)} columns."
-            )
-        lossy = [names[j] for j in places if np.isnan(table[:, j]).any()]
-        if lossy:
-            raise ValueError(
-                f"Column(s) {joined(lossy)} have missing values: always_observed takes "
-                "columns that have none."
             )
         always = {names[j]: table[:, j] for j in places}
         rest = np.setdiff1d(np.arange(len(names)), places)
@@ -175,6 +177,12 @@ def learn_missingness(
     if categories is not None:
         given = [_places(each, names, "categories") for each in categories]
     found = find_categories(table, answers, given, names)
+    if len(depends_on):
+        further = _complete(depends_on, table, names, "depends_on")
+        lossy = np.isnan(table).any(axis=0)
+        lossy[[j for columns, _ in found for j in columns]] = False
+        found += [(np.array([j]), np.array([j])) for j in np.flatnonzero(lossy)]
+        found = [(columns, np.append(inputs, further)) for columns, inputs in found]
     if not from_table:
         found = [each for each in found if not np.isnan(answers[:, each[0][0]]).all()]
     base = _learn(
@@ -193,9 +201,13 @@ def learn_missingness(
     scored = ScoredTable.of(table) if from_table else None
     blocks = []
     for columns, inputs in found:
+        # What is always observed counts as missing with the block, and as looked up.
+        values, looked_up = table[:, inputs], answers[:, inputs]
+        there, known = (~np.isnan(each[:, columns[0]]) for each in (table, answers))
+        looked_up = np.where(np.isnan(looked_up), values, looked_up)
         model = _learn(
-            table[:, inputs],
-            answers[:, inputs],
+            np.where(there[:, None], values, np.nan),
+            np.where(known[:, None], looked_up, np.nan),
             [names[j] for j in inputs],
             method,
             check,
@@ -247,6 +259,23 @@ def _read(X: Any, revealed: Any) -> tuple[FloatArray, FloatArray, list[str]]:
             "is always missing can't be weighted back. Leave them out."
         )
     return table, answers, names
+
+
+def _complete(
+    columns: Sequence[str | int],
+    table: FloatArray,
+    names: Sequence[str],
+    parameter: str,
+) -> IntArray:
+    """Where columns are that must have no missing values."""
+    places = _places(columns, names, parameter)
+    lossy = [names[j] for j in places if np.isnan(table[:, j]).any()]
+    if lossy:
+        raise ValueError(
+            f"Column(s) {joined(lossy)} have missing values: {parameter} takes columns "
+            "that have none."
+        )
+    return places
 
 
 def _places(
@@ -425,7 +454,7 @@ def _others_by_lookups(
     kept = sampled | any_by_row(known)
     values, functions = table[kept], ScoredTable.of(table[kept]).features(ranked=True)
     n_observed = len(table) - np.isnan(table).sum(axis=0)
-    findings = {}
+    findings, complete = {}, complete_names(np.isnan(table), names)
     for j, theta in by_lookups.items():
         if len(theta) < 2:
             continue
@@ -439,5 +468,7 @@ def _others_by_lookups(
         rows = functions[np.concatenate([revealed, observed])].T
         # The constant is no function of a column.
         others = np.append(usable[j, :-1], False)
-        findings[j] = others_by_lookups(single, theta, rows, others, names[j], names)
+        findings[j] = others_by_lookups(
+            single, theta, rows, others, names[j], names, complete
+        )
     return findings

@@ -126,6 +126,12 @@ def shared_masks(missing: BoolArray) -> BoolArray:
     return np.asarray((codes[:, None] == codes) & missing.any(axis=0))
 
 
+def complete_names(missing: BoolArray, names: Sequence[str]) -> list[str | None]:
+    """The names of columns without missing values; None for the others."""
+    lossy = missing.any(axis=0)
+    return [None if lost else name for name, lost in zip(names, lossy, strict=True)]
+
+
 def usable_features(missing: BoolArray, together: BoolArray) -> BoolArray:
     """Which features each column may be predicted from, (n_columns, n_features).
 
@@ -356,6 +362,7 @@ def teach_features(
         features = features[:, : 2 * width]
         squares = features**2
         n_lost = scored.missing.sum(axis=1)
+        complete = complete_names(scored.missing, names)
 
     def tests(i: int, residuals: Residuals, theta: FloatArray) -> list[Finding]:
         del theta
@@ -369,7 +376,9 @@ def teach_features(
         return [
             as_finding("form", names[j], "table", form),
             # A positive residual is an entry observed more often than φ says.
-            dependence(names[j], "table", other, column_sides(names), flip=True),
+            dependence(
+                names[j], "table", other, column_sides(names), complete, flip=True
+            ),
         ]
 
     def teach(i: int) -> Taught:

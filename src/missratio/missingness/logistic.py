@@ -24,6 +24,7 @@ from missratio.missingness.contract import (
     keep,
     read_only_parameter,
 )
+from missratio.missingness.models import Block, BlockMissingness
 
 _ACCEPTED = 1e-10
 # From these log-odds on expit is 1.
@@ -136,7 +137,9 @@ class LogisticMissingness(Missingness):
         ----------
         columns : mapping from str to (intercept, coef)
             Log-odds of a missing entry at 0, and their slope. Columns that aren't named
-            have nothing missing.
+            have nothing missing. Where whether an entry is missing depends on further
+            columns, which are always observed, `coef` is a mapping from columns to
+            slopes.
         names : sequence of str, optional
             All columns of the table in their order, where that is an array. Without
             them the model is for dataframes: it finds its columns by their names.
@@ -154,6 +157,12 @@ class LogisticMissingness(Missingness):
         >>> phi.missing_probability(X).round(2)
         array([[0.  , 0.27],
                [0.  , 0.73]])
+        >>> phi = LogisticMissingness.from_columns(
+        ...     {"bp": (-15.5, {"bp": 0.1, "age": 0.05})}
+        ... )
+        >>> phi.missing_probability(X).round(2)
+        array([[0.  , 0.27],
+               [0.  , 0.82]])
         """
         model = NamedMissingness(columns)
         return model if names is None else model.bound(names)
@@ -267,7 +276,7 @@ def _solve_intercepts(predictor: FloatArray, target: FloatArray) -> FloatArray:
 @storable()
 @dataclass(frozen=True, eq=False, repr=False)
 class NamedMissingness(Missingness):
-    """φ(z) = expit(intercept + coef z) in named columns, and nothing missing in others.
+    """φ = expit(intercept + coef z) in named columns, and nothing missing in others.
 
     `LogisticMissingness.from_columns` makes it. It takes its place among the columns of
     the dataframe that it meets, whatever their order.
@@ -275,9 +284,10 @@ class NamedMissingness(Missingness):
     Parameters
     ----------
     columns : mapping from str to (intercept, coef)
+        Where `coef` is a mapping, from columns to slopes.
     """
 
-    columns: Mapping[str, tuple[float, float]]
+    columns: Mapping[str, tuple[float, float | Mapping[str, float]]]
     rowwise: ClassVar[bool] = False
     maximum: ClassVar[float | None] = None
 
@@ -286,20 +296,26 @@ class NamedMissingness(Missingness):
         for name, given in self.columns.items():
             if not isinstance(name, str):
                 raise TypeError(f"Columns are named by texts: got {name!r}.")
+            start, slopes = given if len(given) == 2 else (given, None)
+            if isinstance(slopes, Mapping):
+                # Refuses what no column could have.
+                LogisticMissingness(start, list(slopes.values()), rowwise=True)
+                own = {str(each): float(slope) for each, slope in slopes.items()}
+                checked[name] = (float(start), {name: 0.0} | own)
+                continue
             pair = np.asarray(given, dtype=np.float64)
             if pair.shape != (2,):
                 raise ValueError(
                     f"Column {name!r} needs (intercept, coef), two numbers: got "
                     f"{given!r}."
                 )
-            # Refuses what no column could have.
             LogisticMissingness(*pair)
             checked[name] = (float(pair[0]), float(pair[1]))
         if not checked:
             raise ValueError("No column is named: give one or more.")
         object.__setattr__(self, "columns", checked)
 
-    def bound(self, names: Sequence[str] | None) -> LogisticMissingness:
+    def bound(self, names: Sequence[str] | None) -> Missingness:
         """The logistic model for a table that has these columns."""
         if names is None:
             raise ValueError(
@@ -308,7 +324,13 @@ class NamedMissingness(Missingness):
                 "array has: LogisticMissingness.from_columns(..., names=[...])."
             )
         places = {str(name): place for place, name in enumerate(names)}
-        absent = [name for name in self.columns if name not in places]
+        further = [
+            c
+            for _, coef in self.columns.values()
+            if isinstance(coef, dict)
+            for c in coef
+        ]
+        absent = [name for name in [*self.columns, *further] if name not in places]
         if absent:
             hint = did_you_mean(absent[0], places) if len(absent) == 1 else ""
             raise ValueError(
@@ -316,9 +338,16 @@ class NamedMissingness(Missingness):
                 f"{listed(absent)}.{hint} It has {listed(list(places)[:12])}."
             )
         intercept, coef = np.full(len(places), -np.inf), np.zeros(len(places))
+        blocks = []
         for name, (start, slope) in self.columns.items():
-            intercept[places[name]], coef[places[name]] = start, slope
-        return LogisticMissingness(intercept, coef)
+            if isinstance(slope, Mapping):
+                inputs = tuple(places[each] for each in slope)
+                model = LogisticMissingness(start, list(slope.values()), rowwise=True)
+                blocks.append(Block((places[name],), inputs, model))
+            else:
+                intercept[places[name]], coef[places[name]] = start, slope
+        base = LogisticMissingness(intercept, coef)
+        return BlockMissingness(base, tuple(blocks), len(names)) if blocks else base
 
     def check_width(self, n_columns: int) -> None:
         """Refuse a table without names."""

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.special import logit
 
 from missratio._base.blocks import rows_with_nan
+from missratio._base.hints import listed
 from missratio._base.reading import as_numeric_array
 from missratio._base.storable import storable
 from missratio._base.typing import FloatArray, IntArray
@@ -167,8 +168,9 @@ class Block:
     columns : tuple of int
         Their places in the table.
     inputs : tuple of int
-        Those of them that φ is a function of: of the indicators of all levels of a
-        category the last one says nothing more.
+        What φ is a function of: those of them that say something, as of the indicators
+        of all levels of a category the last one says nothing more; and further columns,
+        which must be there wherever these are.
     model : Missingness
         Rowwise, for the inputs.
     """
@@ -288,7 +290,9 @@ class BlockMissingness(Missingness):
         lower, upper = (np.array(e) for e in self.base.probability_band(table, rest))
         for block in self.blocks:
             columns = list(block.columns)
-            rows = table[:, list(block.inputs)]
+            rows = table[:, list(block.inputs)].astype(np.float64)
+            # Further columns are there where these are missing.
+            rows[rows_with_nan(rows)] = np.nan
             low, high = block.model.probability_band(rows, each)
             lower[:, columns], upper[:, columns] = low[:, None], high[:, None]
         return lower, upper
@@ -298,6 +302,15 @@ class BlockMissingness(Missingness):
         for block in self.blocks:
             rows = X[:, list(block.inputs)]
             known = ~rows_with_nan(rows)
+            unexplained = ~known & ~np.isnan(X[:, block.columns[0]])
+            if unexplained.any():
+                further = sorted(set(block.inputs) - set(block.columns))
+                raise ValueError(
+                    f"φ of column {block.columns[0]} depends on column(s) "
+                    f"{listed(further)} too, which must be observed wherever it is, "
+                    f"and {unexplained.sum()} rows miss one. Leave these rows out, or "
+                    "model φ without these columns."
+                )
             own = np.full(len(X), np.nan)
             if known.any():
                 own[known] = block.model._evaluate(rows[known])

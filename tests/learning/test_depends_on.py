@@ -1,0 +1,130 @@
+"""φ that depends on the value itself and on columns that are always observed."""
+
+import numpy as np
+import pytest
+from optional_packages import optional
+from scipy.special import expit
+from scipy.stats import binom
+
+import missratio as mr
+from missratio.learning import MissingnessWarning
+from missratio.missingness import BlockMissingness
+
+pd = optional("pandas")
+
+TRUTH = np.array([-1.2, 1.0, 1.0])
+NAMES = ["age", "sugar", "pulse", "weight"]
+
+
+def draw(n, rng, shift=0.0):
+    """Correlated columns; the first is observed throughout."""
+    Z = np.sqrt(0.6) * rng.normal(size=(n, 1)) + np.sqrt(0.4) * rng.normal(size=(n, 4))
+    return Z + shift * np.array([0.0, 1.0, 1.0, 1.0])
+
+
+def lose(Z, rng):
+    """Sugar goes missing by its own value, and by age."""
+    lost = rng.random(len(Z)) < expit(TRUTH[0] + Z[:, [1, 0]] @ TRUTH[1:])
+    X = Z.copy()
+    X[lost, 1] = np.nan
+    return X
+
+
+def learned(seed, n=3000, **options):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(lose(draw(n, rng), rng), columns=NAMES)
+    return mr.learn_missingness(X, depends_on=["age"], **options)
+
+
+def test_slopes_are_within_their_errors_and_the_band_holds_phi():
+    deviates, held = [], 0
+    at = draw(200, np.random.default_rng(99))
+    truth = expit(TRUTH[0] + at[:, [1, 0]] @ TRUTH[1:])
+    for seed in range(12):
+        phi = learned(seed, check=False)
+        (block,) = phi.blocks
+        assert (block.columns, block.inputs) == ((1,), (1, 0))
+        model = block.model
+        theta = np.append(model.intercept, model.coef)
+        deviates.append((theta - TRUTH) / model.standard_errors)
+        lower, upper = phi.probability_band(pd.DataFrame(at, columns=NAMES), 0.1)
+        held += bool(((lower[:, 1] <= truth) & (truth <= upper[:, 1])).all())
+    assert np.abs(np.mean(deviates, axis=0)).max() < 1.0
+    assert 0.6 < np.std(deviates) < 1.4
+    assert held >= binom.ppf(1e-3, 12, 0.9)
+
+
+def test_looked_up_values_add_to_what_the_table_says():
+    rng = np.random.default_rng(0)
+    Z = draw(2000, rng)
+    X, revealed = lose(Z, rng), np.full(Z.shape, np.nan)
+    some = rng.permutation(np.flatnonzero(np.isnan(X[:, 1])))[:150]
+    revealed[some, 1] = Z[some, 1]
+    errors = [
+        mr.learn_missingness(X, *more, depends_on=[0]).blocks[0].model.standard_errors
+        for more in ((), (revealed,))
+    ]
+    assert (errors[1][1:] < errors[0][1:]).all()
+    alone = mr.learn_missingness(X, revealed, from_table=False, depends_on=[0])
+    model = alone.blocks[0].model
+    off = np.abs(np.append(model.intercept, model.coef) - TRUTH)
+    assert (off < 4 * model.standard_errors).all()
+
+
+def test_without_it_the_test_of_other_columns_names_the_remedy():
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame(lose(draw(3000, rng), rng), columns=NAMES)
+    match = r"where age is high .*depends_on=\['age'\]"
+    with pytest.warns(MissingnessWarning, match=match):
+        mr.learn_missingness(X)
+    checks = mr.learn_missingness(X, depends_on=["age"]).checks
+    assert {check.kind for check in checks} >= {"form", "other columns", "instrument"}
+    assert not any(check.failed for check in checks)
+
+
+def test_a_stated_phi_with_further_columns_weighs_as_a_learned_one():
+    rng = np.random.default_rng(2)
+    slopes = {"sugar": TRUTH[1], "age": TRUTH[2]}
+    phi = mr.LogisticMissingness.from_columns({"sugar": (TRUTH[0], slopes)})
+    Z = pd.DataFrame(draw(40_000, rng), columns=NAMES)
+    X = mr.corrupt(Z, phi, random_state=0)
+    assert np.isnan(X.to_numpy()).any(axis=0).tolist() == [False, True, False, False]
+    weights = phi.weights(X)[:, 1]
+    assert weights.mean() == pytest.approx(1.0, abs=0.03)
+    mean = np.nansum(weights * X["sugar"]) / weights.sum()
+    assert mean == pytest.approx(Z["sugar"].mean(), abs=0.06)
+    assert isinstance(phi.bound(NAMES), BlockMissingness)
+
+
+def test_what_must_be_observed_and_is_not_is_refused():
+    rng = np.random.default_rng(3)
+    X = lose(draw(300, rng), rng)
+    with pytest.raises(ValueError, match=r"Column\(s\) 1 have missing.*depends_on"):
+        mr.learn_missingness(X, depends_on=[1])
+    with pytest.raises(ValueError, match="no column 'agee'"):
+        mr.learn_missingness(X, depends_on=["agee"])
+    phi = mr.LogisticMissingness.from_columns(
+        {"sugar": (-1.2, {"sugar": 1.0, "age": 1.0})}, names=NAMES
+    )
+    X[np.flatnonzero(~np.isnan(X[:, 1]))[:5], 0] = np.nan
+    with pytest.raises(ValueError, match=r"depends on .* 5 rows miss one"):
+        phi.weights(X)
+    with pytest.raises(ValueError, match="depends on further columns"):
+        mr.TiltedImputer(phi).fit(X)
+
+
+def certified_error(seed, n=1500):
+    rng = np.random.default_rng([7, seed])
+    X0, X1 = lose(draw(n, rng), rng), draw(500, rng, 1.5)
+    phi = mr.learn_missingness(X0, depends_on=[0], check=False)
+    classifier = mr.NeymanPearsonClassifier(
+        mr.KLIEP(), 0.1, 0.1, missingness={0: phi}, on_infeasible="reject_all"
+    )
+    classifier.fit(np.concatenate([X0, X1]), np.repeat([0, 1], [n, 500]))
+    return classifier.predict(draw(20_000, rng)).mean()
+
+
+@pytest.mark.validity
+def test_certificates_hold():
+    broken = sum(certified_error(seed) > 0.1 for seed in range(60))
+    assert broken <= binom.ppf(1 - 1e-3, 60, 0.1)

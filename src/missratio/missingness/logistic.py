@@ -296,8 +296,8 @@ class NamedMissingness(Missingness):
         for name, given in self.columns.items():
             if not isinstance(name, str):
                 raise TypeError(f"Columns are named by texts: got {name!r}.")
-            start, slopes = given if len(given) == 2 else (given, None)
-            if isinstance(slopes, Mapping):
+            if np.size(given) == 2 and isinstance(given[1], Mapping):
+                start, slopes = given
                 # Refuses what no column could have.
                 LogisticMissingness(start, list(slopes.values()), rowwise=True)
                 own = {str(each): float(slope) for each, slope in slopes.items()}

@@ -179,9 +179,9 @@ def learn_missingness(
     found = find_categories(table, answers, given, names)
     if len(depends_on):
         further = _complete(depends_on, table, names, "depends_on")
-        lossy = np.isnan(table).any(axis=0)
-        lossy[[j for columns, _ in found for j in columns]] = False
-        found += [(np.array([j]), np.array([j])) for j in np.flatnonzero(lossy)]
+        in_blocks = [j for columns, _ in found for j in columns]
+        lossy = np.setdiff1d(np.flatnonzero(np.isnan(table).any(axis=0)), in_blocks)
+        found += [(np.array([j]), np.array([j])) for j in lossy]
         found = [(columns, np.append(inputs, further)) for columns, inputs in found]
     if not from_table:
         found = [each for each in found if not np.isnan(answers[:, each[0][0]]).all()]

@@ -292,7 +292,8 @@ class NamedMissingness(Missingness):
     maximum: ClassVar[float | None] = None
 
     def __post_init__(self) -> None:
-        checked = {}
+        checked: dict[str, tuple[float, float | Mapping[str, float]]] = {}
+        given: Any
         for name, given in self.columns.items():
             if not isinstance(name, str):
                 raise TypeError(f"Columns are named by texts: got {name!r}.")
@@ -324,12 +325,8 @@ class NamedMissingness(Missingness):
                 "array has: LogisticMissingness.from_columns(..., names=[...])."
             )
         places = {str(name): place for place, name in enumerate(names)}
-        further = [
-            c
-            for _, coef in self.columns.values()
-            if isinstance(coef, dict)
-            for c in coef
-        ]
+        coefs = [coef for _, coef in self.columns.values()]
+        further = [c for coef in coefs if isinstance(coef, Mapping) for c in coef]
         absent = [name for name in [*self.columns, *further] if name not in places]
         if absent:
             hint = did_you_mean(absent[0], places) if len(absent) == 1 else ""

@@ -128,8 +128,7 @@ def shared_masks(missing: BoolArray) -> BoolArray:
 
 def complete_names(missing: BoolArray, names: Sequence[str]) -> list[str | None]:
     """The names of columns without missing values; None for the others."""
-    lossy = missing.any(axis=0).tolist()
-    return [None if lost else name for name, lost in zip(names, lossy, strict=True)]
+    return [None if missing[:, j].any() else name for j, name in enumerate(names)]
 
 
 def usable_features(missing: BoolArray, together: BoolArray) -> BoolArray:

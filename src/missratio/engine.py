@@ -361,8 +361,8 @@ def sample_of(
         As of `RowSample`.
     centre : ndarray of shape (n_problems, n_features)
     """
-    on_device: AnySample | None = rows.source.sample(total)
-    if on_device is not None:
+    if rows.source.sample is not None:
+        on_device: AnySample = rows.source.sample(total)
         return on_device
     in_place = RowSample(rows, total, **by)
     if in_place.size > limits.HELD_ELEMENTS:

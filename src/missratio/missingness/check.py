@@ -365,8 +365,10 @@ def _checks(
     halves: IntArray | None = None,
 ) -> tuple[MissingnessCheck, ...]:
     """Test weights, or their edges, for all that a model's columns are."""
-    n_columns = as_numeric_array(X).shape[1]
-    bounds = _weights(missingness.column_maxima(n_columns), odds_factor)
+    n_columns = np.shape(X)[1]
+    maxima = missingness.column_maxima(n_columns)
+    with np.errstate(divide="ignore"):
+        bounds = 1.0 + odds_factor * maxima / (1.0 - maxima)
     if missingness.rowwise:
         return check_weights(edges, ["rows"], bounds, level)
     known = [column_name(X, j) for j in range(n_columns)] if names is None else names

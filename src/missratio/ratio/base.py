@@ -154,6 +154,10 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         Self
             The fitted estimator.
         """
+        if isinstance(X, np.ndarray):
+            # Nearly all tables are arrays: nothing asks where their rows lie.
+            self._learn(self._read(X, y, sample_weight, inclusion, reset=True))
+            return self
         with within_memory(X):
             two = self._rows_elsewhere(
                 X, y, sample_weight=sample_weight, inclusion=inclusion

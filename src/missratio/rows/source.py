@@ -115,6 +115,8 @@ class Source(ABC):
     features: FloatArray
     in_memory: ClassVar[bool] = False
     sample_weight: FloatArray | None = None
+    # Where rows lie on a device: makes a sample of the complete ones, given the total.
+    sample: Any = None
     # Sums over features, and over complete rows, where a first pass has made them.
     first_pass: tuple[WeightSums, ...] | None = None
 
@@ -149,10 +151,6 @@ class Source(ABC):
     def take(self, chosen: BoolArray) -> Source:
         """Some of the rows, where they are in memory."""
         raise NotImplementedError
-
-    def sample(self, total: FloatArray) -> Any:
-        """The complete rows as a sample on a device; None where they lie on none."""
-        return None
 
     def row_number(self, row: int) -> int:
         """Where a row is in the user's table, for messages."""

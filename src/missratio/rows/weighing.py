@@ -65,7 +65,7 @@ class Weighing:
     def weigh(self, block: RowBlock) -> FloatArray | None:
         """Weights of a block's rows or entries, 0 where missing; None if `plain`."""
         if self.weights is not None:
-            return self.weights[block.place]
+            return self.weights[block.start : block.start + len(block.rows)]
         if self.model is not None:
             rows = block.rows.astype(np.float64, copy=False)
             return self.model.block_weights(rows, block.start)

@@ -156,6 +156,7 @@ _LARGEST = 6.0
 _CELLS = _GRID / (2 * _LARGEST)
 
 
+@storable()
 @dataclass(frozen=True)
 class NumericLevels:
     """Numbers, seen as normal scores Φ⁻¹(F(z)).
@@ -235,6 +236,7 @@ def _scores(mass: FloatArray, spike: int | None) -> tuple[FloatArray, IntArray]:
     return scores, inverse
 
 
+@storable()
 @dataclass(frozen=True)
 class CategoricalLevels:
     """Categories, seen as indicators of all but the first."""

@@ -22,6 +22,7 @@ from scipy.special import expit
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
+from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.imputation.columns import NumericLevels
 from missratio.imputation.noise import Noise
@@ -79,6 +80,7 @@ class Entries:
         return np.asarray(mass * self.tilt)
 
 
+@storable()
 @dataclass(frozen=True)
 class LinearLocation:
     """Weighted least squares with a ridge of one pseudo-entry a coefficient."""
@@ -113,6 +115,7 @@ class LinearLocation:
         return location
 
 
+@storable()
 @dataclass(frozen=True)
 class EstimatorLocation:
     """The mean of regressors that were fitted on all folds but one."""
@@ -150,6 +153,7 @@ class EstimatorLocation:
         return np.asarray(np.mean(predictions, axis=0))
 
 
+@storable()
 @dataclass(frozen=True)
 class BinaryLogistic:
     """Logistic regression of one of two, with the ridge of a linear location."""
@@ -202,6 +206,7 @@ class BinaryLogistic:
         return np.column_stack([1.0 - second, second])
 
 
+@storable()
 @dataclass(frozen=True)
 class NumericConditional:
     """Draws from p(z_j | z_−j, missing) ∝ p(z_j | z_−j) φ_j(z_j).
@@ -369,6 +374,7 @@ class NumericConditional:
         return first, last
 
 
+@storable()
 @dataclass(frozen=True)
 class CategoricalConditional:
     """Class probabilities, times φ_j of the class."""
@@ -422,6 +428,7 @@ class CategoricalConditional:
         return self
 
 
+@storable()
 @dataclass(frozen=True)
 class LookedUpConditional:
     """Draws missing entries by a law that is told that they are lost."""

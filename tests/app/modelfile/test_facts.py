@@ -176,7 +176,3 @@ def test_a_model_that_gives_no_scores_is_refused(kind):
 
 def test_a_row_above_the_cap_of_its_class_may_have_no_scores():
     accepted(without_scores(sound("capped")))
-
-
-def test_a_model_of_another_class_is_refused():
-    refused(LogisticRegression(), "it is no classifier")

@@ -1,5 +1,6 @@
 """A model that is saved and loaded is the model that it was; others are refused."""
 
+import pickle
 import re
 import sys
 import time
@@ -8,6 +9,7 @@ from copy import deepcopy
 from zipfile import ZipFile
 
 import forging
+import joblib
 import numpy as np
 import pytest
 from forging import MODELS, PHI, forged, grouped, sample, sound, two
@@ -76,6 +78,57 @@ def test_a_loaded_model_is_the_one_that_was_saved(kind, tmp_path, monkeypatch):
     assert second.read_bytes() == first.read_bytes()
 
 
+ALONE = {
+    "KLIEP": lambda X, y: mr.KLIEP(missingness={0: PHI}).fit(X, y),
+    "KLIEPCV": lambda X, y: mr.KLIEPCV(missingness={0: PHI}, random_state=0).fit(X, y),
+    "NaiveBayesRatio": lambda X, y: mr.NaiveBayesRatio(
+        mr.KLIEP(missingness={0: PHI})
+    ).fit(X, y),
+    "FDivergenceRatio": lambda X, y: mr.FDivergenceRatio(
+        "js", missingness={0: PHI}
+    ).fit(X, y),
+    "KernelRatio": lambda X, y: mr.KernelRatio(
+        centers=5, missingness={0: PHI}, random_state=0
+    ).fit(X, y),
+    "ClassifierRatio": lambda X, y: mr.ClassifierRatio(
+        LogisticRegression(), missingness={0: PHI}
+    ).fit(X, y),
+    "TiltedImputer": lambda X, y: mr.TiltedImputer(
+        missingness={0: PHI}, random_state=0
+    ).fit(X, y),
+    "LogisticMissingness": lambda X, y: PHI,
+    "LearnedMissingness": lambda X, y: learned().missingness[0],
+    "MulticlassNeymanPearsonClassifier": lambda X, y: sound("several"),
+    "GroupedNeymanPearsonClassifier": lambda X, y: grouped("shared"),
+}
+KEEPERS = {
+    "save_model": lambda model, path: (
+        mr.save_model(model, path), mr.load_model(path)
+    )[1],
+    "pickle": lambda model, _: pickle.loads(pickle.dumps(model)),
+    "joblib": lambda model, path: (joblib.dump(model, path), joblib.load(path))[1],
+    "cloudpickle": lambda model, _: pickle.loads(
+        pytest.importorskip("cloudpickle").dumps(model)
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("keeper", KEEPERS)
+@pytest.mark.parametrize("name", ALONE)
+def test_every_estimator_can_be_kept_by_itself(name, keeper, tmp_path):
+    X, y = sample(2, PHI)
+    model = ALONE[name](X, y)
+    again = KEEPERS[keeper](model, tmp_path / "model.skops")
+    assert type(again) is type(model)
+    uses = ("predict_log_ratio", "predict", "transform", "missing_probability")
+    use = next(each for each in uses if hasattr(model, each))
+    rows = sample(2)[0][:20]
+    more = [["a", "b"] * 10] if name.startswith("Grouped") else []
+    np.testing.assert_array_equal(
+        getattr(again, use)(rows, *more), getattr(model, use)(rows, *more)
+    )
+
+
 @pytest.fixture
 def saved(tmp_path):
     path = tmp_path / "model.skops"
@@ -114,7 +167,12 @@ def with_function():
     [
         (lambda: mr.NeymanPearsonClassifier(mr.KLIEP()), NotFittedError, "not fitted"),
         (with_function, ModelFileError, r"FunctionMissingness.*no code"),
-        (LogisticRegression, ModelFileError, "can't hold a LogisticRegression"),
+        (
+            lambda: mr.TiltedImputer(missingness="ignore").fit(sample(2, PHI)[0]),
+            ModelFileError,
+            "fit it with y",
+        ),
+        (LogisticRegression, NotFittedError, "not fitted"),
     ],
 )
 def test_what_is_no_model_has_no_file(make, error, match, tmp_path):

@@ -85,18 +85,15 @@ def allowed() -> dict[str, set[str]]:
     return found
 
 
-def anchored(schema: bytes, *, load: bool) -> bytes:
-    """A schema with the names of missratio's classes, or (load) with their modules."""
+def located(schema: bytes) -> bytes:
+    """A schema with the modules that missratio's classes are in now."""
     tree, modules = _parsed(SCHEMA, schema), _modules()
     for node in _nodes(tree):
         name = node.get("__class__")
-        module = modules.get(name) if isinstance(name, str) else None
-        if module is not None and load:
+        if isinstance(name, str) and name in modules:
             # One name for one class: a path of today is none in a file.
             known = node.get("__module__") == _STORED_AS
-            node["__module__"] = module if known else "?"
-        elif module is not None and node.get("__module__") == module:
-            node["__module__"] = _STORED_AS
+            node["__module__"] = modules[name] if known else "?"
     return json.dumps(tree).encode()
 
 
@@ -174,16 +171,28 @@ def pack(objects: bytes, header: Mapping[str, Any]) -> bytes:
     header : mapping
         What can be known of the model without loading it.
     """
+    with ZipFile(io.BytesIO(objects)) as source:
+        found = {name: source.read(name) for name in source.namelist()}
+    # skops names objects and files after their places in memory; here they are numbered
+    # in the order of the schema, and classes have names without modules.
+    tree, modules = json.loads(found[SCHEMA]), _modules()
+    numbers: dict[Any, int] = {}
+    files: dict[str, str] = {}
+    for node in _nodes(tree):
+        if "__id__" in node:
+            node["__id__"] = numbers.setdefault(node["__id__"], len(numbers))
+        if "file" in node:
+            number = f"{len(files)}{Path(node['file']).suffix}"
+            node["file"] = files.setdefault(node["file"], number)
+        if node["__module__"] == modules.get(node["__class__"]):
+            node["__module__"] = _STORED_AS
+    members = {name: found[file] for file, name in files.items()}
+    members[SCHEMA] = json.dumps(tree).encode()
+    full = {"format": FORMAT, "versions": versions(), **header,
+            "content_sha256": _digest(members)}  # fmt: skip
+    text = json.dumps(full, indent=2, ensure_ascii=False).encode()
     buffer = io.BytesIO()
-    with (
-        ZipFile(io.BytesIO(objects)) as source,
-        ZipFile(buffer, "w", ZIP_DEFLATED, compresslevel=1) as archive,
-    ):
-        members = _numbered({name: source.read(name) for name in source.namelist()})
-        members[SCHEMA] = anchored(members[SCHEMA], load=False)
-        full = {"format": FORMAT, "versions": versions(), **header,
-                "content_sha256": _digest(members)}  # fmt: skip
-        text = json.dumps(full, indent=2, ensure_ascii=False).encode()
+    with ZipFile(buffer, "w", ZIP_DEFLATED, compresslevel=1) as archive:
         for name, content in {HEADER: text, **members}.items():
             info = ZipInfo(name, _WRITTEN)
             info.external_attr = 0o600 << 16
@@ -191,29 +200,6 @@ def pack(objects: bytes, header: Mapping[str, Any]) -> bytes:
         # What couldn't be loaded isn't saved.
         _check_sizes(archive)
     return buffer.getvalue()
-
-
-def _numbered(members: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Members under numbers in the order of the schema, not under addresses.
-
-    skops names objects and their files after their places in memory.
-    """
-    schema = json.loads(members[SCHEMA])
-    numbers: dict[int, int] = {}
-    files: dict[str, bytes] = {}
-    names: dict[str, str] = {}
-    nodes = [schema]
-    for node in nodes:
-        for key, value in node.items() if isinstance(node, dict) else enumerate(node):
-            if isinstance(value, dict | list):
-                nodes.append(value)
-            elif key == "__id__" and isinstance(value, int):
-                node[key] = numbers.setdefault(value, len(numbers))
-            elif key == "file" and isinstance(value, str):
-                name = f"{len(names)}{Path(value).suffix}"
-                node[key] = names.setdefault(value, name)
-                files[node[key]] = members[value]
-    return {**files, SCHEMA: json.dumps(schema).encode()}
 
 
 def unpack(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:

@@ -64,11 +64,11 @@ def check_model(model: Any, header: dict[str, Any]) -> None:
     """
     try:
         classifier = model.classifier if isinstance(model, TableModel) else model
-        require(kind_of(classifier), "it is no classifier")
-        _check_parts(model, classifier.n_features_in_)
-        _check_promises(classifier)
+        _check_parts(model, getattr(classifier, "n_features_in_", None))
         if isinstance(model, TableModel):
             _check_table(model)
+        if kind_of(classifier) is not None:
+            _check_promises(classifier)
         _check_scores(classifier)
         expected = header_of(model)
         for name, value in expected.items():
@@ -87,10 +87,14 @@ def require(condition: Any, otherwise: str) -> None:
 
 def header_of(model: Any) -> dict[str, Any]:
     """What can be known of a model without loading it."""
+    classifier = model.classifier if isinstance(model, TableModel) else model
+    header: dict[str, Any] = {"type": type(model).__name__}
+    if hasattr(classifier, "certificate_"):
+        header["certificate"] = _facts(plain(classifier.certificate_.to_dict()))
     if not isinstance(model, TableModel):
-        return {"certificate": _facts(plain(model.certificate_.to_dict()))}
+        return header
     return {
-        "certificate": _facts(plain(model.certificate.to_dict())),
+        **header,
         "method": model.method,
         "target": model.target,
         "columns": [
@@ -162,12 +166,12 @@ def _check_parts(model: Any, width: Any) -> None:
     that aren't finite, more things to make than any model makes, trees that lead
     nowhere, and what a class itself refuses.
     """
-    sound = type(width) is int and 0 < width <= MOST_COLUMNS
+    sound = width is None or (type(width) is int and 0 < width <= MOST_COLUMNS)
     require(sound, "its number of columns")
     for part in _parts(model):
         _check_attributes(part)
         if isinstance(part, TreePredictor):
-            _check_tree(part.nodes, width)
+            _check_tree(part.nodes, width or 0)
         elif isinstance(part, HistGradientBoostingClassifier):
             # With this number scikit-learn checks the rows that it is given.
             known = getattr(part, "n_features_in_", None)
@@ -467,28 +471,40 @@ def same(one: Any, other: Any) -> bool:
     return type(one) is type(other) and bool(one == other)
 
 
-def _check_scores(classifier: Any) -> None:
-    """Score three rows: coefficients that don't fit together show here."""
-    width, n_classes = classifier.n_features_in_, len(classifier.classes_)
+def _check_scores(model: Any) -> None:
+    """Use it on three rows: coefficients that don't fit together show here."""
+    width = getattr(model, "n_features_in_", None)
+    if width is None:
+        return
     rows = np.stack([np.zeros(width), np.ones(width), -np.ones(width)])
-    known = getattr(classifier, "scores_", None)
+    several, known = kind_of(model) == SEVERAL_CLASSES, getattr(model, "scores_", None)
     if known is not None:
-        every = list(range(n_classes))
+        every = list(range(len(model.classes_)))
         places = [*known.classes, known.reference] if known.classes else every
         require(
             sorted(places) == every == list(range(known.n_classes))
             and len(known.estimators) == max(len(known.classes), 1),
             "its scores are for other classes",
         )
-    several = kind_of(classifier) == SEVERAL_CLASSES
+    names = (
+        "class_scores",
+        "score_samples",
+        "predict_log_ratio",
+        "predict",
+        "transform",
+    )
+    use = next((getattr(model, name) for name in names if hasattr(model, name)), None)
+    require(use is not None, "nothing can be done with it")
     with warnings.catch_warnings():
-        # A classifier that was fitted to a dataframe misses its names here.
+        # What was fitted to a dataframe misses its names here.
         warnings.simplefilter("ignore", UserWarning)
-        scores = (classifier.class_scores if several else classifier.score_samples)(
-            rows
+        found = np.asarray(use(rows))  # type: ignore[misc]
+    require(len(found) == 3, "it gives no scores")
+    if kind_of(model) is not None:
+        # A row that goes missing too often for a certified score has none at all.
+        capped = several and model.caps_
+        shape = (3, len(model.classes_)) if several else (3,)
+        require(
+            found.shape == shape and (capped or not np.isnan(found).any()),
+            "it gives no scores",
         )
-    shape = (3, n_classes) if several else (3,)
-    require(scores.shape == shape, "its scores are for other classes")
-    lost = np.isnan(scores).any()
-    # A row that goes missing too often for a certified score has none at all.
-    require(not lost or (several and classifier.caps_), "it gives no scores")

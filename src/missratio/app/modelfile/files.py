@@ -16,29 +16,27 @@ from missratio.app.modelfile.archive import (
     SCHEMA,
     ModelFileError,
     allowed,
-    anchored,
     foreign_types,
+    located,
     pack,
     unpack,
 )
 from missratio.app.modelfile.checks import check_arrays, check_model, header_of
-from missratio.app.modelfile.models import TableModel, kind_of
+from missratio.app.modelfile.models import TableModel
 
 
 def save_model(
     model: Any, path: str | Path, *, force: bool = False, trusted: Sequence[str] = ()
 ) -> None:
-    """Write a fitted classifier to a file, whole or not at all.
+    """Write a fitted model to a file, whole or not at all.
 
     Parameters
     ----------
-    model : TableModel or classifier
-        A `NeymanPearsonClassifier`, `MulticlassNeymanPearsonClassifier` or
-        `GroupedNeymanPearsonClassifier` over `KLIEP`, `NaiveBayesRatio` or
-        `FDivergenceRatio` with a basis of missratio's own, `LogisticRegression`, alone
-        or behind a `StandardScaler`, `HistGradientBoostingClassifier`, or an
-        `ImputationEnsemble` of the latter two over a `TiltedImputer` with linear
-        regressions.
+    model : TableModel, estimator or Missingness
+        What `missratio fit` makes, and every fitted estimator of missratio: certified
+        classifiers, ratios, imputers and models of φ. An estimator within it may be
+        `LogisticRegression`, alone or behind a `StandardScaler`, or
+        `HistGradientBoostingClassifier`; others have to be `trusted`.
     path : str or Path
         By convention it ends in .skops.
     force : bool, default=False
@@ -51,21 +49,12 @@ def save_model(
     Raises
     ------
     ModelFileError
-        Where the model is of another class, or has parts that can't be saved without
-        code.
+        Where the model has parts that can't be saved without code.
     """
     from skops import io as skops_io
 
-    if not isinstance(model, TableModel):
-        if kind_of(model) is None:
-            name = type(model).__name__
-            raise ModelFileError(
-                f"A model file can't hold a {name}: it holds a NeymanPearsonClassifier,"
-                " a MulticlassNeymanPearsonClassifier, a GroupedNeymanPearsonClassifier"
-                f", or what missratio fit writes. Use the {name} from Python; pickle "
-                "it if you must, and unpickle only files that you trust."
-            )
-        check_is_fitted(model, "certificate_")
+    if hasattr(model, "fit"):
+        check_is_fitted(model)
     path = Path(path)
     check_writable(path, force=force)
     objects = skops_io.dumps(model)
@@ -77,11 +66,16 @@ def save_model(
             "function is code. Use StepMissingness, LogisticMissingness or "
             "learn_missingness."
         )
+    if "builtins.NoneType" in foreign:
+        raise ModelFileError(
+            "A model of rows without labels can't be saved: fit it with y, one label "
+            "for all rows if need be, or pickle it."
+        )
     if foreign:
         raise ModelFileError(
-            f"A model file can't hold {', '.join(foreign[:5])}. It can hold the "
-            "classifiers that save_model names; or give save_model and load_model "
-            f"trusted={foreign} if you vouch for these types."
+            f"A model file can't hold {', '.join(foreign[:5])}. Give save_model and "
+            f"load_model trusted={foreign} if you vouch for these types, or pickle the "
+            "model, and unpickle only files that you trust."
         )
     content = pack(objects, header_of(model))
     with written_whole(path, force=force) as draft:
@@ -107,7 +101,8 @@ def load_model(path: str | Path, *, trusted: Sequence[str] = ()) -> Any:
 
     Returns
     -------
-    TableModel or classifier
+    TableModel, estimator or Missingness
+        As it was saved.
 
     Raises
     ------
@@ -122,7 +117,7 @@ def load_model(path: str | Path, *, trusted: Sequence[str] = ()) -> Any:
         raise FileNotFoundError(f"There is no model file {path}.")
     try:
         header, members = unpack(path)
-        members[SCHEMA] = anchored(members[SCHEMA], load=True)
+        members[SCHEMA] = located(members[SCHEMA])
         foreign = foreign_types(members[SCHEMA], trusted)
         if foreign:
             raise ModelFileError(

@@ -85,7 +85,6 @@ def test_without_json_tables_are_shown(json_run):
     result = invoke(*words, "--out", str(out))
     assert result.exit_code == 0
     assert "correlation rho" in result.stdout
-    assert "Where the time went" in result.stdout
     assert "overlap at" in result.stdout
     assert (out / "summary.md").exists()
 

@@ -1,51 +1,26 @@
 """Thresholds with a certificate: P(type I error > α) ≤ δ, on complete and MNAR rows."""
 
-from missratio.threshold.auto import RULES, AutoRule, check_levels, make_rule
-from missratio.threshold.betting import (
-    BettingRule,
-    FlippedBettingRule,
-    TargetRule,
-    TunedBettingRule,
-)
-from missratio.threshold.look_ups import LookUpRule, fewest_look_ups, looked_up_sample
-from missratio.threshold.rules import (
-    BernsteinRule,
-    BinomialRule,
-    CountingRule,
-    HoeffdingBentkusRule,
-    PaperRule,
-    Rule,
-    Selection,
-    ThinningRule,
-    binomial_bound,
-    binomial_tail,
-    fewest,
-)
-from missratio.threshold.sample import CalibrationSample, LookUps
-
-__all__ = [
-    "RULES",
-    "AutoRule",
-    "BernsteinRule",
-    "BettingRule",
-    "BinomialRule",
-    "CalibrationSample",
-    "CountingRule",
-    "FlippedBettingRule",
-    "HoeffdingBentkusRule",
-    "LookUpRule",
-    "LookUps",
-    "PaperRule",
-    "Rule",
-    "Selection",
-    "TargetRule",
-    "ThinningRule",
-    "TunedBettingRule",
-    "binomial_bound",
-    "binomial_tail",
-    "check_levels",
-    "fewest",
-    "fewest_look_ups",
-    "looked_up_sample",
-    "make_rule",
-]
+from missratio.threshold.auto import RULES as RULES
+from missratio.threshold.auto import AutoRule as AutoRule
+from missratio.threshold.auto import check_levels as check_levels
+from missratio.threshold.auto import make_rule as make_rule
+from missratio.threshold.betting import BettingRule as BettingRule
+from missratio.threshold.betting import FlippedBettingRule as FlippedBettingRule
+from missratio.threshold.betting import TargetRule as TargetRule
+from missratio.threshold.betting import TunedBettingRule as TunedBettingRule
+from missratio.threshold.look_ups import LookUpRule as LookUpRule
+from missratio.threshold.look_ups import fewest_look_ups as fewest_look_ups
+from missratio.threshold.look_ups import looked_up_sample as looked_up_sample
+from missratio.threshold.rules import BernsteinRule as BernsteinRule
+from missratio.threshold.rules import BinomialRule as BinomialRule
+from missratio.threshold.rules import CountingRule as CountingRule
+from missratio.threshold.rules import HoeffdingBentkusRule as HoeffdingBentkusRule
+from missratio.threshold.rules import PaperRule as PaperRule
+from missratio.threshold.rules import Rule as Rule
+from missratio.threshold.rules import Selection as Selection
+from missratio.threshold.rules import ThinningRule as ThinningRule
+from missratio.threshold.rules import binomial_bound as binomial_bound
+from missratio.threshold.rules import binomial_tail as binomial_tail
+from missratio.threshold.rules import fewest as fewest
+from missratio.threshold.sample import CalibrationSample as CalibrationSample
+from missratio.threshold.sample import LookUps as LookUps

@@ -1,6 +1,9 @@
 """missratio watch, as cron would use it."""
 
+import hashlib
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -37,12 +40,50 @@ def test_the_state_of_another_model_is_refused(fit, watch, day, tmp_path):
     said = watch(table, "--state", state, model=other, status=3)
     assert "about another model" in said
     assert state.read_bytes() == before
+    sound = json.loads(before)
+    monitor = sound["monitors"][0]
+    flipped = sound["tables"][0].translate(str.maketrans("0123456789", "1234567890"))
     for content, message in (
         ("{}", "not what `missratio watch` writes"),
-        (json.dumps({**json.loads(before), "format": 3}), "written by another version"),
+        ("[]", "not what `missratio watch` writes"),
+        (json.dumps({**sound, "format": 3}), "written by another version"),
+        (json.dumps({**sound, "format": 9e99}), "written by another version"),
+        (json.dumps({**sound, "tables": [flipped]}), "its checksum is another"),
+        (before.decode().replace('"n_rows": ', '"n_rows": 1e999'), "is damaged"),
+        *(
+            (sealed({**sound, "monitors": [{**monitor, **change}]}), "is damaged")
+            for change in (
+                {"capital": [-1e300] * 24},
+                {"n_rows": -5},
+                {"seen_weight": 0.0},
+                {"alarm_row": 1e30},
+            )
+        ),
     ):
         state.write_text(content)
-        assert message in watch(table, "--state", state, status=3)
+        said = watch(table, "--state", state, status=3)
+        assert message in said
+        assert "--state" in said
+
+
+def sealed(content):
+    """A state that somebody wrote who knows how its checksum is made."""
+    del content["sha256"]
+    text = json.dumps(content, sort_keys=True)
+    content["sha256"] = hashlib.sha256(text.encode()).hexdigest()
+    return json.dumps(content)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows can't hold a folder")
+def test_runs_at_the_same_time_lose_no_table(patients_model, day, tmp_path):
+    state, days = tmp_path / "state.json", [day(seed) for seed in range(5, 8)]
+    command = [sys.executable, "-m", "missratio", "watch", patients_model]
+    runs = [
+        subprocess.Popen([*command, table, "--state", state, "--quiet"])
+        for table in days
+    ]
+    assert [run.wait(120) for run in runs] == [0] * 3
+    assert len(json.loads(state.read_text())["tables"]) == 3
 
 
 def test_a_day_is_counted_when_all_its_labels_are_in_and_later_ones_wait(watch, day):

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +25,7 @@ from missratio.app.workflow.predict import texts_of
 from missratio.evaluation import TypeIErrorMonitor
 from missratio.exceptions import TableError, about_file
 
-FORMAT = 4
+FORMAT = 5
 
 
 class LabelsToComeError(TableError):
@@ -102,10 +106,34 @@ def watch_table(
     """Count the rows that promises are about of a labelled table, once each table.
 
     A table without all its labels is held back, as are those that come after it: none
-    of its rows are counted, and the state keeps its name.
+    of its rows are counted, and the state keeps its name. Runs at the same time wait
+    for each other, so that no table is lost.
     """
-    state, source = options.counts, open_table(options.labelled, **options.how)
     progress.step(f"Reading {options.labelled}")
+    with _alone(options.counts):
+        return _watch(model, options)
+
+
+@contextmanager
+def _alone(state: Path) -> Iterator[None]:
+    """Hold the folder of a state, from before it is read until it is written."""
+    try:
+        import fcntl
+    except ImportError:
+        # Windows can't hold a folder: there runs must not overlap.
+        yield
+        return
+    folder = os.open(state.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
+
+
+def _watch(model: TableModel, options: WatchOptions) -> Watched:
+    """The same, once no other run is at it."""
+    state, source = options.counts, open_table(options.labelled, **options.how)
     model_digest = RegularFile.at(options.model_file).sha256()
     by_group, promises = model.kind == GROUPS, model.promises
     if not promises:
@@ -126,8 +154,9 @@ def watch_table(
             "held": held,
             "monitors": [monitor.to_dict() for monitor in monitors.values()],
         }
+        sealed = {**content, "sha256": _checksum(content)}
         with written_whole(state, force=True) as draft:
-            draft.write_text(json.dumps(content), encoding="utf-8")
+            draft.write_text(json.dumps(sealed), encoding="utf-8")
 
     # Tables count in the order in which they came, each when all its labels are in:
     # wrong rows whose labels come first would look like a higher error.
@@ -227,6 +256,12 @@ def _weights(
     return weights
 
 
+def _checksum(content: dict[str, Any]) -> str:
+    """Of a state, whatever the order of its entries; NaN and infinity are refused."""
+    text = json.dumps(content, sort_keys=True, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 def _read_state(
     state: Path, model_digest: str, promises: list[TablePromise]
 ) -> tuple[Monitors, list[str], list[str]]:
@@ -236,16 +271,18 @@ def _read_state(
     known = []
     try:
         content = json.loads(RegularFile.at(state).path.read_text(encoding="utf-8"))
-        owner, version = content["model_sha256"], int(content["format"])
+        owner, version = content["model_sha256"], content["format"]
         if version == FORMAT:
+            if content.pop("sha256") != _checksum(content):
+                raise ValueError("its checksum is another")
             known = [TypeIErrorMonitor.from_dict(each) for each in content["monitors"]]
         tables, held = (
             [str(each) for each in content.get(name, ())] for name in ("tables", "held")
         )
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise TableError(
-            f"{state} is damaged, or not what `missratio watch` writes. Restore it, or "
-            "name another file by --state, in which counts begin anew."
+            f"{state} is damaged, or not what `missratio watch` writes ({error}). "
+            "Restore it, or name another file by --state, in which counts begin anew."
         ) from error
     if version != FORMAT:
         raise TableError(

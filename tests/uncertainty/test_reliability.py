@@ -52,3 +52,9 @@ def test_a_heavy_tail_is_not_reliable_whatever_was_seen(rowwise):
     """
     phi = mr.LogisticMissingness(-2.0, [1.0], rowwise)
     assert not any(called_reliable(phi, seed) for seed in range(12))
+
+
+def test_a_step_beyond_which_hardly_a_row_was_to_be_seen_is_not_reliable():
+    """Seven rows of a thousand lie beyond it, and a third of a row is observed."""
+    phi = mr.StepMissingness(direction=1.0, threshold=7.0, probability=0.95)
+    assert not any(called_reliable(phi, seed) for seed in range(12))

@@ -95,7 +95,10 @@ class PromisedRows:
         """The threshold of scores of the table's rows, as `certify` chooses it."""
         held = Weighted(table.take(self.held), scores[self.held], inclusion=self.design)
         training = self.known(table, scores)
-        certified = certify(self.promise, held, training, other, score, rng)
+        # Rows of one unit are not independent: a unit calibrates by one row.
+        independent = [self.held, self.training] if table.units is None else [self.held]
+        tested = table.take(np.concatenate(independent))
+        certified = certify(self.promise, held, training, other, score, rng, tested)
         warn_of_repeated_rows(held.X, None if training is None else training.X)
         return certified
 

@@ -74,6 +74,7 @@ def certify(
     other: Weighted | None,
     score: Score,
     rng: np.random.Generator,
+    tested_rows: Any,
 ) -> tuple[Certificate, Calibration]:
     """Choose the threshold above which a row of a class is wrong, and what that keeps.
 
@@ -90,6 +91,8 @@ def certify(
         Gives the scores of rows, to see how they are rounded.
     rng : Generator
         For rules that draw.
+    tested_rows : table
+        Independent rows of the class, which may contradict φ.
     """
     # 1. Whether rows contradict φ.
     model, target = promise.model, promise.target
@@ -98,7 +101,7 @@ def certify(
         if len(rows.scores):
             # A group may have no row at all.
             checks = missingness_check(
-                rows.X, model, complete=True, odds_factor=promise.odds_factor
+                tested_rows, model, complete=True, odds_factor=promise.odds_factor
             )
         tests = getattr(model, "checks", ())
         refuse_contradiction(checks, promise.label, tests, promise.odds_factor)

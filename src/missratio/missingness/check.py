@@ -22,9 +22,10 @@ certificate then, so that a shortfall endangers estimates only.
 
 E[W | z] = 1 holds among any rows that are chosen without looking at whether the column
 is missing, such as those in which other columns predict a high value of it. A φ of the
-right share and the wrong shape has too little weight among these and too much among
-the others. Blocks of rows are predicted by what earlier blocks taught, which keeps the
-e-value what it is.
+right share and the wrong shape has too little weight among these and too much where
+they predict a low one, or the other way round: e-values of different rows multiply.
+Blocks of rows are predicted by what earlier blocks taught, which keeps the e-value what
+it is.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations, pairwise, product
+from itertools import combinations, pairwise
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -323,9 +324,9 @@ def missingness_check(
     missingness = missingness.bound(column_names(X) if names is None else names)
     if not 0.0 < level < 1.0:
         raise ValueError(f"level must lie strictly between 0 and 1, got {level}.")
-    halves = None
+    sides = None
     if complete and not missingness.rowwise and missingness.groups is None:
-        halves = _halves(as_numeric_array(X))
+        sides = _sides(as_numeric_array(X))
     # The weights; or the least and the largest ones that φ may give.
     if missingness.learned:
         low, high = missingness.probability_band(X, level)
@@ -334,7 +335,7 @@ def missingness_check(
     edges = [_weights(low, 1.0 / odds_factor)]
     if low is not high or odds_factor > 1.0:
         edges.append(_weights(high, odds_factor))
-    return _checks(X, missingness, edges, level, complete, odds_factor, names, halves)
+    return _checks(X, missingness, edges, level, complete, odds_factor, names, sides)
 
 
 def contradictions(
@@ -362,7 +363,7 @@ def _checks(
     complete: bool,
     odds_factor: float,
     names: Sequence[str] | None,
-    halves: IntArray | None = None,
+    sides: IntArray | None = None,
 ) -> tuple[MissingnessCheck, ...]:
     """Test weights, or their edges, for all that a model's columns are."""
     n_columns = np.shape(X)[1]
@@ -378,11 +379,13 @@ def _checks(
         kept = once(missingness.groups)
         edges = [each[:, kept] for each in edges]
         shown, bounds = [shown[j] for j in kept], bounds[kept]
-    return check_weights(edges, shown, bounds, level, complete=complete, halves=halves)
+    return check_weights(edges, shown, bounds, level, complete=complete, sides=sides)
 
 
-def _halves(X: FloatArray) -> IntArray | None:
-    """1 where other columns predict a high value, −1 where a low one, 0 if untold.
+def _sides(X: FloatArray) -> IntArray | None:
+    """1 where other columns predict a high value, −1 where a low one, 0 elsewhere.
+
+    A third of the rows is on either side, which tells more than halves would.
 
     The first eighth of the rows predicts the second, these the second quarter, and half
     of them the rest.
@@ -402,8 +405,9 @@ def _halves(X: FloatArray) -> IntArray | None:
         diagonal = np.diag(precision).copy()
         np.fill_diagonal(precision, 0.0)
         predicted = scaled[start:] @ precision / -diagonal
-        high = predicted > np.median(predicted, axis=0)
-        sides[order[start:end]] = np.where(high, 1, -1)
+        low, high = np.quantile(predicted, [1 / 3, 2 / 3], axis=0)
+        side = (predicted > high).astype(np.intp) - (predicted < low)
+        sides[order[start:end]] = side
     return sides
 
 
@@ -414,54 +418,65 @@ def check_weights(
     level: float = LEVEL,
     *,
     complete: bool = False,
-    halves: IntArray | None = None,
+    sides: IntArray | None = None,
 ) -> tuple[MissingnessCheck, ...]:
     """Test that weights have mean one.
 
     `edges` are the weights, (n,) or (n, d); or the least and the largest ones that φ
     may give. `bounds` are on the weights of each column, inf where none is known;
     `level` is over all checks together; `complete` tests products over columns as well,
-    and `halves` says by which rows each column is tested once more.
+    and `sides` says among which rows each column is tested once more.
     """
     columns = [each.reshape(len(each), -1) for each in edges]
     n_rows, width = columns[0].shape
     evidence = [[WeightEvidence.of(each)] for each in columns]
     known = evidence[-1][0]
     lossy = np.flatnonzero(known.n_observed + known.odds != n_rows).tolist()
-    # 1. What is tested: columns, of which rows, and how to say it.
-    tested: list[tuple[tuple[int, ...], Any, str]] = []
-    if halves is not None:
-        for j, (side, word) in product(lossy, ((1, "high"), (-1, "low"))):
-            among = f" (where other columns predict a {word} value)"
-            tested.append(((j,), halves[:, j] == side, among))
+    # 1. What is tested: columns, of which rows.
+    tested: list[tuple[tuple[int, ...], Any]] = []
+    if sides is not None:
+        tested += [((j,), sides[:, j] == side) for j in lossy for side in (1, -1)]
+    n_sides = len(tested)
     if complete and len(lossy) > 1:
         pairs = list(combinations(lossy, 2))
         # Some of the rows are enough where there are many pairs.
         some = slice(None, None, 1 + n_rows * len(pairs) // _PAIR_ENTRIES)
-        tested += [(pair, some, "") for pair in pairs]
-        tested += [(tuple(lossy), slice(None), "")] * (len(lossy) > 2)
-    for group, rows, _ in tested:
+        tested += [(pair, some) for pair in pairs]
+        tested += [(tuple(lossy), slice(None))] * (len(lossy) > 2)
+    for group, rows in tested:
         for found, each in zip(evidence, columns, strict=True):
             weights = joint_weight(each[rows][:, list(group)])
             found.append(WeightEvidence.of(weights[:, None]))
-    tested = [((j,), slice(None), "") for j in range(width)] + tested
+    tested = [((j,), slice(None)) for j in range(width)] + tested
     # 2. Too much weight even at the least, or too little even at the largest.
     least, *_, most = (
         WeightEvidence(*map(np.concatenate, zip(*found, strict=True)))
         for found in (evidence[0], *evidence)
     )
-    limits = np.array([math.prod(float(bounds[j]) for j in g) for g, *_ in tested])
+    limits = np.array([math.prod(float(bounds[j]) for j in g) for g, _ in tested])
     over, under = log_evidence(least, limits)
     if len(edges) > 1:
         under = log_evidence(most, limits)[1]
-    # 3. Each is tested on two sides.
-    each_level = level / (2 * len(tested))
+    # Where nothing is observed there is nothing to compare.
+    over[most.n_observed == 0] = under[most.n_observed == 0] = -math.inf
+    # A column's sides speak together: too much on one of them, too little on the other.
+    high, low = (np.arange(width + k, width + n_sides, 2) for k in (0, 1))
+    over[high], under[high] = over[high] + under[low], under[high] + over[low]
+    # 3. Each is tested in two ways.
+    kept = np.delete(np.arange(len(tested)), low)
+    each_level = level / (2 * len(kept))
     checks = []
-    for k, (group, _, among) in enumerate(tested):
+    for k in kept.tolist():
+        group, among = tested[k][0], ""
         what = " or ".join(names[j] for j in group) if len(group) < 3 else "rows"
         too_much = bool(over[k] >= under[k])
         worse = least if too_much else most
         n, seen, odds = (float(each[k]) for each in worse[:3])
+        exact = bool(np.isfinite(limits[k]))
+        if k in high:
+            among = " (where other columns predict a high value)"
+        else:
+            exact |= too_much
         checks.append(
             MissingnessCheck(
                 what,
@@ -470,10 +485,9 @@ def check_weights(
                 1.0 - seen / (seen + odds) if seen else 1.0,
                 1.0 - seen / max(n, 1.0),
                 (seen + odds) / max(n, 1.0),
-                # Where nothing is observed there is nothing to compare.
-                float(max(over[k], under[k])) if seen else -math.inf,
+                float(max(over[k], under[k])),
                 each_level,
-                too_much or bool(np.isfinite(limits[k])),
+                exact,
                 len(group) > 1,
                 among,
             )

@@ -31,6 +31,8 @@ from missratio.rows import ClassModel, ClassRows, RowBlock
 FEWEST_EXPECTED = 3.0
 # A weight that this many rows can have at most is no matter of a tail.
 FEWEST_WORST_CASE = 30.0
+# Of the second moment, a part that is no matter.
+LIGHT = 0.1
 EXCESSES = np.linspace(0.0, 30.0, 3001)
 SMALLEST = 1e-12
 # Of a kind of which none was seen, three rows may be expected in one table of twenty.
@@ -56,19 +58,30 @@ def expected_in_tail(rows: ClassRows, model: ClassModel) -> float:
     if not isinstance(model, Missingness):
         return np.inf
     largest = 1.0 if model.maximum is None else model.maximum
-    if rows.n_rows * (1.0 - largest) >= FEWEST_WORST_CASE:
-        return np.inf
+    bounded = rows.n_rows * (1.0 - largest) >= FEWEST_WORST_CASE
     table = rows.source.every(1).block().rows.astype(np.float64, copy=False)
     probability = np.asarray(model.missing_probability(table))
     columns = probability[:, None] if probability.ndim == 1 else probability
-    return min((_expected(column, rows.n_rows) for column in columns.T), default=np.inf)
+    expected = [_expected(column, rows.n_rows, bounded) for column in columns.T]
+    return min(expected, default=np.inf)
 
 
-def _expected(probability: FloatArray, n_rows: int) -> float:
+def _expected(probability: FloatArray, n_rows: int, bounded: bool) -> float:
     """The same of one column, or of whole rows; NaN where missing."""
     seen = np.sort(probability[~np.isnan(probability)])
     can_miss = np.clip(seen[seen > 0.0], SMALLEST, 1.0 - SMALLEST)
-    if not len(can_miss) or can_miss[0] == can_miss[-1]:
+    n_lost = n_rows - len(seen)
+    if not len(can_miss):
+        # What was lost is like no row that was seen.
+        return 0.0 if n_lost else np.inf
+    if can_miss[0] == can_miss[-1]:
+        # A step: so many were lost beyond it that this many should have been seen.
+        weight = 1.0 / (1.0 - can_miss[0])
+        beyond_step = n_lost / (weight - 1.0)
+        rest = len(seen) - len(can_miss)
+        heavy = beyond_step * weight**2 >= LIGHT * rest
+        return beyond_step if heavy else np.inf
+    if bounded:
         return np.inf
     # As many as Pareto smoothing takes (Vehtari et al.).
     k = int(min(0.2 * len(can_miss), 3.0 * np.sqrt(len(can_miss))))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import replace
 from typing import Any, Literal, Self
 
@@ -453,6 +454,25 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         check_is_fitted(self, "threshold_")
         names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
         return names if self._positions is None else names[self._positions]
+
+    def of_used_columns(self) -> Self:
+        """The same classifier, for tables that have the used columns alone.
+
+        Returns
+        -------
+        NeymanPearsonClassifier
+            Itself, where all columns are used.
+        """
+        if self._positions is None:
+            return self
+        alone, width = copy(self), self.n_features_in_
+        alone.columns, alone._positions = "all", None
+        alone.missingness, alone.n_features_in_ = self._models(), len(self._positions)
+        if self.estimator is not None:
+            alone.estimator = narrowed_estimator(self.estimator, self._positions, width)
+        if hasattr(self, "feature_names_in_"):
+            alone.feature_names_in_ = self.columns_
+        return alone
 
     def _forget(self) -> None:
         """Rows of an earlier fit are no longer those that this one is about."""

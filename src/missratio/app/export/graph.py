@@ -326,6 +326,7 @@ def _checked_model(model: Any) -> Any:
             "from Python, by load_model(path).predict(frame)."
         )
     check_is_fitted(classifier, "threshold_")
+    classifier = classifier.of_used_columns()
     if classifier._sign < 0.0:
         raise CantExportError(
             "An estimator whose second class is the controlled one can't be exported "

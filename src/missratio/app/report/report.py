@@ -219,6 +219,8 @@ def build_report(
         raise ValueError("Test rows have groups, too: give groups_test.")
     if isinstance(classifier, NeymanPearsonClassifier):
         check_same_rows(classifier, X, y)
+        X, X_test = (t if t is None else classifier._used(t) for t in (X, X_test))
+        classifier = classifier.of_used_columns()
     check_is_fitted(classifier, "certificate_")
     width = classifier.n_features_in_
     names = getattr(classifier, "feature_names_in_", feature_names)

@@ -28,11 +28,13 @@ ONE_LABEL = {
 EXPECTED = {
     LogisticRegression: NAN | ONE_LABEL,
     KLIEP: NAN,
+    type(None): NAN,
 }
 
 
 @parametrize_with_checks(
     [
+        lenient(None),
         lenient(LogisticRegression()),
         lenient(KLIEP(l2=0.1), missingness_delta=0.1, odds_factor=1.5),
     ],

@@ -302,9 +302,10 @@ class CertifiedClassifier(
     def __sklearn_tags__(self) -> Any:
         """NaN where the estimator takes it, or there is a model for it; classes."""
         tags = super().__sklearn_tags__()
-        known = self.estimator is None or self.missingness is not None
-        known = known or get_tags(self.estimator).input_tags.allow_nan
-        tags.input_tags.allow_nan = known
+        allowed = self.deployment == "as-observed"
+        if self.estimator is not None:
+            allowed = get_tags(self.estimator).input_tags.allow_nan
+        tags.input_tags.allow_nan = allowed or self.missingness is not None
         tags.classifier_tags.multi_class = isinstance(self.alpha, Mapping)
         return tags
 

@@ -190,16 +190,8 @@ def affordable_power(
         return 0.0
     index = [table.rows_of(k, halves[1]) for k in range(2)]
     controlled, other = (
-        Weighted(
-            rows,
-            np.nan_to_num(
-                raw_scores(found, rows, table.deployment),
-                nan=-np.inf,
-                posinf=np.inf,
-                neginf=-np.inf,
-            ),
-        )
-        for rows in map(table.take, index)
+        Weighted(X, raw_scores(found, X, table.deployment, unscored=-np.inf))
+        for X in map(table.take, index)
     )
     promise = replace(promise, model=table.model(0, index[0]))
     return max(promised_power(promise, controlled, other, n_held), 0.0)

@@ -27,7 +27,7 @@ import numpy as np
 from sklearn import get_config
 from sklearn.base import clone
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegressionCV
+from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -74,7 +74,12 @@ def complete_mask(X: Any) -> BoolArray:
 
 
 def raw_scores(
-    estimator: Any, X: Any, deployment: str, n_classes: int = 2, sign: float = 1.0
+    estimator: Any,
+    X: Any,
+    deployment: str,
+    n_classes: int = 2,
+    sign: float = 1.0,
+    unscored: float = np.nan,
 ) -> FloatArray:
     """Scores of rows as a fitted estimator gives them: log-odds, or log-probabilities.
 
@@ -89,17 +94,19 @@ def raw_scores(
     n_classes : int, default=2
     sign : {1.0, -1.0}
         1.0 where the estimator's second class is the one not controlled.
+    unscored : float
+        For a row that isn't scored.
 
     Returns
     -------
     ndarray of shape (n_rows,), or (n_rows, n_classes) for more than two
-        NaN for a row that isn't scored; −∞ where the estimator gives NaN.
+        −∞ where the estimator gives NaN.
     """
     rows = np.ones(X.shape[0], dtype=bool)
     if deployment == "complete":
         rows = complete_mask(X)
     shape = (len(rows),) if n_classes == 2 else (len(rows), n_classes)
-    scores = np.full(shape, np.nan)
+    scores = np.full(shape, unscored)
     if not rows.any():
         return scores
     chosen = in_double(X if rows.all() else take_rows(X, np.flatnonzero(rows)))
@@ -296,8 +303,8 @@ class ClassScores:
 
 Models = Mapping[Any, Missingness]
 
-# How many penalties cross-validation chooses among.
-PENALTIES = 10
+# How many penalties cross-validation chooses among, and by how many parts of the rows.
+PENALTIES, PARTS = 10, 5
 # Parts of the training rows, each scored by an estimator fitted on the others.
 FOLDS = 3
 # Rows of either class a coefficient, with which in-sample scores are as good.
@@ -525,7 +532,6 @@ class ClassTable:
         estimator: Any,
         fitted: Any,
         rows: IntArray,
-        score: Callable[[Any, Any], FloatArray],
     ) -> FloatArray | None:
         """Scores of rows by estimators of two classes that were not fitted on them.
 
@@ -534,8 +540,6 @@ class ClassTable:
         estimator, fitted : estimator
             As it was given, and fitted to these rows.
         rows : ndarray of int
-        score : callable
-            Gives the scores of rows by a fitted estimator.
 
         Returns
         -------
@@ -559,7 +563,8 @@ class ClassTable:
             try:
                 for rest, part in parts.split(rows, self.codes[rows], members):
                     refitted = self._fit(estimator, {0: 0, 1: 1}, rows[rest])
-                    scores[rows[part]] = score(self.take(rows[part]), refitted)
+                    X, own = self.take(rows[part]), self.deployment
+                    scores[rows[part]] = raw_scores(refitted, X, own, unscored=-np.inf)
             except ValueError:
                 return None
         return scores
@@ -664,14 +669,16 @@ def default_estimator(table: ClassTable) -> Pipeline:
     3. imputation by means with an indicator of what was missing, where rows are
        classified as they are observed.
     """
+    folds = min(PARTS, int(np.bincount(table.codes, minlength=2).min()) // 2)
     logistic = LogisticRegressionCV(
         Cs=PENALTIES,
+        cv=folds,
         l1_ratios=(0.0,),
         scoring="neg_log_loss",
         max_iter=1000,
         use_legacy_attributes=False,
     )
-    steps = [StandardScaler(), logistic]
+    steps = [StandardScaler(), logistic if folds > 1 else LogisticRegression()]
     if table.deployment == "as-observed":
         if not complete_mask(table.X).all():
             means = SimpleImputer(add_indicator=True, keep_empty_features=True)

@@ -121,7 +121,7 @@ class TwoClassClassifier(CertifiedClassifier):
         """
         values = None
         if weighted and refit is not None:
-            values = table.unseen_scores(refit, estimator, known, self._raw)
+            values = table.unseen_scores(refit, estimator, known)
         shown = known if weighted else few(table.rows_of(1, known))
         index = np.concatenate([held, shown])
         if values is None:
@@ -133,8 +133,9 @@ class TwoClassClassifier(CertifiedClassifier):
 
     def _raw(self, X: Any, estimator: Any) -> FloatArray:
         """An estimator's scores of rows; −∞ for those that can't be scored."""
-        scores = raw_scores(estimator, X, self.deployment, sign=self._sign)
-        return np.where(np.isnan(scores), -np.inf, scores)
+        return raw_scores(
+            estimator, X, self.deployment, sign=self._sign, unscored=-np.inf
+        )
 
     def _labelled(self, is_other: Any) -> Any:
         """The labels of rows, by whether they are classified as the other class."""
@@ -405,8 +406,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
             positions, facts["power"] = affordable_columns(
                 table, promise, estimator, fitted, len(held)
             )
-            names = getattr(self, "feature_names_in_", np.arange(table.X.shape[1]))
-            facts["asked"] = names[positions].tolist()
+            facts["asked"] = self.columns_[positions].tolist()
             remedies.append(
                 "use fewer columns (columns='auto', or columns={asked}: expected power "
                 "{power:.2f})"
@@ -451,7 +451,6 @@ class NeymanPearsonClassifier(TwoClassClassifier):
     @property
     def columns_(self) -> Any:
         """Names, or positions, of the columns that are used."""
-        check_is_fitted(self, "threshold_")
         names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
         return names if self._positions is None else names[self._positions]
 
@@ -484,8 +483,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
     def _own_promise(self, table: ClassTable) -> Promise:
         columns, kept = None, 1.0
         if self._positions is not None:
-            names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
-            columns = tuple(names[self._positions].tolist())
+            columns = tuple(self.columns_.tolist())
             model = (self._resolve_missingness() or {}).get(table.labels[0])
             learned = np.array([e is not None for e in getattr(model, "evidence", ())])
             if learned.any():

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from missratio._base.blocks import take_rows
 from missratio._base.hints import another_type, listed
 from missratio._base.reading import (
+    FLOATS,
     as_numeric_array,
     check_no_infinity,
     read_labels,
@@ -43,7 +44,9 @@ def read_rows(owner: Any, X: Any, *, reset: bool) -> Any:
         Whether to note names and width, rather than to check them.
     """
     given = X if hasattr(X, "columns") else on_host(X)
-    table = read_table(owner, given, reset=reset, keep_frame=True, dtype=None)
+    plain = isinstance(given, np.ndarray) and given.dtype in FLOATS
+    kind = FLOATS if plain else None
+    table = read_table(owner, given, reset=reset, keep_frame=True, dtype=kind)
     if isinstance(table, np.ndarray) and table.dtype.kind == "f":
         check_no_infinity(table)
     return table

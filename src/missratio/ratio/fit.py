@@ -469,38 +469,33 @@ class LinearRatio(BaseRatio):
         self.pairs_used_ = settings.pairs is True
         if settings.pairs is True or not rows.weighing.by_entry:
             return
-        facts = {
-            "count": int(sums.count[0]),
-            "n_rows": sums.n_rows,
-            "size": size,
-            "n_columns": n_columns,
-        }
-        claim = (
-            "Class {label!r} has {count} row(s) in which everything is observed, of "
-            "{n_rows}, worth {size:.1f} of equal weight, for {n_columns} column(s). "
-        )
         few = size <= min(ROWS_A_COLUMN * n_columns, FEW * rows.n_rows)
         if settings.pairs == "auto" and few and only_columns(required).ndim == 1:
             self.pairs_used_ = True
-            message = Message(
-                claim + "The ratio was fitted by pairs of columns, as if the class "
-                "were normal.",
-                label=rows.label,
-                remedies=("bring more rows", "set pairs=False to use complete rows"),
-                facts=facts,
-            )
-            warnings.warn(SmallSampleWarning(message), stacklevel=callers_level())
+            done = "The ratio was fitted by pairs of columns, as if it were normal."
+            remedies: tuple[str, ...] = ("set pairs=False to use complete rows",)
         elif size <= n_columns:
             self.fallback_used_ = True
-            if settings.fallback == "raise":
-                message = Message(
-                    claim + "A joint fit needs more than {n_columns}. Set pairs=True, "
-                    "or fallback='naive-bayes' in KLIEP to take its columns as "
-                    "independent, or use NaiveBayesRatio, fewer columns or more rows.",
-                    label=rows.label,
-                    facts=facts,
-                )
-                raise DataError(message)
+            done = f"A joint fit needs more than {n_columns}."
+            remedies = (
+                "set pairs=True",
+                "set fallback='naive-bayes' in KLIEP to take columns as independent",
+                "use NaiveBayesRatio",
+                "use fewer columns",
+            )
+        else:
+            return
+        message = Message(
+            "Class {label!r} has {count} row(s) in which everything is observed, of "
+            f"{{n_rows}}, worth {{size:.1f}} of equal weight. {done}",
+            label=rows.label,
+            remedies=(*remedies, Remedy.MORE_ROWS),
+            facts={"count": int(sums.count[0]), "n_rows": sums.n_rows, "size": size},
+        )
+        if self.pairs_used_:
+            warnings.warn(SmallSampleWarning(message), stacklevel=callers_level())
+        elif settings.fallback == "raise":
+            raise DataError(message)
 
     def _problem(
         self,

@@ -8,12 +8,12 @@ KLIEP's optimum is then θ = Σ⁻¹(μ₁ − m): Fisher's discriminant.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from missratio._base.typing import BoolArray, FloatArray
+from missratio.engine import Sample
 from missratio.moments import Link, Parameters, Sums
 from missratio.rows import ClassRows, RowBlock, weights_of_features
 
@@ -23,78 +23,30 @@ ROWS_A_COLUMN = 10.0
 FEW = 0.5
 
 
-@dataclass(frozen=True)
-class NormalMoments:
-    """A sample of one problem that is known by its mean and its covariance alone.
+class NormalMoments(Sample):
+    """Rows of one problem that stand for a normal law, by their mean and covariance."""
 
-    Parameters
-    ----------
-    mean : ndarray of shape (n_features,)
-        Of the centred features.
-    covariance : ndarray of shape (n_features, n_features)
-        Positive semidefinite.
-    """
-
-    mean: FloatArray
-    covariance: FloatArray
-
-    centred: ClassVar[bool] = True
-    rereads: ClassVar[bool] = False
-    cheap_rows: ClassVar[int] = 0
-    precision: ClassVar[float] = float(np.finfo(np.float64).eps)
-    total: ClassVar[FloatArray] = np.ones(1)
-
-    @property
-    def features(self) -> FloatArray:
-        """Rows of which the mean and the covariance are these, (1, n_rows, n_features).
-
-        Each lies on an axis of the covariance.
-        """
-        values, vectors = np.linalg.eigh(self.covariance)
+    @classmethod
+    def of(cls, mean: FloatArray, covariance: FloatArray) -> NormalMoments:
+        """Rows with these moments: two on each axis of the covariance."""
+        values, vectors = np.linalg.eigh(covariance)
         axes = (vectors * np.sqrt(len(values) * np.maximum(values, 0.0))).T
-        return np.asarray(self.mean + np.concatenate([axes, -axes])[None])
+        rows = mean + np.concatenate([axes, -axes])
+        return cls(rows[None], np.ones(1), centred=True)
 
-    @property
-    def n_rows(self) -> int:
-        """How many rows have the moments."""
-        return 2 * len(self.mean)
-
-    @property
-    def size(self) -> int:
-        """How many numbers these rows are."""
-        return self.n_rows * len(self.mean)
-
-    def peek(self) -> FloatArray:
-        """Features of some rows."""
-        return self.features
-
-    def fold(self, work: Any, merge: Any = None, **_: Any) -> Any:
-        """Work on the rows that have the moments."""
-        return work(self.features, None)
-
-    def held(self, stride: int, centre: FloatArray) -> NormalMoments:
-        """Moments are no fewer for some of the rows."""
-        return self
-
-    def problems(self, which: Any) -> NormalMoments:
-        """There is one problem."""
-        return self
-
-    def sums(
-        self, term_of: Link, at: Parameters, *, second_order: bool, **_: Any
-    ) -> list[Sums]:
-        """E exp s under a normal law, and its derivatives; other terms have none."""
-        coef = at.coef[0]
-        pull = self.covariance @ coef
-        slope = self.mean + pull
-        log_mean = coef @ self.mean + 0.5 * coef @ pull
-        size = len(slope)
+    def sums(self, term_of: Link, at: Parameters, **options: Any) -> list[Sums]:
+        """E exp s under the normal law, and its derivatives."""
+        mean, coef = self.features[0].mean(axis=0), at.coef[0]
+        change = self.features[0] - mean
+        covariance = change.T @ change / len(change)
+        log_mean = coef @ mean + 0.5 * coef @ covariance @ coef
+        slope, size = mean + covariance @ coef, len(mean)
         if at.intercept is not None:
             log_mean, slope = log_mean + at.intercept[0], np.append(slope, 1.0)
         curvature = np.outer(slope, slope)
-        curvature[:size, :size] += self.covariance
+        curvature[:size, :size] += covariance
+        bend = curvature[None] if options["second_order"] else None
         far = np.full(1, np.inf)
-        bend = curvature[None] if second_order else None
         return [Sums(np.array([log_mean]), np.ones(1), slope[None], bend, -far, far)]
 
 

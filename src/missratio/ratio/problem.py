@@ -94,7 +94,7 @@ class RatioProblem:
 
     objective: Objective
     numerator: AnySample | WeightedMean
-    denominator: AnySample | NormalMoments
+    denominator: AnySample
     centre: FloatArray
     features: IntArray
     l2: FloatArray | None = None
@@ -439,7 +439,7 @@ class RatioProblem:
         return float(self(theta, second_order=False).value.sum())
 
 
-def constant_features(sample: AnySample | NormalMoments) -> BoolArray:
+def constant_features(sample: AnySample) -> BoolArray:
     """Which features have one value only over all rows, (n_problems, n_features)."""
     few = sample.peek()
     value = few[:, :1]
@@ -554,7 +554,7 @@ def pose(
         numerator = matched(objective, mean[filled], share, centre)
     else:
         numerator, sums = sample(two.numerator)
-    denominator: AnySample | NormalMoments
+    denominator: AnySample
     if pairs:
         # One covariance of both classes has half the noise of that of one.
         others = two.denominator.feature_sums(columns)
@@ -563,7 +563,7 @@ def pose(
         pooled += pair_covariance(two.denominator, other_mean, required)
         size = min(float(sums.kish.min()), float(others.kish.min()))
         covariance = floored(pooled / 2.0, min(len(mean) / size, 1.0))
-        denominator = NormalMoments(other_mean - centre[0], covariance)
+        denominator = NormalMoments.of(other_mean - centre[0], covariance)
     else:
         denominator, others = sample(two.denominator, complete)
     return RatioProblem(

@@ -162,12 +162,6 @@ def test_negative_curvature_is_summed_whatever_the_number_of_features(n_features
     np.testing.assert_allclose(sums.curvature, expected, atol=1e-12)
 
 
-def test_wide_rows_are_scored_alike_however_they_lie():
-    features, _, at = draw_block(4, 2, 300, 60, 0.1, True, True, False)
-    by_column = features.swapaxes(1, 2).copy().swapaxes(1, 2)
-    np.testing.assert_allclose(at.score(by_column), at.score(features), atol=1e-12)
-
-
 @pytest.mark.parametrize("about_zero", [True, False])
 @pytest.mark.parametrize("intercept", [True, False])
 def test_single_precision_agrees_with_double_to_its_own_rounding(intercept, about_zero):
@@ -183,15 +177,3 @@ def test_single_precision_agrees_with_double_to_its_own_rounding(intercept, abou
     ):  # fmt: skip
         found, expected = getattr(coarse, name), getattr(fine, name)
         np.testing.assert_allclose((found.T * rescaled).T, expected, rtol, atol)
-
-
-def test_rows_far_below_the_largest_score_vanish_without_a_trace():
-    at = Parameters(np.array([[1.0]]), None, None)
-    parts = [
-        accumulate(Term.exponential, np.array([[[x]]]), None, at, second_order=False)
-        for x in (-1e3, 1e3)
-    ]
-    [merged] = merge_all(parts)
-    assert merged.log_scale == 1e3
-    assert merged.value == 1.0
-    assert (merged.lowest, merged.highest) == (-1e3, 1e3)

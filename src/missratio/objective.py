@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from scipy.special import expit, log_expit
 
-from missratio._base.hints import did_you_mean
+from missratio._base.hints import check_choice
 from missratio._base.typing import FloatArray
 
 __all__ = [
@@ -383,14 +383,9 @@ _LOG_LINK: dict[type[Divergence], type[Objective]] = {
 
 def as_divergence_objective(divergence: str | Divergence, link: Link) -> Objective:
     """Resolve an estimator's `divergence` and `link` into an objective."""
-    if link not in ("log", "identity"):
-        raise ValueError(f"link must be 'log' or 'identity', got {link!r}.")
+    check_choice("link", link, ("log", "identity"))
     if isinstance(divergence, str):
-        if divergence not in DIVERGENCES:
-            raise ValueError(
-                f"divergence must be one of {sorted(DIVERGENCES)} or a Divergence, "
-                f"got {divergence!r}.{did_you_mean(divergence, DIVERGENCES)}"
-            )
+        check_choice("divergence", divergence, sorted(DIVERGENCES))
         divergence = DIVERGENCES[divergence]()
     if not isinstance(divergence, Divergence):
         raise TypeError(

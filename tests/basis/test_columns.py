@@ -28,20 +28,6 @@ def test_a_feature_is_the_product_of_columns_to_its_exponents(X, degree, interac
     np.testing.assert_allclose(basis.transform(X), expected, 1e-12, 1e-300)
 
 
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        ((1,), [a, b, c]),
-        ((3,), [a, a**2, a**3, b, b**2, b**3, c, c**2, c**3]),
-        ((1, "all"), [a, b, c, a * b, a * c, b * c]),
-        ((1, [(0, 0, 1), (2, 1, 0)]), [a, b, c, a**2 * b, a * b * c]),
-    ],
-)
-def test_powers_come_column_by_column_and_then_products(options, expected):
-    features = PolynomialBasis(*options).fit_transform(X)
-    np.testing.assert_allclose(features, np.column_stack(expected))
-
-
 def test_equal_features_appear_once():
     basis = PolynomialBasis(2, interactions=[(0, 1), (1, 0), (0, 0), (2,), [0, 1]])
     names = ["x0", "x0^2", "x1", "x1^2", "x2", "x2^2", "x0 x1"]
@@ -55,13 +41,6 @@ def test_names_and_numbers_ask_for_the_same_columns():
     np.testing.assert_array_equal(by_name.exponents_, by_number.exponents_)
     names = by_name.get_feature_names_out().tolist()
     assert names[-2:] == ["age dose", "age^2 weight"]
-
-
-def test_a_term_needs_the_columns_with_a_positive_exponent():
-    basis = PolynomialBasis(1, interactions=[(0, 2)]).fit(X)
-    needed = [[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1]]
-    np.testing.assert_array_equal(basis.required_columns_, np.array(needed, dtype=bool))
-    np.testing.assert_array_equal(basis.exponents_, needed)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

@@ -6,7 +6,6 @@ from optional_packages import optional
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.feature_selection import SelectKBest
-from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
@@ -66,12 +65,6 @@ def test_complete_rows_are_mapped_as_if_the_others_were_not_there(transformer):
     assert not hasattr(whole.transformer, "n_features_in_")
 
 
-def test_a_frozen_transformer_is_not_fitted_again():
-    frozen = FrozenEstimator(StandardScaler().fit(X))
-    basis = TransformerBasis(frozen).fit(100 + X)
-    np.testing.assert_array_equal(basis.transform(X), StandardScaler().fit_transform(X))
-
-
 def test_labels_reach_the_transformer_for_the_complete_rows():
     y = (X[:, 2] > 0).astype(int)
     basis = TransformerBasis(SelectKBest(k=1)).fit(HOLED, y)
@@ -90,24 +83,11 @@ def test_a_transformer_of_named_columns_gets_a_dataframe(frame_of):
     assert basis.get_feature_names_out().tolist() == names
 
 
-def test_polars_nulls_are_missing_values():
-    frame = pl.DataFrame({"a": [1.0, None, 3.0], "b": [1, 2, None]})
-    out = TransformerBasis(StandardScaler(with_std=False)).fit_transform(frame)
-    np.testing.assert_array_equal(out, [[0, 0], [np.nan, np.nan], [np.nan, np.nan]])
-
-
 def test_integer_output_becomes_float_and_nameless_features_are_numbered():
     as_int = FunctionTransformer(lambda table: (table > 0).astype(int))
     basis = TransformerBasis(as_int).fit(HOLED)
     assert basis.transform(HOLED).dtype == np.float64
     assert basis.get_feature_names_out().tolist() == ["f0", "f1", "f2"]
-
-
-def test_rows_that_are_all_incomplete_map_to_nan():
-    basis = TransformerBasis(SplineTransformer(n_knots=3)).fit(X)
-    out = basis.transform(np.full((2, 3), np.nan))
-    assert out.shape == (2, len(basis.required_columns_))
-    assert np.isnan(out).all()
 
 
 def test_each_column_is_fitted_by_itself_on_its_observed_values():
@@ -119,15 +99,6 @@ def test_each_column_is_fitted_by_itself_on_its_observed_values():
     np.testing.assert_allclose(
         ColumnwiseBasis(spline).fit_transform(X), spline.fit_transform(X)
     )
-
-
-def test_sparse_output_and_counts_that_differ_between_columns_will_do():
-    table = np.column_stack([X[:, 0], np.arange(40) % 2])
-    bins = KBinsDiscretizer(3, strategy="uniform", quantile_method="linear")
-    basis = ColumnwiseBasis(bins).fit(table)
-    features = basis.transform(table)
-    np.testing.assert_allclose(features[:, :3].sum(axis=1), 1.0)
-    assert basis.required_columns_.sum(axis=0).tolist() == [3, 3]
 
 
 def test_columns_are_chosen_by_number_or_name():

@@ -68,18 +68,6 @@ def test_it_converges_where_plain_newton_runs_away():
         np.testing.assert_allclose(solution.theta, 0.0, atol=1e-7)
 
 
-def test_it_converges_where_plain_newton_cycles():
-    # x⁴/4 − x² + 2x: plain Newton goes 0 → 1 → 0 → 1.
-    cycling = one_dimensional(
-        lambda x: x**4 / 4 - x**2 + 2 * x,
-        lambda x: x**3 - 2 * x + 2,
-        lambda x: 3 * x**2 - 2,
-    )
-    solution = newton(cycling, np.zeros((1, 1)))
-    assert solution.status[0] == Status.CONVERGED
-    assert solution.theta[0, 0] == pytest.approx(-1.7692923542386314)
-
-
 @settings(max_examples=50)
 @given(seed=st.integers(0, 2**32 - 1), d=st.integers(1, 6), log_scale=st.floats(-6, 6))
 def test_a_quadratic_takes_one_step_in_any_scaling(seed, d, log_scale):
@@ -190,12 +178,6 @@ def test_a_step_into_nan_is_not_taken():
     assert 1 / (1 - x) - 1 / (1 + x) == pytest.approx(-30)
 
 
-def test_an_optimum_at_the_start_takes_no_step():
-    solution = newton(root(), np.zeros((3, 1)))
-    assert (solution.status == Status.CONVERGED).all()
-    assert (solution.n_iter == 0).all()
-
-
 def test_the_decrement_is_that_of_the_point_returned():
     matrix, target = np.array([[2.0, 0.5], [0.5, 1.0]]), np.array([1.0, -2.0])
     solution = newton(quadratic(matrix, target), np.zeros((1, 2)), max_iter=0)
@@ -237,10 +219,3 @@ def test_problems_left_behind_end_where_they_would_alone(centres):
         assert together.n_iter[i] == alone.n_iter[0]
         np.testing.assert_allclose(together.theta[i], alone.theta[0], atol=1e-7)
         np.testing.assert_allclose(together.value[i], alone.value[0])
-
-
-def test_solved_problems_are_not_evaluated_again():
-    sizes = []
-    newton(Apart(np.array([[0.0], [0.0], [0.0], [9.0]]), sizes), np.zeros((4, 1)))
-    assert sizes[0] == 4
-    assert set(sizes[1:]) == {1}

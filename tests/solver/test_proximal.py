@@ -1,14 +1,12 @@
 """The proximal Newton method: known optima, optimality conditions, honest statuses."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
 
 from missratio.solver import Evaluation, Status, newton, proximal_newton
-from missratio.solver.proximal import minimise_quadratic, shortest_subgradient
 
 
 def quadratic(matrix, target):
@@ -81,22 +79,6 @@ def test_with_a_unit_hessian_it_is_soft_thresholding():
     np.testing.assert_allclose(solution.theta[0], [2.0, 0.0, -1.5, 0.1], atol=1e-8)
 
 
-@given(seed=st.integers(0, 10_000), strength=st.floats(0.0, 3.0))
-@settings(max_examples=50)
-def test_the_quadratic_models_optimum_satisfies_its_conditions(seed, strength):
-    rng = np.random.default_rng(seed)
-    root = rng.normal(size=(12, 8))
-    matrix, target = root.T @ root / 12 + 1e-6 * np.eye(8), rng.normal(size=8)
-    l1 = strength * rng.uniform(size=8)
-    start = rng.normal(size=8) * rng.integers(0, 2, 8)
-    beta = minimise_quadratic(matrix, target, l1, start, 1e-10)
-    slope = matrix @ beta - target
-    assert (np.abs(slope) <= l1 + 1e-7).all()
-    np.testing.assert_allclose(
-        (slope + l1 * np.sign(beta))[beta != 0.0], 0.0, atol=1e-7
-    )
-
-
 @given(seed=st.integers(0, 10_000), strength=st.floats(1e-3, 1.0))
 @settings(max_examples=12)
 def test_it_ends_where_an_independent_solver_does(seed, strength):
@@ -145,14 +127,6 @@ def test_begun_at_the_optimum_it_takes_no_step():
         np.testing.assert_array_equal(solution.theta, begin)
 
 
-def test_collinear_parameters_do_no_harm():
-    rng = np.random.default_rng(3)
-    features = rng.normal(size=(80, 2))[:, [0, 1, 0]]
-    evaluate = tilted(features, np.array([0.3, 0.2, 0.3]))
-    solution = proximal_newton(evaluate, np.zeros((1, 3)), np.full(3, 0.01))
-    assert solution.status[0] == Status.CONVERGED
-
-
 def test_steps_out_and_unbounded_functions_are_reported():
     out = proximal_newton(
         draw_tilted(4), np.zeros((1, 5)), np.full(5, 0.01), max_iter=1
@@ -167,17 +141,6 @@ def test_steps_out_and_unbounded_functions_are_reported():
 
     endless = proximal_newton(falls, np.zeros((1, 1)), np.array([0.5]))
     assert endless.status[0] == Status.NO_OPTIMUM
-
-
-@pytest.mark.parametrize(
-    ("theta", "gradient", "expected"),
-    [(0.0, 0.5, 0.0), (0.0, -1.5, -0.5), (0.0, 1.5, 0.5), (2.0, -1.0, 0.0)],
-)
-def test_the_shortest_subgradient_is_zero_at_an_optimum_alone(
-    theta, gradient, expected
-):
-    found = shortest_subgradient(np.array([theta]), np.array([gradient]), np.ones(1))
-    assert found[0] == expected
 
 
 def test_a_hessian_that_rounding_made_negative_is_no_optimum():

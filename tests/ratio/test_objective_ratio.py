@@ -183,7 +183,7 @@ def test_the_score_is_minus_the_objective(divergence, link, two_normals):
         (
             FDivergenceRatio(link="logit"),
             ValueError,
-            "link must be 'log' or 'identity'",
+            "link must be one of",
         ),
     ],
 )

@@ -150,7 +150,7 @@ def test_a_constant_column_is_named(table):
 def test_more_basis_features_than_rows_need_a_penalty(two_normals):
     X, y = two_normals(5, 2)
     estimator = KLIEP(basis=PolynomialBasis(degree=6))
-    with pytest.raises(ValueError, match=r"has 5 rows.* Set l2 > 0"):
+    with pytest.raises(ValueError, match=r"has 5 observed rows.* Set l2 > 0"):
         NaiveBayesRatio(estimator).fit(X, y)
 
 

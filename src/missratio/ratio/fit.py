@@ -34,7 +34,7 @@ from missratio.ratio.base import (
     callers_level,
     report_status,
 )
-from missratio.ratio.pairs import FEW, ROWS_A_COLUMN
+from missratio.ratio.pairs import FEW, ROWS_A_COLUMN, feature_weights
 from missratio.ratio.problem import (
     PenaltyUnits,
     RatioProblem,
@@ -57,7 +57,6 @@ from missratio.rows import (
     survey,
     warn_if_contradicted,
     warn_of_concentration,
-    weights_of_features,
 )
 from missratio.solver import Solution, Status
 from missratio.tensor import (
@@ -69,8 +68,11 @@ from missratio.tensor import (
     on_host,
     tensor_classes,
 )
-from missratio.weights import effective_sample_size
 
+Backend = Literal["pandas", "polars", "pyarrow"]
+Fallback = Literal["raise", "naive-bayes"]
+Direction = Literal["auto", "forward", "reverse"]
+Pairs = bool | Literal["auto"]
 PenaltyWeights = Literal["uniform", "standard-error", "covariance"]
 # So many times a feature's variance leaves nothing of its coefficient.
 HELD = 1e8
@@ -154,11 +156,7 @@ def mean_covariance(
         if rows.adjusted is not None:
             total = rows.sample_weight_total
             return np.asarray(own * (rows.adjusted[block.place] - mean) / total)
-        weights = np.ones((len(block.rows), 1))
-        if block.ipw is not None and block.ipw.ndim == 2:
-            weights = weights_of_features(block.ipw, columns, rows.groups)
-        elif block.ipw is not None:
-            weights = block.ipw[:, None]
+        weights = feature_weights(rows, block, columns)
         values = np.where(own * weights > 0.0, block.features, mean)
         part = weights * mean if rows.self_normalised else mean
         return np.asarray(own * (weights * values - part) / divisor)
@@ -173,8 +171,8 @@ def mean_covariance(
 CHOICES = {
     "normalize": get_args(Normalization),
     "solver": get_args(SolverName),
-    "fallback": ("raise", "naive-bayes"),
-    "direction": ("auto", "forward", "reverse"),
+    "fallback": get_args(Fallback),
+    "direction": get_args(Direction),
     "pairs": ("auto", True, False),
     "penalty_weights": get_args(PenaltyWeights),
 }
@@ -239,30 +237,21 @@ def check_features(
     The former only where there is no penalty. Messages name the denominator's label,
     and the features by what `names` gives.
     """
-    few = problem.denominator.peek().astype(np.float64, copy=False)
     free = (problem.features >= 0) & (penalty[problem.features] == 0.0)
     n_rows, n_features = problem.denominator.n_rows, int(free.sum(axis=1).max())
     if n_features and n_rows <= n_features:
-        joint = problem.n_problems == 1
         raise DataError(
             Message(
-                "Class {label!r} has {n_rows} {rows} (n_samples = {n_rows}) for "
-                "{n_features} {what}: without a penalty there is no finite optimum.",
+                "Class {label!r} has {n_rows} observed rows (n_samples = {n_rows}) for "
+                "{n_features} features that are fitted together: without a penalty "
+                "there is no finite optimum.",
                 label=label,
                 remedies=(Remedy.PENALTY, Remedy.FEWER_FEATURES, Remedy.MORE_ROWS),
-                facts={
-                    "n_rows": n_rows,
-                    "rows": "observed rows" if joint else "rows",
-                    "n_features": n_features,
-                    "what": "features" if joint else "basis features a column",
-                },
+                facts={"n_rows": n_rows, "n_features": n_features},
             )
         )
-    suspect = free & (few == few[:, :1]).all(axis=1)
-    if (
-        suspect.any()
-        and (constant := free & constant_features(problem.denominator)).any()
-    ):
+    constant = free & constant_features(problem.denominator)
+    if constant.any():
         columns = np.sort(problem.features[constant])
         raise DataError(
             Message(
@@ -292,21 +281,6 @@ def _evaluate(basis: Basis, names: tuple[str, ...], rows: FloatArray) -> FloatAr
 # rows: 22 to 29 are left, and the error was 4 times that of the Jensen-Shannon fit.
 TILTED_ROWS = 10.0
 TILTED_SHARE = 0.2
-
-Backend = Literal["pandas", "polars", "pyarrow"]
-Fallback = Literal["raise", "naive-bayes"]
-Direction = Literal["auto", "forward", "reverse"]
-Pairs = bool | Literal["auto"]
-
-
-def _worth(complete: ClassRows, sums: WeightSums) -> float:
-    """Kish's effective number of a class's complete rows."""
-    if complete.only_complete:
-        return float(sums.kish[0])
-    size, weights = float(complete.n_rows), complete.weighing.weights
-    return (
-        size if not size or weights is None else float(effective_sample_size(weights))
-    )
 
 
 class LinearRatio(BaseRatio):
@@ -413,7 +387,7 @@ class LinearRatio(BaseRatio):
             complete = self._choose_direction(two)
             two = self._oriented(two)
             if complete is not None:
-                self._choose_rows(two.denominator, *complete)
+                self._choose_rows(two.denominator, complete[1])
             problem = self._problem(objective, two, complete)
             # 2. Its penalties.
             weights = settings.penalty_weights
@@ -452,20 +426,18 @@ class LinearRatio(BaseRatio):
             by_feature = under.feature_sums(columns).count
             others = two.numerator.complete()
             gains = complete[1].count[0] < by_feature.min()
-            if gains and _worth(*others) > _worth(*complete):
+            if gains and others[1].kish[0] > complete[1].kish[0]:
                 self.direction_, complete = "reverse", others
         return complete
 
-    def _choose_rows(
-        self, rows: ClassRows, complete: ClassRows, sums: WeightSums
-    ) -> None:
+    def _choose_rows(self, rows: ClassRows, sums: WeightSums) -> None:
         """Whether to do without complete rows of the class under the exponent.
 
         As many as there are columns can't tell the columns apart, and a few times as
         many tell less than pairs of columns do.
         """
         settings, required = self._settings(), self.basis_.required_columns_
-        n_columns, size = required.shape[1], _worth(complete, sums)
+        n_columns, size = required.shape[1], float(sums.kish[0])
         self.pairs_used_ = settings.pairs is True
         if settings.pairs is True or not rows.weighing.by_entry:
             return

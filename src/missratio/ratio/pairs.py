@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from missratio._base.typing import BoolArray, FloatArray
+from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.engine import Sample
 from missratio.moments import Link, Parameters, Sums
 from missratio.rows import ClassRows, RowBlock, weights_of_features
@@ -50,6 +50,17 @@ class NormalMoments(Sample):
         return [Sums(np.array([log_mean]), np.ones(1), slope[None], bend, -far, far)]
 
 
+def feature_weights(
+    rows: ClassRows, block: RowBlock, columns: BoolArray | IntArray
+) -> FloatArray:
+    """What a block's rows weigh for each feature, or, in one column, for all."""
+    if block.ipw is None:
+        return np.ones((len(block.rows), 1))
+    if block.ipw.ndim == 1:
+        return block.ipw[:, None]
+    return weights_of_features(block.ipw, columns, rows.groups)
+
+
 def pair_covariance(
     rows: ClassRows, mean: FloatArray, required: BoolArray
 ) -> FloatArray:
@@ -64,12 +75,8 @@ def pair_covariance(
     together = owner[:, None] == owner
 
     def work(block: RowBlock) -> FloatArray:
-        weights, by_entry = np.ones((len(block.rows), 1)), False
-        if block.ipw is not None:
-            by_entry = block.ipw.ndim == 2
-            weights = block.ipw if by_entry else block.ipw[:, None]
-        if by_entry:
-            weights = weights_of_features(weights, columns, rows.groups)
+        weights = feature_weights(rows, block, columns)
+        by_entry = weights.shape[1] > 1
         weights = np.broadcast_to(weights, block.features.shape)
         own = 1.0 if block.sample_weight is None else block.sample_weight[:, None]
         seen = weights > 0.0

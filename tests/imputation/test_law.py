@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.special import expit
 from scipy.stats import ks_2samp, norm, spearmanr, t
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.tree import DecisionTreeRegressor
@@ -146,25 +145,6 @@ def test_near_donors_follow_a_spread_that_varies():
     truth = (Z[:, 1] - 3 * z)[lost & (z < 0.2)].std()
     truth /= (Z[:, 1] - 3 * z)[lost & (z > 0.8)].std()
     assert abs(spread(100) - truth) < 0.1 < abs(spread(None) - truth)
-
-
-@pytest.mark.parametrize("categorical", [[], [1]], ids=["number", "category"])
-def test_an_indicator_goes_with_the_other_columns(categorical):
-    rng = np.random.default_rng(0)
-    z = rng.normal(size=8000)
-    rare = (rng.random(8000) < expit(2 * z - 3)).astype(float)
-    phi = FunctionMissingness(
-        lambda X: np.column_stack([0 * X[:, 0], 0.3 + 0.4 * X[:, 1]]), rowwise=False
-    )
-    X = corrupt(np.column_stack([z, rare]), phi, rng)
-    lost = np.isnan(X[:, 1])
-    completed = TiltedImputer(
-        phi, categorical_features=categorical, n_rounds=2, random_state=0
-    ).fit_transform(X)
-    assert set(completed[lost, 1]) == {0.0, 1.0}
-    for half in (lost & (z > 0.5), lost & (z < -0.5)):
-        ours, truth = completed[half, 1].mean(), rare[half].mean()
-        assert ours == pytest.approx(truth, abs=0.08)
 
 
 def rubin_holds(rng, n_imputations=10):

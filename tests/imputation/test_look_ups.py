@@ -2,10 +2,8 @@
 
 import numpy as np
 import pytest
-from optional_packages import optional
 from sklearn import config_context
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeRegressor
 
@@ -15,8 +13,6 @@ from missratio import (
     NeymanPearsonClassifier,
     TiltedImputer,
 )
-
-pd = optional("pandas")
 
 
 def tail(z, others):
@@ -147,16 +143,6 @@ def two_classes(n, seed):
     y = np.repeat([0, 1], n)
     Z[y == 1, 0] += 1.0
     return (*look_up(Z, lost & (y == 1)[:, None], 80, seed), y)
-
-
-def test_inclusion_is_routed_and_sliced_with_the_rows():
-    X, inclusion, y = two_classes(300, 0)
-    with config_context(enable_metadata_routing=True):
-        imputer = TiltedImputer(random_state=0).set_fit_request(inclusion=True)
-        imputer.set_params(unlabelled=1)
-        model = make_pipeline(imputer, LogisticRegression())
-        found = cross_validate(model, X, y, cv=3, params={"inclusion": inclusion})
-    assert found["test_score"].min() > 0.6
 
 
 @pytest.mark.parametrize("routed", [False, True])

@@ -221,15 +221,3 @@ def test_few_entries_that_stand_for_many_are_warned_of():
     with pytest.warns(WeightConcentrationWarning, match="column '0'") as caught:
         TiltedImputer(phi, random_state=0).fit(X)
     assert caught[0].filename == __file__
-
-
-def test_laws_that_are_kept_for_later_rows_have_few_donors(skewed, monkeypatch):
-    monkeypatch.setattr("missratio.imputation.conditionals.KEPT_DONORS", 200)
-    lossy = skewed(2000)
-    # Rows of which the same is known are given the same.
-    lost = lossy.lost(0) & ~lossy.lost(1)
-    truth = lossy.Z[lost, 0].mean()
-    for n_donors in (None, 100):
-        imputer = TiltedImputer(lossy.phi, n_donors=n_donors, random_state=0)
-        completed = imputer.fit(lossy.X).transform(lossy.X)
-        assert completed[lost, 0].mean() == pytest.approx(truth, abs=0.3)

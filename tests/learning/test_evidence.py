@@ -137,13 +137,3 @@ def test_of_very_many_rows_some_stand_for_all(ungrouped):
     assert few.mass.sum() == pytest.approx(70_100)
     some, exact = (fit_evidence(e, penalised=True).theta for e in (few, whole))
     assert (np.abs(some - exact) < 0.2 * errors_of(whole, exact)).all()
-
-
-def test_groups_keep_the_mean_and_the_outermost_values():
-    values = np.random.default_rng(0).standard_cauchy((1, 50_000))
-    kept, mass = collect(values, np.zeros((1, 1)), 10).observed
-    assert (kept * mass).sum() == pytest.approx(values.sum())
-    ordered = np.sort(values[0])
-    assert (kept[0, :100] == ordered[:100]).all()
-    assert (kept[0, -100:] == ordered[-100:]).all()
-    assert mass.sum() == 50_000

@@ -51,11 +51,6 @@ def test_slopes_are_within_their_errors():
     assert abs(np.mean(z)) < 0.5
 
 
-def test_the_table_beats_50_look_ups_where_columns_are_correlated():
-    errors = simulation.slope_errors(6000, 5, 0.6, 3)
-    assert errors["none"] < 0.6 * errors["50 looked up"]
-
-
 def test_both_together_know_more_than_either():
     X, Z, _ = table(rho=0.5)
     rng = np.random.default_rng(1)
@@ -152,7 +147,7 @@ def test_always_observed_columns_are_checked():
     with pytest.raises(ValueError, match=r"Column\(s\) 3 have missing values"):
         mr.learn_missingness(X, always_observed=[0, 3])
     with pytest.raises(ValueError, match="leave one or more"):
-        mr.learn_missingness(X, always_observed=range(5))
+        mr.learn_missingness(X[:, :3], always_observed=range(3))
     X[np.isnan(X[:, 3]).argmax(), 4] = 1.0
     with pytest.raises(ValueError, match="loses whole rows"):
         mr.learn_missingness(X, always_observed=[0, 1, 2])

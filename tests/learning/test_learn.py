@@ -74,16 +74,6 @@ def test_maximum_likelihood_with_an_intercept_that_stands_for_all_that_are_missi
         assert found == pytest.approx(intercept - offset, abs=1e-4)
 
 
-@pytest.mark.parametrize("method", ["firth", "ml"])
-def test_the_estimate_nears_the_truth(method):
-    X, revealed, _ = lose_and_reveal(n=100_000, d=1, m=5000)
-    learned = from_lookups(X, revealed, method=method)
-    errors = learned.standard_errors[0]
-    assert abs(learned.intercept[0] + 0.5) < 4 * errors[0]
-    assert abs(learned.coef[0] - 1.0) < 4 * errors[1]
-    assert errors.max() < 0.05
-
-
 # Separation, and features that tell nothing
 
 
@@ -219,7 +209,7 @@ def half_a_row(X, revealed, observed, known):
     [
         (with_cell(1, 1.0), False, "row {observed}, column 1, which isn't missing"),
         (named, False, "row {observed}, column 'b', which isn't missing"),
-        (with_cell(1, np.inf), False, "inf at row {known}, column 1, which is inf"),
+        (with_cell(1, np.inf), False, "revealed contains infinity"),
         (with_cell(0, np.inf), False, "X contains infinity"),
         (lambda X, R, *_: (X, R[:, :1]), False, r"shape of X: got \(600, 1\) and"),
         (lambda X, R, *_: (X[:, 0], R[:, 0]), False, "two-dimensional"),

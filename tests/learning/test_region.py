@@ -23,11 +23,6 @@ def evidence_of(n=200, m=15, seed=0, n_missing=90, shift=0.8, d=1):
     return collect(observed, revealed, n_missing)
 
 
-def separated():
-    observed, revealed = np.linspace(-2.0, 1.0, 60), np.array([1.4, 1.6, 1.7])
-    return collect(observed[None], revealed[None], 20)
-
-
 def region(evidence, delta):
     """Points on the boundary, and King and Zeng's estimate under Firth's penalty."""
     theta = fit_evidence(evidence, penalised=True).theta
@@ -83,20 +78,6 @@ def test_its_extremes_are_those_of_all_points_within(m):
     spread = np.ptp(all_scores, axis=0)
     assert (np.abs(scores.min(axis=0) - all_scores.min(axis=0)) < 0.06 * spread).all()
     assert (np.abs(scores.max(axis=0) - all_scores.max(axis=0)) < 0.06 * spread).all()
-
-
-def test_separated_values_leave_the_steepest_of_slopes_possible():
-    evidence = separated()
-    points, _ = region(evidence, 0.05)
-    at = np.array([-2.0, 0.0, 1.2, 3.0])
-    scores = points[:, :1] + points[:, 1:] * at
-    # In the gap anything is possible, and beyond the revealed values always missing.
-    assert scores[:, 2].max() > 20.0
-    assert scores[:, 2].min() < -20.0
-    assert scores[:, 3].max() > 20.0
-    # Where values were observed, not.
-    assert scores[:, :2].max() < 1.0
-    assert np.isfinite(points).all()
 
 
 def test_a_region_of_two_parts_is_outlined_whole():

@@ -15,11 +15,10 @@ from missratio._base.callbacks import task
 from missratio._base.hints import did_you_mean
 from missratio._base.reading import (
     as_frame,
-    as_numeric_array,
     column_name,
-    float_blocks,
     joined,
     names_or_numbers,
+    read_floats,
 )
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.learning.checks import (
@@ -160,19 +159,36 @@ def learn_missingness(
             f"method must be one of {list(METHODS)}, got {method!r}.{hint}"
         )
     table, answers, names = _read(X, revealed)
+
+    def learn_rows(
+        columns: IntArray, inputs: IntArray, name: str, always: dict[str, FloatArray]
+    ) -> LearnedMissingness:
+        """One φ of columns that go missing together, logistic in the inputs."""
+        # What is always observed counts as missing with them, and as looked up.
+        there = ~np.isnan(table[:, columns[:1]])
+        known = any_by_row(~np.isnan(answers[:, columns]))[:, None]
+        values, looked_up = table[:, inputs], answers[:, inputs]
+        looked_up = np.where(np.isnan(looked_up), values, looked_up)
+        if set(inputs) - set(columns):
+            values = np.where(there, values, np.nan)
+        looked_up = np.where(known, looked_up, np.nan)
+        called = [names[j] for j in inputs]
+        return _learn(values, looked_up, called, method, check, name, always)
+
+    every = np.arange(len(names))
+    if rowwise and always_observed is None:
+        return learn_rows(every, every, "rows", {})
     if always_observed is not None:
         places = _complete(always_observed, table, names, "always_observed")
-        if not 0 < len(places) < len(names):
+        rest = np.setdiff1d(every, places)
+        if not len(places) or not len(rest):
             raise ValueError(
                 "always_observed must name one column or more, and leave one or more: "
                 f"got {list(always_observed)} of {len(names)} columns."
             )
         always = {names[j]: table[:, j] for j in places}
-        rest = np.setdiff1d(np.arange(len(names)), places)
-        parts = table[:, rest], answers[:, rest], [names[j] for j in rest]
-        return _learn(*parts, method, check, rows="rows", always=always)
-    if rowwise:
-        return _learn(table, answers, names, method, check, rows="rows")
+        return learn_rows(rest, rest, "rows", always)
+    # The indicators of a category are one column: one φ over its levels.
     given = None
     if categories is not None:
         given = [_places(each, names, "categories") for each in categories]
@@ -185,46 +201,29 @@ def learn_missingness(
         found = [(columns, np.append(inputs, further)) for columns, inputs in found]
     if not from_table:
         found = [each for each in found if not np.isnan(answers[:, each[0][0]]).all()]
-    base = _learn(
-        table,
-        answers,
-        names,
-        method,
-        check,
-        from_table=from_table,
-        apart=[j for columns, _ in found for j in columns],
-        listener=task("learn_missingness", callbacks),
-    )
+    apart = [j for columns, _ in found for j in columns]
+    listener = task("learn_missingness", callbacks)
+    options = {"from_table": from_table, "apart": apart, "listener": listener}
+    base = _learn(table, answers, names, method, check, **options)
     if not found:
         return base
-    # The indicators of a category are one column: one φ over its levels.
     scored = ScoredTable.of(table) if from_table else None
     blocks = []
     for columns, inputs in found:
-        # What is always observed counts as missing with the block, and as looked up.
-        values, looked_up = table[:, inputs], answers[:, inputs]
-        there, known = (~np.isnan(each[:, columns[0]]) for each in (table, answers))
-        looked_up = np.where(np.isnan(looked_up), values, looked_up)
-        model = _learn(
-            np.where(there[:, None], values, np.nan),
-            np.where(known[:, None], looked_up, np.nan),
-            [names[j] for j in inputs],
-            method,
-            check,
-            rows=joined([names[j] for j in columns]),
-            always={} if scored is None else category_shadows(columns, scored, names),
-        )
+        always = {} if scored is None else category_shadows(columns, scored, names)
+        name = joined([names[j] for j in columns])
+        model = learn_rows(columns, inputs, name, always)
         blocks.append(Block(tuple(columns.tolist()), tuple(inputs.tolist()), model))
     return BlockMissingness(base, tuple(blocks), len(names))
 
 
 def _read(X: Any, revealed: Any) -> tuple[FloatArray, FloatArray, list[str]]:
     """The table, what was looked up of it, and the names of its columns."""
-    table = as_numeric_array(X)
+    table = read_floats(X)
     names = list(names_or_numbers(X, table.shape[1]))
     answers = np.full(table.shape, np.nan)
     if revealed is not None:
-        answers = as_numeric_array(revealed)
+        answers = read_floats(revealed, "revealed")
         frame = as_frame(revealed)
         if frame is not None and as_frame(X) is not None:
             # Two dataframes are matched by place, so that names must be the same.
@@ -239,19 +238,14 @@ def _read(X: Any, revealed: Any) -> tuple[FloatArray, FloatArray, list[str]]:
             f"revealed must have the shape of X: got {answers.shape} and {table.shape}."
             " Put NaN where nothing was looked up."
         )
-    for rows, block in float_blocks(table, X):
-        values = answers[rows]
-        contradicted = ~np.isnan(block) & ~np.isnan(values)
-        bad = contradicted | np.isinf(values)
-        if bad.any():
-            row, column = np.argwhere(bad)[0]
-            where = f"row {rows.start + row}, column {column_name(X, int(column))}"
-            why = "isn't missing in X" if contradicted[row, column] else "is infinite"
-            raise ValueError(
-                f"revealed has {values[row, column]} at {where}, which {why}. Only "
-                "cells that are missing can be revealed, by finite values."
-            )
-    table, answers = (each.astype(np.float64, copy=False) for each in (table, answers))
+    contradicted = np.argwhere(~np.isnan(table) & ~np.isnan(answers))
+    if len(contradicted):
+        row, column = contradicted[0].tolist()
+        raise ValueError(
+            f"revealed has {answers[row, column]} at row {row}, column "
+            f"{column_name(X, column)}, which isn't missing in X. Only cells that are "
+            "missing can be revealed."
+        )
     unseen = np.flatnonzero(np.isnan(table).all(axis=0)).tolist()
     if unseen:
         raise ValueError(
@@ -300,9 +294,9 @@ def _learn(
     names: Sequence[str],
     method: str,
     check: bool,
-    *,
     rows: str | None = None,
     always: Mapping[str, FloatArray] | None = None,
+    *,
     from_table: bool = False,
     apart: Sequence[int] = (),
     listener: Any = None,
@@ -402,7 +396,7 @@ def _learn(
                 findings.append(agreement(shadow, found, by_lookups[j], called[j]))
     checks = concluded(findings)
     if text := warning_text(checks):
-        warnings.warn(text, MissingnessWarning, stacklevel=3)
+        warnings.warn(text, MissingnessWarning, stacklevel=4 if rows else 3)
     return replace(model, checks=checks)
 
 

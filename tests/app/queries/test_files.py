@@ -195,19 +195,6 @@ def test_formulas_are_marked_in_csv_and_read_back(problem, tmp_path):
     mr.QueryPlan.read(path, X, y)
 
 
-def test_semicolons_go_with_decimal_commas(problem, filled, tmp_path):
-    X, y, _ = problem
-    plan, frame = filled
-    lines = lines_of(frame.assign(value=np.nan))
-    lines[1][lines[0].index("value")] = "1,234"
-    path = save(tmp_path / "plan.csv", lines, ";")
-    revealed = mr.QueryPlan.read(path, X, y)
-    assert revealed.table[plan.rows[0], plan.columns[0]] == 1.234
-    path = save(tmp_path / "plan.csv", lines, ",")
-    with pytest.raises(ValueError, match=r"line 2.*could be 1\.234 or 1234"):
-        mr.QueryPlan.read(path, X, y)
-
-
 def test_a_header_must_be_there(problem, filled, tmp_path):
     X, y, _ = problem
     _, frame = filled

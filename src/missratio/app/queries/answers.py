@@ -21,9 +21,8 @@ from missratio._base.blocks import any_by_row
 from missratio._base.hints import did_you_mean, listed
 from missratio._base.reading import (
     as_frame,
-    as_numeric_array,
-    float_blocks,
     names_or_numbers,
+    read_floats,
     read_labels,
     with_values,
 )
@@ -78,11 +77,8 @@ class MissingCells:
     @classmethod
     def of(cls, X: Any, y: Any = None) -> MissingCells:
         """Read a table and its labels, None for rows of a single class."""
-        array = as_numeric_array(X)
-        missing = np.empty(array.shape, dtype=bool)
-        for rows, block in float_blocks(array, X):
-            missing[rows] = np.isnan(block)
-        names = names_or_numbers(X, array.shape[1])
+        missing = np.isnan(read_floats(X))
+        names = names_or_numbers(X, missing.shape[1])
         classes, codes = [None], np.zeros(len(missing), dtype=np.intp)
         if y is not None:
             labels, codes = np.unique(read_labels(y), return_inverse=True)
@@ -320,7 +316,7 @@ class Revealed:
                 "the plan was made: the same rows and columns, and the same cells "
                 "missing."
             )
-        values = np.array(as_numeric_array(X), dtype=np.float64)
+        values = read_floats(X).copy()
         inclusion = np.where(cells.missing, 0.0, 1.0)
         every = np.arange(values.shape[1])
         for code, whole in enumerate(self.rowwise):

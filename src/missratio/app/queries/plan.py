@@ -6,16 +6,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import product
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_scalar
 
 from missratio._base.blocks import any_by_row, inverse_where_positive
 from missratio._base.hints import did_you_mean, listed
-from missratio._base.reading import as_frame, as_numeric_array
+from missratio._base.reading import as_frame, read_floats
 from missratio._base.seeds import entropy
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio._files.numbers import canonical
@@ -136,8 +138,11 @@ def plan_queries(
     >>> QueryPlan.read(frame, X).answered
     array([[1, 1]])
     """
-    cells, seed = MissingCells.of(X, y), _integer_seed(random_state)
-    values, names = as_numeric_array(X).astype(np.float64), cells.feature_names
+    cells = MissingCells.of(X, y)
+    # An int to draw from again, whatever the source.
+    seed = entropy(np.random.default_rng() if random_state is None else random_state)
+    check_scalar(seed, "random_state", Integral, min_val=0)
+    values, names = read_floats(X), cells.feature_names
     n_rows = len(cells.codes)
     # 1. What to draw from, and how much of each.
     if goal not in (None, *GOALS):
@@ -206,7 +211,7 @@ def plan_queries(
         rowwise=drawn_whole,
         lines=None if lines is None else _by_row(lines, "lines", n_rows)[rows],
         others=values[rows],
-        seed=seed,
+        seed=int(seed),
         fingerprint=cells.fingerprint,
         power=power,
         levels=levels or {},
@@ -727,17 +732,6 @@ def _tried_power(
     if threshold is None:
         return 0.0, n_drawn
     return float((scores[is_other] > threshold).mean()), n_drawn
-
-
-def _integer_seed(random_state: RandomState) -> int:
-    """An int to draw from again, whatever the source."""
-    seed = entropy(np.random.default_rng() if random_state is None else random_state)
-    if isinstance(seed, int | np.integer) and seed >= 0:
-        return int(seed)
-    raise ValueError(
-        "random_state must be an int that is not negative, a RandomState, a Generator "
-        f"or None: got {random_state!r}."
-    )
 
 
 def _positive(value: Any, name: str) -> int:

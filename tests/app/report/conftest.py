@@ -164,7 +164,8 @@ def browser(tmp_path_factory):
 MARKUP = [
     "<script>window.hurt = 1</script>",
     "a | b & <b onmouseover='window.hurt = 1'>c</b>",
-    "*x* [y](javascript:window.hurt=1) `z`",
+    # The end of a line, to a program.
+    "*x*\u2028[y](javascript:window.hurt=1) `z`",
 ]
 
 

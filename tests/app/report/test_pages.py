@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import missratio as mr
+from missratio.app.report import LabelledRows, Names, describe, pages
 from missratio.app.report.pages import plain_text, script_json
 
 CSS = files("missratio.app.report").joinpath("assets", "page.css").read_text("utf-8")
@@ -83,6 +84,10 @@ def test_every_figure_has_words_and_a_height_and_can_be_saved(page):
     assert len(charts) >= 4
     for chart in charts:
         assert chart["role"] == "img"
+        assert (
+            sum(a.get("aria-label") == chart["aria-label"] for _, a in page.elements)
+            == 1
+        )
         assert len(chart["aria-label"]) > 20
         assert re.search(r"height: \d+px", chart["style"])
     saved = [(a["data-figure"], a["data-save"]) for a in tags(page, "button")
@@ -216,6 +221,34 @@ def test_open_shows_the_page_in_a_browser_or_a_notebook(
     assert "<script" not in frame
     assert 'sandbox="' in frame
     assert len(frame) > len(html)
+
+
+def test_where_memory_is_short_other_formats_are_a_way_out(report, monkeypatch):
+    """V8 ends its process there: not this one."""
+    monkeypatch.setattr(pages, "BUNDLE", "import os; os.abort()")
+    pages._library.cache_clear()
+    with pytest.raises(OSError, match=r"Markdown \(.md\) or JSON"):
+        report.html()
+
+
+def test_a_report_names_no_folders_and_has_the_date_that_it_is_given(
+    learned, monkeypatch
+):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+    command = "missratio fit '/home/me/my data/t.csv' --out=/tmp/a/m.skops --drop a/b"
+    names = Names([*learned[1].columns], [*learned[1].columns])
+    made = [
+        describe(
+            LabelledRows.read(*learned), title=None, names=names, folds=0,
+            origin={"command": command},
+        )
+        for _ in range(2)
+    ]  # fmt: skip
+    assert made[0].json() == made[1].json()
+    origin = made[0].data["origin"]
+    assert origin["date"] == "1970-01-01 00:00 UTC"
+    assert origin["command"] == "missratio fit t.csv --out=m.skops --drop a/b"
+    assert "\u2028" not in made[0].json()
 
 
 def test_without_vega_the_page_says_what_to_install(report, monkeypatch):

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
+from importlib.util import find_spec
 from typing import Any
 
 from missratio.app.report.sections import (
@@ -25,17 +28,16 @@ MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|~$^=>-])")
 
 def html(data: dict[str, Any]) -> str:
     """The page."""
-    try:
-        import jinja2
-        import vl_convert
-        from markupsafe import Markup
-    except ImportError as error:
+    if find_spec("jinja2") is None or find_spec("vl_convert") is None:
         raise ImportError(
             "The page's figures are drawn by Vega-Lite: pip install "
             "'missratio[report]'. json() and markdown() need no more than missratio."
-        ) from error
+        )
+    import jinja2
+    from markupsafe import Markup
+
     every = sections(data)
-    library = _library(vl_convert)
+    library = _library()
     script = _asset("page.js")
     levels = next((section.levels for section in every if section.levels), [])
     specs = {
@@ -104,11 +106,28 @@ def _asset(name: str) -> str:
     return files("missratio.app.report").joinpath("assets", name).read_text("utf-8")
 
 
+BUNDLE = """
+import sys, vl_convert
+newest = vl_convert.get_vegalite_versions()[-1]
+code = vl_convert.javascript_bundle(vl_version=newest)
+sys.stdout.buffer.write(code.encode())
+"""
+
+
 @cache
-def _library(vl_convert: Any) -> str:
-    """Vega, Vega-Lite and Vega-Embed, from the converter's own copy."""
-    newest = vl_convert.get_vegalite_versions()[-1]
-    code = str(vl_convert.javascript_bundle(vl_version=newest))
+def _library() -> str:
+    """Vega, Vega-Lite and Vega-Embed, from the converter's own copy.
+
+    By a process of its own: the converter ends its process where memory is short.
+    """
+    done = subprocess.run([sys.executable, "-c", BUNDLE], capture_output=True)
+    if done.returncode:
+        raise OSError(
+            "There isn't enough memory to put the page's figures together. Write the "
+            "report as Markdown (.md) or JSON (.json), which take little, or raise the "
+            "limit on memory."
+        )
+    code = done.stdout.decode()
     if "</script" in code.lower():
         raise RuntimeError("The figures' library can't stand within a page.")
     return code

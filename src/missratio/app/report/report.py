@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
+import shlex
 import sys
 import tempfile
 import time
@@ -304,8 +306,8 @@ def describe(
         "origin": {
             "date": _now().strftime("%Y-%m-%d %H:%M UTC"),
             "seed": int(seed) if isinstance(seed, (int, np.integer)) else None,
-            **dict.fromkeys(["command", "file", "sha256"]),
-            **(origin or {}),
+            **{name: (origin or {}).get(name) for name in ("file", "sha256")},
+            "command": _without_folders((origin or {}).get("command")),
         },
         "certificate": certificate.to_dict(),
         "unscored": measure.unscored(few, estimator),
@@ -340,6 +342,14 @@ def describe(
     ):  # fmt: skip
         data[name] = [{"title": title, "text": text} for title, text in found]
     return Report(plain(data))
+
+
+def _without_folders(command: str | None) -> str | None:
+    """A command in which absolute paths are names of files."""
+    if command is None:
+        return None
+    folders = re.compile(r"^(--?[\w-]+=)?(?:/|[A-Za-z]:[/\\]).*[/\\](?=.)")
+    return shlex.join(folders.sub(r"\1", word) for word in shlex.split(command))
 
 
 def _now() -> datetime:
@@ -425,4 +435,7 @@ def plain(value: Any) -> Any:
         return [plain(entry) for entry in value]
     if isinstance(value, float):
         return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
-    return value if value is None or isinstance(value, bool | int) else str(value)
+    if value is None or isinstance(value, bool | int):
+        return value
+    # A line's end within a name would end a line of a chart's program.
+    return " ".join(str(value).splitlines())

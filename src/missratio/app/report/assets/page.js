@@ -97,9 +97,6 @@
         ? new Blob([text], { type: "image/svg+xml" }) : await painted(text, 2);
       save(blob, `${figure.replace("figure-", "")}.${kind}`);
     });
-    button.setAttribute("aria-label",
-      `Save the figure as ${button.dataset.save.toUpperCase()}: ${
-        document.getElementById(button.dataset.figure).getAttribute("aria-label")}`);
   }
 
   if (window.vegaEmbed) draw();

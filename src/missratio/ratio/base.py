@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Generic, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import expit, logit
 from sklearn import config_context, get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_scalar
@@ -19,6 +20,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from missratio._base.blocks import in_double, rows_with_nan
+from missratio._base.hints import check_real
 from missratio._base.reading import (
     check_no_infinity,
     column_names,
@@ -293,6 +295,29 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         if isinstance(score, np.ndarray) and np.isinf(score).any():
             return np.nan_to_num(score, nan=np.nan, posinf=FARTHEST, neginf=-FARTHEST)
         return score
+
+    def predict_proba(self, X: Any, *, prior: float = 0.5) -> FloatArray:
+        """The probabilities of the denominator's and of the numerator's class.
+
+        By Bayes' formula, P(numerator) = r̂π/(r̂π + 1 − π), with π the share of rows that
+        are the numerator's where the ratio is used. The shares of the rows that it was
+        fitted to have no part in it.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_columns)
+        prior : float, default=0.5
+            π. With one half the likelier class is the one that `predict` gives.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, 2)
+            NaN for a row that has a missing value.
+        """
+        limits = {"min_val": 0.0, "max_val": 1.0, "include_boundaries": "neither"}
+        check_real(prior, "prior", **limits)
+        log_odds = as_numpy(self.decision_function(X)) + logit(prior)
+        return np.column_stack([expit(-log_odds), expit(log_odds)])
 
     def predict(self, X: Any) -> Any:
         """The class with the larger density; the denominator for a row with NaN.

@@ -1,0 +1,71 @@
+"""At home among scikit-learn's tools: what a data scientist tries on the first day."""
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from sklearn.calibration import CalibrationDisplay
+from sklearn.inspection import permutation_importance
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import RocCurveDisplay
+
+import missratio as mr
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+
+RATIOS = {
+    "KLIEP": mr.KLIEP(),
+    "KLIEPCV": mr.KLIEPCV(random_state=0),
+    "naive Bayes": mr.NaiveBayesRatio(),
+    "logistic": mr.FDivergenceRatio("js"),
+    "classifier": mr.ClassifierRatio(LogisticRegression()),
+    "ulsif": mr.KernelRatio("ulsif", random_state=0),
+    "kmm": mr.KernelRatio("kmm", random_state=0),
+}
+CLASSIFIERS = {
+    "of a ratio": mr.NeymanPearsonClassifier(mr.KLIEP(), 0.1, random_state=0),
+    "of another": mr.NeymanPearsonClassifier(LogisticRegression(), 0.1, random_state=0),
+}
+
+
+@pytest.fixture
+def far(two_normals):
+    """Two classes, and a row of each where no other is."""
+    X, y = two_normals(150, 2, shift=1.0)
+    return np.concatenate([X, [[40.0, 40.0], [-40.0, -40.0]]]), np.append(y, [1, 0])
+
+
+@pytest.mark.needs("matplotlib")
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("name", [*RATIOS, *CLASSIFIERS])
+def test_curves_and_importances_of_every_ratio_and_classifier(far, name):
+    X, y = far
+    y = np.array(["well", "sick"])[y]
+    model = (RATIOS | CLASSIFIERS)[name]
+    if name in CLASSIFIERS:
+        model = model.set_params(controlled_class="well")
+    model.fit(X[:-2], y[:-2])
+    assert np.isfinite(model.decision_function(X)).all()
+    assert RocCurveDisplay.from_estimator(model, X, y).roc_auc > 0.7
+    near = X[:-2], y[:-2]
+    found = permutation_importance(model, *near, n_repeats=2, random_state=0)
+    assert np.isfinite(found.importances).all()
+    if name in RATIOS:
+        display = CalibrationDisplay.from_estimator(model, X, y, n_bins=4)
+        assert np.isfinite(display.prob_pred).all()
+    plt.close("all")
+
+
+def test_probabilities_are_those_of_a_stated_prior(two_normals):
+    X, y = two_normals(400, 2, shift=1.0)
+    ratio = mr.KLIEP().fit(X, y)
+    even, rare = ratio.predict_proba(X), ratio.predict_proba(X, prior=0.1)
+    np.testing.assert_array_equal(even.argmax(axis=1), ratio.predict(X))
+    np.testing.assert_allclose(even.sum(axis=1), 1.0)
+    odds = rare[:, 1] / rare[:, 0]
+    np.testing.assert_allclose(odds, ratio.predict_ratio(X) / 9.0)
+    # Rows of which one in ten is the numerator's have the probabilities they are given.
+    chosen = np.concatenate([np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:44]])
+    assert rare[chosen, 1].mean() == pytest.approx(0.1, abs=0.02)
+    with pytest.raises(ValueError, match="prior"):
+        ratio.predict_proba(X, prior=1.0)

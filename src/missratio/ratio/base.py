@@ -443,7 +443,9 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
             else:
                 check_no_infinity(table)
                 self._fit_basis(self._named(X, table), is_numerator)
-        features = self._features(X, table)
+        features = table
+        if type(self.basis_) is not LinearBasis:
+            features = self._features(X, table)
         chosen = Two(is_numerator, ~is_numerator)
         sources = chosen.map(
             lambda rows: MemorySource.of(table, features, rows, weights)

@@ -20,7 +20,6 @@ from missratio.ratio.fit import (
 from missratio.ratio.problem import (
     RatioProblem,
     WeightedMean,
-    matched,
     weighted_means,
 )
 from missratio.ratio.solve import solve
@@ -127,7 +126,8 @@ def fit_batch(estimator: JointRatio, X1: ArrayLike, X0: ArrayLike) -> BatchFit:
         sums = _feature_sums(two.numerator, n_problems, required)
         mean, centre, mass = weighted_means(two.numerator, sums, n_problems)
         share = np.ones(n_problems) if mass.shape[1] > 1 else mass[:, 0]
-        numerator = matched(objective, mean, share, centre)
+        scale = share[:, None] if objective.fits_intercept else 1.0
+        numerator = WeightedMean(mean - scale * centre, share)
     else:
         numerator = _sample(two.numerator, n_problems)
         plain_sums = weighted_sums(numerator.features, numerator.weights, None)

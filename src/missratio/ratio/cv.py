@@ -254,7 +254,7 @@ def strength_grid(
 
 def _for_all(pair: FloatArray, problem: RatioProblem) -> Strength:
     """A pair of strengths for every basis feature."""
-    n_features = int(problem.widths.sum())
+    n_features = int((problem.features >= 0).sum())
     return np.full(n_features, pair[0]), np.full(n_features, pair[1])
 
 

@@ -78,7 +78,7 @@ def _factors(ratio: LinearRatio, two: Two[ClassRows]) -> Iterator[Factor]:
         and not ratio._apart
         and problem.objective.linear_numerator
     )
-    for i, width in enumerate(problem.widths.tolist()):
+    for i, width in enumerate((problem.features >= 0).sum(axis=1).tolist()):
         features = problem.features[i, :width]
         columns = np.ones(required.shape[1], dtype=bool)
         if ratio._apart:

@@ -556,23 +556,15 @@ class LinearRatio(BaseRatio):
         for rows, sums, each in zip(two, problem.weight_sums, by_feature, strict=True):
             warn_of_concentration(rows, sums, columns if each else None, names, level)
             warn_if_contradicted(rows, not each, level)
-        solved = (solution.status, solution.decrement, solution.n_iter)
-        fitted_apart = self._column_names() if apart else []
-        report_status(type(self).__name__, *solved, fitted_apart)
-        self._warn_of_tilt()
-
-    def _column_names(self) -> list[str]:
-        if hasattr(self, "feature_names_in_"):
-            return [str(name) for name in self.feature_names_in_]
-        return [f"x{j}" for j in range(self.n_features_in_)]
-
-    def _warn_of_tilt(self) -> None:
-        """Warn where few rows of the denominator decide coefficients that are free."""
-        label = self.classes_.tolist()[self.direction_ == "reverse"]
+        if not self.converged_:
+            solved = (solution.status, solution.decrement, solution.n_iter)
+            fitted_apart = self._column_names() if apart else []
+            report_status(type(self).__name__, *solved, fitted_apart)
         l1, l2 = self._fitted_strength
-        held = bool((l1 + l2).all())
-        if self.tilt_sample_size_ is None or held or not self.converged_:
+        if self.tilt_sample_size_ is None or not self.converged_ or (l1 + l2).all():
             return
+        # Few rows of the class under the exponent decide coefficients that are free.
+        label = two.denominator.label
         most = self.effective_sample_size_[label].kish
         n_features = len(self.coef_)
         enough = min(TILTED_ROWS * (1 + n_features), TILTED_SHARE * most)
@@ -594,6 +586,11 @@ class LinearRatio(BaseRatio):
             },
         )  # fmt: skip
         warnings.warn(SmallSampleWarning(message), stacklevel=callers_level())
+
+    def _column_names(self) -> list[str]:
+        if hasattr(self, "feature_names_in_"):
+            return [str(name) for name in self.feature_names_in_]
+        return [f"x{j}" for j in range(self.n_features_in_)]
 
     def __getstate__(self) -> dict[str, Any]:
         """What is saved: coefficients on the host, wherever they were learned."""
@@ -686,7 +683,7 @@ class JointRatio(LinearRatio):
                 "l2 must be one number where penalty_weights='covariance', got "
                 f"{self.l2!r}. An array goes with 'uniform' or 'standard-error'."
             )
-        widths = problem.widths.tolist()
+        widths = (problem.features >= 0).sum(axis=1).tolist()
         if not ratio._apart:
             widths = [sum(widths)]
         l1 = [check_penalty(self.l1, width, "l1") for width in widths]

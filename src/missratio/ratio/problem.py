@@ -102,10 +102,6 @@ class RatioProblem:
     weight_sums: Two[WeightSums] | None = None
 
     @cached_property
-    def _totals(self) -> FloatArray:
-        return np.array([self.numerator.total, self.denominator.total])
-
-    @cached_property
     def _about_zero(self) -> bool:
         """Whether all features' centres lie within their spread of zero."""
         spread = self.denominator.peek().std(axis=1)
@@ -115,11 +111,6 @@ class RatioProblem:
     def n_parameters(self) -> int:
         """Length of a parameter vector."""
         return int(self.centre.shape[1]) + self.objective.fits_intercept
-
-    @property
-    def n_problems(self) -> int:
-        """How many problems the batch has."""
-        return len(self.centre)
 
     @property
     def bounded(self) -> bool:
@@ -187,7 +178,7 @@ class RatioProblem:
         )
         # 1. The objective as a function of the terms' means.
         terms = numerator + denominator
-        divisors = self._totals
+        divisors = np.array([self.numerator.total, self.denominator.total])
         if len(terms) > 2:
             divisors = divisors.repeat([len(numerator), len(denominator)], axis=0)
         outer = self.objective.combine(
@@ -237,7 +228,9 @@ class RatioProblem:
         #    to grow, prove that no finite optimum exists.
         proof = np.zeros(len(theta), dtype=bool)
         if self.l2 is None and self.objective.diverges_when_separated:
-            highest = denominator[0].highest + self._growth(theta)
+            highest = denominator[0].highest
+            if self.l1 is not None:
+                highest = highest + self._growth(theta)
             proof = numerator[0].lowest > highest + 1e-8 * (1.0 + np.abs(highest))
         return Evaluation(value, gradient, hessian, proof)
 
@@ -391,11 +384,6 @@ class RatioProblem:
 
     # A ratio's basis features, and the problems that they are shared out to.
 
-    @property
-    def widths(self) -> IntArray:
-        """How many features each problem has."""
-        return np.asarray((self.features >= 0).sum(axis=1))
-
     def gather(self, values: FloatArray) -> FloatArray:
         """Values of the problems' features, in the order of the basis features."""
         real = self.features >= 0
@@ -478,18 +466,6 @@ def weighted_means(
     return totals / divisor, centre, sums.mass / divisor
 
 
-def matched(
-    objective: Objective, mean: FloatArray, mass: FloatArray, centre: FloatArray
-) -> WeightedMean:
-    """A numerator that enters through its mean of features that are not centred.
-
-    Without an intercept the printed objective, θᵀΣWf/n − log …, is kept exactly even
-    where the weights don't average to one: both sides gain θᵀc.
-    """
-    share = mass[:, None] if objective.fits_intercept else 1.0
-    return WeightedMean(mean - share * centre, mass)
-
-
 def pose(
     objective: Objective,
     two: Two[ClassRows],
@@ -551,7 +527,10 @@ def pose(
     if objective.linear_numerator:
         share = np.ones(1) if len(mass) > 1 and not apart else mass
         share = np.broadcast_to(share, columns.shape[:1])[features[:, 0]]
-        numerator = matched(objective, mean[filled], share, centre)
+        # Without an intercept the printed objective, θᵀΣWf/n − log …, is kept exactly
+        # even where the weights don't average to one: both sides gain θᵀc.
+        scale = share[:, None] if objective.fits_intercept else 1.0
+        numerator = WeightedMean(mean[filled] - scale * centre, share)
     else:
         numerator, sums = sample(two.numerator)
     denominator: AnySample

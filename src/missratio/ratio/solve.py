@@ -54,7 +54,7 @@ def solve(
     Newton's, and above, or for solver="lbfgs", by L-BFGS. `start` has the shape
     (n_problems, n_parameters).
     """
-    n_problems = problem.n_problems
+    n_problems = len(problem.centre)
     one, length = _second_order, n_problems
     if problem.l1 is not None:
         one, length = _with_l1, 1
@@ -91,7 +91,7 @@ def _second_order(
         "precision": problem.denominator.precision,
     }
     first = None
-    if problem.n_problems > 1:
+    if len(problem.centre) > 1:
         return problem.confirmed(newton(problem, begin, **options))
     rough = None if known else _pilot(problem, tol, max_iter)
     # Reading rows anew costs more than a Hessian.
@@ -162,7 +162,7 @@ def _pilot(problem: RatioProblem, tol: float, max_iter: int) -> Solution | None:
     )
     stride = problem.denominator.n_rows // least
     worth = 2 if n_parameters >= KEPT_PARAMETERS else PILOT_STRIDE
-    if problem.n_problems > 1 or stride < worth:
+    if len(problem.centre) > 1 or stride < worth:
         return None
     # More rows than this for each parameter would cost more than they save.
     most = PILOT_ROWS * n_parameters

@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from classifiers import certified
-from optional_packages import optional
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -145,8 +144,6 @@ def test_rows_that_no_one_would_give_to_the_other_class_cost_no_power(maximum):
     assert np.mean(powers) > 0.4
 
 
-pd = optional("pandas")
-
 HALF = StepMissingness([1.0, 0.0], 0.0, 0.5)
 
 
@@ -233,15 +230,6 @@ def test_all_rows_calibrate_where_a_cap_cannot_pay(table, n):
     model = certified(fitted, missingness={0: HALF}).calibrate(lost(n, 0, HALF))
     assert model.certificate_.rows == n
     assert model.calibration_.trust.cap is None
-
-
-def test_training_rows_choose_a_cap_where_there_are_any(table):
-    fitted = LogisticRegression().fit(*table)
-    model = certified(fitted, missingness={0: FAR})
-    model.calibrate(lost(300, 0), X0_training=lost(300, 1))
-    assert model.certificate_.rows == 300
-    assert model.calibration_.trust.cap < 20.0
-    assert (model.predict(fresh(1)) == 1).mean() > 0.5
 
 
 def test_the_rows_that_chose_a_cap_are_known(table):

@@ -10,11 +10,9 @@ from sklearn.linear_model import LogisticRegression
 from missratio import (
     KLIEP,
     FunctionMissingness,
-    LogisticMissingness,
     NeymanPearsonClassifier,
     StepMissingness,
     corrupt,
-    learn_missingness,
 )
 from missratio.classifier import required_calibration_rows
 
@@ -70,21 +68,6 @@ def test_the_assumptions_name_the_missingness_model(two_normals):
     assert any("depends on its own values" in t for t in certificate.assumptions)
     assert certificate.observed < certificate.rows == 1000
     assert certificate.effective_rows < certificate.observed
-
-
-@pytest.mark.parametrize("check", [True, False])
-def test_a_learned_phi_that_nothing_has_tested_is_called_so(two_normals, check):
-    X, y = two_normals(800, 3, shift=1.0)
-    X = X + np.random.default_rng(1).normal(size=(len(X), 1))
-    truth = LogisticMissingness([-1.0, -1.0, -1.0], [0.8, 0.0, 0.0])
-    own = corrupt(X[y == 0], truth, 0)
-    X[y == 0] = own
-    phi = learn_missingness(own, check=check)
-    model = NeymanPearsonClassifier(
-        KLIEP(), alpha=0.3, missingness={0: phi}, on_infeasible="reject_all"
-    ).fit(X, y)
-    said = any("no test of this" in text for text in model.certificate_.assumptions)
-    assert said is not check
 
 
 def few(n, missingness=None, **options):

@@ -5,19 +5,16 @@ import numpy as np
 import pytest
 from classifiers import Total
 from classifiers import learned as problem
-from optional_packages import optional
 
 import missratio as mr
-from missratio.missingness import LogisticMissingness, StepMissingness
+from missratio.missingness import LogisticMissingness
 from missratio.threshold import CalibrationSample, make_rule
 from missratio.weights import complete_row_weight_edges, complete_row_weights
 
 # One table in twenty casts doubt on a right φ.
 pytestmark = pytest.mark.filterwarnings("ignore:The data cast doubt")
 
-pd = optional("pandas")
 
-UNBOUNDED = ("auto", "flipped-betting", "tuned-betting")
 BOUNDED = ("paper", "bernstein", "hoeffding-bentkus", "thinning", "betting")
 
 
@@ -142,20 +139,6 @@ def test_rules_that_need_a_bound_have_one_by_the_cap(rule, learned):
     assert fitted.calibration_.trust.cap is not None
     if rule not in ("paper", "bernstein", "hoeffding-bentkus"):
         assert fitted.certificate_.certified
-
-
-def test_where_no_bound_is_needed_there_is_no_cap():
-    X, y, _, _ = problem()
-    rng = np.random.default_rng(0)
-    step = StepMissingness(1.0, 0.0, 0.5)
-    X[y == 0] = mr.corrupt(rng.normal(size=(3000, 1)), step, rng)
-    model = certified(step).fit(X, y)
-    assert model.calibration_.trust.cap is None
-    assert "missing more often" not in str(model.certificate_)
-    # Nor do bets that need no bound.
-    X, y, learned, _ = problem()
-    flipped = certified(learned, rule="flipped-betting").fit(X, y)
-    assert flipped.calibration_.trust.cap is None
 
 
 @pytest.mark.parametrize("learned", [False, True])

@@ -6,7 +6,6 @@ import pytest
 from classifiers import Total
 from optional_packages import optional
 from sklearn import config_context
-from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -159,15 +158,6 @@ def test_what_can_not_be_weighted_is_refused_with_a_pointer(
         certified(estimator, models).fit(*corrupted(models))
 
 
-def test_an_estimator_that_takes_nan_is_given_it(corrupted):
-    X, y = corrupted({1: PER_FEATURE})
-    trees = HistGradientBoostingClassifier(max_iter=20, random_state=0)
-    model = certified(trees, {1: PER_FEATURE}).fit(X, y)
-    assert model.certificate_.certified
-    # Under "complete" it scores complete rows only.
-    assert model.predict([[np.nan, 9.0]]).tolist() == [0]
-
-
 @pytest.mark.parametrize(
     "rule",
     ["paper", "bernstein", "hoeffding-bentkus", "betting", "flipped-betting"],
@@ -211,23 +201,6 @@ def test_dataframes_lose_rows_as_arrays_do(corrupted, frame):
     model = certified(LogisticRegression(), {0: STEP0}).fit(frame(columns), y)
     assert model.threshold_ == pytest.approx(plain.threshold_)
     assert model.certificate_.observed == plain.certificate_.observed
-
-
-@pytest.mark.parametrize("on_infeasible", ["raise", "reject_all"])
-@pytest.mark.parametrize("rule", ["auto", "thinning", "betting", "flipped-betting"])
-def test_calibration_rows_none_of_which_is_observed(on_infeasible, rule):
-    rng = np.random.default_rng(0)
-    X = np.concatenate([rng.normal(size=(5, 2)), rng.normal(1, 1, (50, 2))])
-    fitted = LogisticRegression().fit(X, np.repeat([0, 1], [5, 50]))
-    model = certified(fitted, {0: STEP0}, rule=rule, on_infeasible=on_infeasible)
-    lost = np.full((500, 2), np.nan)
-    if on_infeasible == "raise":
-        with pytest.raises(ValueError, match=r"500 calibration rows .*\(0 observed\)"):
-            model.calibrate(lost)
-    else:
-        model.calibrate(lost)
-        assert not model.certificate_.certified
-        assert (model.predict(X) == 0).all()
 
 
 def mirrored_rows(n=1500):

@@ -6,18 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from optional_packages import optional
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
-from missratio.classifier.decision import ClassBounds, with_threshold
 from missratio.exceptions import NoCertificateError
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import multiclass as simulation
-
-pd = optional("pandas")
 
 CENTRES = {"flu": (0, 0), "cold": (3, 0), "well": (1, 3)}
 
@@ -32,64 +28,6 @@ def classifier(alpha, estimator=None, **kwargs):
     return mr.MulticlassNeymanPearsonClassifier(
         estimator or LogisticRegression(), alpha=alpha, random_state=0, **kwargs
     )
-
-
-class TestDecisions:
-    scores = np.random.default_rng(0).normal(size=(500, 4))
-
-    @pytest.mark.parametrize("bounded", [(0,), (2, 1), (3, 0, 1), (0, 1, 2, 3)])
-    def test_a_row_of_a_bounded_class_is_wrong_exactly_above_its_threshold(
-        self, bounded
-    ):
-        decision = unordered(4, bounded)
-        rng = np.random.default_rng(1)
-        decision.offsets[:] = rng.normal(size=4)
-        for position in bounded:
-            decision = with_threshold(decision, position, rng.normal())
-        if not decision.free:
-            decision.thresholds[:] = 0.0
-        decided = decision.decide(self.scores)
-        for position in bounded:
-            above = (
-                decision.scores(self.scores, position) > decision.thresholds[position]
-            )
-            assert_array_equal(above, decided != position)
-
-    def test_ordered_rows_are_under_classified_exactly_above_their_threshold(self):
-        decision = ordered([2, 0, 3, 1])
-        for position in decision.bounded:
-            decision = with_threshold(decision, position, 0.3)
-        place = np.argsort([2, 0, 3, 1])[decision.decide(self.scores)]
-        for k, position in enumerate(decision.bounded):
-            above = decision.scores(self.scores, position) > 0.3
-            assert_array_equal(above, place > k)
-
-    def test_another_threshold_does_not_touch_a_class_s_scores(self):
-        decision = unordered(4, (0, 1))
-        moved = with_threshold(decision, 0, -5.0)
-        assert_array_equal(
-            decision.scores(self.scores, 1), moved.scores(self.scores, 1)
-        )
-
-    def test_rows_without_scores_fall_back(self):
-        nothing = np.full((1, 4), np.nan)
-        for decision in (unordered(4, (2, 1)), ordered([2, 0, 1, 3])):
-            assert decision.decide(nothing).tolist() == [2]
-            assert decision.scores(nothing, 2).tolist() == [-np.inf]
-        # It is an error of the other bounded class, and says so.
-        assert unordered(4, (2, 1)).scores(nothing, 1).tolist() == [np.inf]
-        assert ordered([2, 0, 1, 3]).scores(nothing, 0).tolist() == [-np.inf]
-
-
-def unordered(n_classes, bounded):
-    return ClassBounds(
-        dict.fromkeys(bounded, 0.1), 0.1, None, list(range(n_classes))
-    ).undecided()
-
-
-def ordered(order):
-    levels = dict.fromkeys(order[:-1], 0.1)
-    return ClassBounds(levels, 0.1, order, sorted(order)).undecided()
 
 
 def close_classes(seed, n_rows=500):
@@ -208,27 +146,6 @@ def test_the_certificate_as_data_and_in_words():
     assert found.to_dict()["classes"][0]["alpha"] == 0.1
     with pytest.raises(KeyError, match="has no certificate"):
         found["well"]
-
-
-def test_models_of_missingness_reach_a_ratio_under_the_users_labels():
-    rng = np.random.default_rng(0)
-    X, y = draw(1500)
-    models = {
-        label: mr.LogisticMissingness([-1.0 - c[0], -50.0], [1.0, 0.0])
-        for label, c in CENTRES.items()
-    }
-    for label, model in models.items():
-        X[y == label] = mr.corrupt(X[y == label], model, random_state=rng)
-    for estimator, own in (
-        (mr.KLIEP(l2=0.01), models),
-        (mr.KLIEP(l2=0.01, missingness=models), None),
-    ):
-        fitted = classifier({"flu": 0.25}, estimator, missingness=own)
-        fitted.fit(X, y)
-        X_new, y_new = draw(20_000, seed=2)
-        assert np.mean(fitted.predict(X_new)[y_new == "flu"] != "flu") <= 0.25
-        assert fitted.certificate_.sensitivity >= 1.0
-        assert "needs φ" in str(fitted.certificate_) or "Γ" in str(fitted.certificate_)
 
 
 def test_bounds_hold_together_in_a_short_simulation():

@@ -117,16 +117,6 @@ def test_time_cuts_candidates_but_not_the_first(monkeypatch):
     assert comparison.budget == 4.0
 
 
-def test_the_classifier_scores_as_the_winner_does():
-    X, y = two_columns()
-    search = PowerSearch({"weak": Total(0), "strong": Total(1)}, ALPHA)
-    clf = mr.NeymanPearsonClassifier(search, ALPHA, random_state=0).fit(X, y)
-    alone = mr.NeymanPearsonClassifier(Total(1), ALPHA, random_state=0).fit(X, y)
-    assert clf.threshold_ == alone.threshold_
-    assert (clf.predict(X) == alone.predict(X)).all()
-    assert (search.fit(X, y).predict(X) == (X[:, 1] > 0)).all()
-
-
 def true_error(X, y, seed, candidates, *, peeks):
     """P(score > threshold) in class 0, for the candidate taken."""
     taken = PowerSearch(candidates, ALPHA, random_state=seed, folds=2)

@@ -4,7 +4,6 @@ import classifiers
 import numpy as np
 import pytest
 from classifiers import Total
-from classifiers import learned as problem
 
 import missratio as mr
 from missratio.classifier.certify import FACTOR_PRECISION
@@ -44,17 +43,6 @@ def test_the_factor_is_the_largest_at_which_the_rule_chooses_as_much():
     beyond = certified(STEP, rule="betting", odds_factor=1.01 * gamma).fit(X, y)
     assert at_it.threshold_ == model.threshold_
     assert beyond.threshold_ > model.threshold_
-
-
-@pytest.mark.parametrize("rowwise", [False, True])
-def test_the_factor_of_a_learned_phi_comes_on_top_of_its_region(rowwise):
-    # The φ of the region that asks most uses up the slack, as a known φ does.
-    X, y, learned, truth = problem(rowwise=rowwise)
-    rule = {"rule": "bernstein"}
-    gamma = certified(learned, **rule).fit(X, y).certificate_.sensitivity
-    known = certified(truth, **rule).fit(X, y).certificate_.sensitivity
-    assert 1.0 <= gamma < 1.05
-    assert 1.0 <= known < 1.05
 
 
 def test_nothing_is_said_where_nothing_is_missing_or_certified(two_normals):

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from optional_packages import optional
 from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
@@ -14,8 +13,6 @@ from missratio.threshold import CalibrationSample, TargetRule
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import target as simulation
-
-pd = optional("pandas")
 
 SHIFT = np.array([0.7, 0.3])
 SETTING = simulation.Setting(SHIFT, 4000, 3000, 0.1, 0.05, 0.0)
@@ -91,33 +88,6 @@ class Given:
 
     def predict_log_ratio(self, X):
         return self.log_ratio(np.asarray(X))
-
-
-def half(X):
-    """Log of 1{x0 > 0}: the target is one half of the source."""
-    return np.where(X[:, 0] > 0.0, 0.0, -np.inf)
-
-
-@pytest.mark.parametrize("scale", [1.0, 1e-9, 1e-30])
-def test_rows_of_ratio_zero_weigh_nothing(scale):
-    log_scale = np.log(scale)
-    broken = []
-    X_new, y_new = SETTING.labelled(np.random.default_rng(99), 40_000, 0.0)
-    inside = (X_new[:, 0] > 0.0) & (y_new == 0)
-    for seed in range(8):
-        X, y, _ = draw(seed)
-        target = Given(lambda X: half(X) + log_scale)
-        fitted = classifier().fit(X, y, target=target)
-        broken.append(fitted.predict(X_new)[inside].mean() > 0.1)
-        sample = fitted.calibration_.sample
-        held = X[fitted.calibration_index_]
-        assert sample.n_observed == np.count_nonzero(held[:, 0] > 0.0)
-        told = f"{sample.n_observed} are complete and like rows of the target"
-        assert told in str(fitted.certificate_)
-        # As many rows as the target has there, all of the same weight.
-        assert sample.effective_rows == pytest.approx(sample.n_observed)
-        assert fitted.predict(X_new)[X_new[:, 0] > 0.0].mean() > 0.1
-    assert sum(broken) <= 2
 
 
 @pytest.mark.parametrize(

@@ -487,24 +487,36 @@ class MulticlassCertificate(Certificates):
 
 
 class KeptPromise(NamedTuple):
-    """A bound from above on a group's error, and what came of it."""
+    """A bound from above on a group's error, and what came of it.
+
+    Parameters
+    ----------
+    kind : str
+        Always "error".
+    group : object
+        The group; None for all rows.
+    level : float
+        What was asked for.
+    bound : float
+        What is certified: at most this.
+    estimated : float
+        The share among the calibration rows.
+    rows : int
+        Calibration rows.
+    delta : float
+        Its part of δ.
+    threshold : float
+        Above which rows get the other class; infinite where none was certified.
+    """
 
     kind: str
-    """Always "error"."""
     group: Any
-    """The group; None for all rows."""
     level: float
-    """What was asked for."""
     bound: float
-    """What is certified: at most this."""
     estimated: float
-    """The share among the calibration rows."""
     rows: int
-    """Calibration rows."""
     delta: float
-    """Its part of δ."""
     threshold: float
-    """Above which rows get the other class; infinite where none was certified."""
 
     @property
     def certified(self) -> bool:

@@ -58,20 +58,6 @@ def test_weights_are_zero_where_missing_and_one_or_more_where_observed(
     assert (weights[~missing] >= 1).all()
 
 
-@pytest.mark.parametrize(
-    ("X", "model", "expected"),
-    [
-        ([[-1.0, 0.0], [1.0, 0.0], [np.nan, np.nan]], ROWS, [1, 4, 0]),
-        (normal(3), None, [1, 1, 1]),
-        (normal(3), StepMissingness([1.0, 1.0], 0.0, 0.0), [1, 1, 1]),
-        (pd.DataFrame({"a": [1, 2], "b": [np.nan, 3]}), "ignore", [[1, 0], [1, 1]]),
-    ],
-    ids=["three quarters are missing", "no model", "nothing is lost", "complete cases"],
-)
-def test_weights_are_one_over_the_probability_of_being_observed(X, model, expected):
-    assert inverse_probability_weights(X, model).tolist() == expected
-
-
 @pytest.mark.parametrize("kind", ["rows", "entries", "products of entries"])
 def test_the_mean_weight_is_one_and_weighted_means_are_unbiased(kind):
     model = ROWS if kind == "rows" else ENTRIES
@@ -116,11 +102,6 @@ def test_what_has_no_weight_is_refused(X, model, message, monkeypatch):
     monkeypatch.setattr(reading, "BLOCK_ENTRIES", 4)
     with pytest.raises((TypeError, ValueError), match=message):
         inverse_probability_weights(X, model)
-
-
-def test_row_weights_are_products_and_zero_where_an_entry_is_missing():
-    assert row_weights([[2.0, 3.0], [0.0, 3.0], [1.0, 1.0]]).tolist() == [6, 0, 1]
-    assert row_weights([[1e200, 1e200, 0.0]]).tolist() == [0]
 
 
 @pytest.mark.parametrize(

@@ -46,10 +46,6 @@ def _numbers(held):
     return [number for number, _ in held]
 
 
-def _then_text(block, block_id=None):
-    return block.astype(str) if block_id[0] else block
-
-
 def _part(held, number):
     return dict(held)[number]
 
@@ -160,14 +156,6 @@ def test_rows_and_labels_that_cannot_be_fitted_are_refused(
         mr.KLIEP().fit(X, y)
     with pytest.raises(TypeError, match="must be a Dask collection"):
         mr.KLIEP().fit(X, np.zeros(20))
-
-
-def test_labels_that_change_their_type_between_partitions(cluster):
-    X, y = collections(*labelled(1400))
-    y = y.map_blocks(_then_text, dtype=object, meta=np.empty(0, dtype=object))
-    for estimator in (mr.KLIEP(), mr.NeymanPearsonClassifier(mr.KLIEP())):
-        with pytest.raises(ValueError, match="text in some rows, such as"):
-            estimator.fit(X, y)
 
 
 def test_a_cluster_that_is_closed_says_so():

@@ -253,7 +253,7 @@ class RowSample(AnySample):
             assert self.columns is not None
             if not np.array_equal(self.columns, np.arange(weights.shape[1])):
                 weights = weights[:, self.columns]
-            weights = weights.T
+            weights = np.ascontiguousarray(weights.T)
         else:
             weights = weights[None]
         if block.sample_weight is not None:
@@ -261,7 +261,9 @@ class RowSample(AnySample):
         seen = weights > 0.0
         if not seen.all():
             assert self.stand_in is not None
-            features = np.where(seen[..., None], features, self.stand_in[:, None, :])
+            # By arithmetic: to choose by a mask takes three times as long.
+            found = np.fmax(features, np.finfo(features.dtype).min) * seen[..., None]
+            features = found + ~seen[..., None] * self.stand_in[:, None, :]
         return features, weights.astype(features.dtype, copy=False)
 
     def fold(

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize.elementwise import find_root
 from scipy.special import expit, logit
 
-from missratio._base.blocks import rows_with_nan
 from missratio._base.hints import did_you_mean, listed
 from missratio._base.reading import as_numeric_array, float_blocks, row_blocks
 from missratio._base.storable import storable
@@ -29,8 +28,6 @@ from missratio.missingness.models import Block, BlockMissingness
 _ACCEPTED = 1e-10
 # From these log-odds on expit is 1.
 _ROUNDS_TO_ONE = 36.7
-# Down from these 1 + exp is 1; exp of far lower ones takes twice the time.
-_WEIGHS_ONE = -40.0
 
 
 @storable()
@@ -207,11 +204,10 @@ class LogisticMissingness(Missingness):
         highest = np.fmax.reduce(weights, axis=None, initial=-np.inf)
         if not highest < _ROUNDS_TO_ONE:
             return super().block_weights(block, first_row, source)
-        # NaN would slow down exp, and choosing by a mask costs as much as exp does.
-        np.exp(np.fmax(weights, _WEIGHS_ONE, out=weights), out=weights)
+        np.exp(weights, out=weights)
         weights += 1.0
-        weights *= ~(rows_with_nan(block) if self.rowwise else np.isnan(block))
-        return weights
+        # NaN becomes 0; to choose by a mask costs as much as exp does.
+        return np.fmax(weights, 0.0, out=weights)
 
 
 def _linear_predictor(

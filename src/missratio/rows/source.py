@@ -27,6 +27,8 @@ CHUNKS = 64
 # (6 to 13 % of a small fit).
 HELD_ELEMENTS = 8_000_000
 
+LOWEST = np.finfo(np.float64).min
+
 Result = TypeVar("Result")
 Merge = Callable[[Sequence[Result]], Result]
 
@@ -366,24 +368,29 @@ def weighted_sums(
         return WeightSums(
             n_rows, each, each, each, np.ones_like(each), mass, sums, origin
         )
-    by_row = weights.ndim < features.ndim
-    weights = weights[..., None] if by_row else weights
+    weights = weights[..., None] if weights.ndim < features.ndim else weights
     combined = weights if sample_weight is None else weights * sample_weight[:, None]
-    # Any number will do for what is missing and weighs nothing.
-    values = values.astype(np.float64, copy=False)
-    values = np.where(np.isnan(values), 0.0, values)
-    if by_row:
-        sums = (combined.swapaxes(-1, -2) @ values)[..., 0, :]
-    else:
-        sums = np.einsum("...ij,...ij->...j", combined, values)
+    # Any number will do for what is missing and weighs nothing. To choose by a mask
+    # takes five times as long, and sums by einsum or along the first axis twice.
+    values = np.fmax(values.astype(np.float64, copy=False), LOWEST)
     total = ones @ weights
     return WeightSums(
         n_rows,
         ones @ (weights > 0.0),
         total,
-        np.einsum("...ij,...ij->...j", weights, weights),
-        weights.max(axis=-2, initial=0.0),
+        ones @ weights**2,
+        _column_maxima(weights),
         total if sample_weight is None else ones @ combined,
-        sums,
+        ones @ (combined * values),
         origin,
     )
+
+
+def _column_maxima(weights: FloatArray) -> FloatArray:
+    """The largest weight of each column; sixteen rows at once take less time."""
+    even = len(weights) // 16 * 16
+    if weights.ndim > 2 or not (even and weights.flags.c_contiguous):
+        return np.asarray(weights.max(axis=-2, initial=0.0))
+    largest = weights[:even].reshape(even // 16, -1).max(axis=0)
+    rest = weights[even:].max(axis=0, initial=0.0)
+    return np.asarray(np.maximum(largest.reshape(16, -1).max(axis=0), rest))

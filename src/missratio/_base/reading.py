@@ -7,7 +7,7 @@ tables are read in blocks of rows, so that no temporary as large as the table is
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from operator import add
@@ -88,15 +88,16 @@ def read_table(
             complete = not finite or check_no_infinity(X)
             if complete or finite == "allow-nan":
                 return X
-    with only_numbers(X) if dtype is FLOATS else nullcontext():
-        return validate_data(
-            owner,
-            unmasked(X),
-            reset=reset,
-            dtype=dtype,
-            accept_sparse=accept_sparse,
-            ensure_all_finite=finite,
-        )
+    if dtype is FLOATS:
+        refuse_foreign(X)
+    return validate_data(
+        owner,
+        unmasked(X),
+        reset=reset,
+        dtype=dtype,
+        accept_sparse=accept_sparse,
+        ensure_all_finite=finite,
+    )
 
 
 def read_labels(y: Any, X: Any = None) -> NDArray[Any]:
@@ -182,61 +183,43 @@ def column_name(X: Any, column: int) -> str:
     return repr(names[column]) if np.shape(X)[1:] == (len(names),) else str(column)
 
 
-@contextmanager
-def only_numbers(X: Any) -> Iterator[None]:
-    """Name what can't be made numbers of, and refuse dates, which scikit-learn counts.
+def refuse_foreign(X: Any) -> None:
+    """Refuse texts by their columns, dates, which scikit-learn counts, and lazy frames.
 
     Parameters
     ----------
     X : array-like or dataframe
-        What is converted inside.
-
-    Raises
-    ------
-    ValueError
-        In place of one that names a text and not its column, and for dates and times
-        in a dataframe or an array.
     """
-    if isinstance(X, np.ndarray) and X.dtype.kind in "mM":
-        raise ValueError(
-            f"X must be numeric: got values of type {X.dtype}. Make numbers of them, "
-            "such as the days since some date, NaN where one is missing."
-        )
-    frame = as_frame(X)
-    if frame is not None and any(kind.is_temporal() for kind in frame.schema.values()):
-        raise _not_numeric(frame)
-    try:
-        yield
-    except (TypeError, ValueError) as error:
-        if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
-            raise TypeError(
-                "X is a LazyFrame, and holds no rows yet: give X.collect()."
-            ) from error
-        if frame is None or all(map(_converts, frame.iter_columns())):
-            raise
-        raise _not_numeric(frame) from error
-
-
-def _not_numeric(frame: "nw.DataFrame[Any]") -> ValueError:
+    if isinstance(X, np.ndarray):
+        if X.dtype.kind in "mM":
+            raise ValueError(
+                f"X must be numeric: got values of type {X.dtype}. Make numbers of "
+                "them, such as the days since some date, NaN where one is missing."
+            )
+        return
+    frame = nw.from_native(X, pass_through=True)
+    if isinstance(frame, nw.LazyFrame):
+        raise TypeError("X is a LazyFrame, and holds no rows yet: give X.collect().")
+    if not isinstance(frame, nw.DataFrame):
+        return
     foreign = [each.name for each in frame.iter_columns() if not _converts(each)]
-    return ValueError(
-        f"X must be numeric: column(s) {listed(foreign, _LISTED)} are not. Leave them "
-        "out, or make numbers of them: of dates such as the days since some date, of "
-        "texts by pandas.get_dummies or scikit-learn's OneHotEncoder."
-    )
+    if foreign:
+        raise ValueError(
+            f"X must be numeric: column(s) {listed(foreign, _LISTED)} are not. Leave "
+            "them out, or make numbers of them: of dates such as the days since some "
+            "date, of texts by pandas.get_dummies or scikit-learn's OneHotEncoder."
+        )
 
 
 def _converts(column: Any) -> bool:
     """Whether a column is one of numbers, or of what scikit-learn makes numbers of."""
     if _is_number(column.dtype):
         return True
-    if column.dtype.is_temporal():
-        return False
     try:
         np.asarray(column.to_numpy(), dtype=np.float64)
     except (TypeError, ValueError):
         return False
-    return True
+    return not column.dtype.is_temporal()
 
 
 def _is_number(kind: Any) -> bool:

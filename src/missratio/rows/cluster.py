@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_array
 
-from missratio._base.reading import FLOATS, only_numbers, read_labels
+from missratio._base.reading import FLOATS, read_labels, refuse_foreign
 from missratio.exceptions import UnreadableFileError
 from missratio.rows.labelled import LabelledBlock, LabelledSource
 from missratio.rows.source import Merge, Result
@@ -257,14 +257,14 @@ def _as_block(names: list[str], number: int, rows: Any, labels: Any) -> Labelled
     if found != names:
         raise ValueError(f"The columns of {where} are {found}, not {names}.")
     try:
-        with only_numbers(rows):
-            table = check_array(
-                rows,
-                dtype=FLOATS,
-                order="C",
-                ensure_all_finite=False,
-                ensure_min_samples=0,
-            )
+        refuse_foreign(rows)
+        table = check_array(
+            rows,
+            dtype=FLOATS,
+            order="C",
+            ensure_all_finite=False,
+            ensure_min_samples=0,
+        )
         marks = read_labels(labels)
     except (TypeError, ValueError) as error:
         raise ValueError(f"In {where}: {error}") from error

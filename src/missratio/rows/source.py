@@ -373,7 +373,7 @@ def weighted_sums(
     # Any number will do for what is missing and weighs nothing. To choose by a mask
     # takes five times as long, and sums by einsum or along the first axis twice.
     values = np.fmax(values.astype(np.float64, copy=False), LOWEST)
-    total = ones @ weights
+    total, sums = ones @ weights, ones @ (combined * values)
     return WeightSums(
         n_rows,
         ones @ (weights > 0.0),
@@ -381,7 +381,8 @@ def weighted_sums(
         ones @ weights**2,
         _column_maxima(weights),
         total if sample_weight is None else ones @ combined,
-        ones @ (combined * values),
+        # Minus infinity has become a number that no table has.
+        np.where(sums < 1e-50 * LOWEST, -np.inf, sums),
         origin,
     )
 

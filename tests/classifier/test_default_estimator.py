@@ -44,3 +44,11 @@ def test_it_is_a_penalised_logistic_fit_after_what_blanks_need(
     again = mr.load_model(tmp_path / "model.skops")
     np.testing.assert_array_equal(again.predict(rows), model.predict(rows))
     assert model.get_params()["estimator"] is None
+
+
+@pytest.mark.parametrize("models", [None, {0: PHI}])
+def test_blanks_of_the_other_class_have_to_be_explained(two_normals, models):
+    X, y = two_normals(300, 3)
+    X[np.flatnonzero(y == 1)[:9], 0] = np.nan
+    with pytest.raises(mr.exceptions.UnexplainedMissingError, match="class 1"):
+        certified(None, missingness=models).fit(X, y)

@@ -669,6 +669,9 @@ def default_estimator(table: ClassTable) -> Pipeline:
     3. imputation by means with an indicator of what was missing, where rows are
        classified as they are observed.
     """
+    for position in range(2):
+        # Blanks of either class have to be explained.
+        table.model(position, table.rows_of(position))
     folds = min(PARTS, int(np.bincount(table.codes, minlength=2).min()) // 2)
     logistic = LogisticRegressionCV(
         Cs=PENALTIES,

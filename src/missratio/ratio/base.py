@@ -446,12 +446,10 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         features = table
         if type(self.basis_) is not LinearBasis:
             features = self._features(X, table)
-        chosen = Two(is_numerator, ~is_numerator)
-        sources = chosen.map(
-            lambda rows: MemorySource.of(table, features, rows, weights)
-        )
-        shares = chosen.map(lambda rows: None if inclusion is None else inclusion[rows])
-        return self._weighed(sources, shares)
+        chosen = is_numerator, ~is_numerator
+        parts = (MemorySource.of(table, features, rows, weights) for rows in chosen)
+        shares = [None if inclusion is None else inclusion[rows] for rows in chosen]
+        return self._weighed(Two(*parts), shares)
 
     def _weighed(
         self, sources: Two[Any], inclusion: Sequence[Any] = (None, None)

@@ -390,8 +390,10 @@ class LinearRatio(BaseRatio):
                 self._choose_rows(two.denominator, complete[1])
             problem = self._problem(objective, two, complete)
             # 2. Its penalties.
-            weights = settings.penalty_weights
-            units = penalty_units(weights, two.numerator, required, problem)
+            units: PenaltyUnits = (None, None)
+            if settings.penalty_weights != "uniform":
+                weights = settings.penalty_weights
+                units = penalty_units(weights, two.numerator, required, problem)
             strength = settings._strength(self, problem, units, two)
             problem = problem.penalised(units, strength)
             label, names = two.denominator.label, self.basis_.get_feature_names_out

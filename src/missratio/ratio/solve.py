@@ -66,15 +66,16 @@ def solve(
         length = max(1, CHUNK_ELEMENTS * n_problems // max(problem.denominator.size, 1))
     begin = problem.start() if start is None else start
 
-    def part(which: slice) -> Solution:
-        some = problem if length >= n_problems else problem.problems(which)
-        known = start is not None
-        return one(some, begin[which], known=known, tol=tol, max_iter=max_iter)
-
-    chunks = [slice(i, i + length) for i in range(0, n_problems, length)]
+    options: dict[str, Any] = {"tol": tol, "max_iter": max_iter}
+    options["known"] = start is not None
     with one_blas_thread(problem.denominator.size) as threads:
-        if len(chunks) == 1:
-            return part(chunks[0])
+        if length >= n_problems:
+            return one(problem, begin, **options)
+
+        def part(which: slice) -> Solution:
+            return one(problem.problems(which), begin[which], **options)
+
+        chunks = [slice(i, i + length) for i in range(0, n_problems, length)]
         return Solution.concatenate(in_threads(part, chunks, threads))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg.lapack import dposv as posv
 
-from missratio._base.typing import BoolArray, FloatArray
+from missratio._base.typing import FloatArray
 from missratio.solver.result import (
     Evaluate,
     Evaluation,
@@ -99,7 +99,9 @@ def newton(
         # 3. Take it where the objective falls enough, up to its rounding error.
         noise = ROUNDING * precision * np.maximum(1.0, np.abs(value))
         # A quadratic function would fall by ½ of the squared decrement.
-        taken = running & _falls(there, value - SUFFICIENT_DECREASE * fall**2 + noise)
+        least = value - SUFFICIENT_DECREASE * fall**2 + noise
+        taken = running & (there.value <= least)
+        taken &= np.isfinite(there.gradient.sum(axis=1))
         n_iter = n_iter + taken
         exact = there.hessian is not None or (exact and not taken.any())
         theta = np.where(taken[:, None], point, theta)
@@ -129,12 +131,6 @@ def newton(
     rest = Solution(theta, value, gradient, step, decrement, n_iter, status)
     order = np.argsort(np.concatenate([*places, place]))
     return Solution.concatenate([*solutions, rest]).take(order)
-
-
-def _falls(there: Evaluation, least: FloatArray) -> BoolArray:
-    """Whether a step leads to a value that is at most this, and finite."""
-    finite = np.isfinite(there.gradient.sum(axis=1))
-    return np.asarray((there.value <= least) & finite)
 
 
 def newton_direction(
@@ -235,8 +231,11 @@ def quick_newton(
         n_slow = n_slow + 1 if length > SLOW * earlier and not fresh else 0
         bends = fresh and (here.hessian is None or length > math.sqrt(tol))
         there = None if n_slow > 1 else evaluate(theta + step, second_order=bends)
-        if there is None or not _falls(
-            there, here.value - least * decrement**2 + noise
+        most = float(here.value[0]) - least * length**2 + noise
+        if (
+            there is None
+            or not there.value[0] <= most
+            or not np.isfinite(there.gradient.sum())
         ):
             if fresh:
                 # Where Hessians differ much, damping is in units of the first one.

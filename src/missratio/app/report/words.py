@@ -143,16 +143,15 @@ def _on_blanks(data: Data) -> str | None:
     model, classes = data["model"], data["missingness"]["classes"]
     if model["deployment"] != "complete":
         return None
-    lossy = [k for k in classes if k["complete"] < k["rows"]]
-    text = (
-        "It is not about rows with a blank, which are always classified as "
-        f"{named(model['fallback'])}: "
-    )
     shares = [
         f"{percent(1.0 - k['complete'] / k['rows'])} of the {rows_of(k['label'])}"
-        for k in lossy
+        for k in classes
+        if k["complete"] < k["rows"]
     ]
-    return f"{text}of this table {listed(shares or ['no row'])}."
+    return (
+        "It is not about rows with a blank, which are always classified as "
+        f"{named(model['fallback'])}: {listed(shares or ['no row'])} of this table."
+    )
 
 
 def _promised(rows: LabelledRows, entries: Sequence[Data]) -> str:

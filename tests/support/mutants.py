@@ -6,11 +6,9 @@ A mutant is a room's code with one thing changed: a comparison, an operation, a 
 a condition, or a statement left out. Mutants of messages, types, docstrings,
 assertions (`strict=` of `zip` is one) and the options of dataclasses are left out.
 
-The room's tests are run once, to learn how long each file of them takes and which lines
-it runs. A mutant is tried in a forked process that imports it in the place of its
-module, and runs the files of tests that run the changed line, the quickest first. It is
-killed where a test fails, or where the tests take far longer than they should.
-Survivors are printed to be read one by one.
+A mutant is tried in a forked process that imports it in the place of its module, and
+runs the room's tests up to the first that fails. It is killed where one does, or where
+they take far longer than they should. Survivors are printed to be read one by one.
 """
 
 from __future__ import annotations
@@ -22,13 +20,10 @@ import importlib.abc
 import importlib.util
 import json
 import os
-import pickle
 import random
 import resource
 import signal
 import sys
-import tempfile
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,7 +34,7 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "missratio"
 MOST_BYTES = 8 << 30
 PRELOADED = (
-    "coverage", "numpy", "scipy.stats", "scipy.special", "scipy.fft",
+    "numpy", "scipy.stats", "scipy.special", "scipy.fft",
     "sklearn.ensemble", "sklearn.linear_model", "sklearn.pipeline", "joblib",
     "hypothesis", "pyarrow.parquet", "skops.io", "typer.testing",
 )  # fmt: skip
@@ -186,52 +181,22 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         exec(self.code, module.__dict__)
 
 
-class Session:
-    """A plugin of pytest: some files of tests, in some order, and what each takes."""
+def run_tests(tests: list[str]) -> bool:
+    """Whether tests pass, in silence; failures of Hypothesis are not made smaller."""
+    from hypothesis import Phase, settings
 
-    def __init__(self, files: list[str] | None = None, covered=None) -> None:
-        self.files, self.covered, self.seconds = files, covered, {}
-        from hypothesis import Phase, settings
+    class Quick:
+        def pytest_sessionstart(self):
+            settings.load_profile("mutants")
 
-        # Failures of Hypothesis are found, and not made smaller.
-        phases = (Phase.explicit, Phase.generate)
-        settings.register_profile(
-            "mutants", phases=phases, deadline=None, database=None
-        )
-
-    def pytest_sessionstart(self):
-        from hypothesis import settings
-
-        settings.load_profile("mutants")
-
-    def pytest_collection_modifyitems(self, items):
-        if self.files is not None:
-            kept = [item for item in items if file_of(item) in self.files]
-            items[:] = sorted(kept, key=lambda item: self.files.index(file_of(item)))
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item):
-        began = time.process_time()
-        if self.covered is not None:
-            self.covered.switch_context(file_of(item))
-        result = yield
-        spent = time.process_time() - began
-        self.seconds[file_of(item)] = self.seconds.get(file_of(item), 0.0) + spent
-        return result
-
-
-def file_of(item: pytest.Item) -> str:
-    return item.nodeid.split("::")[0]
-
-
-def run_tests(tests: list[str], session: Session) -> bool:
-    """Whether tests pass, in silence."""
+    phases = (Phase.explicit, Phase.generate)
+    settings.register_profile("mutants", phases=phases, deadline=None, database=None)
     silent = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silent, 1)
     os.dup2(silent, 2)
     call = ["-q", "-x", "-p", "no:cacheprovider", "-W",
             "ignore::pytest.PytestAssertRewriteWarning", *tests]  # fmt: skip
-    return pytest.main(call, plugins=[session]) == 0
+    return pytest.main(call, plugins=[Quick()]) == 0
 
 
 def forked(work: Callable[[], bool], seconds: float | None = None) -> bool:
@@ -259,39 +224,19 @@ def try_room(name: str, size: int, seed: int) -> None:
     every = [mutant for path in paths for mutant in mutants_of(path)]
     chosen = random.Random(seed).sample(every, min(size, len(every)))
     print(f"{name}: {len(chosen)} of {len(every)} mutants", flush=True)
-    with tempfile.TemporaryDirectory() as folder:
-        kept = Path(folder) / "known"
-
-        def learn() -> bool:
-            import coverage
-
-            include = [str(path) for path in paths]
-            covered = coverage.Coverage(data_file=None, include=include, config_file="")
-            session = Session(covered=covered)
-            covered.start()
-            passed = run_tests(tests, session)
-            covered.stop()
-            data = covered.get_data()
-            lines = {p: data.contexts_by_lineno(p) for p in data.measured_files()}
-            kept.write_bytes(pickle.dumps((session.seconds, lines)))
-            return passed
-
-        if not forked(learn):
-            sys.exit(f"The tests of {name} don't pass.")
-        seconds, lines = pickle.loads(kept.read_bytes())
+    before = os.times().children_user
+    if not forked(lambda: run_tests(tests)):
+        sys.exit(f"The tests of {name} don't pass.")
+    seconds = os.times().children_user - before
     killed = 0
     for tried, mutant in enumerate(chosen, 1):
-        known = lines[str(mutant.path)]
-        runs = {file for line in mutant.lines for file in known.get(line, ()) if file}
-        # What runs on import is run by all of them.
-        files = sorted(runs or seconds, key=seconds.__getitem__)
 
-        def work(mutant: Mutant = mutant, files: list[str] = files) -> bool:
+        def work(mutant: Mutant = mutant) -> bool:
             sys.meta_path.insert(0, Finder(mutant))
-            return run_tests(tests, Session(files))
+            return run_tests(tests)
 
-        if forked(work, 60.0 + 3.0 * sum(seconds[file] for file in files)):
-            print(f"  survived {len(files)} files of tests: {mutant}", flush=True)
+        if forked(work, 60.0 + 3.0 * seconds):
+            print(f"  survived: {mutant}", flush=True)
         else:
             killed += 1
         if tried % 10 == 0 or tried == len(chosen):

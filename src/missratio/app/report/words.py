@@ -6,8 +6,6 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
 from missratio.app.modelfile import GROUPS, SEVERAL_CLASSES, certificates_of, kind_of
 from missratio.app.report.effects import last_step
 from missratio.app.report.rows import LabelledRows
@@ -335,30 +333,18 @@ def _on_two_classes(rows: LabelledRows, data: Data) -> Iterator[tuple[str, str]]
 
 
 def next_steps(data: Data) -> Iterator[tuple[str, str]]:
-    """What would raise the power of one class of two; estimates to plan by."""
+    """What would raise the power of one class of two: an estimate to plan by."""
     curve, own = data["curve"], data["errors"][0]["found"]["estimate"]
     if curve is None or own is None:
         return
-    alpha = data["certificate"]["alpha"]
-    levels = curve["levels"]
-    known = np.array([level["estimate"] or 0.0 for level in levels])
-    errors = np.array([level["estimated_error"] for level in levels])
-    order = np.argsort(errors, kind="stable")
-    most = float(np.interp(alpha, errors[order], known[order]))
-    if most - own >= WORTH and data["model"]["odds_factor"] == 1.0:
-        text = (
-            "The threshold's error is about "
-            f"{share(data['certificate']['estimated_error'])}, below "
-            f"α = {percent(alpha)}, because the rows at hand leave doubt. With many "
-            "more calibration rows, or look-ups where there are some, it would come "
-            f"close to α, and the power from {share(own)} close to {share(most)}."
-        )
-        yield "More rows", text
-    place = int(np.searchsorted([level["alpha"] for level in levels], 2.0 * alpha))
-    if place < len(known) and known[place] - own >= WORTH:
-        text = (
-            f"At α = {percent(levels[place]['alpha'])} the power would be about "
-            f"{share(known[place])} instead of {share(own)}. For a guarantee at the "
-            "new α, fit again with calibration rows that had no part in this choice."
-        )
-        yield "A looser bound", text
+    alpha = 2.0 * data["certificate"]["alpha"]
+    for level in curve["levels"]:
+        if level["alpha"] >= alpha and (level["estimate"] or 0.0) - own >= WORTH:
+            text = (
+                f"At α = {percent(level['alpha'])} the power would be about "
+                f"{share(level['estimate'])} instead of {share(own)}. For a guarantee "
+                "at the new α, fit again with calibration rows that had no part in "
+                "this choice. More calibration rows raise the power at this α."
+            )
+            yield "A looser bound, or more rows", text
+            return

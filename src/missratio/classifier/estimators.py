@@ -548,6 +548,9 @@ class ClassTable:
             where the estimator scores these rows as others: it has few coefficients for
             so many rows of each class.
         """
+        if hasattr(fitted, "winner_"):
+            # A search has chosen, and its winner alone is fitted again.
+            estimator, fitted = fitted.winner_, fitted.estimator_
         last = getattr(fitted, "best_estimator_", fitted)
         last = last[-1] if isinstance(last, Pipeline) else last
         coef, least = getattr(last, "coef_", None), np.bincount(self.codes[rows]).min()

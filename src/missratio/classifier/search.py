@@ -200,6 +200,8 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         What was measured, and which candidate was taken.
     scores_ : ClassScores
         The winner, fitted to all rows.
+    winner_ : estimator
+        The candidate that was taken, not fitted.
     estimator_ : estimator
         The same, where one estimator is all that it is.
     classes_ : ndarray of int
@@ -285,8 +287,8 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             X, codes, labels, self.missingness, self.deployment, given, drawn, params
         )
         self.comparison_ = self._compared(table)
-        winner = self.candidates[self.comparison_.chosen]
-        self.scores_ = table.fit(winner, np.arange(len(codes)))
+        self.winner_ = self.candidates[self.comparison_.chosen]
+        self.scores_ = table.fit(self.winner_, np.arange(len(codes)))
         self.estimator_ = self.scores_.estimators[0]
         return self
 

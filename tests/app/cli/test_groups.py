@@ -92,11 +92,6 @@ def test_a_group_with_too_few_rows_names_the_remedies(run, tmp_path, csv_file):
     assert "merge the group with another, or take --on-infeasible reject_all" in said
     said = run(*words, "--on-infeasible reject_all").stdout
     assert re.search(r"Group '80-99': finds no 'ill', as \d+ calibration rows", said)
-    page = tmp_path / "report.md"
-    run("report", tmp_path / "m.skops", "--out", page)
-    # The hyphen is no markup, and is marked as such once.
-    assert r"| 80\-99 | at most 10% | no |" in page.read_text()
-    assert "Some groups get nothing" in page.read_text()
 
 
 def test_missing_values_by_a_written_phi(run, tmp_path, csv_file):

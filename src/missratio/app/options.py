@@ -452,7 +452,7 @@ class FitOptions(TableOptions):
         "are missing.",
     )
     compare_seconds: float = _learning(
-        60.0,
+        20.0,
         "How long --method auto may compare methods, in seconds of processor time; "
         "0 for no comparison.",
     )

@@ -44,7 +44,7 @@ from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.classifier.decision import ChoosingRows
 from missratio.classifier.reading import one_of_each
 from missratio.exceptions import DataError, Message, Remedy, UnexplainedMissingError
-from missratio.imputation import TiltedImputer
+from missratio.imputation import ImputationEnsemble, TiltedImputer
 from missratio.missingness import Missingness, RowInclusion
 from missratio.ratio import LinearRatio, weight_parameter
 from missratio.rows import weighed_twice
@@ -551,6 +551,8 @@ class ClassTable:
         if hasattr(fitted, "winner_"):
             # A search has chosen, and its winner alone is fitted again.
             estimator, fitted = fitted.winner_, fitted.estimator_
+        if isinstance(fitted, ImputationEnsemble):
+            fitted = fitted.estimators_[0]
         last = getattr(fitted, "best_estimator_", fitted)
         last = last[-1] if isinstance(last, Pipeline) else last
         coef, least = getattr(last, "coef_", None), np.bincount(self.codes[rows]).min()

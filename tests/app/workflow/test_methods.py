@@ -20,9 +20,10 @@ def situation(missing="nothing", rows=10_000, columns=5):
 def test_enough_complete_rows_make_a_joint_fit():
     assert choose_method("auto", situation(rows=200))[0] == "js"
     assert choose_method("auto", situation("values", rows=200))[0] == "kliep"
-    name, why = choose_method("auto", situation(rows=199))
-    assert name == "kliep-cv"
-    assert "199 complete rows" in why
+    few = choose_method("auto", situation("values", rows=199))
+    assert few[0] == "imputed-logistic"
+    assert "199 complete rows" in few[1]
+    assert choose_method("auto", situation(rows=199))[0] == "kliep-cv"
     assert choose_method("auto", situation(rows=49))[0] == "naive-bayes"
     assert choose_method("auto", situation(rows=1999, columns=1000))[0] == "naive-bayes"
 
@@ -46,15 +47,18 @@ def test_imputation_needs_single_values_and_a_reason(missing):
 
 def test_every_method_that_deals_with_a_table_is_compared():
     kernels = {"ulsif", "rulsif", "kernel-kliep", "kmm"}
-    common = {"kliep", "js", "kliep-cv", "naive-bayes", "trees"} | kernels
-    for missing, expected in (
-        ("nothing", common),
-        ("rows", common),
-        ("values", common | {"imputed-trees", "imputed-logistic"}),
+    common = {"kliep", "js", "kliep-cv", "naive-bayes", "trees"}
+    imputed = {"naive-bayes", "imputed-trees", "imputed-logistic"}
+    for made, expected in (
+        (situation("nothing"), common | kernels),
+        (situation("rows"), common | kernels),
+        (situation(columns=20), common),
+        (situation("values"), imputed | {"kliep", "js"}),
+        (situation("values", rows=50), imputed),
         # A method that can't read blanks would be shown at chance level.
-        ("ignored", {"indicators", "indicators-js", "trees"}),
+        (situation("ignored"), {"indicators", "indicators-js", "trees"}),
     ):
-        assert set(candidates(situation(missing))) == expected
+        assert set(candidates(made)) == expected
 
 
 def test_what_is_most_different_comes_next_as_time_may_run_out():

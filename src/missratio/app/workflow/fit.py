@@ -60,6 +60,8 @@ from missratio.exceptions import (
 THREADED_TREES = 1_000_000
 # The library's share of rows to choose offsets by, where several classes are bounded.
 CHOICE_SIZE = 0.1
+# Rows of each class to compare methods on where missing values are drawn.
+IMPUTED_ROWS = 2_000
 # Groups that a message lists.
 SHOWN = 10
 
@@ -300,6 +302,7 @@ class _Fit:
             **bounds,
             deployment=account.deployment,
             seconds=options.compare_seconds,
+            most_rows=IMPUTED_ROWS if situation.missing == "values" else 5_000,
             random_state=options.seed,
             on_candidate=lambda n: self.progress.step(f"Comparing methods: {n}"),
         )

@@ -35,9 +35,8 @@ LEAST_ROWS = 200
 # And with a penalty.
 PENALISED_ROWS_PER_COLUMN = 2
 LEAST_PENALISED_ROWS = 50
-# What one imputation makes up, others make up differently, and it averages out. Two of
-# four rounds give the power of five of ten within 0.01 (2,000 rows of 20 columns that
-# lose a twentieth) in a sixth of the time.
+# What one imputation makes up, others make up differently, and it averages out. More of
+# them take longer, and there is a fit for each fold of a comparison and of a report.
 IMPUTATIONS, ROUNDS = 2, 4
 SITUATIONS = frozenset({"nothing", "rows", "values", "ignored"})
 # Kernels tell rows apart by distances, which say little among more columns.

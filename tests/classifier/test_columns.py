@@ -1,5 +1,7 @@
 """The columns that a certificate can afford."""
 
+import pickle
+
 import numpy as np
 import pytest
 from classifiers import certified
@@ -9,6 +11,10 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 import missratio as mr
 
 pd = optional("pandas")
+
+
+def _rising(X):
+    return 0.4 / (1.0 + np.exp(-X))
 
 
 def wide(share=0.2, seed=0, n=4000, d=30):
@@ -121,6 +127,23 @@ def test_complete_tables_and_lost_rows_keep_all_columns(two_normals, columns):
 def test_columns_that_there_are_not_are_refused(two_normals, columns, match):
     with pytest.raises(ValueError, match=match):
         certified(columns=columns).fit(*two_normals(300, 2))
+
+
+@pytest.mark.parametrize(
+    "phi",
+    [
+        mr.StepMissingness([1.0] * 4, [0.0] * 4, [0.4, 0.2, 0.3, 0.1], rowwise=False),
+        mr.FunctionMissingness(_rising, rowwise=False, maximum=0.4),
+    ],
+)
+def test_any_phi_of_columns_can_be_narrowed(two_normals, phi):
+    X, y = two_normals(900, 4, shift=1.0)
+    X[y == 0] = mr.corrupt(X[y == 0], phi, random_state=0)
+    model = certified(mr.KLIEP(), alpha=0.2, missingness={0: phi}, columns=[3, 1])
+    model = pickle.loads(pickle.dumps(model.fit(X, y)))
+    rows = X[y == 0]
+    found = model.calibration_.trust.model.missing_probability(rows[:, [1, 3]])
+    np.testing.assert_array_equal(found, phi.missing_probability(rows)[:, [1, 3]])
 
 
 def test_a_phi_of_whole_rows_has_no_columns(two_normals):

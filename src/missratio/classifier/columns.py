@@ -17,6 +17,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -87,12 +88,6 @@ def narrowed(model: Missingness, positions: IntArray, width: int) -> Missingness
     def some(values: Any) -> FloatArray:
         return np.broadcast_to(np.asarray(values, dtype=float), width)[positions]
 
-    def function(rows: FloatArray) -> FloatArray:
-        # φ of a column sees its own value alone: those of others may be anything.
-        full = np.zeros((len(rows), width))
-        full[:, positions] = rows
-        return model.missing_probability(full)[:, positions]
-
     if isinstance(model, LogisticMissingness):
         changes: dict[str, Any] = {}
         if isinstance(model, LearnedMissingness):
@@ -109,9 +104,18 @@ def narrowed(model: Missingness, positions: IntArray, width: int) -> Missingness
             threshold=some(model.threshold),
             probability=some(model.probability),
         )
-    return FunctionMissingness(
-        function, rowwise=False, maximum=model.column_maxima(width)[positions]
-    )
+    function = partial(_probability, model, positions, width)
+    maxima = model.column_maxima(width)[positions]
+    return FunctionMissingness(function, rowwise=False, maximum=maxima)
+
+
+def _probability(
+    model: Missingness, positions: IntArray, width: int, rows: FloatArray
+) -> FloatArray:
+    # φ of a column sees its own value alone: those of others may be anything.
+    full = np.zeros((len(rows), width))
+    full[:, positions] = rows
+    return model.missing_probability(full)[:, positions]
 
 
 def narrowed_estimator(estimator: Any, positions: IntArray, width: int) -> Any:

@@ -103,7 +103,8 @@ class TwoClassClassifier(CertifiedClassifier):
                 "Say which of them is to be controlled."
                 f"{another_type(controlled, labels)}"
             )
-        return labels[::-1] if controlled == labels[1] else labels
+        first, second = labels[::-1] if controlled == labels[1] else labels
+        return [first if controlled is None else controlled, second]
 
     def _values(
         self,

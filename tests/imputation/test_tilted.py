@@ -138,26 +138,6 @@ def test_categories_have_the_law_of_those_that_went_missing(kind, classifier):
     assert numbers[~ours].mean() == pytest.approx(z[lost][~truth].mean(), abs=0.2)
 
 
-def test_categories_that_are_numbers_are_seen_as_they_are():
-    rng = np.random.default_rng(0)
-    Z = np.column_stack([rng.normal(size=2000), rng.choice([1.0, 2.0, 5.0], 2000)])
-    phi = FunctionMissingness(
-        lambda X: np.column_stack([0 * X[:, 0], 0.8 * (X[:, 1] == 5) + 0.1]),
-        rowwise=False,
-    )
-    X = corrupt(Z, phi, rng)
-    lost = np.isnan(X[:, 1])
-    for given in ([1], [False, True]):
-        imputer = TiltedImputer(phi, categorical_features=given, random_state=0)
-        imputed = imputer.fit_transform(X)[lost, 1]
-        assert (imputed == 5).mean() == pytest.approx(0.82, abs=0.05)
-    frame = pl.DataFrame({"a": X[:, 0], "b": X[:, 1]}).with_columns(
-        pl.col("b").fill_nan(None).cast(pl.Int64)
-    )
-    imputer = TiltedImputer(phi, categorical_features=["b"], random_state=0)
-    assert imputer.fit_transform(frame).schema["b"] == pl.Int64
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

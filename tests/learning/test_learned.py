@@ -91,26 +91,6 @@ def test_nothing_is_known_where_a_value_is_missing(rowwise):
         assert (~np.isnan(edge) == known).all()
 
 
-def test_what_holds_for_several_features_at_once_is_wider():
-    model = MODELS["three"]
-    Z = np.repeat(GRID, 3, axis=1)
-    together = model.probability_band(Z, 0.06)
-    for j in range(3):
-        one = slice(j, j + 1)
-        alone = LearnedMissingness(
-            model.intercept[one],
-            model.coef[one],
-            False,
-            model.evidence[one],
-        )
-        lower, upper = alone.probability_band(GRID, 0.06)
-        assert (together[0][:, j] < lower[:, 0]).all()
-        assert (together[1][:, j] > upper[:, 0]).all()
-        # A third of the level for each: Bonferroni's.
-        shared = alone.probability_band(GRID, 0.02)
-        assert together[1][:, j] == pytest.approx(shared[1][:, 0], abs=1e-9)
-
-
 def test_it_may_be_asked_where_phi_rounds_to_one():
     model = separated()
     lower, upper = model.probability_band([[1000.0], [-1000.0]])

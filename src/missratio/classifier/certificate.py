@@ -344,9 +344,12 @@ def _on_target(target: TargetRatio) -> tuple[str, str]:
 
 def _on_model(model: Missingness, odds_factor: float) -> tuple[str, str]:
     """What is assumed of how values go missing."""
+    blocks = getattr(model, "blocks", ())
+    further = any(set(block.inputs) - set(block.columns) for block in blocks)
+    own = "its own value and the columns that φ names" if further else "its own value"
     how = (
         "entries go missing independently of each other, given the row, and each "
-        "with a probability that depends on its own value alone (what the other "
+        f"with a probability that depends on {own} alone (what the other "
         "columns and the label add can't be tested without looked-up values)"
     )
     if model.rowwise:

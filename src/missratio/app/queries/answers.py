@@ -37,7 +37,7 @@ from missratio._files.numbers import (
     without_formula,
 )
 from missratio._files.workbooks import EXCEL_LINES, close_workbook, write_cell
-from missratio.exceptions import DestinationError, Message, Remedy, TableError
+from missratio.exceptions import TableError
 
 # Consonants only: no spreadsheet takes such a word for a number, a date or a boolean.
 LETTERS = "bcdfghjkmnpqrstvwxz"
@@ -169,14 +169,6 @@ def write_table(
         raise ValueError(
             f"The kind of a file is told by its suffix: got {path.name!r}. Choose one "
             f"of {listed(SUFFIXES)}."
-        )
-    if path.is_file() and not force:
-        raise DestinationError(
-            Message(
-                "{file} exists, and may have answers in it.",
-                facts={"file": path},
-                remedies=("choose another name", Remedy.OVERWRITE),
-            )
         )
     with written_whole(path, force=force) as draft:
         if kind == ".xlsx":

@@ -113,7 +113,7 @@ def test_the_answers_of_a_mixed_plan_are_rows_here_and_entries_there(mixed):
         ({"goal": "power"}, "goal must be one of"),
         ({"goal": "both", "controlled_class": 7}, "labels of two classes"),
         ({"goal": "certificate", "budget": None}, "budget must be a whole number"),
-        ({"goal": "both", "budget": 3}, "one value for each feature of the other"),
+        ({"goal": "both", "budget": 3}, "one draw for each class and feature"),
     ],
 )
 def test_what_is_refused(options, match):

@@ -150,29 +150,16 @@ def plan_queries(
             f"goal must be one of {listed(GOALS)}, or None: got {goal!r}."
             f"{did_you_mean(str(goal), GOALS)}"
         )
-    power, for_rows = None, None
-    if goal in ("certificate", "both"):
+    certified = goal in ("certificate", "both")
+    if certified:
         if len(cells.classes) != 2 or controlled_class not in cells.classes:
             raise ValueError(
                 "A goal needs the labels of two classes, the controlled one among "
                 f"them: got controlled_class={controlled_class!r} and the labels "
                 f"{listed(cells.classes)}. Give y and controlled_class."
             )
-        place, total = (
-            cells.classes.index(controlled_class),
-            _positive(budget, "budget"),
-        )
+        place = cells.classes.index(controlled_class)
         pools = _pools(cells, [place], [1 - place] if goal == "both" else [])
-        if total < len(pools):
-            raise ValueError(
-                "A budget must allow one value for each feature of the other class "
-                f"that misses some, and a row: got {total}, needs {len(pools)} or "
-                "more. Raise it, or take goal='certificate', which leaves the other "
-                "class alone."
-            )
-        asked = alpha, delta, calibration_size
-        power = _forecast(values, cells, pools, place, total, asked, seed)
-        for_rows, counts = _division(cells, pools, total, power.share)
     else:
         codes = _chosen_classes(cells, classes)
         pools = _pools(cells, *((codes, []) if rowwise else ([], codes)))
@@ -182,16 +169,20 @@ def plan_queries(
                 "and feature) and budget (values in all): got "
                 f"per_feature={per_feature!r}, budget={budget!r}."
             )
-        name, most = ("per_feature", per_feature)
-        if budget is not None:
-            name, most = "budget", budget
-            if _positive(budget, name) < len(pools):
-                raise ValueError(
-                    "A budget must allow one draw for each class and feature with "
-                    f"missing values, {len(pools)} values: got {budget}. Raise it, or "
-                    "restrict classes."
-                )
-        counts = np.full(len(pools), _positive(most, name))
+    by_budget = certified or budget is not None
+    given = ("budget", budget) if by_budget else ("per_feature", per_feature)
+    most = _positive(*given)
+    if by_budget and most < len(pools):
+        raise ValueError(
+            "A budget must allow one draw for each class and feature with missing "
+            f"values, {len(pools)} values: got {budget}. Raise it, restrict classes, "
+            "or take goal='certificate', which leaves the other class alone."
+        )
+    power, for_rows, counts = None, None, np.full(len(pools), most)
+    if certified:
+        asked = alpha, delta, calibration_size
+        power = _forecast(values, cells, pools, place, most, asked, seed)
+        for_rows, counts = _division(cells, pools, most, power.share)
     # 2. The draw, and how the person who looks things up calls rows.
     rows, columns, order, drawn_whole = _draw(
         cells, pools, counts, seed, budget, for_rows
@@ -734,7 +725,7 @@ def _tried_power(
     return float((scores[is_other] > threshold).mean()), n_drawn
 
 
-def _positive(value: Any, name: str) -> int:
+def _positive(name: str, value: Any) -> int:
     """A whole number of at least one, or an error."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         raise ValueError(f"{name} must be a whole number, 1 or more: got {value!r}.")

@@ -32,11 +32,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import logsumexp, ndtri
+from scipy.special import ndtri
 
 from missratio._base.storable import storable
 from missratio._base.typing import FloatArray
-from missratio.threshold.rules import BoundUse, Rule, Selection, fewest, known_bound
+from missratio.threshold.rules import BoundUse, Rule, Selection, known_bound
 from missratio.threshold.sample import CalibrationSample
 
 # Capital must never reach zero: bets stay below the largest possible by this factor.
@@ -97,13 +97,6 @@ def log_capital(
         everywhere = float(np.log(out).sum())
     start = everywhere + missing * math.log(lost)
     return start + np.concatenate([[0.0], np.cumsum(steps)])
-
-
-def empty_tail_growth(bet: Bet, alpha: float, bound: float) -> float:
-    """Mean log capital that a row adds if none is in the tail and φ = 1 − 1/bound."""
-    lost = 1.0 + (bet.on_tail * alpha - bet.on_weight)
-    seen = math.log(lost + bet.on_weight * bound) / bound
-    return seen + (1.0 - 1.0 / bound) * math.log(lost)
 
 
 def hopeful_tail(sample: CalibrationSample, ratio: float, alpha: float) -> int:
@@ -278,10 +271,6 @@ def _own_error(
     return (float(training.tail_masses[passed]) + part) / training.n_rows
 
 
-# Rows of the sample that a plan takes for training rows.
-PLANNED = 2000
-
-
 @storable()
 class BettingRule(Rule):
     """The average of fixed bets against "the error is at least α", from 0 to the most.
@@ -301,13 +290,6 @@ class BettingRule(Rule):
         bets = mixture(self.ratio, alpha, bound)
         n_tail = largest_tail(sample, bets, alpha, delta)
         return self._from_tail(sample, n_tail, alpha)
-
-    def least_rows(self, alpha: float, delta: float, bound: float) -> int | None:
-        """So many that the average capital of an empty tail reaches 1/δ."""
-        bets = mixture(self.ratio, alpha, bound)
-        growth = np.array([empty_tail_growth(bet, alpha, bound) for bet in bets])
-        needed = math.log(len(bets) / delta)
-        return fewest(lambda n: bool(logsumexp(n * growth) >= needed))
 
 
 @storable()
@@ -382,20 +364,6 @@ class TunedBettingRule(Rule):
         """The root that the bet reaches on the training rows."""
         rows = n_rows, bound
         return tune_bet(self._training(), alpha, delta, *rows, self._ratio(alpha))[1]
-
-    def least_rows(self, alpha: float, delta: float, bound: float) -> int | None:
-        """So many that the capital of an empty tail reaches 1/δ."""
-        observed = max(1, round(PLANNED / bound))
-        scores = np.arange(observed, 0, -1, dtype=np.float64)
-        weights = np.full(observed, PLANNED / observed)
-        training = CalibrationSample(scores, weights, PLANNED, bound)
-        needed = math.log(1.0 / delta)
-
-        def passes(n_rows: int) -> bool:
-            bet, _ = tune_bet(training, alpha, delta, n_rows, bound)
-            return n_rows * empty_tail_growth(bet, alpha, bound) >= needed
-
-        return fewest(passes)
 
 
 @storable()

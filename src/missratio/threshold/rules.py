@@ -138,7 +138,8 @@ class Rule(ABC):
             weights = np.repeat([bound, 0.0], [observed, max(n_rows - observed, 0)])
             scores = np.arange(len(weights), 0, -1, dtype=np.float64)
             sample = CalibrationSample.build(scores, weights, bound)
-            return self.select(sample, alpha, delta).threshold is not None
+            rule = self.prepare(sample, complete=False)
+            return rule.select(sample, alpha, delta).threshold is not None
 
         return fewest(passes, MOST_SIMULATED)
 

@@ -297,7 +297,7 @@ def test_mutated_missingness_files(folder):
     def read(path):
         read_missingness(path, COLUMNS, [0, 1])
 
-    fuzz(mutated([PHI]), 0.19, folder / "phi.toml", read, PhiFileError)
+    fuzz(mutated([PHI]), 0.19, folder / "phi.toml", read, (PhiFileError, TableError))
 
 
 ROWS = np.array([[0.5, -0.5], [1e9, 2.0], [-1e300, 0.0], [3.0, 1e-300]])

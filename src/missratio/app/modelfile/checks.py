@@ -41,6 +41,7 @@ _FINITE = {
     "StandardScaler": {"mean_", "var_", "scale_"},
     "HistGradientBoostingClassifier": {"_baseline_prediction"},
 }
+NUMBERS: dict[Any, Any] = {int: (int, np.integer), float: (int, float, np.number)}
 MOST_COUNTED = 10_000
 MOST_COLUMNS = 10**6
 # The exact test of look-ups has tables of as many rows as may lie above a threshold.
@@ -219,8 +220,9 @@ def _check_attributes(part: Any) -> None:
     require(hints.keys() <= attributes.keys(), f"its {cls.__name__} lacks a field")
     for name, value in attributes.items():
         require(not _is_method(cls, name), f"its {name} takes a method's place")
-        if name in hints and not fits(value, hints[name]):
-            require(False, f"its {cls.__name__}'s {name} is {value!r:.80}")
+        if name in hints:
+            other = f"its {cls.__name__}'s {name} is of another type"
+            require(fits(value, hints[name]), other)
         if name in finite and value is not None:
             for each in value if isinstance(value, list | tuple) else [value]:
                 array = np.asarray(each)
@@ -264,35 +266,30 @@ def fits(value: Any, hint: Any) -> bool:
     What is made of protocols, such as NumPy's ArrayLike, is left to the class itself.
     """
     origin, arguments = get_origin(hint), get_args(hint)
-    if hint is Any:
-        return True
-    if hint is None:
-        return value is None
     if origin in (Union, types.UnionType):
         return any(fits(value, each) for each in arguments)
     if origin is tuple:
-        if not isinstance(value, tuple):
-            return False
-        if arguments[1:] == (...,):
-            return all(fits(each, arguments[0]) for each in value)
-        pairs = zip(value, arguments, strict=False)
-        return len(value) == len(arguments) and all(fits(*pair) for pair in pairs)
+        if arguments[1:] == (...,) and isinstance(value, tuple):
+            arguments = arguments[:1] * len(value)
+        sound = isinstance(value, tuple) and len(value) == len(arguments)
+        return sound and all(map(fits, value, arguments))
     if origin is np.ndarray:
         scalar = get_args(arguments[1])[0]
-        kind = isinstance(scalar, type) and scalar
-        return isinstance(value, np.ndarray) and (
-            not kind or np.issubdtype(value.dtype, kind)
-        )
+        kind = scalar if isinstance(scalar, type) else np.generic
+        return isinstance(value, np.ndarray) and np.issubdtype(value.dtype, kind)
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return isinstance(value, origin) and all(
             fits(k, arguments[0]) and fits(x, arguments[1]) for k, x in value.items()
         )
-    if hint in (int, float):
-        allowed = (int, np.integer) if hint is int else (int, float, np.number)
-        return isinstance(value, allowed) and not isinstance(value, bool)
-    if isinstance(hint, type) and not getattr(hint, "_is_protocol", False):
-        return isinstance(value, hint)
-    return True
+    if hint in NUMBERS:
+        return isinstance(value, NUMBERS[hint]) and not isinstance(value, bool)
+    if (
+        hint is Any
+        or not isinstance(hint, type)
+        or getattr(hint, "_is_protocol", False)
+    ):
+        return True
+    return isinstance(value, hint)
 
 
 def _check_tree(nodes: Any, width: int) -> None:

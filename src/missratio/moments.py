@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -50,17 +50,6 @@ class Parameters:
     intercept: FloatArray | None
     about_zero: bool = False
 
-    # What a row's score has besides θᵀf: −θᵀcentre and the intercept.
-    offset: FloatArray | None = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Compute the offset once, for all blocks of rows."""
-        offset = None if self.intercept is None else self.intercept[:, None]
-        if self.centre is not None:
-            shift = np.vecdot(self.coef, self.centre)[:, None]
-            offset = -shift if offset is None else offset - shift
-        object.__setattr__(self, "offset", offset)
-
     def score(self, features: FloatArray) -> FloatArray:
         """The scores of rows, of shape (n_problems, n_rows)."""
         coef = self.coef.astype(features.dtype, copy=False)
@@ -73,8 +62,11 @@ class Parameters:
             score = np.dot(features[0], coef[0])[None]
         else:
             score = (features @ coef[..., None])[..., 0]
-        if self.offset is not None:
-            score += self.offset
+        offset = 0.0 if self.intercept is None else self.intercept
+        if self.centre is not None:
+            offset = offset - np.vecdot(self.coef, self.centre)
+        if np.ndim(offset):
+            score += np.asarray(offset)[:, None]
         return score
 
 

@@ -43,11 +43,8 @@ class WeightedMean:
     mean: FloatArray
     mass: FloatArray
     centred: ClassVar[bool] = True
-
-    @property
-    def total(self) -> FloatArray:
-        """Means are divided already."""
-        return np.ones(len(self.mass))
+    # Means are divided already.
+    total: ClassVar[FloatArray] = np.ones(1)
 
     def problems(self, which: slice | BoolArray) -> WeightedMean:
         """The means of some problems of the batch."""
@@ -178,7 +175,8 @@ class RatioProblem:
         )
         # 1. The objective as a function of the terms' means.
         terms = numerator + denominator
-        divisors = np.array([self.numerator.total, self.denominator.total])
+        totals = self.numerator.total, self.denominator.total
+        divisors = np.array(np.broadcast_arrays(*totals))
         if len(terms) > 2:
             divisors = divisors.repeat([len(numerator), len(denominator)], axis=0)
         outer = self.objective.combine(
@@ -243,8 +241,7 @@ class RatioProblem:
 
     def _growth(self, theta: FloatArray) -> Any:
         """Σ l1 |θ|, which grows as fast as the scores do."""
-        if self.l1 is None:
-            return 0.0
+        assert self.l1 is not None
         return np.vecdot(np.abs(theta[:, : self.l1.shape[1]]), self.l1)
 
     def recedes(self, direction: FloatArray) -> BoolArray:
@@ -257,7 +254,9 @@ class RatioProblem:
         unit = direction / np.where(length > 0.0, length, 1.0)
         numerator, denominator = self.sums(unit, second_order=False, lowest=True)
         lowest = numerator[0].lowest
-        highest = denominator[0].highest + self._growth(unit)
+        highest = denominator[0].highest
+        if self.l1 is not None:
+            highest = highest + self._growth(unit)
         spread = highest - np.minimum(denominator[0].lowest, lowest)
         # Along collinear features scores don't differ, but for rounding.
         few = self.denominator.peek()
@@ -327,7 +326,9 @@ class RatioProblem:
             log_mean = solution.value + np.vecdot(coef, self.numerator.mean)
             if self.l2 is not None:
                 log_mean -= 0.5 * np.vecdot(self._pull(coef), coef)
-            return np.asarray(log_mean - self._growth(coef) + shift)
+            if self.l1 is not None:
+                log_mean -= self._growth(coef)
+            return np.asarray(log_mean + shift)
         log_mean = self._log_tilted(coef) - np.log(self.denominator.total)
         return np.asarray(log_mean + shift)
 

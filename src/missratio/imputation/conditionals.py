@@ -227,17 +227,14 @@ class NumericConditional:
     # The cumulative law of the missing entries as a whole, for an entry none of whose
     # proposals can go missing.
     marginal: FloatArray
-    # The donors, sorted by location where an entry has not all of them, and sums of
-    # their weights, from 0.
+    # Donors as often as they weigh, `POOL` times as many as entries, sorted by location
+    # where an entry has not all of them: to draw one of them is faster than to search
+    # their weights.
     location: FloatArray
     residual: FloatArray
-    cumulative: FloatArray
-    # How many donors, those with the nearest locations, an entry has; all that tie with
-    # the entry, as those in one leaf of a tree do, are among them.
+    # How many of these, those with the nearest locations, an entry has; all that tie
+    # with the entry, as those in one leaf of a tree do, are among them.
     n_nearest: int
-    # Where an entry has all donors, residuals as frequent as their donors weigh: to
-    # draw from them is faster than to search the weights for each entry.
-    pool: FloatArray
 
     @classmethod
     def fit(
@@ -290,15 +287,13 @@ class NumericConditional:
             order = np.argsort(location)
             location, residual = location[order], residual[order]
             weights = weights[order]
-        cumulative = np.concatenate([[0.0], np.cumsum(weights)])
-        pool = np.zeros(0)
-        if n_nearest == n_donors:
-            # Residuals as frequent as donors weigh, `POOL` times as many as donors.
-            ends = POOL * n_donors * (cumulative / cumulative[-1]) + rng.random()
-            pool = np.repeat(residual, np.diff(np.floor(ends).astype(np.intp)))
+        ends = np.concatenate([[0.0], np.cumsum(weights)])
+        ends = POOL * n_donors * (ends / ends[-1]) + rng.random()
+        copies = np.diff(np.floor(ends).astype(np.intp))
+        donors = np.repeat(location, copies), np.repeat(residual, copies)
         marginal = np.cumsum(entries.marginal)
-        donors = location, residual, cumulative, n_nearest, pool
-        return cls(model, spike, levels, entries.tilt, marginal, *donors)
+        facts = spike, levels, entries.tilt, marginal, *donors, POOL * n_nearest
+        return cls(model, *facts)
 
     def draw(self, regressors: FloatArray, noise: Noise) -> IntArray:
         """A level for each row."""
@@ -306,18 +301,16 @@ class NumericConditional:
         if self.spike is not None:
             chance = self.spike.probability(regressors)
         location = self.model.predict(regressors)
-        first, last = self._nearest(location)
+        if self.n_nearest < len(self.residual):
+            first, last = self._nearest(location)
 
         def propose(at: IntArray, noise: Noise) -> IntArray:
             """A level for each entry, as if it were not known to be missing."""
-            if len(self.pool):
-                residual = self.pool[noise.below(len(self.pool))]
+            if self.n_nearest >= len(self.residual):
+                residual = self.residual[noise.below(len(self.residual))]
             else:
-                low, high = first[at], last[at]
-                below, above = self.cumulative[low], self.cumulative[high]
-                mark = below + noise.uniform() * (above - below)
-                donor = np.searchsorted(self.cumulative, mark, side="right") - 1
-                residual = self.residual[np.clip(donor, low, high - 1)]
+                step = (noise.uniform() * (last[at] - first[at])).astype(np.intp)
+                residual = self.residual[np.minimum(first[at] + step, last[at] - 1)]
             proposed = self.levels.nearest(location[at] + residual)
             if chance is not None:
                 assert self.levels.spike is not None
@@ -345,36 +338,26 @@ class NumericConditional:
 
     def thinned(self, rng: np.random.Generator) -> NumericConditional:
         """The same law with at most `KEPT_DONORS` donors, chosen at random."""
-        n_donors = len(self.location)
-        if n_donors <= KEPT_DONORS:
+        size, most = len(self.location), POOL * KEPT_DONORS
+        if size <= most:
             return self
-        kept = np.sort(rng.choice(n_donors, KEPT_DONORS, replace=False))
-        weights = np.diff(self.cumulative)[kept]
+        kept = np.sort(rng.choice(size, most, replace=False))
         return replace(
             self,
             location=self.location[kept],
             residual=self.residual[kept],
-            cumulative=np.concatenate([[0.0], np.cumsum(weights)]),
-            n_nearest=max(1, self.n_nearest * KEPT_DONORS // n_donors),
-            pool=rng.permutation(self.pool)[: POOL * KEPT_DONORS],
+            n_nearest=max(1, self.n_nearest * most // size),
         )
 
     def _nearest(self, location: FloatArray) -> tuple[IntArray, IntArray]:
         """The donors of each entry, from the first to before the last."""
-        n_donors = len(self.location)
-        if self.n_nearest == n_donors:
-            first = np.zeros(len(location), dtype=np.intp)
-            return first, np.full(len(location), n_donors)
-        rank = np.searchsorted(self.location, location)
-        first = np.clip(rank - self.n_nearest // 2, 0, n_donors - self.n_nearest)
-        last = first + self.n_nearest
-        if (self.location[1:] == self.location[:-1]).any():
-            above = np.searchsorted(self.location, location, side="right")
-            first, last = np.minimum(first, rank), np.maximum(last, above)
-        return first, last
+        rank, size = np.searchsorted(self.location, location), len(self.location)
+        first = np.clip(rank - self.n_nearest // 2, 0, max(size - self.n_nearest, 0))
+        last = np.minimum(first + self.n_nearest, size)
+        above = np.searchsorted(self.location, location, side="right")
+        return np.minimum(first, rank), np.maximum(last, above)
 
 
-@storable()
 @dataclass(frozen=True)
 class CategoricalConditional:
     """Class probabilities, times φ_j of the class."""

@@ -107,15 +107,12 @@ class Certificate:
     @property
     def valid_while(self) -> str:
         """Until when the certificate holds."""
+        unchanged = "and neither the model nor the threshold is changed"
         if self.target_rows is not None:
-            return (
-                "as long as rows come from the target that was given, and neither the "
-                "model nor the threshold is changed"
-            )
+            return f"as long as rows come from the target that was given, {unchanged}"
         return (
             f"as long as new {rows_of(self.controlled_class)} come from the same "
-            "population as the calibration rows, and neither the model nor the "
-            "threshold is changed"
+            f"population as the calibration rows, {unchanged}"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -207,9 +204,8 @@ class Certificate:
             found = "and all were found"
             if self.not_found:
                 found = f"of which {self.not_found} were not found and count as errors"
-            lines.append(
-                f"{self.looked_up} incomplete calibration rows were looked up, {found}."
-            )
+            rows = f"{self.looked_up} incomplete calibration rows"
+            lines.append(f"{rows} were looked up, {found}.")
         if self.missingness_delta:
             lines.append(
                 "φ, the probability of being missing, was learned. The certificate "

@@ -401,11 +401,12 @@ class NeymanPearsonClassifier(TwoClassClassifier):
     ) -> Message:
         """What to do where few rows are complete, with the power to expect of it."""
         complete, promise = complete_mask(table.take(held)), self._own_promise(table)
-        facts: dict[str, Any] = {"n_held": len(held), "n_complete": complete.sum()}
+        n_held, lost = len(held), int((~complete).sum())
+        facts: dict[str, Any] = {"n_held": n_held, "n_complete": n_held - lost}
         remedies = []
         if isinstance(self.columns, str) and self.columns == "all":
             positions, facts["power"] = affordable_columns(
-                table, promise, estimator, fitted, len(held)
+                table, promise, estimator, fitted, n_held
             )
             facts["asked"] = self.columns_[positions].tolist()
             remedies.append(
@@ -413,23 +414,21 @@ class NeymanPearsonClassifier(TwoClassClassifier):
                 "{power:.2f})"
             )
         observed = replace(table, deployment="as-observed", models=None, drawn=None)
-        facts["power_observed"] = affordable_power(
-            observed, promise, default_estimator(observed), fitted, len(held)
+        power = affordable_power(
+            observed, promise, default_estimator(observed), fitted, n_held
         )
         remedies.append(
             "classify rows as they come, blanks included (deployment='as-observed': "
-            "expected power {power_observed:.2f}, and φ isn't needed)"
+            f"expected power {power:.2f}, and φ isn't needed)"
         )
-        facts["lost"] = int((~complete).sum())
-        stratum = np.zeros(int(complete.sum()), dtype=np.intp)
-        lookups = LookUps(stratum, np.array([facts["lost"]]))
-        sample = CalibrationSample(
-            np.zeros(len(stratum)), None, len(held), 1.0, lookups=lookups
-        )
-        facts["needed"] = fewest_look_ups(sample, self.alpha, self.delta)
-        if facts["needed"] is not None:
+        seen = np.zeros(n_held - lost, dtype=np.intp)
+        lookups = LookUps(seen, np.array([lost]))
+        scores = np.zeros(len(seen))
+        sample = CalibrationSample(scores, None, n_held, 1.0, lookups=lookups)
+        needed = fewest_look_ups(sample, self.alpha, self.delta)
+        if needed is not None:
             remedies.append(
-                "look up {needed} or more of the {lost} incomplete calibration rows, "
+                f"look up {needed} or more of the {lost} incomplete calibration rows, "
                 "drawn at random, and several times that for power (plan_queries, "
                 "revealed.fill and inclusion=)"
             )

@@ -165,21 +165,14 @@ def shares_by_group(members: Any, predicted: BoolArray, is_other: BoolArray) -> 
         Which rows were given to the other class, and which are of it.
     """
     names = sorted(set(members.tolist()), key=str)
-    columns: dict[str, list[Any]] = {
-        "group": [str(name) for name in names],
-        "controlled_rows": [],
-        "other_rows": [],
-        "error": [],
-        "power": [],
-    }
-    for name in names:
-        for kind, rows, share in (
-            (~is_other, "controlled_rows", "error"),
-            (is_other, "other_rows", "power"),
-        ):
-            own = kind & (members == name)
-            columns[rows].append(int(own.sum()))
-            columns[share].append(float(predicted[own].mean()) if own.any() else np.nan)
+    columns: dict[str, list[Any]] = {"group": [str(name) for name in names]}
+    for kind, rows, share in (
+        (~is_other, "controlled_rows", "error"),
+        (is_other, "other_rows", "power"),
+    ):
+        own = [predicted[kind & (members == name)] for name in names]
+        columns[rows] = [len(each) for each in own]
+        columns[share] = [float(x.mean()) if len(x) else np.nan for x in own]
     return nw.from_dict(columns, backend="pandas").to_native()
 
 

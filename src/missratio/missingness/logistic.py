@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize.elementwise import find_root
 from scipy.special import expit, logit
 
 from missratio._base.hints import did_you_mean, listed
-from missratio._base.reading import as_numeric_array, float_blocks, row_blocks
+from missratio._base.reading import read_floats
 from missratio._base.storable import storable
 from missratio._base.typing import FloatArray, IntArray
 from missratio.missingness.contract import (
@@ -110,14 +110,27 @@ class LogisticMissingness(Missingness):
         target = read_only_parameter(
             proportion, "proportion", single=rowwise, below_one=True
         )
-        table = as_numeric_array(X)
+        table = read_floats(X)
         width = common_width(coef=slope, proportion=target)
         if width not in (None, table.shape[1]):
             raise ValueError(
                 f"coef and proportion are for {width} feature(s): X has "
                 f"{table.shape[1]}. Give the columns that they are for."
             )
-        predictor = _linear_predictor(table, slope, rowwise, X)
+        with np.errstate(over="ignore", invalid="ignore"):
+            predictor = (table @ slope)[:, None] if rowwise else table * slope
+        if np.isinf(predictor).any():
+            raise ValueError(
+                "coef·x overflows: got values beyond the range of floating point. "
+                "Rescale coef to the scale of X."
+            )
+        empty = np.isnan(predictor).all(axis=0)
+        if empty.any():
+            where = "row" if rowwise else f"entry in column {int(np.argmax(empty))}"
+            raise ValueError(
+                f"The mean of φ needs one observed {where} or more: got none. Give "
+                "complete data."
+            )
         targets = np.broadcast_to(target, predictor.shape[1])
         intercept = _solve_intercepts(predictor, targets)
         return cls(intercept[0] if rowwise else intercept, slope, rowwise)
@@ -210,30 +223,6 @@ class LogisticMissingness(Missingness):
         return np.fmax(weights, 0.0, out=weights)
 
 
-def _linear_predictor(
-    table: NDArray[Any], coef: FloatArray, rowwise: bool, source: Any
-) -> FloatArray:
-    """Return coef·x, (n, 1) or (n, d); -inf, where expit is 0, for what is missing."""
-    predictor = np.empty((table.shape[0], 1 if rowwise else table.shape[1]))
-    for rows, block in float_blocks(table, source):
-        with np.errstate(over="ignore", invalid="ignore"):
-            value = (block @ coef)[:, np.newaxis] if rowwise else block * coef
-        if np.isinf(value).any():
-            raise ValueError(
-                "coef·x overflows: got values beyond the range of floating point. "
-                "Rescale coef to the scale of X."
-            )
-        np.copyto(predictor[rows], np.where(np.isnan(value), -np.inf, value))
-    empty = np.isneginf(predictor).all(axis=0)
-    if empty.any():
-        where = "row" if rowwise else f"entry in column {int(np.argmax(empty))}"
-        raise ValueError(
-            f"The mean of φ needs one observed {where} or more: got none. Give "
-            "complete data."
-        )
-    return predictor
-
-
 def _solve_intercepts(predictor: FloatArray, target: FloatArray) -> FloatArray:
     """Solve mean expit(intercept + predictor) = target for every column at once.
 
@@ -241,23 +230,19 @@ def _solve_intercepts(predictor: FloatArray, target: FloatArray) -> FloatArray:
     at the smallest.
     """
     wanted = logit(target)
-    observed = ~np.isneginf(predictor)
-    count = observed.sum(axis=0)
-    low = wanted - predictor.max(axis=0) - 1.0
-    high = wanted - predictor.min(axis=0, where=observed, initial=np.inf) + 1.0
+    low = wanted - np.nanmax(predictor, axis=0) - 1.0
+    high = wanted - np.nanmin(predictor, axis=0) + 1.0
 
     def excess(intercept: FloatArray, column: IntArray) -> FloatArray:
         """By how much the means of some columns are too large."""
-        total = np.zeros(len(column))
-        for rows in row_blocks((len(predictor), max(len(column), 1))):
-            total += expit(predictor[rows, column] + intercept).sum(axis=0)
-        return np.asarray(total / count[column] - target[column])
+        probability = expit(predictor[:, column] + intercept)
+        return np.asarray(np.nanmean(probability, axis=0) - target[column])
 
     intercept, lossy = np.full(target.shape, -np.inf), np.flatnonzero(target > 0.0)
     if not len(lossy):
         return intercept
     intercept[lossy] = find_root(excess, (low[lossy], high[lossy]), args=(lossy,)).x
-    mean = expit(predictor + intercept).sum(axis=0) / count
+    mean = np.nanmean(expit(predictor + intercept), axis=0)
     missed = ~(np.abs(mean - target) <= _ACCEPTED)
     if missed.any():
         column = int(np.argmax(missed))

@@ -397,7 +397,7 @@ def as_divergence_objective(divergence: str | Divergence, link: Link) -> Objecti
     return FDivergenceObjective(divergence, link)
 
 
-class KLIEPObjective(Objective):
+class KLIEPObjective(KullbackLeiblerObjective):
     """Minimise −E[s(Z¹)] + log E[exp s(Z⁰)], with s(z) = θᵀf(z).
 
     The negative of the paper's sample (M-)KLIEP objective in its log-linear form.
@@ -408,15 +408,6 @@ class KLIEPObjective(Objective):
     """
 
     fits_intercept = False
-    linear_numerator = True
-
-    def numerator(self, score: FloatArray) -> Term:
-        """g1(s) = s."""
-        return Term.linear(score)
-
-    def denominator(self, score: FloatArray) -> Term:
-        """g0(s) = exp(s)."""
-        return Term.exponential(score)
 
     def combine(self, expectations: Expectations) -> Combination:
         """h(a, b) = −a + log b."""

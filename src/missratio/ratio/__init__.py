@@ -14,14 +14,16 @@ from missratio.ratio.complete import (
     weight_parameter,
 )
 from missratio.ratio.cv import KLIEPCV
-from missratio.ratio.factors import (
+from missratio.ratio.fit import (
     Factor,
+    LinearRatio,
     basis_features,
+    check_columns,
     feature_names,
     missingness_of,
     optimum,
+    stack_samples,
 )
-from missratio.ratio.fit import LinearRatio, check_columns, stack_samples
 from missratio.ratio.kernel import Bumps, KernelName, KernelRatio, gaussian
 from missratio.ratio.kliep import KLIEP, FDivergenceRatio, ObjectiveRatio, density_ratio
 from missratio.ratio.naive_bayes import NaiveBayesRatio

@@ -248,13 +248,8 @@ class Result:
 
 def count_overlaps(results: Sequence[Result]) -> tuple[int, int]:
     """At how many points intervals overlap, and how many points were compared."""
-    verdicts = [
-        verdict
-        for result in results
-        for curve in result.overlaps.values()
-        for verdict in curve
-        if verdict is not None
-    ]
+    curves = [curve for result in results for curve in result.overlaps.values()]
+    verdicts = [verdict for curve in curves for verdict in curve if verdict is not None]
     return sum(verdicts), len(verdicts)
 
 

@@ -325,10 +325,7 @@ class CalibrationSample:
 
     def estimated_error(self, threshold: float) -> float:
         """The weighted share of rows that score above a threshold (Hájek)."""
-        above = self.values > threshold
-        if self.masses is None:
-            return float(above.mean())
-        return float(self.masses[above].sum()) / float(self.masses.sum())
+        return float(np.average(self.values > threshold, weights=self.masses))
 
 
 def _running(values: FloatArray) -> FloatArray:

@@ -128,6 +128,8 @@ class KLIEP(JointRatio):
         The minimised objective at the end: the negative of the above, with the penalty.
     basis_ : Basis
         The fitted basis.
+    missingness_ : dict
+        Why values are missing, by class, where `missingness` is a model by itself.
     direction_ : {"forward", "reverse"}
         The direction taken.
     pairs_used_ : bool

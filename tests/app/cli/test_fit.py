@@ -75,7 +75,7 @@ def test_methods_are_compared_and_the_best_is_taken(run, tmp_path):
     assert facts["method"] == model.method == best
     assert facts["why"].startswith("which finds ")
     assert "comes next with" in facts["why"]
-    assert facts["comparison"]["budget"] == 60.0
+    assert facts["comparison"]["budget"] == 20.0
     # The table stays with the model, and reaches its report.
     shown = json.loads(model.report)["comparison"]
     assert [each["name"] for each in shown["candidates"]] == list(compared)

@@ -224,3 +224,21 @@ def test_without_missing_values_nothing_is_asked(tmp_path, write, fit):
     whole = write(tmp_path / "t.csv", [-np.inf] * 5, [0.0] * 5)
     _, facts = fit(whole, "--method kliep")
     assert facts["missingness"] == "No value is missing."
+
+
+def test_sixty_columns_with_one_finding_are_one_line(run, tmp_path, csv_file):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 60)).round(3)
+    X[rng.random(X.shape) < 0.03] = -999
+    names = ",".join(f"c{j}" for j in range(60))
+    rows = [[*row, "pq"[i % 2]] for i, row in enumerate(X.tolist())]
+    table = csv_file(tmp_path / "t.csv", f"{names},y", rows)
+    words = ["fit", table, "--target y --controlled p --compare-seconds 0"]
+    words += ["--on-infeasible reject_all --out", tmp_path / "m.skops"]
+    said = run(*words).stdout.splitlines()
+    (warning,) = [line for line in said if "-999" in line]
+    assert "Column 'c0' is -999 in" in warning
+    assert "The same is true of 'c1', 'c2' and 57 more" in warning
+    assert len(set(said)) == len(said)
+    facts = json.loads(run(*words, "--force --json").stdout)
+    assert sum("-999" in each for each in facts["warnings"]) == 60

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -12,6 +14,9 @@ import typer
 from missratio.app.cli._command import CommandOutcome, Progress
 from missratio.app.cli._failures import failures, phrased, say
 from missratio.app.options import EXAMPLE_FILE, FitOptions, QueryOptions
+
+# Columns that a message names, of those that it is about.
+NAMED = 3
 
 
 def write_example(wanted: bool) -> None:
@@ -63,11 +68,37 @@ def fit(options: FitOptions, progress: Progress) -> CommandOutcome:
         f"Method: {model.method}, {fitted.why}.",
         *fitted.findings,
         str(model.certificate),
-        *(f"Warning: {warning}" for warning in warnings),
+        *(f"Warning: {warning}" for warning in condensed(warnings)),
         f"Written: {options.out}",
         *([stronger, *map(str, ways)] if ways else []),
     ]
     return CommandOutcome(facts, lines)
+
+
+def condensed(texts: Sequence[str]) -> list[str]:
+    """Messages that say the same of several columns as one, with three of them named.
+
+    What differs may be names, in quotation marks or before a colon, and numbers.
+    """
+    alike: dict[str, list[tuple[str, str]]] = {}
+    for text in texts:
+        head, _, rest = text.partition(": ")
+        # A column's name before a colon is no sentence.
+        if not rest or ". " in head or "'" in head:
+            head, rest = "", text
+        quoted = re.search("'([^']*)'", rest)
+        name = head or (quoted[1] if quoted else "")
+        key = re.sub(r"'[^']*'|\d[\d.,]*", "#", rest)
+        alike.setdefault(key, []).append((name, text))
+    said = []
+    for (_, first), *others in alike.values():
+        names = list(dict.fromkeys(name for name, _ in others))
+        if more := len(names):
+            listed = ", ".join(map(repr, names[: NAMED - 1]))
+            listed += f" and {more - NAMED + 1} more" * (more >= NAMED)
+            first += f" The same is true of {listed} (--json has all)."
+        said.append(first)
+    return said
 
 
 def query(options: QueryOptions, progress: Progress) -> CommandOutcome:

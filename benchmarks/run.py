@@ -17,6 +17,7 @@ import lossy
 import measure
 import pages
 import streaming
+import wide
 from measure import DisagreementError, Table
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
@@ -28,6 +29,7 @@ BENCHMARKS = {
     "columns": fits.columns,
     "streaming": streaming.run,
     "small": fits.small,
+    "wide": wide.wide,
     "batch": fits.batch,
     "growth": fits.growth,
     "kernel": kernel.kernel,

@@ -41,6 +41,8 @@ IMPUTATIONS, ROUNDS = 2, 4
 SITUATIONS = frozenset({"nothing", "rows", "values", "ignored"})
 # Kernels tell rows apart by distances, which say little among more columns.
 KERNEL_COLUMNS = 20
+# Trees of thousands of columns take most of a comparison's time.
+TREE_COLUMNS = 1_000
 # The variance of a score that a penalty on standardised columns expects.
 SCORE_VARIANCE = 10.0
 
@@ -221,7 +223,9 @@ METHODS: dict[str, Method] = {
     "imputed-logistic": _drawing(
         lambda s: _imputed(s, make_pipeline(StandardScaler(), _penalised(s)))
     ),
-    "trees": Method(_trees, compared=lambda s: s.missing != "values"),
+    "trees": Method(
+        _trees, compared=lambda s: s.missing != "values" and s.n_columns <= TREE_COLUMNS
+    ),
     "imputed-trees": _drawing(lambda s: _imputed(s, _trees(s))),
 }
 """By the names that ``--method`` takes."""

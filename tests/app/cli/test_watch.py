@@ -2,10 +2,15 @@
 
 import hashlib
 import json
-import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+
+import missratio as mr
+from missratio.app.options import Listener, WatchOptions
+from missratio.app.workflow import watch as watch_module
 
 
 @pytest.fixture
@@ -75,15 +80,27 @@ def sealed(content):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows can't hold a folder")
-def test_runs_at_the_same_time_lose_no_table(patients_model, day, tmp_path):
-    state, days = tmp_path / "state.json", [day(seed) for seed in range(5, 8)]
-    command = [sys.executable, "-m", "missratio", "watch", patients_model]
-    runs = [
-        subprocess.Popen([*command, table, "--state", state, "--quiet"])
-        for table in days
-    ]
-    assert [run.wait(120) for run in runs] == [0] * 3
-    assert len(json.loads(state.read_text())["tables"]) == 3
+def test_runs_at_the_same_time_lose_no_table(
+    patients_model, day, tmp_path, monkeypatch
+):
+    state, days = tmp_path / "state.json", [day(seed) for seed in (5, 6, 7)]
+    model, read = mr.load_model(patients_model), watch_module._read_state
+
+    def read_slowly(*given):
+        found = read(*given)
+        time.sleep(0.5)
+        return found
+
+    def count(table):
+        given = {"model_file": patients_model, "labelled": table, "state": state}
+        return watch_module.watch_table(model, WatchOptions(**given), Listener())
+
+    monkeypatch.setattr(watch_module, "_read_state", read_slowly)
+    with ThreadPoolExecutor(3) as pool:
+        rows = [watched.new_rows for watched in pool.map(count, days)]
+    content = json.loads(state.read_text())
+    assert len(content["tables"]) == 3
+    assert content["monitors"][0]["n_rows"] == sum(rows)
 
 
 def test_a_day_is_counted_when_all_its_labels_are_in_and_later_ones_wait(watch, day):

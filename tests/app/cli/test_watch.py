@@ -126,7 +126,7 @@ def test_a_day_is_counted_when_all_its_labels_are_in_and_later_ones_wait(watch, 
 @pytest.mark.needs("matplotlib")
 @pytest.mark.parametrize("counted_before", [True, False])
 def test_a_figure_is_never_drawn_over_the_state(watch, day, tmp_path, counted_before):
-    state = tmp_path / "state.json"
+    state = tmp_path / "state.png"
     if counted_before:
         watch(day(5), "--state", state)
     before = state.read_bytes() if counted_before else None

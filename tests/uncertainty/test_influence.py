@@ -59,10 +59,16 @@ class LoggedHellinger(Hellinger):
 
 
 ESTIMATORS = [
-    KLIEP(tol=1e-12),
-    KLIEP(tol=1e-12, normalize="horvitz-thompson"),
-    KLIEP(tol=1e-12, basis="polynomial", l2=0.05),
-    KLIEP(tol=1e-12, basis="polynomial", l2=0.05, normalize="horvitz-thompson"),
+    KLIEP(tol=1e-12, pairs=False),
+    KLIEP(tol=1e-12, pairs=False, normalize="horvitz-thompson"),
+    KLIEP(tol=1e-12, pairs=False, basis="polynomial", l2=0.05),
+    KLIEP(
+        tol=1e-12,
+        pairs=False,
+        basis="polynomial",
+        l2=0.05,
+        normalize="horvitz-thompson",
+    ),
     FDivergenceRatio("js", tol=1e-12),
     FDivergenceRatio("js", tol=1e-12, normalize="horvitz-thompson"),
     FDivergenceRatio("kl", tol=1e-12),
@@ -141,12 +147,12 @@ def test_divided_by_one_less_leverage_they_do_what_leaving_them_out_does(
 @pytest.mark.parametrize(
     "estimator",
     [
-        KLIEP(tol=1e-12),
-        KLIEP(tol=1e-12, basis="polynomial", l2=0.05),
-        KLIEP(tol=1e-12, normalize="horvitz-thompson"),
+        KLIEP(tol=1e-12, pairs=False),
+        KLIEP(tol=1e-12, pairs=False, basis="polynomial", l2=0.05),
+        KLIEP(tol=1e-12, pairs=False, normalize="horvitz-thompson"),
         FDivergenceRatio("js", tol=1e-12),
         FDivergenceRatio("kl", tol=1e-12),
-        NaiveBayesRatio(KLIEP(tol=1e-12)),
+        NaiveBayesRatio(KLIEP(tol=1e-12, pairs=False)),
     ],
     ids=str,
 )

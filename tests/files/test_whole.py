@@ -2,6 +2,7 @@
 
 import os
 import stat
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -46,6 +47,31 @@ def test_a_failure_leaves_nothing(tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         stop()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_second_interrupt_leaves_nothing_either(tmp_path):
+    code = """
+import sys
+from pathlib import Path
+from missratio._files import written_whole
+
+unlink = Path.unlink
+
+
+def interrupted(*_, **__):
+    Path.unlink = unlink
+    raise KeyboardInterrupt
+
+
+with written_whole(Path(sys.argv[1]), force=False):
+    Path.unlink = interrupted
+    raise KeyboardInterrupt
+"""
+    ended = subprocess.run([sys.executable, "-c", code, tmp_path / "out.csv"],
+                           capture_output=True, check=False)  # fmt: skip
+    assert ended.returncode != 0
+    assert b"KeyboardInterrupt" in ended.stderr
     assert list(tmp_path.iterdir()) == []
 
 

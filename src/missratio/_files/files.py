@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gzip
 import hashlib
 import os
@@ -199,7 +200,10 @@ def _check_free(path: Path, *, force: bool) -> None:
 
 def _draft_of(path: Path) -> Path:
     """A name beside the destination: the last step is a rename within one disk."""
-    return path.with_name(f".{path.stem}{_MARK}-{uuid4().hex}{path.suffix}")
+    draft = path.with_name(f".{path.stem}{_MARK}-{uuid4().hex}{path.suffix}")
+    # A second interrupt may keep it from being removed where it was written.
+    atexit.register(draft.unlink, missing_ok=True)
+    return draft
 
 
 def _create(draft: Path, mode: int) -> None:

@@ -42,14 +42,6 @@ def collections(X, y, rows=700):
     return da.from_array(X, chunks=(rows, 2)), da.from_array(y, chunks=rows)
 
 
-def _numbers(held):
-    return [number for number, _ in held]
-
-
-def _part(held, number):
-    return dict(held)[number]
-
-
 def test_without_a_client_there_is_a_clear_error():
     with pytest.raises(RuntimeError, match=r"there is no client.*distributed.Client"):
         mr.KLIEP().fit(*collections(*labelled(100)))
@@ -95,8 +87,11 @@ def test_digits_do_not_depend_on_which_worker_holds_what_nor_on_its_death(cluste
         assert tuple(holders[holding.key]) == (worker,)
     parts = {}
     for _, holding in source.holdings:
-        for number in cluster.submit(_numbers, holding).result():
-            parts[number] = cluster.submit(_part, holding, number)
+        # By value: workers may know another package that is called "tests".
+        for number in cluster.submit(lambda held: [*dict(held)], holding).result():
+            parts[number] = cluster.submit(
+                lambda held, n: dict(held)[n], holding, number
+            )
     parts = [parts[number] for number in sorted(parts)]
     one = replace(source, holdings=held(cluster, parts))
     np.testing.assert_array_equal(mr.KLIEP().fit(one).coef_, expected)

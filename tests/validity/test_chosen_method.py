@@ -55,4 +55,4 @@ def test_the_guarantee_holds_for_the_method_that_is_chosen(missing):
         chosen.add(clf.estimator_.comparison_.chosen)
     assert kept(failures, RUNS, DELTA)
     # Settings differ enough for the choice to matter.
-    assert len(chosen) >= 3
+    assert len(chosen) >= 2

@@ -91,7 +91,7 @@ def outcome(seed):
         return False
     except ValueError as error:
         # Too few values to fit a score to.
-        refusals = ("looked up", "joint fit", "no observed row")
+        refusals = ("looked up", "joint fit", "no observed row", "never observed")
         if any(words in str(error) for words in refusals):
             return None
         raise

@@ -74,7 +74,7 @@ class Setting:
         return rows + label * MEAN
 
     def make(self, missingness: object) -> mr.KLIEP | mr.NaiveBayesRatio:
-        inner = mr.KLIEP(normalize=self.normalize)
+        inner = mr.KLIEP(normalize=self.normalize, pairs=False)
         if self.estimator == "joint":
             return inner.set_params(missingness=missingness)
         return mr.NaiveBayesRatio(inner, missingness=missingness)

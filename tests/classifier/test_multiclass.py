@@ -172,3 +172,19 @@ def test_a_cap_gives_rows_up_to_the_most_severe_class():
     assert np.isnan(clf.class_scores(heavy)).all()
     assert any("go missing with probability above" in a for a in
                clf.certificate_.assumptions)  # fmt: skip
+
+
+def test_too_few_look_ups_of_a_bounded_class_say_how_many_there_are():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 40)
+    Z = rng.normal(size=(120, 2)) + 3.0 * y[:, None]
+    lost = np.flatnonzero((rng.random(120) < 0.5) & (y == 0))
+    looked_up = lost[::3]
+    X, inclusion = Z.copy(), np.ones(120)
+    X[np.setdiff1d(lost, looked_up)], inclusion[lost] = np.nan, 0.0
+    inclusion[looked_up] = len(looked_up) / len(lost)
+    classifier = mr.MulticlassNeymanPearsonClassifier(
+        mr.KLIEP(l2=0.1), alpha={0: 0.05, 2: 0.3}, delta=0.05, random_state=0
+    )
+    with pytest.raises(NoCertificateError, match="of these were looked up"):
+        classifier.fit(X, y, inclusion=inclusion)

@@ -364,9 +364,10 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
             if not found.certified or found.threshold == np.inf:
                 # No threshold below ∞ leaves few enough rows above it.
                 crowded = [trade for trade in self.trade_offs_ if label in trade.labels]
-                sample, rule = calibration.sample, calibration.rule
-                bound = sample.bound or 1.0
-                needed = rule.least_rows(found.alpha, calibration.delta, bound)
+                sample, needed = calibration.sample, None
+                if sample.lookups is None:
+                    levels = found.alpha, calibration.delta
+                    needed = calibration.rule.least_rows(*levels, sample.bound or 1.0)
                 lost = (sample.values == np.inf).any()
                 if crowded and lost and (needed or 0) <= sample.n_rows:
                     raise self._crowded(crowded[0], label, calibration)

@@ -1,6 +1,6 @@
 """Real tables of 20 and more columns that lose values: the power of each way.
 
-python benchmarks/real_tables.py --write docs/benchmarks.md
+python benchmarks/real_tables.py --repeats 8 --write docs/choosing.md
 
 Half of the rows train, the others measure. Every column of both classes loses values
 with probability σ(a ± z), z the column in standard deviations and a such that 15% are

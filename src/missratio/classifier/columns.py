@@ -23,10 +23,9 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing
 
 from missratio._base.hints import another_type, did_you_mean, listed
-from missratio._base.reading import as_numeric_array
+from missratio._base.reading import as_frame, as_numeric_array
 from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier.certify import promised_power
 from missratio.classifier.estimators import (
@@ -74,7 +73,10 @@ def read_columns(columns: Any, names: Sequence[str] | None, width: int) -> IntAr
 
 def some_columns(X: Any, positions: IntArray) -> Any:
     """Some columns of an array or dataframe."""
-    return _safe_indexing(X, positions, axis=1)
+    frame = as_frame(X)
+    if frame is None:
+        return np.asarray(X)[:, positions]
+    return frame[:, positions.tolist()].to_native()
 
 
 def narrowed(model: Missingness, positions: IntArray, width: int) -> Missingness:

@@ -32,7 +32,7 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import has_fit_parameter
 
@@ -498,7 +498,7 @@ class ClassTable:
         if weights is not None:
             rows, weights = rows[weights > 0.0], weights[weights > 0.0]
         chosen = {
-            name: _safe_indexing(value, rows) if np.ndim(value) else value
+            name: take_rows(value, rows) if np.ndim(value) else value
             for name, value in params.items()
         }
         if weights is not None:

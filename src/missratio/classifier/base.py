@@ -26,7 +26,7 @@ from missratio._base.reading import read_labels
 from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier.certificate import Certificate
 from missratio.classifier.certify import Score, certify
-from missratio.classifier.columns import narrowed, some_columns
+from missratio.classifier.columns import some_columns
 from missratio.classifier.estimators import (
     ClassTable,
     complete_mask,
@@ -232,7 +232,7 @@ class CertifiedClassifier(
         if models is None or positions is None:
             return models
         width = self.n_features_in_
-        return {k: narrowed(phi, positions, width) for k, phi in models.items()}
+        return {k: phi.some_columns(positions, width) for k, phi in models.items()}
 
     def _check_parameters(self) -> None:
         """Refuse what can't be fitted, or isn't among the choices."""

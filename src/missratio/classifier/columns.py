@@ -17,7 +17,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ from sklearn.base import clone
 
 from missratio._base.hints import another_type, did_you_mean, listed
 from missratio._base.reading import as_frame, as_numeric_array
-from missratio._base.typing import FloatArray, IntArray
+from missratio._base.typing import IntArray
 from missratio.classifier.certify import promised_power
 from missratio.classifier.estimators import (
     ClassTable,
@@ -34,14 +33,6 @@ from missratio.classifier.estimators import (
     raw_scores,
 )
 from missratio.classifier.promise import Promise, Weighted
-from missratio.learning import LearnedMissingness
-from missratio.missingness import (
-    BlockMissingness,
-    FunctionMissingness,
-    LogisticMissingness,
-    Missingness,
-    StepMissingness,
-)
 from missratio.weights import inverse_probability_weights
 
 # Sets of columns that are tried out, of those that are added one by one.
@@ -79,54 +70,14 @@ def some_columns(X: Any, positions: IntArray) -> Any:
     return frame[:, positions.tolist()].to_native()
 
 
-def narrowed(model: Missingness, positions: IntArray, width: int) -> Missingness:
-    """φ of some columns."""
-    if model.rowwise or isinstance(model, BlockMissingness):
-        raise ValueError(
-            "columns= needs φ of single columns, each of its own value: got "
-            f"{model!r}. Leave columns out, or give a model with a φ for each column."
-        )
-
-    def some(values: Any) -> FloatArray:
-        return np.broadcast_to(np.asarray(values, dtype=float), width)[positions]
-
-    if isinstance(model, LogisticMissingness):
-        changes: dict[str, Any] = {}
-        if isinstance(model, LearnedMissingness):
-            for name in ("evidence", "feature_names", "shadow"):
-                values = getattr(model, name)
-                changes[name] = tuple(values[j] for j in positions if values)
-        return replace(
-            model, intercept=some(model.intercept), coef=some(model.coef), **changes
-        )
-    if isinstance(model, StepMissingness):
-        return replace(
-            model,
-            direction=some(model.direction),
-            threshold=some(model.threshold),
-            probability=some(model.probability),
-        )
-    function = partial(_probability, model, positions, width)
-    maxima = model.column_maxima(width)[positions]
-    return FunctionMissingness(function, rowwise=False, maximum=maxima)
-
-
-def _probability(
-    model: Missingness, positions: IntArray, width: int, rows: FloatArray
-) -> FloatArray:
-    # φ of a column sees its own value alone: those of others may be anything.
-    full = np.zeros((len(rows), width))
-    full[:, positions] = rows
-    return model.missing_probability(full)[:, positions]
-
-
 def narrowed_estimator(estimator: Any, positions: IntArray, width: int) -> Any:
     """A clone whose own models of missingness are those of some columns."""
     estimator = clone(estimator)
     for name, value in missingness_parameters(estimator).items():
         if isinstance(value, Mapping):
             own = {
-                k: phi and narrowed(phi, positions, width) for k, phi in value.items()
+                k: phi and phi.some_columns(positions, width)
+                for k, phi in value.items()
             }
             estimator.set_params(**{name: own})
     return estimator
@@ -136,7 +87,7 @@ def narrowed_table(table: ClassTable, positions: IntArray) -> ClassTable:
     """A table of some columns, with their models."""
     width = table.X.shape[1]
     models = {
-        k: narrowed(phi, positions, width) for k, phi in (table.models or {}).items()
+        k: phi.some_columns(positions, width) for k, phi in (table.models or {}).items()
     }
     return replace(table, X=some_columns(table.X, positions), models=models or None)
 

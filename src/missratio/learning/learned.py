@@ -10,7 +10,7 @@ nothing else, and how much all of them move the parameters follows from the mode
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -20,7 +20,7 @@ from scipy.special import expit
 from missratio._base.reading import as_numeric_array, row_blocks
 from missratio._base.storable import storable
 from missratio._base.threads import one_blas_thread, share
-from missratio._base.typing import FloatArray
+from missratio._base.typing import FloatArray, IntArray
 from missratio.learning.checks import Check
 from missratio.learning.evidence import Evidence
 from missratio.learning.region import DIRECTIONS, region_boundary, standard_covariance
@@ -93,6 +93,16 @@ class LearnedMissingness(LogisticMissingness):
     def as_known(self) -> LogisticMissingness:
         """The point estimate alone, as a model that is taken at its word."""
         return LogisticMissingness(self.intercept, self.coef, self.rowwise)
+
+    def some_columns(self, positions: IntArray, n_columns: int) -> LearnedMissingness:
+        """φ of some columns, with what it was learned from."""
+        some = super().some_columns(positions, n_columns)
+        assert isinstance(some, LearnedMissingness)
+        kept: dict[str, Any] = {}
+        for name in ("evidence", "feature_names", "shadow"):
+            values = getattr(self, name)
+            kept[name] = tuple(values[j] for j in positions if values)
+        return replace(some, **kept)
 
     def probability_band(
         self, X: Any, delta: float | None = 0.05

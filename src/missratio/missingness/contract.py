@@ -5,8 +5,9 @@ from __future__ import annotations
 import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import fields, is_dataclass
-from typing import Any, ClassVar, TypeVar
+from dataclasses import fields, is_dataclass, replace
+from functools import partial
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -46,6 +47,8 @@ class Missingness(ABC):
         "What is always missing can't be weighted back: keep the model below 1 "
         "wherever there is data."
     )
+    # Parameters of a dataclass that are one for each column, or one for all.
+    _by_column: ClassVar[tuple[str, ...]] = ()
 
     @property
     @abstractmethod
@@ -120,6 +123,47 @@ class Missingness(ABC):
         Missingness
         """
         return self
+
+    def some_columns(self, positions: IntArray, n_columns: int) -> Missingness:
+        """The model for a table that has only some of the columns.
+
+        Parameters
+        ----------
+        positions : ndarray of int
+            Their places among the columns that the model is for.
+        n_columns : int
+            All columns that the model is for.
+
+        Returns
+        -------
+        Missingness
+
+        Raises
+        ------
+        ValueError
+            Where φ is not one of single columns, each of its own value.
+        """
+        if self.rowwise or self.groups is not None:
+            raise ValueError(
+                "columns= needs φ of single columns, each of its own value: got "
+                f"{self!r}. Leave columns out, or give a model with a φ for each "
+                "column."
+            )
+        if self._by_column:
+            every = {name: getattr(self, name) for name in self._by_column}
+            kept = {
+                name: np.broadcast_to(np.ravel(values), n_columns)[positions]
+                for name, values in every.items()
+            }
+            some: Missingness = replace(cast(Any, self), **kept)
+            return some
+        from missratio.missingness.models import FunctionMissingness
+
+        return FunctionMissingness(
+            partial(_some_probabilities, self, positions, n_columns),
+            rowwise=False,
+            maximum=self.column_maxima(n_columns)[positions],
+        )
 
     def probability_band(
         self, X: Any, delta: float | None = 0.05
@@ -302,6 +346,15 @@ class Missingness(ABC):
         parameters = [p for p in every if p.repr]
         shown = [f"{p.name}={_short(getattr(self, p.name))}" for p in parameters]
         return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def _some_probabilities(
+    model: Missingness, positions: IntArray, n_columns: int, rows: FloatArray
+) -> FloatArray:
+    """φ of some columns, of which each sees its own value alone."""
+    full = np.zeros((len(rows), n_columns))
+    full[:, positions] = rows
+    return model.missing_probability(full)[:, positions]
 
 
 def once(groups: IntArray) -> IntArray:

@@ -66,6 +66,7 @@ class LogisticMissingness(Missingness):
         "missing can't be weighted back. Check that coef is on the scale of X, or "
         "take a smaller coef or intercept."
     )
+    _by_column: ClassVar[tuple[str, ...]] = ("intercept", "coef")
 
     intercept: ArrayLike
     coef: ArrayLike

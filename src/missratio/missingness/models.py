@@ -53,6 +53,8 @@ class StepMissingness(Missingness):
     array([[0.8, 0. ]])
     """
 
+    _by_column: ClassVar[tuple[str, ...]] = ("direction", "threshold", "probability")
+
     direction: ArrayLike
     threshold: ArrayLike
     probability: ArrayLike

@@ -18,7 +18,6 @@ from missratio import (
     corrupt,
 )
 from missratio.exceptions import NoFiniteOptimumWarning
-from missratio.ratio.adjusted import adjust
 from missratio.ratio.fit import mean_covariance
 from missratio.ratio.problem import weighted_means
 from missratio.rows import ClassRows, MemorySource, only_columns
@@ -142,7 +141,7 @@ def test_under_the_covariance_no_linear_map_of_the_columns_matters(two_normals):
 HALF = FunctionMissingness(lambda z: 0.6 * (z > 0), rowwise=False, maximum=0.6)
 
 
-@pytest.mark.parametrize("normalize", ["hajek", "horvitz-thompson", "regression"])
+@pytest.mark.parametrize("normalize", ["hajek", "horvitz-thompson"])
 @pytest.mark.parametrize("phi", [HALF, ROWS, None], ids=["entries", "rows", "none"])
 def test_standard_errors_are_those_of_repeated_samples(normalize, phi):
     rng = np.random.default_rng(0)
@@ -154,7 +153,6 @@ def test_standard_errors_are_those_of_repeated_samples(normalize, phi):
         required = basis.required_columns_
         source = MemorySource.of(X, basis.transform(X))
         rows = ClassRows.of(source, 1, {1: phi}, normalize)
-        rows = adjust(rows, required)
         sums = rows.feature_sums(only_columns(required))
         mean = weighted_means(rows, sums)[0]
         means.append(mean)
@@ -208,27 +206,22 @@ PENALISED = [
     KLIEP(l1=0.1),
     KLIEP(l2=20.0, penalty_weights="covariance"),
     KLIEP(l1=0.5, penalty_weights="standard-error"),
-    KLIEP(normalize="regression"),
 ]
 
 
 @pytest.mark.parametrize("estimator", PENALISED, ids=str)
 def test_naive_bayes_takes_every_penalty_column_by_column(table, estimator):
     X, y = table
-    if estimator.normalize == "regression":
-        X = np.where(np.isnan(X), 0.0, X)
-    given = None if estimator.normalize == "regression" else {1: ENTRIES}
-    naive = NaiveBayesRatio(estimator, missingness=given).fit(X, y)
+    naive = NaiveBayesRatio(estimator, missingness={1: ENTRIES}).fit(X, y)
     for j in range(3):
         phi = LogisticMissingness([-0.5, 0.0, 0.5][j], [1.0, -1.0, 0.5][j])
-        own = None if given is None else {1: phi}
-        one = KLIEP(**{**estimator.get_params(), "missingness": own})
+        one = KLIEP(**{**estimator.get_params(), "missingness": {1: phi}})
         one.fit(X[:, [j]], y)
         assert naive.coef_[j] == pytest.approx(one.coef_[0], abs=1e-7)
 
 
 def test_naive_bayes_chooses_one_strength_for_all_columns(table):
-    search = KLIEPCV(missingness={1: ENTRIES}, normalize="hajek", random_state=0)
+    search = KLIEPCV(missingness={1: ENTRIES}, random_state=0)
     naive = NaiveBayesRatio(search).fit(*table)
     assert naive.converged_
     assert np.abs(naive.coef_).max() < 2.0

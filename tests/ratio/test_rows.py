@@ -137,7 +137,7 @@ def test_bad_labels_weights_and_models_are_refused(kind, table):
 
 
 PARAMETERS = [
-    ({"normalize": "mean"}, ValueError, r"\['hajek', 'horvitz-thompson', 'reg"),
+    ({"normalize": "mean"}, ValueError, r"\['hajek', 'horvitz-thompson'\]"),
     ({"solver": "sgd"}, ValueError, r"\['auto', 'newton', 'lbfgs'\]"),
     ({"fallback": "median"}, ValueError, r"fallback must be one of \['raise', 'nai"),
     ({"max_iter": 0}, ValueError, "max_iter at least 1"),

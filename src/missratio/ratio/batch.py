@@ -92,7 +92,7 @@ def fit_batch(estimator: JointRatio, X1: ArrayLike, X0: ArrayLike) -> BatchFit:
             f"{estimator!r}."
         )
     objective = estimator._objective()
-    check_parameters(estimator, objective)
+    check_parameters(estimator)
     check_log_linear(estimator)
     plain = (estimator.penalty_weights, estimator.fallback) == ("uniform", "raise")
     plain = plain and estimator.pairs is not True
@@ -102,8 +102,6 @@ def fit_batch(estimator: JointRatio, X1: ArrayLike, X0: ArrayLike) -> BatchFit:
             "complete rows; got "
             f"{estimator!r}."
         )
-    if estimator.normalize == "regression":
-        raise ValueError("fit_batch takes normalize='hajek' or 'horvitz-thompson'.")
     tables = [np.asarray(X, dtype=np.float64) for X in (X1, X0)]
     shapes = np.array([X.shape for X in tables if X.ndim == 3 and X.size])
     if len(shapes) < 2 or (shapes[0] != shapes[1])[[0, 2]].any():

@@ -181,16 +181,10 @@ CHOICES = {
 }
 
 
-def check_parameters(estimator: Any, objective: Objective) -> None:
+def check_parameters(estimator: Any) -> None:
     """Refuse parameters of a joint fit that have no meaning."""
     for name, choices in CHOICES.items():
         check_choice(name, getattr(estimator, name), choices)
-    if estimator.normalize == "regression" and not objective.linear_numerator:
-        raise ValueError(
-            "normalize='regression' is for objectives in which the numerator enters "
-            f"through means, as KLIEP's; got {estimator!r}. Use 'hajek' or "
-            "'horvitz-thompson'."
-        )
     if not estimator.tol > 0.0 or not estimator.max_iter >= 1:
         raise ValueError(
             f"tol must be above 0 and max_iter at least 1, got {estimator.tol!r} and "
@@ -313,8 +307,7 @@ class LinearRatio(BaseRatio):
         """The class under the exponent last; means of the other as it is normalised."""
         if self.direction_ == "reverse":
             two = Two(two.denominator, two.numerator)
-        weighing, normalize = two.numerator.weighing, two.numerator.normalize
-        if weighing.by_entry and (weighing.by_design or normalize == "regression"):
+        if two.numerator.weighing.by_entry and two.numerator.weighing.by_design:
             adjusted = adjust(two.numerator, self.basis_.required_columns_)
             two = two._replace(numerator=adjusted)
         return two
@@ -341,8 +334,6 @@ class LinearRatio(BaseRatio):
                 "KLIEP(l1=…, l2=…).",
             )
         refused = [name for name, value in not_taken.items() if value is not None]
-        if settings.normalize == "regression":
-            refused.append("normalize='regression'")
         if refused:
             raise ValueError(
                 f"{refused[0]} needs all rows in memory, and these are read block by "
@@ -383,7 +374,7 @@ class LinearRatio(BaseRatio):
     def _learn(self, two: Two[ClassRows]) -> None:
         settings, required = self._settings(), self.basis_.required_columns_
         objective = settings._objective()
-        check_parameters(settings, objective)
+        check_parameters(settings)
         with one_blas_thread(min(rows.source.size for rows in two)):
             # 1. The problem, as both classes' rows pose it.
             self.pairs_used_ = self.fallback_used_ = False

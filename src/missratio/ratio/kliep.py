@@ -56,12 +56,10 @@ class KLIEP(JointRatio):
         Why values are missing; a class left out is complete. NaN in a class without a
         model is an error. A model by itself is that of the class that has blanks, where
         there is one. "ignore" drops what is missing.
-    normalize : {"hajek", "horvitz-thompson", "regression"}, default="hajek"
+    normalize : {"hajek", "horvitz-thompson"}, default="hajek"
         Whether weighted sums are divided by the sum of the weights, or, as printed in
         the paper, by the number of rows with the missing ones included. Hájek's
-        doesn't change when f is shifted. "regression" is Hájek's, but for single
-        values missing in the numerator: there the means are adjusted by what is known
-        of the other columns and of the weights, which makes them less noisy.
+        doesn't change when f is shifted.
     l2 : float or array-like of shape (n_basis_features,), default=0.0
         Ridge penalty ½ Σ l2 θ², in the units that `penalty_weights` says.
     l1 : float or array-like of shape (n_basis_features,), default=0.0

@@ -40,7 +40,7 @@ from missratio.weights import (
     worst_case_sample_size,
 )
 
-Normalization = Literal["hajek", "horvitz-thompson", "regression"]
+Normalization = Literal["hajek", "horvitz-thompson"]
 # As many rows find what is worth a warning. Of up to as many φ's weights are kept.
 MOST_CHECKED = 20_000
 
@@ -56,7 +56,7 @@ class ClassRows:
     source : Source
         Its rows, with their sample weights.
     weighing : Weighing
-    normalize : {"hajek", "horvitz-thompson", "regression"}
+    normalize : {"hajek", "horvitz-thompson"}
         As the estimator has it. What it comes to, here alone, is `self_normalised`.
     names : sequence of str, or None
         Of the columns, for messages.

@@ -406,11 +406,6 @@ def _learned(
     model = class_model(missingness_of(ratio), own.label, names)
     if not isinstance(model, Missingness) or not model.learned:
         return []
-    if own.adjusted is not None:
-        raise ValueError(
-            "Means that are adjusted by regression move with a learned φ in more ways "
-            f"than the sandwich formula here has. Use normalize='hajek'. {BOOTSTRAP}"
-        )
     blocks = model.blocks if isinstance(model, BlockMissingness) else ()
     base = model.base if isinstance(model, BlockMissingness) else model
     table = own.source.every(1).block().rows

@@ -17,8 +17,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 import missratio as mr
-from missratio.comparison.samples import read_samples
-from missratio.comparison.two_sample_test import _kernel_divergences
+from missratio.comparison import _kernel_divergences, read_samples
 from missratio.exceptions import SmallSampleWarning, WeightConcentrationWarning
 
 LEVELS = (0.05, 0.1)

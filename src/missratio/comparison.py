@@ -20,9 +20,8 @@ from sklearn.base import clone
 from sklearn.utils import check_scalar
 
 from missratio._base.blocks import inverse_where_positive, take_rows
-from missratio._base.hints import check_choice, check_real
+from missratio._base.hints import check_choice, check_real, generator
 from missratio._base.reading import column_names, read_floats
-from missratio._base.seeds import generator
 from missratio._base.threads import one_blas_thread
 from missratio._base.typing import FloatArray, IntArray
 from missratio.exceptions import DataError, Message, SmallSampleWarning

@@ -174,7 +174,7 @@ def test_the_row_of_an_error_is_counted_over_all_blocks(
         (np.array([["a", 1.0]], dtype=object), "must be numeric: got could not"),
         ([[1j]], "must be numeric: got values of type complex"),
         (pd.DataFrame({"x": [1.0], "city": ["Rome"]}), r"column\(s\) 'city' are not"),
-        (pl.DataFrame({"x": [1.0], "city": ["Rome"]}), "Encode or drop them"),
+        (pl.DataFrame({"x": [1.0], "city": ["Rome"]}), "Leave them out"),
         (pd.DataFrame([list("abcdefg")]), "0, 1, 2, 3, 4 and 2 more"),
     ],
 )
@@ -277,7 +277,7 @@ def test_the_same_seed_gives_the_same_table(model, monkeypatch):
     ("X", "model", "message"),
     [
         ([[0.0, np.nan]], WHOLE_ROWS, r"row 0 has 1 of 2 .*\(rowwise=False"),
-        (pd.DataFrame({"a": [1.0], "b": ["Rome"]}), ENTRIES, r"'b' are not.*drop"),
+        (pd.DataFrame({"a": [1.0], "b": ["Rome"]}), ENTRIES, r"'b' are not.*Leave them out"),
         ([[0.0]], {1: ENTRIES}, r"must be one class's model.*got dict"),
     ],
 )

@@ -76,27 +76,11 @@ def rows_with_nan(X: FloatArray) -> BoolArray:
     return suspect
 
 
-def gathered(X: FloatArray, index: IntArray) -> FloatArray:
-    """Rows by their numbers, in the order in memory that the table has.
+def take_rows(X: Any, index: IntArray) -> Any:
+    """Some rows of an array, sparse matrix or dataframe, by their numbers.
 
     NumPy's take is the quickest way, and shares a table among threads; but it copies a
     table whole, each time, unless its rows lie one after another.
-
-    Examples
-    --------
-    >>> gathered(np.asfortranarray([[1.0, 2.0], [3.0, 4.0]]), np.array([1]))
-    array([[3., 4.]])
-    """
-    # An index out of range was refused before: clipping only saves the check.
-    if X.flags.c_contiguous:
-        return np.take(X, index, axis=0, mode="clip")
-    if X.flags.f_contiguous:
-        return np.take(X.T, index, axis=1, mode="clip").T
-    return np.asarray(X[index])
-
-
-def take_rows(X: Any, index: IntArray) -> Any:
-    """Some rows of an array, sparse matrix or dataframe, by their numbers.
 
     Parameters
     ----------
@@ -109,9 +93,14 @@ def take_rows(X: Any, index: IntArray) -> Any:
     array([[3.],
            [1.]])
     """
-    if isinstance(X, np.ndarray) and X.ndim == 2:
-        return gathered(X, index)
-    return _safe_indexing(X, index)
+    if not isinstance(X, np.ndarray) or X.ndim != 2:
+        return _safe_indexing(X, index)
+    # An index out of range was refused before: clipping only saves the check.
+    if X.flags.c_contiguous:
+        return np.take(X, index, axis=0, mode="clip")
+    if X.flags.f_contiguous:
+        return np.take(X.T, index, axis=1, mode="clip").T
+    return np.asarray(X[index])
 
 
 def in_double(X: Any) -> Any:

@@ -51,18 +51,13 @@ def told(
     """
     if not listens(estimator):
         return [work(item) for item in items]
-    found: list[_Result] = _told(estimator, name, items, work, total)
-    return found
+    results: list[_Result] = _told(estimator, name, items, work, total)
+    return results
 
 
 def listens(estimator: Any) -> bool:
     """Whether it has callbacks."""
     return bool(getattr(estimator, "_skl_callbacks", None))
-
-
-def has_callbacks() -> bool:
-    """Whether this scikit-learn has callbacks."""
-    return hasattr(CallbackSupportMixin, "set_callbacks")
 
 
 def handed_down(owner: Any, estimator: Any) -> Any:
@@ -74,11 +69,11 @@ def handed_down(owner: Any, estimator: Any) -> Any:
     estimator : estimator
         It is cloned before it is changed.
     """
-    if not listens(owner) or listens(estimator):
-        return estimator
-    if not hasattr(estimator, "set_callbacks"):
-        return estimator
-    return clone(estimator).set_callbacks(*owner._skl_callbacks)
+    callbacks = getattr(owner, "_skl_callbacks", None)
+    takes = hasattr(estimator, "set_callbacks") and not listens(estimator)
+    return (
+        clone(estimator).set_callbacks(*callbacks) if callbacks and takes else estimator
+    )
 
 
 def task(name: str, callbacks: Sequence[Any] | None) -> Any:
@@ -92,7 +87,7 @@ def task(name: str, callbacks: Sequence[Any] | None) -> Any:
     """
     named = type(name, (CallbackSupportMixin,), {})()
     if callbacks:
-        if not has_callbacks():
+        if not hasattr(named, "set_callbacks"):
             raise TypeError(
                 f"{name} got callbacks, and this scikit-learn has none: they came with "
                 "1.9. Install a newer one, or leave callbacks out."

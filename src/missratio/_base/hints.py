@@ -1,4 +1,8 @@
-"""The wording that errors about names and choices share."""
+"""Parameters: how they are checked, and the wording that errors about them share.
+
+Nothing here loads NumPy or scikit-learn before it is used: words of a command's option
+must not wait for that.
+"""
 
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
@@ -98,9 +102,28 @@ def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
 
 def check_real(value: Any, name: str, **limits: Any) -> None:
     """As scikit-learn's `check_scalar`, which lets NaN pass all limits."""
-    # scikit-learn takes a second to load, and words of an option must not wait for it.
     from sklearn.utils import check_scalar
 
     check_scalar(value, name, Real, **limits)
     if value != value:
         raise ValueError(f"{name} == nan, must be a number.")
+
+
+def generator(random_state: Any) -> Any:
+    """A generator: the one given, or a new one from a seed, a RandomState or None."""
+    import numpy as np
+
+    if isinstance(random_state, np.random.RandomState):
+        random_state = random_state.randint(2**31 - 1)
+    return np.random.default_rng(random_state)
+
+
+def entropy(random_state: Any) -> Any:
+    """What a `SeedSequence` takes: an int, or None for fresh entropy."""
+    import numpy as np
+
+    if isinstance(random_state, np.random.RandomState):
+        return random_state.randint(2**31)
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**63))
+    return random_state

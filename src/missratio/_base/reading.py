@@ -24,7 +24,6 @@ from sklearn.utils.validation import (
 
 from missratio._base.blocks import unmasked
 from missratio._base.hints import listed
-from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import FloatArray
 
 BLOCK_ENTRIES = 2**18
@@ -161,6 +160,17 @@ def as_frame(X: Any) -> "nw.DataFrame[Any] | None":
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
+def column_names(X: Any) -> list[str] | None:
+    """The names of a dataframe's columns; None for what has none."""
+    frame = None if isinstance(X, np.ndarray) else as_frame(X)
+    return None if frame is None else list(frame.columns)
+
+
+def names_or_numbers(X: Any, width: int) -> tuple[str, ...]:
+    """The names of a dataframe's columns; "0", "1", … for what has none."""
+    return tuple(map(str, column_names(X) or range(width)))
+
+
 _USERS_NAMES: ContextVar[tuple[str, ...]] = ContextVar("_USERS_NAMES", default=())
 
 
@@ -176,10 +186,7 @@ def columns_named(names: Sequence[str]) -> Iterator[None]:
 
 def column_name(X: Any, column: int) -> str:
     """Name a column for a message: its label in a dataframe, else its index."""
-    frame = as_frame(X)
-    if frame is not None:
-        return repr(frame.columns[column])
-    names = _USERS_NAMES.get()
+    names = column_names(X) or _USERS_NAMES.get()
     return repr(names[column]) if np.shape(X)[1:] == (len(names),) else str(column)
 
 
@@ -202,34 +209,23 @@ def refuse_foreign(X: Any) -> None:
         raise TypeError("X is a LazyFrame, and holds no rows yet: give X.collect().")
     if not isinstance(frame, nw.DataFrame):
         return
-    foreign = [each.name for each in frame.iter_columns() if not _converts(each)]
+    foreign = []
+    for column in frame.iter_columns():
+        kind = column.dtype
+        if not (kind.is_numeric() or kind == nw.Boolean):
+            try:
+                # scikit-learn makes numbers of these, and of dates, which are none.
+                np.asarray(column.to_numpy(), dtype=np.float64)
+                converts = not kind.is_temporal()
+            except (TypeError, ValueError):
+                converts = False
+            foreign += [] if converts else [column.name]
     if foreign:
         raise ValueError(
             f"X must be numeric: column(s) {listed(foreign, _LISTED)} are not. Leave "
             "them out, or make numbers of them: of dates such as the days since some "
             "date, of texts by pandas.get_dummies or scikit-learn's OneHotEncoder."
         )
-
-
-def _converts(column: Any) -> bool:
-    """Whether a column is one of numbers, or of what scikit-learn makes numbers of."""
-    if _is_number(column.dtype):
-        return True
-    try:
-        np.asarray(column.to_numpy(), dtype=np.float64)
-    except (TypeError, ValueError):
-        return False
-    return not column.dtype.is_temporal()
-
-
-def _is_number(kind: Any) -> bool:
-    return bool(kind.is_numeric() or kind == nw.Boolean)
-
-
-def names_or_numbers(X: Any, width: int) -> tuple[str, ...]:
-    """The names of a dataframe's columns; "0", "1", … for what has none."""
-    frame = as_frame(X)
-    return tuple(map(str, range(width) if frame is None else frame.columns))
 
 
 def with_values(X: Any, values: NDArray[Any]) -> Any:
@@ -242,12 +238,6 @@ def with_values(X: Any, values: NDArray[Any]) -> Any:
         for j, name in enumerate(frame.columns)
     ]
     return frame.with_columns(*columns).to_native()
-
-
-def column_names(X: Any) -> list[str] | None:
-    """The names of a dataframe's columns; None for what has none."""
-    frame = as_frame(X)
-    return None if frame is None else list(frame.columns)
 
 
 def joined(names: Sequence[str]) -> str:
@@ -275,9 +265,16 @@ def as_numeric_array(X: Any) -> NDArray[Any]:
         Where X is not two-dimensional, has no column, or has values that are not
         numbers.
     """
-    frame = as_frame(X)
-    if frame is None:
-        array = np.asarray(unmasked(X))
+    plain = isinstance(X, np.ndarray) and not isinstance(X, np.ma.MaskedArray)
+    if not plain:
+        refuse_foreign(X)
+    frame = None if plain else as_frame(X)
+    if frame is not None:
+        if any(kind != nw.Float64 for kind in frame.schema.values()):
+            frame = frame.select(nw.all().cast(nw.Float64))
+        array = frame.to_numpy()
+    else:
+        array = X if plain else np.asarray(unmasked(X))
         try:
             if array.dtype.kind not in "biufO":
                 raise TypeError(f"values of type {array.dtype}")
@@ -286,16 +283,6 @@ def as_numeric_array(X: Any) -> NDArray[Any]:
             raise ValueError(
                 f"X must be numeric: got {error}. Encode or drop what is not a number."
             ) from error
-    else:
-        foreign = [n for n, kind in frame.schema.items() if not _is_number(kind)]
-        if foreign:
-            raise ValueError(
-                f"X must be numeric: column(s) {listed(foreign, _LISTED)} are not. "
-                "Encode or drop them."
-            )
-        if any(kind != nw.Float64 for kind in frame.schema.values()):
-            frame = frame.select(nw.all().cast(nw.Float64))
-        array = frame.to_numpy()
     if array.ndim != 2 or array.shape[1] == 0:
         raise ValueError(
             "X must be two-dimensional, (rows, features), with one feature or more: "
@@ -336,34 +323,17 @@ def refuse_infinity(
         )
 
 
-def check_no_infinity(X: FloatArray, source: Any = None) -> bool:
-    """Refuse infinities, and say whether X is free of NaN as well."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        if X.size < BLOCK_ENTRIES and math.isfinite(X.sum()):
-            return True
+def check_no_infinity(X: NDArray[Any], source: Any = None) -> bool:
+    """Refuse infinities, and say whether X is free of NaN as well.
 
-    def is_finite(rows: slice) -> bool:
-        block = X[rows]
-        with np.errstate(over="ignore", invalid="ignore"):
-            if math.isfinite(block.sum()):
-                return True
-        refuse_infinity(block, partial(add, rows.start), source)
-        return not np.isnan(block).any()
-
-    with one_blas_thread(X.size) as threads:
-        return all(share(is_finite, list(row_blocks(X.shape)), threads))
-
-
-def float_blocks(
-    table: NDArray[Any], source: Any
-) -> Iterator[tuple[slice, FloatArray]]:
-    """Yield the rows of a table block by block as float64, none of them infinite.
-
-    `source` is what the caller was given; it names the column in the error. The blocks
-    are read-only: they may be views of the caller's data.
+    `source` is what the caller was given; it names the column in the error.
     """
-    for rows in row_blocks(table.shape):
-        block = table[rows].astype(np.float64, copy=False)
-        refuse_infinity(block, partial(add, rows.start), source)
-        block.flags.writeable = False
-        yield rows, block
+    with np.errstate(over="ignore", invalid="ignore"):
+        if math.isfinite(X.sum()):
+            return True
+    complete = True
+    for rows in row_blocks(X.shape):
+        if np.isinf(X[rows]).any():
+            refuse_infinity(X[rows], partial(add, rows.start), source)
+        complete = complete and not np.isnan(X[rows]).any()
+    return complete

@@ -10,9 +10,8 @@ from sklearn.utils import check_array, check_scalar
 from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.blocks import rows_with_nan
-from missratio._base.hints import check_choice, check_real
+from missratio._base.hints import check_choice, check_real, generator
 from missratio._base.reading import read_labels
-from missratio._base.seeds import generator
 from missratio._base.storable import storable
 from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import BoolArray, FloatArray, Names

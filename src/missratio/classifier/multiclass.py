@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.callbacks import handed_down
-from missratio._base.seeds import generator
+from missratio._base.hints import generator
 from missratio._base.storable import storable
 from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier.base import CertifiedClassifier, PromisedRows, few

@@ -15,9 +15,14 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.callbacks import handed_down
-from missratio._base.hints import another_type, check_number, did_you_mean, listed
+from missratio._base.hints import (
+    another_type,
+    check_number,
+    did_you_mean,
+    generator,
+    listed,
+)
 from missratio._base.reading import column_names, read_labels
-from missratio._base.seeds import generator
 from missratio._base.storable import storable
 from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier.base import (

@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from missratio._base.blocks import any_by_row
 from missratio._base.callbacks import CallbackSupportMixin, listens, told
+from missratio._base.hints import entropy
 from missratio._base.reading import check_no_infinity, read_table
-from missratio._base.seeds import entropy
 from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray
 from missratio.imputation.chains import (

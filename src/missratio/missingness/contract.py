@@ -16,9 +16,9 @@ from sklearn.utils import check_random_state
 from missratio._base.blocks import any_by_row, rows_with_nan
 from missratio._base.reading import (
     as_numeric_array,
+    check_no_infinity,
     column_name,
     column_names,
-    float_blocks,
     row_blocks,
     with_values,
 )
@@ -279,7 +279,11 @@ class Missingness(ABC):
         table, model = as_numeric_array(X), self.bound(column_names(X))
         model.check_width(table.shape[1])
         out = np.empty(table.shape[:1] if model.rowwise else table.shape)
-        for rows, block in float_blocks(table, X):
+        check_no_infinity(table, X)
+        for rows in row_blocks(table.shape):
+            block = table[rows].astype(np.float64, copy=False)
+            # It may be a view of the caller's data.
+            block.flags.writeable = False
             out[rows] = work(model, block, rows.start, X)
         return out
 

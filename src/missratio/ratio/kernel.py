@@ -20,8 +20,7 @@ from scipy.spatial.distance import cdist
 from sklearn.utils import check_scalar
 
 from missratio._base.callbacks import CallbackSupportMixin, told
-from missratio._base.hints import check_choice, check_real
-from missratio._base.seeds import generator
+from missratio._base.hints import check_choice, check_real, generator
 from missratio._base.storable import storable
 from missratio._base.typing import FloatArray, IntArray
 from missratio.basis.gaussian import read_centers

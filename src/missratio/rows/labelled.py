@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from missratio._base.blocks import gathered
+from missratio._base.blocks import take_rows
 from missratio._base.reading import columns_named, refuse_infinity
 from missratio._base.typing import FloatArray
 from missratio.rows.classes import ClassRows, Normalization
@@ -61,7 +61,8 @@ class LabelledBlock:
         chosen = self.labels == label
         if chosen.all():
             return self.rows
-        return gathered(self.rows, np.flatnonzero(chosen))
+        rows: FloatArray = take_rows(self.rows, np.flatnonzero(chosen))
+        return rows
 
     def check_no_infinity(self, names: Sequence[str]) -> None:
         """Refuse infinities, and say where the first one lies."""

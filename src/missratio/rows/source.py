@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
-from missratio._base.blocks import gathered
+from missratio._base.blocks import take_rows
 from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 
@@ -231,7 +231,7 @@ class MemorySource(Source):
         if isinstance(index, range):
             chosen = [each[index.start : index.stop : index.step] for each in tables]
         else:
-            chosen = [gathered(each, index) for each in tables]
+            chosen = [take_rows(each, index) for each in tables]
         weights = self.sample_weight
         own = None if weights is None else weights[start:stop]
         return RowBlock(chosen[0], chosen[-1], own, start)

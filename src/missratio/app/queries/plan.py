@@ -16,9 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_scalar
 
 from missratio._base.blocks import any_by_row, inverse_where_positive
-from missratio._base.hints import did_you_mean, listed
+from missratio._base.hints import did_you_mean, entropy, listed
 from missratio._base.reading import as_frame, read_floats
-from missratio._base.seeds import entropy
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio._files.numbers import canonical
 from missratio.app.queries.answers import (

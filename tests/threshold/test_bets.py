@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from missratio.threshold import CalibrationSample
 from missratio.threshold.betting import (
     Bet,
-    hopeful_tail,
     largest_bet,
     largest_tail,
     log_capital,
@@ -24,7 +23,7 @@ RATIOS = st.one_of(st.sampled_from([0.0, 0.1, 1.0]), st.floats(0.0, 1.0))
 
 def bet_of(ratio, alpha, bound, boldness=0.98):
     """A bet (λ, ratio·λ) at a share of the largest possible."""
-    on_tail = boldness * largest_bet(ratio, alpha, bound)
+    on_tail = boldness * float(largest_bet(ratio, alpha, bound))
     return Bet(on_tail, ratio * on_tail)
 
 
@@ -108,7 +107,7 @@ def test_capital_falls_along_the_tail(sample, ratio, alpha):
 def test_capital_is_the_product_over_the_rows(sample, ratio, alpha, boldness):
     bet = bet_of(ratio, alpha, 5.0, boldness)
     weights = np.concatenate(
-        [sample.weights, np.zeros(sample.n_rows - sample.n_observed)]
+        [sample.ranked.weights, np.zeros(sample.n_rows - sample.n_observed)]
     )
     n_tail = sample.n_observed // 2
     in_tail = np.arange(sample.n_rows) < n_tail
@@ -126,22 +125,8 @@ def test_the_shortcut_never_cuts_off_a_tail_that_passes(sample, ratio, alpha, de
         average = np.logaddexp.reduce(all_tails) - math.log(len(bets))
         passing = np.flatnonzero(average >= math.log(1.0 / delta))
         expected = int(passing.max()) if len(passing) else -1
-        assert expected <= hopeful_tail(sample, ratio, alpha)
+        assert expected < len(log_capital(sample, bets[0], alpha))
         assert largest_tail(sample, bets, alpha, delta) == expected
-
-
-@settings(deadline=None)
-@given(samples(), ALPHAS, st.floats(0.01, 0.98))
-def test_the_flipped_bet_is_on_the_weight_below_the_threshold(sample, alpha, boldness):
-    bet = bet_of(1.0, alpha, None, boldness)
-    assert bet.on_tail == bet.on_weight
-    capital = log_capital(sample, bet, alpha, sample.n_observed)
-    missing = sample.n_rows - sample.n_observed
-    for n_tail in range(sample.n_observed + 1):
-        below = sample.weights * (np.arange(sample.n_observed) >= n_tail)
-        below = np.concatenate([below, np.zeros(missing)])
-        terms = 1.0 + bet.on_tail * (below - (1.0 - alpha))
-        assert capital[n_tail] == pytest.approx(np.log(terms).sum(), abs=1e-9)
 
 
 @settings(deadline=None)
@@ -167,10 +152,12 @@ def test_under_constant_phi_a_bet_can_be_on_the_observed_rows_alone(
 @given(samples(), ALPHAS, st.integers(20, 100_000), st.sampled_from([5.0, 50.0, None]))
 def test_a_tuned_bet_is_always_a_safe_one(training, alpha, n_rows, bound):
     assume(training.n_observed)
-    bet, error = tune_bet(training, alpha, 0.05, n_rows, bound)
+    bet, error, kept, tail = tune_bet(training, alpha, 0.05, n_rows, bound)
     assert bet.on_tail > 0.0
     assert 0.0 <= bet.on_weight <= bet.on_tail * (1 + 1e-12)
     assert error >= 0.0
+    # No weight is above the bound, and all are certain.
+    assert (kept, tail) == pytest.approx((1.0, 1.0))
     for weight in (1.0, 2.0, bound or 1e6):
         assert min(factors(bet, alpha, weight, bound)) > 0.0
 

@@ -6,11 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from missratio.threshold import CalibrationSample, make_rule
-from missratio.threshold.betting import (
-    Bet,
-    largest_bet,
-    log_capital,
-)
+from missratio.threshold.betting import Bet, largest_bet, log_capital
 
 WEIGHTED = (
     "paper",
@@ -111,7 +107,7 @@ def test_capital_is_at_most_what_any_weights_between_would_make(
     # Each row somewhere else between its edges.
     place = np.random.default_rng(seed).uniform(size=n) ** (4 * share)
     between = low + place * (high - low)
-    on_tail = boldness * largest_bet(ratio, alpha, BOUND)
+    on_tail = boldness * float(largest_bet(ratio, alpha, BOUND))
     bet = Bet(on_tail, ratio * on_tail)
     worst = CalibrationSample.build(scores, weights, BOUND, (low, high))
     true = CalibrationSample.build(scores, between, BOUND)

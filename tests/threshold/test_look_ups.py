@@ -14,16 +14,16 @@ from missratio.threshold import (
 )
 from missratio.threshold.look_ups import (
     ExactTest,
-    OneStratum,
-    exact_test,
-    highest_count,
+    conditional_level,
+    hypergeometric_tail,
 )
 
 
 def one_stratum(n_rows, size, drawn, alpha, delta):
     """Made for just the draw that came up."""
-    law = OneStratum(size, drawn, highest_count(n_rows, alpha, delta))
-    return ExactTest(n_rows, law, [law], alpha, delta)
+    test = ExactTest(n_rows, size, drawn, None, alpha, delta)
+    test.level = conditional_level(n_rows, size, [drawn], alpha, delta)
+    return test
 
 
 def threshold(scores, inclusion, alpha=0.1, delta=0.05, strata=None, expected="own"):
@@ -41,7 +41,7 @@ def test_the_tail_is_the_hypergeometric_one(seed):
     size = int(rng.integers(1, 80))
     drawn, k = int(rng.integers(0, size + 1)), int(rng.integers(0, 12))
     expected = hypergeom.cdf(k, size, np.arange(size + 1), drawn)
-    tail = OneStratum(size, drawn, size).tail(k)
+    tail = hypergeometric_tail(size, drawn, k, size)
     assert_allclose(tail, expected, atol=1e-12)
     # Where more than k rows above must be among the drawn ones, it is no rounded zero.
     assert (tail[size - drawn + k + 1 :] == 0.0).all()
@@ -98,7 +98,7 @@ def test_more_rows_above_never_help(seed):
     n_rows, size = int(rng.integers(60, 300)), int(rng.integers(10, 50))
     test = one_stratum(n_rows, size, int(rng.integers(1, size)), 0.15, 0.1)
     table = np.array(
-        [[test.passes(a, k) for k in range(test.law.drawn + 1)] for a in range(60)]
+        [[test.passes(a, k) for k in range(test.drawn + 1)] for a in range(60)]
     )
     assert (np.diff(table.astype(int), axis=0) <= 0).all()
     assert (np.diff(table.astype(int), axis=1) <= 0).all()
@@ -194,7 +194,7 @@ def test_a_stratum_without_a_draw_is_bet_against():
 def test_weights_are_those_of_the_draw():
     inclusion = np.array([1.0, 1.0, 0.5, 0.0])
     sample = looked_up_sample(np.arange(4.0), inclusion)
-    assert sample.weights.sum() == 4.0
+    assert sample.ranked.weights.sum() == 4.0
     assert sample.estimated_error(1.5) == 0.5
 
 
@@ -289,14 +289,13 @@ def test_the_size_where_the_number_of_incomplete_rows_is_random(design):
     assert 0.5 * delta < largest <= 0.85 * delta
 
 
-def worst_policy(level_for, n_rows, alpha, delta, lost):
+def worst_policy(level_for, n_rows, alpha, lost):
     """P(pass) at an error of α if the number looked up is the worst for the number M.
 
     By exact sums; `lost` are the shares that go missing of rows above and below.
     """
-    highest = highest_count(n_rows, alpha, delta)
-    above = np.arange(highest + 1)[:, None]
-    incomplete = np.arange(highest + 1)[None]
+    above = np.arange(len(level_for(0, 0)) - 1)[:, None]
+    incomplete = above.T
     both = binom.pmf(above, n_rows, alpha) * binom.pmf(incomplete, above, lost[0])
     total = 0.0
     for size in range(n_rows + 1):
@@ -305,9 +304,8 @@ def worst_policy(level_for, n_rows, alpha, delta, lost):
         best = 0.0
         for drawn in range(size + 1):
             level = level_for(size, drawn)
-            law = OneStratum(size, drawn, highest)
             counts = np.arange(drawn + 1)
-            most = [_most_complete(level, law, int(k)) for k in counts]
+            most = [_most_complete(level, size, drawn, k) for k in counts.tolist()]
             k_mass = hypergeom.pmf(counts, size, b[:, None], drawn) if size else 1.0
             passed = (k_mass * ((n - b)[:, None] <= most)).sum(axis=1)
             best = max(best, float(mass[mass > 1e-12] @ passed))
@@ -315,9 +313,9 @@ def worst_policy(level_for, n_rows, alpha, delta, lost):
     return total
 
 
-def _most_complete(level, law, k):
+def _most_complete(level, size, drawn, k):
     """The largest number of complete rows above at which k looked-up ones pass."""
-    tail = law.tail(k)
+    tail = hypergeometric_tail(size, drawn, k, len(level) - 1)
     b = np.arange(min(k, len(tail) - 1), len(tail))
     last = len(level) - 1 - np.searchsorted(level[::-1], tail[b], side="left")
     return int(np.where(level[-1] >= tail[b], 10**6, last - b).min())
@@ -329,8 +327,8 @@ def test_that_more_are_looked_up_the_more_are_missing_costs_no_level(lost):
     n_rows, alpha, delta = 50, 0.2, 0.05
     share = alpha * lost[0] + (1 - alpha) * lost[1]
     for expected in ((share, 0.5), (share, 1.0), None):
-        level = exact_test(n_rows, 25, 12, expected, alpha, delta).level
-        found = worst_policy(lambda *_, g=level: g, n_rows, alpha, delta, lost)
+        level = ExactTest(n_rows, 25, 12, expected, alpha, delta).level
+        found = worst_policy(lambda *_, g=level: g, n_rows, alpha, lost)
         assert found <= delta
 
 
@@ -341,14 +339,14 @@ def test_a_level_made_for_the_draw_that_came_up_would_be_exceeded():
     def level_for(size, drawn):
         return one_stratum(n_rows, size, drawn, alpha, delta).level
 
-    found = worst_policy(level_for, n_rows, alpha, delta, (1.0, 0.2))
+    found = worst_policy(level_for, n_rows, alpha, (1.0, 0.2))
     assert found > 1.05 * delta
 
 
 @pytest.mark.parametrize("expected", [None, (0.3, 0.4)])
 def test_what_came_up_has_no_part_in_the_level(expected):
     first, *others = (
-        exact_test(300, size, drawn, expected, 0.1, 0.05).level
+        ExactTest(300, size, drawn, expected, 0.1, 0.05).level
         for size, drawn in ((0, 0), (30, 5), (90, 90))
     )
     assert all(np.array_equal(first, level) for level in others)
@@ -360,7 +358,7 @@ def test_little_power_is_lost_where_rows_come_out_as_expected(share):
     n_rows, size = 400, 120
     drawn = round(share * size)
     alone = one_stratum(n_rows, size, drawn, 0.1, 0.05)
-    wide = exact_test(n_rows, size, drawn, (size / n_rows, share), 0.1, 0.05)
+    wide = ExactTest(n_rows, size, drawn, (size / n_rows, share), 0.1, 0.05)
     for k in range(0, round(0.05 * drawn) + 1):
-        best = _most_complete(alone.level, alone.law, k)
-        assert _most_complete(wide.level, wide.law, k) >= best - 2
+        best = _most_complete(alone.level, size, drawn, k)
+        assert _most_complete(wide.level, size, drawn, k) >= best - 2

@@ -18,17 +18,23 @@ from missratio.threshold import (
     check_levels,
     make_rule,
 )
-from missratio.threshold.rules import binomial_tails
+from missratio.threshold.betting import SAFE, largest_bet, tune_bet
 
 ALPHA, DELTA, BOUND = 0.2, 0.1, 4.0
 
 
-def constant(n_rows, bound, seed=0):
-    """Rows that are all as likely to be missing, in numbers as expected."""
+def constant(n_rows, bound, seed=0, edges=None):
+    """Rows that are all as likely to be missing, in numbers as expected.
+
+    Weights may be wrong by the factors that are given.
+    """
     weights = np.zeros(n_rows)
     weights[: max(1, round(n_rows / bound))] = bound
     scores = np.random.default_rng(seed).normal(size=n_rows)
-    return CalibrationSample.build(scores, weights, bound)
+    if edges is not None:
+        edges = tuple(factor * weights for factor in edges)
+        bound = float(edges[1].max())
+    return CalibrationSample.build(scores, weights, bound, edges)
 
 
 @pytest.mark.parametrize(
@@ -141,14 +147,14 @@ def test_counting_certifies_the_highest_row_with_the_fewest_rows(bound):
     least = rule.least_rows(ALPHA, DELTA, bound)
     sample = replace(constant(least, bound), coin=1.0)
     chosen = rule.select(sample, ALPHA, DELTA)
-    assert chosen.threshold == sample.scores[0]
+    assert chosen.threshold == sample.ranked.scores[0]
     # Clopper and Pearson's bound for one of all rows in B.
     assert binom.cdf(0, least, chosen.error_bound / bound) == pytest.approx(DELTA)
     fewer = replace(constant(least - 1, bound), coin=1.0)
     assert rule.select(fewer, ALPHA, DELTA).threshold is None
     # A coin can make up for the row that is not there, and then the bound is α.
     lucky = rule.select(replace(fewer, coin=0.5), ALPHA, DELTA)
-    assert lucky.threshold == fewer.scores[0]
+    assert lucky.threshold == fewer.ranked.scores[0]
     assert lucky.error_bound == ALPHA
 
 
@@ -158,7 +164,9 @@ def test_no_coin_certifies_what_would_be_wrong_more_often_than_not(name):
     sample = CalibrationSample.build([1.0, 2.0, 3.0, 4.0], np.ones(4), 1.0)
     rule = make_rule(name)
     for n_rows, expected in ((3, None), (4, 4.0)):
-        few = CalibrationSample(sample.scores[:n_rows], np.ones(n_rows), n_rows, 1.0)
+        few = CalibrationSample(
+            sample.ranked.scores[:n_rows], np.ones(n_rows), n_rows, 1.0
+        )
         few = replace(few, draws=np.zeros(n_rows), coin=0.0)
         assert rule.select(few, ALPHA, DELTA).threshold == expected
 
@@ -185,7 +193,7 @@ def test_counting_takes_all_kept_rows_where_they_are_few(more):
     sample = CalibrationSample.build(np.arange(n_rows), weights, BOUND)
     sample = replace(sample, coin=1.0)
     above = min(most, most + more - 1)
-    assert rule.select(sample, ALPHA, DELTA).threshold == sample.scores[above]
+    assert rule.select(sample, ALPHA, DELTA).threshold == sample.ranked.scores[above]
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0, -0.1, 1.5])
@@ -199,7 +207,7 @@ def test_levels_lie_strictly_between_zero_and_one(level):
     check_levels(1e-9, 1 - 1e-9)
 
 
-def test_binomial_tails_are_exact_for_any_levels():
+def test_the_binomial_tail_is_exact_for_any_levels():
     """The largest k with P(Bin(n, α) ≤ k) ≤ δ, tiny and large levels included."""
     rng = np.random.default_rng(0)
     for _ in range(2000):
@@ -209,5 +217,54 @@ def test_binomial_tails_are_exact_for_any_levels():
             [10.0 ** rng.uniform(-12, 0), 1 - 10.0 ** rng.uniform(-9, 0)]
         )
         passing = binom.cdf(np.arange(n_rows), n_rows, alpha) <= delta
-        found = binomial_tails(np.array([n_rows]), alpha, delta)
-        assert found.tolist() == [np.count_nonzero(passing) - 1]
+        found = binomial_tail(n_rows, alpha, delta)
+        assert found == np.count_nonzero(passing) - 1
+
+
+def variance(bound, ratio):
+    """Of W·1{h > C} − (γ/λ)(W − 1), where W is the bound or 0: see `tune_bet`."""
+    both = (bound - 1.0) * ALPHA
+    return bound * ALPHA - ALPHA**2 - 2 * ratio * both + ratio**2 * (bound - 1.0)
+
+
+@pytest.mark.parametrize("ratio", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("bound", [1.25, 4.0])
+@pytest.mark.parametrize("n_rows", [50, 2000, 10**6])
+def test_the_bet_is_that_of_the_formula_or_the_largest_that_is_safe(
+    ratio, bound, n_rows
+):
+    bet = tune_bet(constant(4000, bound), ALPHA, DELTA, n_rows, bound, ratio).bet
+    best = np.sqrt(2 * np.log(1 / DELTA) / (n_rows * variance(bound, ratio)))
+    expected = min(SAFE * largest_bet(ratio, ALPHA, bound), best)
+    assert bet.on_tail == pytest.approx(expected, rel=1e-3)
+    assert bet.on_weight == pytest.approx(ratio * bet.on_tail)
+
+
+@pytest.mark.parametrize("bound", [1.25, 2.0, 4.0])
+def test_where_missingness_is_constant_the_bet_is_on_observed_rows_alone(bound):
+    """γ = λα makes the variance least: chance in the weights then has no part."""
+    bet = tune_bet(constant(4000, bound), ALPHA, DELTA, 10**5, bound).bet
+    assert bet.on_weight / bet.on_tail == pytest.approx(ALPHA, rel=0.02)
+    bet = tune_bet(constant(4000, bound), ALPHA, DELTA, 10**5, None).bet
+    assert bet.on_weight == bet.on_tail
+
+
+@pytest.mark.parametrize("edges", [None, (0.9, 1.2)])
+@pytest.mark.parametrize("n_rows", [60, 300, 3000])
+@pytest.mark.parametrize("bound", [1.5, 4.0])
+def test_auto_takes_the_largest_of_what_its_rules_expect(edges, n_rows, bound):
+    training = constant(4000, bound, edges=edges)
+    bound *= 1.2  # which the largest that a weight may be doesn't exceed
+    low, high = edges or (1.0, 1.0)
+    thinning = make_rule("thinning").expected_root(n_rows, bound, ALPHA, DELTA)
+    counting = make_rule("counting").expected_root(n_rows, bound, ALPHA, DELTA)
+    betting = TunedBettingRule(training).expected_root(n_rows, bound, ALPHA, DELTA)
+    expected = {
+        "thinning": thinning * np.sqrt(low / high),
+        "counting": counting / np.sqrt(high),
+        "tuned-betting": betting,
+    }
+    auto = make_rule("auto", training=training)
+    rule, root = auto.choose(n_rows, bound, ALPHA, DELTA)
+    assert root == pytest.approx(max(expected.values()))
+    assert expected[rule.name] == pytest.approx(root)

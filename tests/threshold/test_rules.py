@@ -177,11 +177,13 @@ def test_a_heaviest_row_on_top_lowers_no_threshold_below_it(name, n, seed, ties)
         return
     scores, weights = rows_of(sample)
     more = CalibrationSample.build(
-        np.append(scores, sample.scores[0] + 1.0), np.append(weights, BOUND), BOUND
+        np.append(scores, sample.ranked.scores[0] + 1.0),
+        np.append(weights, BOUND),
+        BOUND,
     )
     # A bet is tuned for one number of rows: it is the same here within rounding only.
     if name == "tuned-betting":
-        bet, _ = tune_bet(TRAINING, 0.4, 0.4, n, BOUND)
+        bet = tune_bet(TRAINING, 0.4, 0.4, n, BOUND).bet
         tails = [largest_tail(s, [bet], 0.4, 0.4) for s in (sample, more)]
         before, after = (
             s.threshold(t) if t >= 0 else math.inf
@@ -191,7 +193,7 @@ def test_a_heaviest_row_on_top_lowers_no_threshold_below_it(name, n, seed, ties)
         before = level(select(name, sample, 0.4, 0.4))
         after = level(select(name, more, 0.4, 0.4))
     # Where nothing was certified it may be now, with no row above.
-    assert after >= min(before, more.scores[0])
+    assert after >= min(before, more.ranked.scores[0])
 
 
 @pytest.mark.parametrize(
@@ -252,7 +254,7 @@ def test_no_rule_accepts_more_weight_than_alpha(name):
         sample = mnar_sample(3000, seed)
         chosen = select(name, sample)
         if chosen.threshold is not None:
-            above = sample.weights[sample.scores > chosen.threshold].sum()
+            above = sample.ranked.weights[sample.ranked.scores > chosen.threshold].sum()
             assert above / sample.n_rows < 0.2
 
 
@@ -262,7 +264,10 @@ def test_the_papers_rule_is_its_lemma_and_the_printed_algorithm_1_is_stricter():
     sample = mnar_sample(n, seed=3)
     margin = math.sqrt(16 * math.log(1 / delta) / (n / BOUND))
     assert PaperRule().margin(alpha, delta, n / BOUND) == pytest.approx(margin)
-    scores, sums = sample.scores, np.append(0.0, np.cumsum(sample.weights)) / n
+    scores, sums = (
+        sample.ranked.scores,
+        np.append(0.0, np.cumsum(sample.ranked.weights)) / n,
+    )
     chosen = select("paper", sample, alpha, delta).threshold
     assert chosen == scores[sums[:-1] <= alpha - margin].min()
     printed = scores[sums[1:] <= alpha - margin].min()
@@ -290,9 +295,9 @@ def test_complete_rows_need_no_weights(name):
 
 def test_the_rows_that_thinning_keeps_are_distributed_as_complete_ones():
     samples = [redrawn(mnar_sample(5000, seed), seed) for seed in range(20)]
-    kept = [sample.scores[sample.kept(BOUND)[1]] for sample in samples]
+    kept = [sample.ranked.scores[sample.kept(BOUND)[1]] for sample in samples]
     assert kstest(np.concatenate(kept), norm.cdf).pvalue > 0.001
-    observed = np.concatenate([sample.scores for sample in samples])
+    observed = np.concatenate([sample.ranked.scores for sample in samples])
     assert kstest(observed, norm.cdf).pvalue < 1e-6
     # One in B rows is kept, whatever φ is elsewhere.
     sizes = np.array([len(scores) for scores in kept])
@@ -314,7 +319,7 @@ def test_the_number_that_is_counted_is_binomial_of_all_rows():
     for seed in range(repeats):
         sample = redrawn(mnar_sample(n, seed), seed)
         kept = sample.kept(BOUND)[1]
-        counts.append(np.count_nonzero(kept & (sample.scores > cut)))
+        counts.append(np.count_nonzero(kept & (sample.ranked.scores > cut)))
     share = norm.sf(cut) / BOUND
     assert abs(np.mean(counts) - n * share) < 4 * math.sqrt(n * share / repeats)
     variance = n * share * (1 - share)
@@ -433,10 +438,10 @@ def test_hoeffding_bentkus_is_the_largest_tail_whose_p_value_passes(seed):
     alpha, delta = rng.uniform(0.05, 0.5), rng.uniform(0.01, 0.4)
     sample = mnar_sample(int(rng.integers(50, 3000)), seed)
     n, share = sample.n_rows, alpha / BOUND
-    mean = sample.tail_masses / (n * BOUND)
+    mean = sample.ranked.masses / (n * BOUND)
     divergence = rel_entr(mean, share) + rel_entr(1 - mean, 1 - share)
     bentkus = math.e * binom.cdf(np.ceil(n * mean), n, share)
     p_value = np.where(mean < share, np.minimum(np.exp(-n * divergence), bentkus), 1.0)
     n_tail = np.flatnonzero(p_value <= delta).max(initial=-1)
-    expected = sample.scores[n_tail] if n_tail >= 0 else math.inf
+    expected = sample.ranked.scores[n_tail] if n_tail >= 0 else math.inf
     assert level(select("hoeffding-bentkus", sample, alpha, delta)) == expected

@@ -14,8 +14,8 @@ def test_missing_rows_count_but_are_not_kept():
     sample = CalibrationSample.build([3.0, np.nan, 1.0, 2.0], [2.0, 0.0, 1.0, 2.0], 2.0)
     assert sample.n_rows == 4
     assert sample.n_observed == 3
-    np.testing.assert_array_equal(sample.scores, [3.0, 2.0, 1.0])
-    np.testing.assert_array_equal(sample.weights, [2.0, 2.0, 1.0])
+    np.testing.assert_array_equal(sample.ranked.scores, [3.0, 2.0, 1.0])
+    np.testing.assert_array_equal(sample.ranked.weights, [2.0, 2.0, 1.0])
 
 
 def test_the_effective_number_of_rows_is_kishs():
@@ -35,7 +35,7 @@ def test_at_most_n_tail_rows_score_above_the_threshold_and_no_lower_one_does(
     values, n_tail
 ):
     sample = CalibrationSample.build(values)
-    scores = sample.scores
+    scores = sample.ranked.scores
     threshold = sample.threshold(n_tail)
     assert (scores > threshold).sum() <= n_tail
     lower = scores[scores < threshold]

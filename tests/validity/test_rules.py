@@ -84,7 +84,7 @@ class WithoutWeights(Rule):
         self.inner = inner
 
     def select(self, sample, alpha, delta):
-        observed = CalibrationSample.build(sample.scores)
+        observed = CalibrationSample.build(sample.ranked.scores)
         return self.inner.select(observed, alpha, delta)
 
 
@@ -97,7 +97,7 @@ class TooMany(Rule):
         chosen = make_rule("counting").select(sample, alpha, delta)
         if chosen.threshold is None:
             return chosen
-        kept = sample.scores[sample.kept(sample.bound)[1]]
+        kept = sample.ranked.scores[sample.kept(sample.bound)[1]]
         below = kept[kept < chosen.threshold]
         return replace(chosen, threshold=float(below[2])) if len(below) > 2 else chosen
 

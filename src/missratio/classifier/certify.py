@@ -264,7 +264,7 @@ def infeasible(
         def passes(further: int) -> bool:
             rows = sample.repeated(1 + further, rng)
             more = replace(calibration, sample=rows, others=())
-            return bool(sample.n_scored and more.threshold(alpha) < np.inf)
+            return bool(sample.ranked.n_scored and more.threshold(alpha) < np.inf)
 
         most = min(MOST_TIMES, MOST_REPEATED // max(n_rows, 1))
         further, about = fewest(passes, most), "about "
@@ -599,7 +599,7 @@ def _promised_power(
         return _tilted_power(training, trust, max(root or 0.0, 0.0) ** 2)
     scores, powers = trust.score(other.X, other.scores, heaviest), []
     if root is not None:
-        possible = root > 0.0 and sample.n_scored
+        possible = root > 0.0 and sample.ranked.n_scored
         expected = sample.threshold(sample.tail_of(root**2)) if possible else np.inf
         powers.append(float(np.mean(scores > expected)))
     chosen = likely.select([promise.alpha])[0]

@@ -268,7 +268,7 @@ class Choice:
         if position in self.expected:
             return self.expected[position](alpha)
         n_rows = max(self.certifying[position], 1)
-        return max(binomial_tail(n_rows, alpha, self.delta), 0) / n_rows
+        return max(int(binomial_tail(n_rows, alpha, self.delta)), 0) / n_rows
 
     def least_level(self, position: int, share: float) -> float:
         """The least level that should be certified where so many rows are wrong."""

@@ -8,9 +8,9 @@ from missratio._base.hints import check_number, did_you_mean
 from missratio._base.storable import storable
 from missratio.threshold.betting import (
     BettingRule,
-    Doubt,
     FlippedBettingRule,
     TunedBettingRule,
+    tune_bet,
 )
 from missratio.threshold.rules import (
     BernsteinRule,
@@ -68,18 +68,17 @@ class AutoRule(Rule):
             binomial = BinomialRule()
             return binomial, binomial.expected_root(n_rows, 1.0, alpha, delta)
         candidates: list[tuple[Rule, float]] = []
-        doubt = Doubt(0.0, 1.0, 1.0, 1.0)
+        kept = tail = 1.0
         if self.training is not None and self.training.n_observed:
-            doubt = Doubt.of(self.training, alpha, bound)
-            betting = TunedBettingRule(self.training)
-            root = betting.expected_root(n_rows, bound, alpha, delta)
-            candidates.append((betting, root))
+            tuned = tune_bet(self.training, alpha, delta, n_rows, bound)
+            kept, tail = tuned.kept, tuned.tail
+            candidates.append((TunedBettingRule(self.training), tuned.root_error))
         if bound is not None:
             drawing: list[tuple[Rule, float]]
-            drawing = [(ThinningRule(), doubt.low), (CountingRule(), 1.0)]
-            for rule, kept in drawing:
+            drawing = [(ThinningRule(), kept), (CountingRule(), 1.0)]
+            for rule, share in drawing:
                 root = rule.expected_root(n_rows, bound, alpha, delta) or 0.0
-                candidates.append((rule, root * math.sqrt(kept / doubt.high_tail)))
+                candidates.append((rule, root * math.sqrt(share / tail)))
         return max(
             candidates,
             key=lambda candidate: candidate[1],

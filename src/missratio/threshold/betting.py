@@ -26,10 +26,8 @@ test at the smallest threshold that passes is enough.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
-from copy import copy
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
@@ -52,21 +50,38 @@ class Bet:
     on_weight: float
 
 
-def largest_bet(ratio: float, alpha: float, bound: float | None) -> float:
+class Tuned(NamedTuple):
+    """A bet that was chosen on training rows, and what to expect of it.
+
+    Where weights are uncertain, two shares say how far their edges are from them.
+    """
+
+    bet: Bet
+    root_error: float
+    """The mean of √μ over the draw of the calibration rows, μ the type I error at the
+    threshold that is certified, and 0 where none is."""
+    kept: float
+    """What thinning by the least weights, each the bound at most, keeps of what it
+    would keep by the weights."""
+    tail: float
+    """The error by the largest weights as a multiple of the error, in the tail of
+    mass α."""
+
+
+def largest_bet(
+    ratio: float | FloatArray, alpha: float, bound: float | None
+) -> FloatArray:
     """The largest λ for which capital can't turn negative, given γ = ratio·λ.
 
     A missing row has the factor 1 + λα − γ, and a row in the tail of weight W
-    1 + λα − γ − (λ − γ)W, least at the bound of W where γ < λ.
+    1 + λα − γ − (λ − γ)W, the smaller of the two and least at the bound of W. Without
+    a bound nothing can be bet unless γ = λ.
     """
-    limits = []
-    if ratio > alpha:
-        limits.append(1.0 / (ratio - alpha))
-    if ratio < 1.0:
-        if bound is None:
-            return 0.0
-        # Written so that nothing cancels where the bound is tiny and ratio is α.
-        limits.append(1.0 / ((1.0 - ratio) * bound + (ratio - alpha)))
-    return min(limits)
+    ratio = np.asarray(ratio)
+    if bound is None:
+        return np.where(ratio < 1.0, 0.0, 1.0 / (1.0 - alpha))
+    # Written so that nothing cancels where the bound is tiny and ratio is α.
+    return np.asarray(1.0 / ((1.0 - ratio) * bound + (ratio - alpha)))
 
 
 def mixture(ratio: float, alpha: float, bound: float | None) -> list[Bet]:
@@ -76,10 +91,23 @@ def mixture(ratio: float, alpha: float, bound: float | None) -> list[Bet]:
 
 
 def log_capital(
-    sample: CalibrationSample, bet: Bet, alpha: float, n_tail: int
+    sample: CalibrationSample, bet: Bet, alpha: float, n_tail: int | None = None
 ) -> FloatArray:
-    """Log capital of a bet for tails of the 0, 1, …, n_tail highest rows."""
-    heaviest = sample.high_weights[:n_tail].max(initial=0.0)
+    """Log capital of a bet for tails of the 0, 1, …, n_tail highest rows.
+
+    None stops where a longer tail has no hope. Capital is at most what the average row
+    would make of it, which is above one only if α − mean L + (γ/λ)(mean W − 1) is above
+    zero, the weights as a bet takes them.
+    """
+    ranked, n_rows = sample.ranked, sample.n_rows
+    if n_tail is None:
+        ratio, mass = bet.on_weight / bet.on_tail, ranked.masses[1:]
+        least = float(ranked.low.sum())
+        if sample.edges is not None:
+            mass = np.cumsum(ratio * ranked.low + (1.0 - ratio) * ranked.high)
+        allowed = n_rows * alpha + ratio * (least - n_rows)
+        n_tail = min(int(np.searchsorted(mass, allowed)), ranked.n_scored)
+    heaviest = ranked.high[:n_tail].max(initial=0.0)
     lost = 1.0 + (bet.on_tail * alpha - bet.on_weight)
     if lost + (bet.on_weight - bet.on_tail) * heaviest <= 0.0:
         raise ValueError(
@@ -87,32 +115,15 @@ def log_capital(
             "the bound that the bet was made for. Give the bound that belongs to the "
             "rows' missingness."
         )
-    out = lost + bet.on_weight * sample.low_weights
-    within = lost + (bet.on_weight - bet.on_tail) * sample.high_weights[:n_tail]
-    missing = sample.n_rows - sample.n_observed
+    out = lost + bet.on_weight * ranked.low
+    within = lost + (bet.on_weight - bet.on_tail) * ranked.high[:n_tail]
     steps = np.log(within) - np.log(out[:n_tail])
     if bet.on_weight == 0.0:
-        everywhere = sample.n_observed * math.log1p(bet.on_tail * alpha)
+        everywhere = len(out) * math.log1p(bet.on_tail * alpha)
     else:
         everywhere = float(np.log(out).sum())
-    start = everywhere + missing * math.log(lost)
-    return start + np.concatenate([[0.0], np.cumsum(steps)])
-
-
-def hopeful_tail(sample: CalibrationSample, ratio: float, alpha: float) -> int:
-    """How many rows a tail can have at most for capital to be above one.
-
-    Capital is at most what the average row would make of it, which is above one only if
-    α − mean L + (γ/λ)(mean W − 1) is above zero, the weights as a bet takes them.
-    """
-    low, high = sample.low_tail_masses, sample.high_tail_masses
-    allowed = sample.n_rows * alpha + ratio * (float(low[-1]) - sample.n_rows)
-
-    def mass(n_tail: int) -> float:
-        return float(ratio * low[n_tail] + (1.0 - ratio) * high[n_tail])
-
-    n_tail = bisect_left(range(1, len(low)), allowed, key=mass)
-    return min(n_tail, sample.n_scored)
+    start = everywhere + (n_rows - len(out)) * math.log(lost)
+    return start + np.append(0.0, np.cumsum(steps))
 
 
 def largest_tail(
@@ -120,26 +131,25 @@ def largest_tail(
 ) -> int:
     """Size of the largest tail at which the bets' average capital reaches 1/δ.
 
-    Returns −1 if even an empty tail is not enough.
+    All bets have the same γ/λ. Returns −1 if even an empty tail is not enough.
     """
-    ratio = bets[0].on_weight / bets[0].on_tail
-    n_tail = hopeful_tail(sample, ratio, alpha)
-    capital = log_capital(sample, bets[0], alpha, n_tail)
+    capital = log_capital(sample, bets[0], alpha)
     for bet in bets[1:]:
-        np.logaddexp(capital, log_capital(sample, bet, alpha, n_tail), out=capital)
+        other = log_capital(sample, bet, alpha, len(capital) - 1)
+        np.logaddexp(capital, other, out=capital)
     needed = math.log(len(bets) / delta)
     # Capital falls along the tail: count how often it is enough.
     return int(np.count_nonzero(capital >= needed)) - 1
 
 
 def tune_bet(
-    training: CalibrationSample,
+    training: CalibrationSample | None,
     alpha: float,
     delta: float,
     n_rows: int,
     bound: float | None,
     ratio: float | None = None,
-) -> tuple[Bet, float]:
+) -> Tuned:
     """The bet for n_rows calibration rows, from training rows like them.
 
     Capital grows by λ(α − μ) − λ²v/2 a row to second order, where μ is the error and v
@@ -162,45 +172,19 @@ def tune_bet(
         Of its weights.
     ratio : float, optional
         γ/λ, where it is given.
-
-    Returns
-    -------
-    root_error : float
-        The mean of √μ over the draw of the calibration rows, μ the type I error at the
-        threshold that is certified, and 0 where none is.
     """
-    needed, total = math.log(1.0 / delta), training.n_rows
-    # 1. The variance, the bet and the error to expect of it, for each γ/λ.
-    ratios, variances = _variances(training, alpha, bound, ratio)
-    boldest = [SAFE * largest_bet(float(ratio), alpha, bound) for ratio in ratios]
-    bets = np.minimum(boldest, np.sqrt(2.0 * needed / (n_rows * variances)))
-    errors = alpha - needed / (n_rows * bets) - bets * variances / 2
-    doubt = Doubt.of(training, alpha, bound)
-    errors = (errors - ratios * doubt.shortfall) / (
-        ratios * doubt.low_tail + (1.0 - ratios) * doubt.high_tail
-    )
-    best = int(np.argmax(errors))
-    ratio, on_tail = float(ratios[best]), float(bets[best])
-    bet = Bet(on_tail, ratio * on_tail)
-    # 2. The error by the training rows' own capital: less steady, but exact where few
-    # rows decide. The mean of both is spread over draws as the capital is.
-    # Where not even an empty tail should pass, they have nothing to add.
-    expected = float(errors[best])
-    own = min(_own_error(training, bet, alpha, needed, n_rows / total), alpha)
-    centre = (expected + own) / 2 if own > 0.0 else min(expected, 0.0)
-    spread = math.sqrt(float(variances[best]) / n_rows)
-    draws = centre + spread * ndtri((np.arange(41) + 0.5) / 41)
-    return bet, float(np.sqrt(np.maximum(draws, 0.0)).mean())
-
-
-def _variances(
-    training: CalibrationSample, alpha: float, bound: float | None, ratio: float | None
-) -> tuple[FloatArray, FloatArray]:
-    """Candidates for γ/λ, and the variance of W·1{h > C} − (γ/λ)(W − 1) at each."""
-    squares, total = training.tail_squares, training.n_rows
-    loss_square = max(float(squares[training.tail_of(alpha)]) / total, alpha)
+    if training is None or not training.n_observed:
+        raise ValueError(
+            "The rule 'tuned-betting' learns its bet from training rows of the "
+            "controlled class, and there are none. Give training scores, or choose "
+            "another rule."
+        )
+    needed, total, ranked = math.log(1.0 / delta), training.n_rows, training.ranked
+    tail, squares = training.tail_of(alpha), ranked.weights**2
+    # 1. Candidates for γ/λ, and the variance at each.
+    loss_square = max(float(squares[:tail].sum()) / total, alpha)
     loss_weight = loss_square - alpha
-    weight_variance = max(float(squares[-1]) / total - 1.0, 1e-12)
+    weight_variance = max(float(squares.sum()) / total - 1.0, 1e-12)
     ratios = np.ones(1)
     if bound is not None and ratio is not None:
         ratios = np.array([ratio])
@@ -209,66 +193,41 @@ def _variances(
         ratios = np.append(np.linspace(0.0, 1.0, GRID), regression)
     variances = loss_square - alpha**2 - 2 * ratios * loss_weight
     variances += ratios**2 * weight_variance
-    return ratios, np.maximum(variances, alpha * (1.0 - alpha) / 4)
-
-
-@dataclass(frozen=True, slots=True)
-class Doubt:
-    """How far uncertain weights are from the estimated ones.
-
-    Parameters
-    ----------
-    shortfall : float
-        By how much the mean of the least weights falls short of one.
-    low : float
-        The sum of the least weights, each the bound at most, as a multiple of the sum
-        of the weights: by what share thinning keeps fewer rows than it should.
-    low_tail, high_tail : float
-        The error by the least and by the largest weights, as multiples of the error, in
-        the tail of mass α.
-    """
-
-    shortfall: float
-    low: float
-    low_tail: float
-    high_tail: float
-
-    @classmethod
-    def of(
-        cls, training: CalibrationSample, alpha: float, bound: float | None
-    ) -> Doubt:
-        """Measured on training rows; none where weights are certain and in bounds."""
-        masses, low = training.tail_masses, training.low_tail_masses
-        kept = training.low_weights
-        if bound is not None:
-            kept = np.minimum(kept, bound)
-        share = float(kept.sum() / masses[-1])
-        if training.edges is None:
-            return cls(0.0, share, 1.0, 1.0)
-        tail = max(training.tail_of(alpha), 1)
-        return cls(
-            float(masses[-1] - low[-1]) / training.n_rows,
-            share,
-            float(low[tail] / masses[tail]),
-            float(training.high_tail_masses[tail] / masses[tail]),
-        )
-
-
-def _own_error(
-    training: CalibrationSample, bet: Bet, alpha: float, needed: float, scale: float
-) -> float:
-    """The error that a bet certifies on the training rows, were they scale as many."""
-    n_tail = hopeful_tail(training, bet.on_weight / bet.on_tail, alpha)
-    capital = log_capital(training, bet, alpha, n_tail) * scale
+    variances = np.maximum(variances, alpha * (1.0 - alpha) / 4)
+    # 2. How far the edges of uncertain weights are from them, at the tail and in all.
+    tail, low, high = max(tail, 1), ranked.low, ranked.high
+    weight, in_all = float(ranked.weights[:tail].sum()), float(ranked.weights.sum())
+    low_tail, high_tail = low[:tail].sum() / weight, high[:tail].sum() / weight
+    shortfall = (in_all - float(low.sum())) / total
+    kept = low if bound is None else np.minimum(low, bound)
+    # 3. The bet, and the error to expect of it, at each γ/λ.
+    boldest = SAFE * largest_bet(ratios, alpha, bound)
+    bets = np.minimum(boldest, np.sqrt(2.0 * needed / (n_rows * variances)))
+    errors = alpha - needed / (n_rows * bets) - bets * variances / 2
+    errors = (errors - ratios * shortfall) / (
+        ratios * low_tail + (1.0 - ratios) * high_tail
+    )
+    best = int(np.argmax(errors))
+    on_tail, expected = float(bets[best]), float(errors[best])
+    bet = Bet(on_tail, float(ratios[best]) * on_tail)
+    # 4. The error by the training rows' capital: less steady, but exact where few rows
+    # decide.
+    capital, observed = log_capital(training, bet, alpha) * (n_rows / total), 0.0
     passed = int(np.count_nonzero(capital >= needed)) - 1
-    if passed < 0:
-        return 0.0
-    # Somewhere within the next row, whose weight may be large, capital runs out.
-    part = 0.0
-    if passed < n_tail:
-        part = (capital[passed] - needed) / (capital[passed] - capital[passed + 1])
-        part *= training.weights[passed]
-    return (float(training.tail_masses[passed]) + part) / training.n_rows
+    if passed >= 0:
+        observed = float(ranked.masses[passed])
+        # Capital runs out somewhere within the next row, whose weight may be large.
+        if passed + 1 < len(capital):
+            part = (capital[passed] - needed) / (capital[passed] - capital[passed + 1])
+            observed += float(part * ranked.weights[passed])
+    observed = min(observed / total, alpha)
+    # 5. The mean of both is spread over draws as the capital is. Where not even an
+    # empty tail should pass, training rows have nothing to add.
+    centre = (expected + observed) / 2 if observed > 0.0 else min(expected, 0.0)
+    spread = math.sqrt(float(variances[best]) / n_rows)
+    draws = centre + spread * ndtri((np.arange(41) + 0.5) / 41)
+    root_error = float(np.sqrt(np.maximum(draws, 0.0)).mean())
+    return Tuned(bet, root_error, float(kept.sum()) / in_all, float(high_tail))
 
 
 @storable()
@@ -286,7 +245,8 @@ class BettingRule(Rule):
         self, sample: CalibrationSample, alpha: float, delta: float
     ) -> Selection:
         """Choose the smallest threshold at which the capital reaches 1/δ."""
-        bound = known_bound(sample, self.name) if self.bound == "needed" else None
+        needed = self.bound == "needed"
+        bound = known_bound(sample, self.name) if needed else sample.bound
         bets = mixture(self.ratio, alpha, bound)
         n_tail = largest_tail(sample, bets, alpha, delta)
         return self._from_tail(sample, n_tail, alpha)
@@ -313,57 +273,38 @@ class TunedBettingRule(Rule):
     training : CalibrationSample, optional
         Rows of the controlled class that take no part in calibration. None takes
         those that `prepare` is given.
-    ratio : float, optional
-        γ/λ, fixed beforehand; None has it chosen too.
     """
 
     name = "tuned-betting"
     bound: ClassVar[BoundUse] = "used"
+    # Whether γ = λα, and so a bet on W(α − 1{h > C}).
+    scale_free: ClassVar[bool] = False
 
-    def __init__(
-        self, training: CalibrationSample | None = None, ratio: float | None = None
-    ) -> None:
+    def __init__(self, training: CalibrationSample | None = None) -> None:
         self.training = training
-        self.ratio = ratio
 
     def prepare(self, training: CalibrationSample | None, *, complete: bool) -> Rule:
         """Learn from these training rows, unless it has its own."""
         del complete
-        if self.training is not None:
-            return self
-        prepared = copy(self)
-        prepared.training = training
-        return prepared
-
-    def _ratio(self, alpha: float) -> float | None:
-        """γ/λ where it is fixed, whatever α is."""
-        del alpha
-        return self.ratio
-
-    def _training(self) -> CalibrationSample:
-        if self.training is None or not self.training.n_observed:
-            raise ValueError(
-                "The rule 'tuned-betting' learns its bet from training rows of the "
-                "controlled class, and there are none. Give training scores, or choose "
-                "another rule."
-            )
-        return self.training
+        return self if self.training is not None else type(self)(training)
 
     def select(
         self, sample: CalibrationSample, alpha: float, delta: float
     ) -> Selection:
         """Tune on the training rows, then bet on the calibration rows."""
-        rows = sample.n_rows, sample.bound
-        bet, _ = tune_bet(self._training(), alpha, delta, *rows, self._ratio(alpha))
-        n_tail = largest_tail(sample, [bet], alpha, delta)
+        ratio, bound = None, sample.bound
+        if self.scale_free:
+            ratio, bound = alpha, known_bound(sample, self.name)
+        tuned = tune_bet(self.training, alpha, delta, sample.n_rows, bound, ratio)
+        n_tail = largest_tail(sample, [tuned.bet], alpha, delta)
         return self._from_tail(sample, n_tail, alpha)
 
     def expected_root(
         self, n_rows: int, bound: float | None, alpha: float, delta: float
     ) -> float:
         """The root that the bet reaches on the training rows."""
-        rows = n_rows, bound
-        return tune_bet(self._training(), alpha, delta, *rows, self._ratio(alpha))[1]
+        ratio = alpha if self.scale_free else None
+        return tune_bet(self.training, alpha, delta, n_rows, bound, ratio).root_error
 
 
 @storable()
@@ -372,28 +313,11 @@ class TargetRule(TunedBettingRule):
 
     Certifies E[W·1{h > C}] ≤ α·E[W]: for weights that don't average to one, as those
     of another population don't.
-
-    Parameters
-    ----------
-    training : CalibrationSample, optional
-        As for `TunedBettingRule`.
     """
 
     name = "target"
     bound = "needed"
-
-    def __init__(self, training: CalibrationSample | None = None) -> None:
-        super().__init__(training)
-
-    def _ratio(self, alpha: float) -> float:
-        return alpha
-
-    def select(
-        self, sample: CalibrationSample, alpha: float, delta: float
-    ) -> Selection:
-        """Tune on the training rows, then bet on the calibration rows."""
-        known_bound(sample, self.name)
-        return super().select(sample, alpha, delta)
+    scale_free = True
 
     def least_rows(self, alpha: float, delta: float, bound: float) -> int | None:
         """None: it depends on how the weights are spread."""

@@ -52,7 +52,7 @@ from scipy.stats import binom
 from missratio._base.storable import storable
 from missratio._base.typing import FloatArray, IntArray
 from missratio.threshold.betting import largest_tail, mixture
-from missratio.threshold.rules import Rule, Selection, bisect_tail
+from missratio.threshold.rules import Rule, Selection
 from missratio.threshold.sample import CalibrationSample, LookUps
 
 # The part of δ that g never falls below: keeps rounding in far tails out of the test.
@@ -67,71 +67,24 @@ LEEWAY = 1.5
 USUAL_SHARES = (0.05, 0.1, 0.2, 0.4, 0.8)
 
 
-def highest_count(n_rows: int, alpha: float, delta: float) -> int:
-    """The largest number of rows above a threshold that matters under error α."""
-    return int(binom.isf(FLOOR * delta, n_rows, alpha)) + 1
+def hypergeometric_tail(size: int, drawn: int, k: int, most: int) -> FloatArray:
+    """P(Hyp(size, b, drawn) ≤ k) for b = 0, …, and the size or `most`; it falls in b.
 
-
-class OneStratum:
-    """What looked-up rows say of B, the incomplete rows above: k ~ Hyp(size, B, drawn).
-
-    Parameters
-    ----------
-    size, drawn : int
-    highest : int
-        The largest number of rows above that matters.
+    One more row above makes the count pass k where it was k and that row is among the
+    drawn ones: P falls by P(Hyp = k)·(drawn − k)/(size − b).
     """
-
-    def __init__(self, size: int, drawn: int, highest: int) -> None:
-        self.size, self.drawn = size, drawn
-        self.top = min(size, highest + 1)
-
-    def levels(self, most_rows: float) -> list[int]:
-        """Counts k for the grid, the closer the fewer they are: by their roots."""
-        most = min(self.drawn, np.ceil(most_rows * self.drawn / max(self.size, 1)))
-        roots = np.linspace(0.0, np.sqrt(most), GRID)
-        return [int(k) for k in np.unique(np.round(roots**2))]
-
-    def tail(self, k: int) -> FloatArray:
-        """P(count ≤ k | B = b) for b = 0, …, top; it falls in b.
-
-        One more row above makes the count pass k where it was k and that row is among
-        the drawn ones: P falls by P(Hyp = k)·(drawn − k)/(size − b).
-        """
-        size, drawn = self.size, self.drawn
-        tail = np.ones(self.top + 1)
-        b: IntArray = np.arange(k, self.top)
-        b = b[size - b > drawn - k]
-        log_mass = (
-            _log_binomial(b, k)
-            + _log_binomial(size - b, drawn - k)
-            - _log_binomial(np.array(size), drawn)
-        )
-        fall = np.exp(log_mass) * (drawn - k) / (size - b)
-        tail[k + 1 : k + 1 + len(b)] = np.maximum(1.0 - np.cumsum(fall), 0.0)
-        tail[k + 1 + len(b) :] = 0.0
-        return tail
-
-
-def _log_binomial(n: IntArray, k: int) -> FloatArray:
-    return np.asarray(gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0))
-
-
-def planned_draws(
-    n_rows: int, highest: int, expected: tuple[float, float] | None
-) -> list[OneStratum]:
-    """The draws that a conditional level is made for.
-
-    `expected` are the share of rows that are incomplete, and of these that are looked
-    up, as other rows have them.
-    """
-    if expected is None:
-        size, shares = n_rows // 2, [*USUAL_SHARES]
-    else:
-        size, share = round(expected[0] * n_rows), expected[1]
-        shares = [share / LEEWAY, share, share * LEEWAY] if share < 1.0 else [1.0]
-    counts = {min(round(share * size), size) for share in shares}
-    return [OneStratum(size, drawn, highest) for drawn in sorted(counts)]
+    tail = np.ones(min(size, most) + 1)
+    b: IntArray = np.arange(k, len(tail) - 1)
+    b = b[size - b > drawn - k]
+    # log of C(b, k)·C(size − b, drawn − k)/C(size, drawn)
+    log_mass = gammaln(b + 1.0) - gammaln(k + 1.0) - gammaln(b - k + 1.0)
+    log_mass += gammaln(size - b + 1.0) - gammaln(size - b - drawn + k + 1.0)
+    log_mass += gammaln(size - drawn + 1.0) - gammaln(size + 1.0)
+    log_mass += gammaln(drawn + 1.0) - gammaln(drawn - k + 1.0)
+    fall = np.exp(log_mass) * (drawn - k) / (size - b)
+    tail[k + 1 : k + 1 + len(b)] = np.maximum(1.0 - np.cumsum(fall), 0.0)
+    tail[k + 1 + len(b) :] = 0.0
+    return tail
 
 
 class ExactTest:
@@ -141,55 +94,70 @@ class ExactTest:
     ----------
     n_rows : int
         Complete and incomplete ones.
-    law : OneStratum
-        The law of the count, given how many rows were drawn.
-    planned : list of OneStratum
-        The draws that the conditional level is made for.
+    size, drawn : int
+        Incomplete ones, and how many of them were drawn.
+    expected : tuple of float, or None
+        The share of rows that are incomplete, and of these that are looked up, as other
+        rows have them: the conditional level is made for these.
     alpha, delta : float
     """
 
     def __init__(
         self,
         n_rows: int,
-        law: OneStratum,
-        planned: list[OneStratum],
+        size: int,
+        drawn: int,
+        expected: tuple[float, float] | None,
         alpha: float,
         delta: float,
     ) -> None:
-        self.law = law
-        self.level = conditional_level(n_rows, planned, alpha, delta)
+        self.size, self.drawn = size, drawn
+        if expected is None:
+            planned, shares = n_rows // 2, [*USUAL_SHARES]
+        else:
+            planned, share = round(expected[0] * n_rows), expected[1]
+            shares = [share / LEEWAY, share, share * LEEWAY] if share < 1.0 else [1.0]
+        draws = sorted({min(round(share * planned), planned) for share in shares})
+        self.level = conditional_level(n_rows, planned, draws, alpha, delta)
 
     def passes(self, complete: int, drawn: int) -> bool:
         """Whether so few rows above are unlikely under every error of α or more."""
-        tail = self.law.tail(drawn)
+        last = len(self.level) - 1
+        tail = hypergeometric_tail(self.size, self.drawn, drawn, last)
         # Rows that were seen above are above for certain: there the tail is one.
         b = np.arange(min(drawn, len(tail) - 1), len(tail))
-        allowed = self.level[np.minimum(complete + b, len(self.level) - 1)]
+        allowed = self.level[np.minimum(complete + b, last)]
         # Any b beyond the table has a smaller tail than its last entry, where the level
         # is down to its floor.
         return bool((tail[b] <= allowed).all())
 
 
 def conditional_level(
-    n_rows: int, planned: list[OneStratum], alpha: float, delta: float
+    n_rows: int, planned: int, draws: list[int], alpha: float, delta: float
 ) -> FloatArray:
-    """The function g on 0, 1, …, and its floor beyond."""
-    highest, floor = highest_count(n_rows, alpha, delta), FLOOR * delta
-    size = highest + 1
+    """The function g on 0, 1, …, and its floor beyond.
+
+    It is made for so many incomplete rows, and for each of these numbers of draws.
+    """
+    floor = FLOOR * delta
+    # More rows above than these don't matter under an error of α.
+    size = int(binom.isf(floor, n_rows, alpha)) + 2
     masses = binom.pmf(np.arange(size), n_rows, alpha)
-    beyond = floor * float(binom.sf(highest, n_rows, alpha))
+    beyond = floor * float(binom.sf(size - 1, n_rows, alpha))
     # 1. The shapes, functions of b, and what part of the level each may use up: the
     # fewer incomplete rows are above, the more power there is anyway.
     shapes, parts = [], []
-    for each in planned:
-        levels = each.levels(n_rows * alpha)
-        for level in levels:
+    for drawn in draws:
+        # Counts k for the grid, the closer the fewer they are: by their roots.
+        most = min(drawn, np.ceil(n_rows * alpha * drawn / max(planned, 1)))
+        counts = np.unique(np.round(np.linspace(0.0, np.sqrt(most), GRID) ** 2))
+        for k in counts.astype(int).tolist():
             shape = np.zeros(size)
-            tail = each.tail(level)[:size]
+            tail = hypergeometric_tail(planned, drawn, k, size - 1)
             shape[: len(tail)] = tail
             shapes.append(shape)
-        # Each row above stands for size/drawn rows.
-        above = np.array(levels, dtype=np.float64) * each.size / max(each.drawn, 1)
+        # Each row above stands for planned/drawn rows.
+        above = counts * planned / max(drawn, 1)
         part = np.minimum(0.5 + 0.6 * above / (n_rows * alpha), 1.0)
         parts.append(part / part.max())
     share = np.concatenate(parts)[:, None]
@@ -275,23 +243,40 @@ def looked_up_sample(
             "inclusion must hold probabilities in [0, 1]: 1 for complete rows, the "
             "share looked up for rows that were drawn, 0 for the other incomplete ones."
         )
-    complete = probability == 1.0
-    if np.isnan(values[complete]).any():
+    if np.isnan(values[probability == 1.0]).any():
         raise ValueError(
             "A complete calibration row has a score of NaN. Score complete rows, or "
             "give rows that can't be scored a score of −∞."
         )
-    stratum = _checked_strata(probability, strata)
-    n_strata = int(stratum.max(initial=0))
-    incomplete = np.bincount(stratum, minlength=n_strata + 1)[1:]
-    observed = probability > 0.0
-    lost = int(np.isnan(values[observed]).sum())
     if expected is not None and not all(0.0 <= share <= 1.0 for share in expected):
         raise ValueError(f"expected must hold two shares in [0, 1]: got {expected}.")
+    # 0 for complete rows, 1, 2, … for the others.
+    observed, lossy = probability > 0.0, probability < 1.0
+    stratum = lossy.astype(np.intp)
+    if strata is None:
+        drawn = probability[lossy & observed]
+        # Shares of the same draw may differ by rounding.
+        if len(drawn) and np.ptp(drawn) > 1e-9:
+            raise ValueError(
+                f"Rows were drawn with different probabilities, from {drawn.min():.3g} "
+                f"to {drawn.max():.3g}, and nothing says from which incomplete rows. "
+                "Give a classifier inclusion by entry, as revealed.fill does, and "
+                "looked_up_sample the strata of all rows."
+            )
+    else:
+        labels = np.asarray(strata)
+        if labels.shape != values.shape:
+            raise ValueError(
+                f"strata must hold one label for each row: got shape {labels.shape} "
+                f"for {len(values)} rows."
+            )
+        stratum[lossy] += np.unique(labels[lossy], return_inverse=True)[1]
+    n_strata, seen = int(stratum.max(initial=0)), values[observed]
+    incomplete = np.bincount(stratum, minlength=n_strata + 1)[1:]
+    lost = int(np.isnan(seen).sum())
     lookups = LookUps(stratum[observed], incomplete, lost, expected)
     worth = np.ones(n_strata + 1)
     np.divide(incomplete, lookups.drawn, out=worth[1:], where=lookups.drawn > 0)
-    seen = values[observed]
     return CalibrationSample(
         np.where(np.isnan(seen), np.inf, seen),
         worth[lookups.stratum],
@@ -299,33 +284,6 @@ def looked_up_sample(
         float(worth.max()),
         lookups=lookups,
     )
-
-
-def _checked_strata(probability: FloatArray, strata: ArrayLike | None) -> IntArray:
-    """0 for complete rows, 1, 2, … for the others."""
-    incomplete = probability < 1.0
-    stratum = np.zeros(len(probability), dtype=np.intp)
-    drawn = np.unique(probability[incomplete & (probability > 0.0)])
-    if strata is None:
-        # Shares of the same draw may differ by rounding.
-        if len(drawn) and drawn[-1] - drawn[0] > 1e-9:
-            raise ValueError(
-                f"Rows were drawn with {len(drawn)} different probabilities, from "
-                f"{drawn[0]:.3g} to {drawn[-1]:.3g}, and nothing says from which part "
-                "of the incomplete rows each was drawn. Give a classifier inclusion by "
-                "entry, as revealed.fill does, and looked_up_sample the strata, those "
-                "of rows that were not drawn included."
-            )
-        stratum[incomplete] = 1
-        return stratum
-    given = np.asarray(strata)
-    if given.shape != probability.shape:
-        raise ValueError(
-            f"strata must hold one label for each row: got shape {given.shape} for "
-            f"{len(probability)} rows."
-        )
-    stratum[incomplete] = 1 + np.unique(given[incomplete], return_inverse=True)[1]
-    return stratum
 
 
 @storable()
@@ -348,49 +306,36 @@ class LookUpRule(Rule):
                 "up. Give inclusion probabilities (revealed.fill), or choose a rule "
                 "for rows with a model of missingness."
             )
-        if sample.n_scored == 0:
-            return Selection(None, self.name, alpha, sample.n_rows)
-        lookups = sample.lookups
+        lookups, drawn = sample.lookups, sample.lookups.drawn
         if np.count_nonzero(lookups.incomplete) > 1:
-            bettable = _with_unseen(sample)
-            bets = mixture(0.0, alpha, bettable.bound)
-            n_tail = largest_tail(bettable, bets, alpha, delta)
-            return self._finite(self._from_tail(bettable, n_tail, alpha))
-        sizes = int(lookups.incomplete.sum()), int(lookups.drawn.sum())
-        test = exact_test(sample.n_rows, *sizes, lookups.expected, alpha, delta)
-        # How many complete and looked-up rows score above a threshold.
-        of_draw = lookups.stratum > 0
-        groups = [np.sort(sample.values[chosen]) for chosen in (~of_draw, of_draw)]
+            # Rows of strata that nothing was drawn from are errors above every
+            # threshold.
+            assert sample.masses is not None
+            unseen = int(lookups.incomplete[drawn == 0].sum())
+            values = np.append(sample.values, np.full(unseen, np.inf))
+            masses = np.append(sample.masses, np.ones(unseen))
+            sample = CalibrationSample(values, masses, sample.n_rows, sample.bound)
+            bets = mixture(0.0, alpha, sample.bound)
+            n_tail = largest_tail(sample, bets, alpha, delta)
+        else:
+            sizes = int(lookups.incomplete.sum()), int(drawn.sum())
+            test = ExactTest(sample.n_rows, *sizes, lookups.expected, alpha, delta)
+            # How many complete and looked-up rows score above a threshold.
+            was_drawn, scores = lookups.stratum > 0, sample.ranked.scores
+            groups = [np.sort(sample.values[rows]) for rows in (~was_drawn, was_drawn)]
 
-        def passes(n_tail: int) -> bool:
-            threshold = sample.scores[n_tail]
-            complete, drawn = (
-                len(scores) - int(np.searchsorted(scores, threshold, side="right"))
-                for scores in groups
-            )
-            return test.passes(complete, drawn)
+            def fails(n_tail: int) -> bool:
+                above = (
+                    len(group) - int(np.searchsorted(group, scores[n_tail], "right"))
+                    for group in groups
+                )
+                return not test.passes(*above)
 
-        n_tail = bisect_tail(passes, sample.n_scored - 1)
-        return self._finite(self._from_tail(sample, n_tail, alpha))
-
-    def _finite(self, chosen: Selection) -> Selection:
-        """None for a threshold that only rows which were not found exceed."""
-        certified = chosen.threshold is not None and chosen.threshold < np.inf
-        return chosen if certified else replace(chosen, threshold=None)
-
-
-def exact_test(
-    n_rows: int,
-    size: int,
-    drawn: int,
-    expected: tuple[float, float] | None,
-    alpha: float,
-    delta: float,
-) -> ExactTest:
-    """The test for a draw of so many of `size` incomplete rows."""
-    highest = highest_count(n_rows, alpha, delta)
-    planned = planned_draws(n_rows, highest, expected)
-    return ExactTest(n_rows, OneStratum(size, drawn, highest), planned, alpha, delta)
+            n_scored = sample.ranked.n_scored
+            n_tail = bisect_left(range(n_scored), True, key=fails) - 1
+        chosen = self._from_tail(sample, n_tail, alpha)
+        # Only rows that were not found exceed an infinite threshold.
+        return replace(chosen, threshold=None) if chosen.threshold == np.inf else chosen
 
 
 def fewest_look_ups(
@@ -409,19 +354,9 @@ def fewest_look_ups(
 
     def passes(drawn: int) -> bool:
         shares = size / sample.n_rows, drawn / max(size, 1)
-        test = exact_test(sample.n_rows, size, drawn, shares, alpha, delta)
+        test = ExactTest(sample.n_rows, size, drawn, shares, alpha, delta)
         return test.passes(0, lost)
 
     if not passes(size):
         return None
     return lost + bisect_left(range(lost, size), True, key=passes)
-
-
-def _with_unseen(sample: CalibrationSample) -> CalibrationSample:
-    """Rows of strata that nothing was drawn from, as errors above every threshold."""
-    assert sample.lookups is not None
-    assert sample.masses is not None
-    unseen = int(sample.lookups.incomplete[sample.lookups.drawn == 0].sum())
-    values = np.append(sample.values, np.full(unseen, np.inf))
-    masses = np.append(sample.masses, np.ones(unseen))
-    return CalibrationSample(values, masses, sample.n_rows, sample.bound)

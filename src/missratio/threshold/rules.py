@@ -146,7 +146,7 @@ class Rule(ABC):
     def _from_tail(
         self, sample: CalibrationSample, n_tail: int, alpha: float
     ) -> Selection:
-        certified = n_tail >= 0 and sample.n_scored > 0
+        certified = n_tail >= 0 and sample.ranked.n_scored > 0
         threshold = sample.threshold(n_tail) if certified else None
         return Selection(threshold, self.name, alpha, sample.n_rows)
 
@@ -168,34 +168,30 @@ def least_trials(share: float, delta: float) -> int:
     return math.ceil(min(rows, 1e18))
 
 
-def binomial_tail(n_rows: int, alpha: float, delta: float, coin: float = 1.0) -> int:
+def binomial_tail(
+    n_rows: int | IntArray, alpha: float, delta: float, coin: float = 1.0
+) -> IntArray:
     """The most of n_rows rows that may score above a threshold; −1 if none may.
 
-    The largest k with P(Bin(n, α) ≤ k) ≤ δ. With i* = n − k it is the paper's
-    Algorithm 2: the smallest i* with P(Bin(n, 1 − α) ≥ i*) ≤ δ. A coin, uniform and
-    drawn beforehand, allows k + 1 with the probability that makes the level exactly δ.
+    The largest k with P(Bin(n, α) ≤ k) ≤ δ, for each n. With i* = n − k it is the
+    paper's Algorithm 2: the smallest i* with P(Bin(n, 1 − α) ≥ i*) ≤ δ. A coin, uniform
+    and drawn beforehand, allows k + 1 with the probability that makes the level exactly
+    δ.
     """
-    return int(binomial_tails(np.array([n_rows]), alpha, delta, coin)[0])
-
-
-def binomial_tails(
-    n_rows: IntArray, alpha: float, delta: float, coin: float = 1.0
-) -> IntArray:
-    """The same for several numbers of rows."""
     # The quantile as a real number, then the exact probability at whole ones.
     quantile = np.ceil(bdtrik(delta, n_rows, alpha))
     # SciPy has none where α is tiny, or of no rows: none of them may lie above.
     start = np.where(np.isnan(quantile), 0.0, quantile) + 1.0
-    k: IntArray = np.minimum(start, n_rows - 1.0).astype(np.intp)
+    k: IntArray = np.minimum(start, np.subtract(n_rows, 1.0)).astype(np.intp)
     while True:
         above = (k >= 0) & ~few_enough(k, n_rows, alpha, delta, coin)
         if not above.any():
             return k
-        k -= above
+        k = k - above
 
 
 def few_enough(
-    k: IntArray, n_rows: IntArray, alpha: float, delta: float, coin: float
+    k: IntArray, n_rows: int | IntArray, alpha: float, delta: float, coin: float
 ) -> BoolArray:
     """Whether P(Bin(n, α) < k) + coin·P(Bin(n, α) = k) ≤ δ.
 
@@ -209,22 +205,9 @@ def few_enough(
     return np.asarray((level <= delta) & ((k > 0) | (most <= max(delta, MOST_WRONG))))
 
 
-def expected_root(n_rows: IntArray, alpha: float, delta: float) -> FloatArray:
-    """The mean of √μ, μ the error above the (k + 1)-th highest of n rows.
-
-    It is Beta(k + 1, n − k), k the number allowed, on average over the coin.
-    """
-    k = binomial_tails(n_rows, alpha, delta)
-    more = bdtr(k + 1, n_rows, alpha)
-    spent = np.where(k >= 0, bdtr(np.maximum(k, 0), n_rows, alpha), 0.0)
-    possible = (k + 1 < n_rows) & few_enough(k + 1, n_rows, alpha, delta, 0.0)
-    chance = np.where(possible, (delta - spent) / np.maximum(more - spent, TINY), 0.0)
-    return (1.0 - chance) * mean_root(k, n_rows) + chance * mean_root(k + 1, n_rows)
-
-
-def mean_root(k: IntArray, n_rows: IntArray) -> FloatArray:
+def mean_root(k: IntArray, n_rows: int | IntArray) -> FloatArray:
     """The mean of the root of a Beta(k + 1, n − k) variable; 0 for k = −1."""
-    roots = poch(np.maximum(k, 0) + 1, 0.5) / poch(n_rows + 1, 0.5)
+    roots = poch(np.maximum(k, 0) + 1, 0.5) / poch(np.add(n_rows, 1), 0.5)
     return np.where(k >= 0, roots, 0.0)
 
 
@@ -254,17 +237,20 @@ class BinomialRule(Rule):
         self, sample: CalibrationSample, alpha: float, delta: float
     ) -> Selection:
         """Choose an order statistic."""
-        if not sample.is_complete:
+        weighted = sample.masses is not None and (sample.masses != 1.0).any()
+        if weighted or sample.n_observed < sample.n_rows:
             raise ValueError(_INCOMPLETE)
-        return order_statistic(sample, alpha, delta, self.name)
+        kept, coin = sample.kept(1.0)[0], 1.0
+        return order_statistic(
+            self.name, sample, kept, sample.n_rows, 1.0, alpha, delta, coin
+        )
 
     def expected_root(
         self, n_rows: int, bound: float | None, alpha: float, delta: float
     ) -> float:
         """The root by the law of an order statistic."""
         del bound
-        rows = np.array([n_rows])
-        return float(mean_root(binomial_tails(rows, alpha, delta), rows)[0])
+        return float(mean_root(binomial_tail(n_rows, alpha, delta), n_rows))
 
     def least_rows(self, alpha: float, delta: float, bound: float) -> int | None:
         """As many as are needed to see one above the critical threshold."""
@@ -274,22 +260,26 @@ class BinomialRule(Rule):
 
 
 def order_statistic(
-    sample: CalibrationSample, alpha: float, delta: float, name: str, coin: float = 1.0
+    name: str,
+    sample: CalibrationSample,
+    kept: BoolArray,
+    trials: int,
+    bound: float,
+    alpha: float,
+    delta: float,
+    coin: float,
 ) -> Selection:
-    """The row that has as many rows above it as the binomial law allows."""
-    n_rows = sample.n_observed
-    n_tail = binomial_tail(n_rows, alpha, delta, coin)
-    if n_tail < 0:
-        return Selection(None, name, alpha, n_rows)
-    bound = attained(n_rows, n_tail, alpha, delta, coin)
-    return Selection(sample.threshold(n_tail), name, bound, n_rows)
-
-
-def attained(
-    n_rows: int, n_tail: int, alpha: float, delta: float, coin: float
-) -> float:
-    """What the error is at most: α if a coin has used up δ, less without one."""
-    return min(alpha, binomial_bound(n_rows, n_tail, delta)) if coin == 1.0 else alpha
+    """The kept row above which as many kept rows lie as Bin(trials, α/B) allows."""
+    most = int(binomial_tail(trials, alpha / bound, delta, coin))
+    if most < 0 or not sample.ranked.n_scored:
+        return Selection(None, name, alpha, trials)
+    places = np.flatnonzero(kept)
+    n_tail = int(places[most]) if len(places) > most else sample.n_observed
+    error_bound = alpha
+    if coin == 1.0:
+        # A coin uses up δ; without one the error may be less.
+        error_bound = min(alpha, bound * binomial_bound(trials, most, delta))
+    return Selection(sample.threshold(n_tail), name, error_bound, trials)
 
 
 def known_bound(sample: CalibrationSample, name: str) -> float:
@@ -323,12 +313,10 @@ class PaperRule(Rule):
         self, sample: CalibrationSample, alpha: float, delta: float
     ) -> Selection:
         """Choose by a margin below α."""
-        effective = sample.n_rows / known_bound(sample, self.name)
-        allowed = alpha - self.margin(alpha, delta, effective)
-        if allowed < 0.0:
-            return Selection(None, self.name, alpha, sample.n_rows)
-        sums = np.cumsum(sample.high_weights) / sample.n_rows
-        n_tail = int(np.searchsorted(sums, allowed, side="right"))
+        bound = known_bound(sample, self.name)
+        allowed = alpha - self.margin(alpha, delta, sample.n_rows / bound)
+        sums = np.append(0.0, np.cumsum(sample.ranked.high)) / sample.n_rows
+        n_tail = int(np.searchsorted(sums, allowed, side="right")) - 1
         return self._from_tail(sample, n_tail, alpha)
 
     def least_rows(self, alpha: float, delta: float, bound: float) -> int | None:
@@ -367,28 +355,24 @@ class HoeffdingBentkusRule(Rule):
     ) -> Selection:
         """Choose by bisection: the p-value grows with the tail."""
         bound = known_bound(sample, self.name)
-        sums = np.concatenate([[0.0], np.cumsum(sample.high_weights)])
         n_rows, share = sample.n_rows, alpha / bound
+        sums = np.append(0.0, np.cumsum(sample.ranked.high))
 
-        def passes(n_tail: int) -> bool:
+        def fails(n_tail: int) -> bool:
             mean = sums[n_tail] / (n_rows * bound)
             if mean >= share:
-                return False
+                return True
             divergence = xlogy(mean, mean / share)
             divergence += xlogy(1.0 - mean, (1.0 - mean) / (1.0 - share))
             bentkus = math.e * binom.cdf(math.ceil(n_rows * mean), n_rows, share)
-            return bool(min(math.exp(-n_rows * divergence), bentkus) <= delta)
+            return bool(min(math.exp(-n_rows * divergence), bentkus) > delta)
 
-        return self._from_tail(sample, bisect_tail(passes, sample.n_observed), alpha)
+        n_tail = bisect_left(range(len(sums)), True, key=fails) - 1
+        return self._from_tail(sample, n_tail, alpha)
 
     def least_rows(self, alpha: float, delta: float, bound: float) -> int | None:
         """Hoeffding's p-value of an empty tail is (1 − α/B)ⁿ."""
         return least_trials(alpha / bound, delta)
-
-
-def bisect_tail(passes: Callable[[int], bool], most: int) -> int:
-    """The largest n in 0..most that passes a test which is monotone; −1 if none."""
-    return bisect_left(range(most + 1), True, key=lambda n: not passes(n)) - 1
 
 
 # With how much certainty the random number of rows that thinning keeps is to suffice.
@@ -412,19 +396,22 @@ class ThinningRule(Rule):
         self, sample: CalibrationSample, alpha: float, delta: float
     ) -> Selection:
         """Thin, then choose an order statistic."""
-        low, high = sample.kept(known_bound(sample, self.name))
+        bound = known_bound(sample, self.name)
+        low, high = sample.kept(bound)
         if sample.edges is None:
-            scores = sample.scores[high]
-            thinned = CalibrationSample(scores, None, len(scores), 1.0)
-            return order_statistic(thinned, alpha, delta, self.name, sample.coin)
-        tail = np.concatenate([[0], np.cumsum(high)])
-        rest = np.concatenate([[0], np.cumsum(low[::-1])])[::-1]
+            n_kept = int(high.sum())
+            return order_statistic(
+                self.name, sample, high, n_kept, 1.0, alpha, delta, sample.coin
+            )
+        tail = np.append(0, np.cumsum(high))
+        rest = np.append(0, np.cumsum(low[::-1]))[::-1]
 
-        def passes(n_tail: int) -> bool:
+        def fails(n_tail: int) -> bool:
             counts = tail[n_tail], tail[n_tail] + rest[n_tail]
-            return bool(few_enough(*counts, alpha, delta, sample.coin))
+            return not few_enough(*counts, alpha, delta, sample.coin)
 
-        return self._from_tail(sample, bisect_tail(passes, sample.n_observed), alpha)
+        n_tail = bisect_left(range(len(tail)), True, key=fails) - 1
+        return self._from_tail(sample, n_tail, alpha)
 
     def expected_root(
         self, n_rows: int, bound: float | None, alpha: float, delta: float
@@ -465,14 +452,10 @@ class CountingRule(Rule):
     ) -> Selection:
         """Choose the kept row that has as many kept rows above it as are allowed."""
         bound = known_bound(sample, self.name)
-        n_rows, share, coin = sample.n_rows, alpha / bound, sample.coin
-        most = binomial_tail(n_rows, share, delta, coin)
-        if most < 0 or not sample.n_scored:
-            return Selection(None, self.name, alpha, n_rows)
-        kept = np.flatnonzero(sample.kept(bound)[1])
-        n_tail = int(kept[most]) if len(kept) > most else sample.n_scored
-        error_bound = min(alpha, bound * attained(n_rows, most, share, delta, coin))
-        return Selection(sample.threshold(n_tail), self.name, error_bound, n_rows)
+        kept = sample.kept(bound)[1]
+        return order_statistic(
+            self.name, sample, kept, sample.n_rows, bound, alpha, delta, sample.coin
+        )
 
     def expected_root(
         self, n_rows: int, bound: float | None, alpha: float, delta: float
@@ -490,8 +473,18 @@ class CountingRule(Rule):
 # A choice among rules and caps asks again and again: a fifth of a fit of 600 rows.
 @lru_cache(maxsize=1024)
 def _root_of_kept(n_rows: int, bound: float, alpha: float, delta: float) -> float:
-    """The mean of √μ over 41 quantiles of how many rows thinning may keep."""
+    """The mean of √μ over 41 quantiles of how many rows thinning may keep.
+
+    Above the (k + 1)-th highest of n rows, k the number allowed, the error μ is
+    Beta(k + 1, n − k); a coin allows one more with the chance that uses up δ.
+    """
     levels = (np.arange(41) + 0.5) / 41
     kept = binom.ppf(levels, n_rows, 1.0 / bound).astype(np.intp)
-    counts, times = np.unique(kept, return_counts=True)
-    return float(np.average(expected_root(counts, alpha, delta), weights=times))
+    rows, times = np.unique(kept, return_counts=True)
+    k = binomial_tail(rows, alpha, delta)
+    more = bdtr(k + 1, rows, alpha)
+    spent = np.where(k >= 0, bdtr(np.maximum(k, 0), rows, alpha), 0.0)
+    possible = (k + 1 < rows) & few_enough(k + 1, rows, alpha, delta, 0.0)
+    chance = np.where(possible, (delta - spent) / np.maximum(more - spent, TINY), 0.0)
+    roots = (1.0 - chance) * mean_root(k, rows) + chance * mean_root(k + 1, rows)
+    return float(np.average(roots, weights=times))

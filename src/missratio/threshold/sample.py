@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -52,18 +52,31 @@ class LookUps:
             shares = np.asarray(self.expected, dtype=np.float64)
             sound = sound and shares.shape == (2,)
             sound = sound and bool(((shares >= 0.0) & (shares <= 1.0)).all())
-        if not sound or n_observed - self.drawn.sum() + self.n_incomplete != n_rows:
+        n_incomplete = sum(self.incomplete.tolist())
+        if not sound or n_observed - self.drawn.sum() + n_incomplete != n_rows:
             raise ValueError("A calibration sample's look-ups are not what it says.")
-
-    @property
-    def n_incomplete(self) -> int:
-        """Incomplete rows of all strata."""
-        return int(sum(self.incomplete.tolist()))
 
     @property
     def drawn(self) -> IntArray:
         """How many of the incomplete rows were drawn, by stratum."""
         return np.bincount(self.stratum, minlength=len(self.incomplete) + 1)[1:]
+
+
+class Ranked(NamedTuple):
+    """Observed rows with the largest score first, and sums over the highest of them."""
+
+    order: IntArray
+    """Where the rows are in the sample."""
+    scores: FloatArray
+    weights: FloatArray
+    low: FloatArray
+    """The least that the weights may be."""
+    high: FloatArray
+    """The largest that they may be."""
+    masses: FloatArray
+    """The sums of the weights of the 0, 1, …, n_observed highest rows."""
+    n_scored: int
+    """How many rows have a score above −∞, and so can be in a tail."""
 
 
 @storable()
@@ -142,12 +155,31 @@ class CalibrationSample:
             raise ValueError(f"scores must be one-dimensional, got {values.shape}.")
         n_rows, masses = len(values), None
         if weights is None:
-            bound, draws, coin = 1.0, None, 1.0
+            bound, edges, draws, coin = 1.0, None, None, 1.0
         else:
-            masses = _checked_weights(weights, values, bound)
+            given = [
+                np.asarray(each, dtype=np.float64) for each in (weights, *(edges or ()))
+            ]
+            for column in given:
+                if column.shape != values.shape:
+                    raise ValueError(
+                        "weights must be one for each score: got shapes "
+                        f"{column.shape} and {values.shape}."
+                    )
+                if not (np.isfinite(column) & (column >= 0.0)).all():
+                    raise ValueError("weights must be finite and not negative.")
+                if bound is not None and column.max(initial=0.0) > bound:
+                    heaviest = column.max(where=values > -np.inf, initial=0.0)
+                    if heaviest > bound * (1 + 1e-9):
+                        raise ValueError(
+                            f"A weight of {heaviest:.6g} exceeds the bound {bound:.6g} "
+                            "that the largest missing probability implies: one of the "
+                            "two is wrong."
+                        )
+            masses = given[0]
             observed = masses > 0.0
             if edges is not None:
-                low, high = (_checked_weights(edge, values, bound) for edge in edges)
+                low, high = given[1:]
                 if not ((low <= masses) & (masses <= high)).all():
                     raise ValueError("weights must lie between their edges.")
                 edges = low[observed], high[observed]
@@ -211,9 +243,17 @@ class CalibrationSample:
         )
 
     @cached_property
-    def _order(self) -> IntArray:
-        """Where the rows are, the one with the largest score first."""
-        return np.argsort(-self.values, kind="stable")
+    def ranked(self) -> Ranked:
+        """The rows by their scores, the largest first."""
+        order = np.argsort(-self.values, kind="stable")
+        scores, n_scored = self.values[order], np.count_nonzero(self.values > -np.inf)
+        weights = np.ones(len(order)) if self.masses is None else self.masses[order]
+        masses = np.zeros(len(order) + 1)
+        np.cumsum(weights, out=masses[1:])
+        low = high = weights
+        if self.edges is not None:
+            low, high = self.edges[0][order], self.edges[1][order]
+        return Ranked(order, scores, weights, low, high, masses, n_scored)
 
     def kept(self, bound: float) -> tuple[BoolArray, BoolArray]:
         """Rows that are kept with probability W/B, the largest score first.
@@ -236,62 +276,13 @@ class CalibrationSample:
                 "Rows can't be kept at random: the sample has no draws. Make it by "
                 "CalibrationSample.build, with its random_state."
             )
-        draws = self.draws[self._order] * bound
-        kept = draws < self.high_weights
-        return kept if self.edges is None else draws < self.low_weights, kept
-
-    @cached_property
-    def scores(self) -> FloatArray:
-        """The scores, the largest first."""
-        return self.values[self._order]
-
-    @cached_property
-    def weights(self) -> FloatArray:
-        """The weights, of the row with the largest score first."""
-        ones = np.ones(self.n_observed)
-        return ones if self.masses is None else self.masses[self._order]
-
-    @cached_property
-    def low_weights(self) -> FloatArray:
-        """The least that these may be."""
-        return self.weights if self.edges is None else self.edges[0][self._order]
-
-    @cached_property
-    def high_weights(self) -> FloatArray:
-        """The largest that these may be."""
-        return self.weights if self.edges is None else self.edges[1][self._order]
-
-    @cached_property
-    def tail_masses(self) -> FloatArray:
-        """The sums of the weights of the 0, 1, …, n_observed highest rows."""
-        return _running(self.weights)
-
-    @cached_property
-    def tail_squares(self) -> FloatArray:
-        """The sums of their squares."""
-        return _running(self.weights**2)
-
-    @cached_property
-    def low_tail_masses(self) -> FloatArray:
-        """The least that the sums of the weights may be."""
-        return self.tail_masses if self.edges is None else _running(self.low_weights)
-
-    @cached_property
-    def high_tail_masses(self) -> FloatArray:
-        """The largest that these may be."""
-        return self.tail_masses if self.edges is None else _running(self.high_weights)
+        ranked, draws = self.ranked, self.draws[self.ranked.order] * bound
+        return draws < ranked.low, draws < ranked.high
 
     def tail_of(self, share: float) -> int:
         """How many of the highest rows weigh at most this share of all rows."""
-        masses = self.tail_masses[1:]
+        masses = self.ranked.masses[1:]
         return int(np.searchsorted(masses, share * self.n_rows, side="right"))
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether no row is missing, and all weigh the same."""
-        if self.n_observed < self.n_rows:
-            return False
-        return self.masses is None or bool((self.masses == 1.0).all())
 
     @property
     def n_observed(self) -> int:
@@ -303,52 +294,20 @@ class CalibrationSample:
         """How many of these are complete: those drawn and not found left out."""
         return self.n_observed - (self.lookups.not_found if self.lookups else 0)
 
-    @cached_property
-    def n_scored(self) -> int:
-        """How many of these have a score above −∞, and so can be in a tail."""
-        return int(np.count_nonzero(self.values > -np.inf))
-
     @property
     def effective_rows(self) -> float:
         """Kish's effective sample size of the weights."""
-        if self.masses is None:
-            return float(self.n_observed)
-        total = float(self.masses.sum())
-        return total**2 / float((self.masses**2).sum()) if total > 0.0 else 0.0
+        masses = np.ones(self.n_observed) if self.masses is None else self.masses
+        total = float(masses.sum())
+        return total**2 / float((masses**2).sum()) if total > 0.0 else 0.0
 
     def threshold(self, n_tail: int) -> float:
         """The smallest threshold above which there are at most n_tail rows.
 
         A threshold below every observed score is never given.
         """
-        return float(self.scores[min(n_tail, max(self.n_scored, 1) - 1)])
+        return float(self.ranked.scores[min(n_tail, max(self.ranked.n_scored, 1) - 1)])
 
     def estimated_error(self, threshold: float) -> float:
         """The weighted share of rows that score above a threshold (Hájek)."""
         return float(np.average(self.values > threshold, weights=self.masses))
-
-
-def _running(values: FloatArray) -> FloatArray:
-    return np.concatenate([[0.0], np.cumsum(values)])
-
-
-def _checked_weights(
-    weights: ArrayLike, values: FloatArray, bound: float | None
-) -> FloatArray:
-    """Weights that are one for each score, finite, not negative and within bounds."""
-    masses = np.asarray(weights, dtype=np.float64)
-    if masses.shape != values.shape:
-        raise ValueError(
-            f"weights must be one for each score: got shapes {masses.shape} and "
-            f"{values.shape}."
-        )
-    if not (np.isfinite(masses) & (masses >= 0.0)).all():
-        raise ValueError("weights must be finite and not negative.")
-    if bound is not None and masses.max(initial=0.0) > bound:
-        heaviest = masses.max(where=values > -np.inf, initial=0.0)
-        if heaviest > bound * (1 + 1e-9):
-            raise ValueError(
-                f"A weight of {heaviest:.6g} exceeds the bound {bound:.6g} that the "
-                "largest missing probability implies: one of the two is wrong."
-            )
-    return masses

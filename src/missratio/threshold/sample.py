@@ -246,7 +246,10 @@ class CalibrationSample:
     def ranked(self) -> Ranked:
         """The rows by their scores, the largest first."""
         order = np.argsort(-self.values, kind="stable")
-        scores, n_scored = self.values[order], np.count_nonzero(self.values > -np.inf)
+        scores, n_scored = (
+            self.values[order],
+            int(np.count_nonzero(self.values > -np.inf)),
+        )
         weights = np.ones(len(order)) if self.masses is None else self.masses[order]
         masses = np.zeros(len(order) + 1)
         np.cumsum(weights, out=masses[1:])

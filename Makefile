@@ -20,8 +20,8 @@ endif
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test kernels lint format bench fuzz faults coverage mutants soak \
-	validity reproduce beyond docs clean
+.PHONY: help demo test kernels oldest lint format bench fuzz faults coverage \
+	mutants soak validity reproduce beyond docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' \
@@ -47,6 +47,13 @@ lint: $(VENV)/.installed-dev ## check style, format and types
 format: $(VENV)/.installed-dev ## put the code into the common format
 	$(RUN) -m ruff check --fix .
 	$(RUN) -m ruff format .
+
+oldest: ## run the tests with the oldest packages that pyproject.toml admits
+	$(PYTHON) -m venv --clear .venv-oldest
+	$(PYTHON) .ci/oldest.py > .venv-oldest/oldest.txt
+	.venv-oldest/bin/python -m pip install --quiet -e ".[dev]" \
+		-c .venv-oldest/oldest.txt
+	.venv-oldest/bin/python -m pytest $(PYTEST_ARGS)
 
 bench: $(VENV)/.installed-bench ## measure time and memory against other packages
 	$(RUN) benchmarks/run.py

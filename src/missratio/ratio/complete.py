@@ -35,8 +35,7 @@ from missratio.rows import (
     WeightSums,
     effective_size,
     refuse_source,
-    warn_if_contradicted,
-    warn_of_concentration,
+    warn_of_weights,
 )
 
 
@@ -104,8 +103,7 @@ class CompleteRowsRatio(BaseRatio):
             self._learn_tables(tables)
         level = callers_level() + 1
         for rows, sums in pairs:
-            warn_of_concentration(rows, sums, None, lambda: (), level)
-            warn_if_contradicted(rows, True, level)
+            warn_of_weights(rows, sums, None, lambda: (), level)
 
     def _log_ratio(self, X: Any) -> FloatArray:
         table = self._read_scored(X).astype(np.float64, copy=False)

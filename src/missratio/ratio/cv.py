@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
 
@@ -138,7 +138,7 @@ class KLIEPCV(CallbackSupportMixin, JointRatio):
     ) -> Strength:
         """Score all pairs of strengths, and take the best."""
         grid = strength_grid(self.l1_grid, self.l2_grid, problem, units)
-        folds = self._folds(two.map(lambda rows: rows.known()))
+        folds = self._folds(two.map(_with_weights))
 
         def scores_of(fold: tuple[Two[ClassRows], Two[ClassRows]]) -> list[float]:
             return self._fold_scores(ratio, *fold, grid)
@@ -254,6 +254,11 @@ def _for_all(pair: FloatArray, problem: RatioProblem) -> Strength:
     """A pair of strengths for every basis feature."""
     n_features = int((problem.features >= 0).sum())
     return np.full(n_features, pair[0]), np.full(n_features, pair[1])
+
+
+def _with_weights(rows: ClassRows) -> ClassRows:
+    """The same with φ's weights written down, for all folds."""
+    return replace(rows, weighing=replace(rows.weighing, weights=rows.weights()))
 
 
 def fold_numbers(

@@ -58,8 +58,7 @@ from missratio.rows import (
     only_columns,
     refuse_source,
     survey,
-    warn_if_contradicted,
-    warn_of_concentration,
+    warn_of_weights,
 )
 from missratio.solver import Solution, Status
 from missratio.tensor import (
@@ -550,8 +549,7 @@ class LinearRatio(BaseRatio):
         linear = problem.objective.linear_numerator
         by_feature = Two(apart or linear, apart or self.pairs_used_)
         for rows, sums, each in zip(two, problem.weight_sums, by_feature, strict=True):
-            warn_of_concentration(rows, sums, columns if each else None, names, level)
-            warn_if_contradicted(rows, not each, level)
+            warn_of_weights(rows, sums, columns if each else None, names, level)
         if not self.converged_:
             solved = (solution.status, solution.decrement, solution.n_iter)
             fitted_apart = self._column_names() if apart else []

@@ -1,10 +1,18 @@
 """Where rows come from, and what they weigh."""
 
+from missratio.rows.classes import PLAIN as PLAIN
+from missratio.rows.classes import ClassModel as ClassModel
 from missratio.rows.classes import ClassRows as ClassRows
 from missratio.rows.classes import Normalization as Normalization
+from missratio.rows.classes import Weighing as Weighing
+from missratio.rows.classes import check_inclusion as check_inclusion
+from missratio.rows.classes import check_missingness as check_missingness
+from missratio.rows.classes import class_model as class_model
 from missratio.rows.classes import effective_size as effective_size
-from missratio.rows.classes import warn_if_contradicted as warn_if_contradicted
-from missratio.rows.classes import warn_of_concentration as warn_of_concentration
+from missratio.rows.classes import only_columns as only_columns
+from missratio.rows.classes import warn_of_weights as warn_of_weights
+from missratio.rows.classes import weighed_twice as weighed_twice
+from missratio.rows.classes import weights_of_features as weights_of_features
 from missratio.rows.labelled import LabelledBlock as LabelledBlock
 from missratio.rows.labelled import LabelledSource as LabelledSource
 from missratio.rows.labelled import as_source as as_source
@@ -18,12 +26,3 @@ from missratio.rows.source import PartlyDrawn as PartlyDrawn
 from missratio.rows.source import RowBlock as RowBlock
 from missratio.rows.source import WeightSums as WeightSums
 from missratio.rows.source import weighted_sums as weighted_sums
-from missratio.rows.weighing import PLAIN as PLAIN
-from missratio.rows.weighing import ClassModel as ClassModel
-from missratio.rows.weighing import Weighing as Weighing
-from missratio.rows.weighing import check_inclusion as check_inclusion
-from missratio.rows.weighing import check_missingness as check_missingness
-from missratio.rows.weighing import class_model as class_model
-from missratio.rows.weighing import only_columns as only_columns
-from missratio.rows.weighing import weighed_twice as weighed_twice
-from missratio.rows.weighing import weights_of_features as weights_of_features

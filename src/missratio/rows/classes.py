@@ -1,20 +1,29 @@
-"""One class's rows with what they weigh, and what is said of the weights."""
+"""One class's rows with what they weigh, and what is said of the weights.
+
+Rows weigh 1{observed}/P(observed): by a model φ, by design, as complete cases, or one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from missratio._base.blocks import rows_with_nan
+from missratio._base.blocks import any_by_row, inverse_where_positive, rows_with_nan
+from missratio._base.hints import listed
 from missratio._base.reading import refuse_infinity
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.exceptions import DataError, Message, Remedy, UnexplainedMissingError
 from missratio.missingness import (
+    Missingness,
     contradictions,
+    drawn_together,
     joint_weight,
+    read_inclusion,
+    refuse_misplaced,
     warn_of_contradiction,
 )
 from missratio.rows import source as limits
@@ -27,22 +36,54 @@ from missratio.rows.source import (
     WeightSums,
     weighted_sums,
 )
-from missratio.rows.weighing import (
-    PLAIN,
-    Weighing,
-    as_weighing,
-    class_model,
-    weights_of_features,
-)
-from missratio.weights import (
-    SampleSize,
-    warn_if_concentrated,
-    worst_case_sample_size,
-)
+from missratio.weights import SampleSize, warn_if_concentrated, worst_case_sample_size
 
+ClassModel = Missingness | Literal["ignore"] | None
 Normalization = Literal["hajek", "horvitz-thompson"]
 # As many rows find what is worth a warning. Of up to as many φ's weights are kept.
 MOST_CHECKED = 20_000
+
+
+@dataclass(frozen=True)
+class Weighing:
+    """Why rows or entries weigh 1{observed}/P(observed), and how much, if it is known.
+
+    Without anything said, rows are complete and weigh one each. That they are complete
+    is seen to where they are summed up.
+
+    Parameters
+    ----------
+    model : Missingness, or None
+        φ, by which weights are 1{observed}/(1 − φ).
+    weights : ndarray of shape (n_rows,) or (n_rows, n_columns), or None
+        Weights that are written down, 0 where missing.
+    by_entry : bool
+        Whether single entries are missing, rather than whole rows.
+    corrects : bool
+        Whether weights make up for what is missing, so that they average to one.
+        Complete cases stand for themselves only.
+    groups : ndarray of int of shape (n_columns,), or None
+        Columns with equal numbers are there or missing together, so that several have
+        the probability of one: all, where rows were drawn whole, and the indicators of
+        a category.
+    by_design : bool
+        Whether weights are one over the probabilities of a draw.
+    """
+
+    model: Missingness | None = None
+    weights: FloatArray | None = None
+    by_entry: bool = False
+    corrects: bool = True
+    groups: IntArray | None = None
+    by_design: bool = False
+
+    @property
+    def plain(self) -> bool:
+        """Whether rows are complete and weigh one each."""
+        return self.model is None and self.weights is None and not self.by_entry
+
+
+PLAIN = Weighing(corrects=False)
 
 
 @dataclass(frozen=True)
@@ -88,20 +129,47 @@ class ClassRows:
         inclusion: FloatArray | None = None,
         where: str | None = None,
     ) -> ClassRows:
-        """Rows that weigh what an estimator's missingness, or a design, says."""
+        """Rows that weigh what an estimator's missingness, or a design, says.
+
+        A design is the probability with which each of the class's rows or entries is in
+        the table: 1 where it was observed, 0 where it is missing.
+        """
         label = label.item() if hasattr(label, "item") else label
-        model = class_model(missingness, label, names)
-        weighing = as_weighing(model, inclusion, label)
+        model, weighing = class_model(missingness, label, names), PLAIN
+        drawn = inclusion is not None and ((inclusion > 0) & (inclusion < 1)).any()
+        if isinstance(model, Missingness) and not drawn:
+            weighing = Weighing(model, None, not model.rowwise, True, model.groups)
+            try:
+                model.check_width(source.table.shape[1])
+            except ValueError as error:
+                raise ValueError(f"Class {label!r}: {error}") from error
+        elif model is not None:
+            if inclusion is not None:
+                raise weighed_twice(label)
+            weighing = Weighing(by_entry=True, corrects=False)
+        elif inclusion is not None and not (inclusion == 1.0).all():
+            if inclusion.ndim == 2 and (inclusion == inclusion[:, :1]).all():
+                # Rows that are there or not as a whole.
+                inclusion = inclusion[:, 0]
+            groups, by_entry = None, inclusion.ndim == 2
+            if by_entry:
+                together = drawn_together(inclusion)
+                # What was always observed weighs one, however often it counts.
+                lossy = (inclusion < 1.0).any(axis=0)
+                if len(np.unique(together[lossy])) < np.count_nonzero(lossy):
+                    groups = together
+            weights = inverse_where_positive(inclusion)
+            weighing = Weighing(None, weights, by_entry, True, groups, by_design=True)
         rows = cls(label, source, weighing, normalize, names, where)
-        if weighing.model is None:
-            return rows
-        try:
-            weighing.model.check_width(source.table.shape[1])
-        except ValueError as error:
-            raise ValueError(f"Class {label!r}: {error}") from error
-        # Where rows are many, φ is evaluated at each pass.
-        few = source.in_memory and source.n_rows <= MOST_CHECKED
-        return rows.known() if few else rows
+        if (
+            weighing.model is not None
+            and source.in_memory
+            and source.n_rows <= MOST_CHECKED
+        ):
+            # Where rows are many, φ is evaluated at each pass.
+            known = source.fold(rows.weigh, _concatenated)
+            rows = replace(rows, weighing=replace(weighing, weights=known))
+        return rows
 
     @property
     def n_rows(self) -> int:
@@ -156,8 +224,17 @@ class ClassRows:
 
         def on_block(block: RowBlock) -> Any:
             if not self.only_complete:
-                return work(replace(block, ipw=self._weigh(block)))
-            block = self._complete(block)
+                return work(replace(block, ipw=self.weigh(block)))
+            weights = self._row_weights(block)
+            if weights is not None:
+                # Complete cases weigh one each.
+                seen, start = weights > 0.0, block.start
+                if not seen.all():
+                    block = RowBlock(
+                        block.rows[seen], block.features[seen], None, start
+                    )
+                    weights = weights[seen]
+                block = replace(block, ipw=weights if self.weighing.corrects else None)
             return work(block) if len(block.rows) else None
 
         if elements is None:
@@ -166,33 +243,22 @@ class ClassRows:
         total: Result = self.source.fold(on_block, merge, elements)
         return total
 
-    def known(self) -> ClassRows:
-        """The same with φ's weights written down, for passes over rows in memory."""
-        if self.weighing.model is None or self.weighing.weights is not None:
-            return self
-        weights = self.source.fold(self._weigh, _concatenated)
-        return replace(self, weighing=replace(self.weighing, weights=weights))
-
-    def _weigh(self, block: RowBlock) -> FloatArray | None:
+    def weigh(self, block: RowBlock) -> FloatArray | None:
+        """Weights of a block's rows or entries, 0 where missing; None for ones."""
+        weighing = self.weighing
+        if weighing.weights is not None:
+            return weighing.weights[block.start : block.start + len(block.rows)]
+        if weighing.model is None:
+            observed = ~np.isnan(block.rows) if weighing.by_entry else None
+            return None if observed is None else observed.astype(np.float64)
         try:
-            return self.weighing.weigh(block)
+            rows = block.rows.astype(np.float64, copy=False)
+            return weighing.model.block_weights(rows, block.start)
         except ValueError as error:
             self._refuse_odd(block)
-            message = Message(
-                "Class {label!r}: {text}", label=self.label, facts={"text": str(error)}
-            )
+            text = {"text": str(error)}
+            message = Message("Class {label!r}: {text}", label=self.label, facts=text)
             raise DataError(message) from error
-
-    def _complete(self, block: RowBlock) -> RowBlock:
-        """A block's complete rows, which complete cases weigh one each."""
-        weights = self._row_weights(block)
-        if weights is None:
-            return block
-        seen = weights > 0.0
-        if not seen.all():
-            block = RowBlock(block.rows[seen], block.features[seen], start=block.start)
-            weights = weights[seen]
-        return replace(block, ipw=weights if self.weighing.corrects else None)
 
     def _row_weights(self, block: RowBlock) -> FloatArray | None:
         """Weights of a block's complete rows, 0 for others; None for ones.
@@ -201,25 +267,25 @@ class ClassRows:
         product of the probabilities, and weighs the product of its entries' weights.
         """
         weighing = self.weighing
-        by_design = weighing.weights is not None and weighing.model is None
-        if weighing.by_entry or not by_design:
+        if weighing.by_entry or weighing.weights is None or weighing.model is not None:
             with np.errstate(over="ignore", invalid="ignore"):
                 if not np.isfinite(block.rows.sum()):
                     self._refuse_odd(block)
         if not weighing.by_entry:
-            return self._weigh(block)
+            return self.weigh(block)
         complete = ~rows_with_nan(block.rows)
+        product = complete.astype(np.float64)
         if not (weighing.corrects and complete.any()):
-            return complete.astype(np.float64)
-        if weighing.weights is not None:
-            entries: FloatArray | None = weighing.weights[block.place][complete]
-        else:
+            return product
+        if weighing.weights is None:
             rows = block.rows[complete]
-            entries = self._weigh(RowBlock(rows, rows, start=block.start))
+            entries = self.weigh(RowBlock(rows, rows, start=block.start))
+        else:
+            stop = block.start + len(complete)
+            entries = weighing.weights[block.start : stop][complete]
         assert entries is not None
-        product = np.zeros(len(complete))
         with np.errstate(over="ignore"):
-            product[complete] = joint_weight(entries, self.groups)
+            product[complete] = joint_weight(entries, weighing.groups)
         if not np.isfinite(product).all():
             row = self.source.row_number(block.start + int(product.argmax()))
             raise ValueError(
@@ -231,38 +297,42 @@ class ClassRows:
 
     # What passes tell.
 
-    def sums(self, required: BoolArray | IntArray) -> WeightSums:
-        """Sums of every feature over all rows in which it is observed, in one pass."""
-        origin = None
-        if self.source.features.dtype != np.float64:
+    def feature_sums(
+        self, required: BoolArray | IntArray, *, whole: bool = True
+    ) -> WeightSums:
+        """Sums of every feature over all rows in which it is observed, in one pass.
+
+        Parameters
+        ----------
+        required : ndarray of bool of shape (n_features, n_columns), or of int
+            The columns that each feature needs, or the only one.
+        whole : bool, default=True
+            Whether each feature must be observed in some row, as in a whole class.
+        """
+        source, origin = self.source, None
+        if source.features.dtype != np.float64 and source.first_pass is None:
             # Sums of single precision need features about zero: some row is subtracted.
             middle = np.nan_to_num(np.nanmedian(self.peek(), axis=0))
-            origin = np.asarray(middle, self.source.features.dtype)
+            origin = np.asarray(middle, source.features.dtype)
 
         def work(block: RowBlock) -> WeightSums:
             weights = block.ipw
             if weights is not None and weights.ndim == 2:
                 weights = weights_of_features(weights, required, self.weighing.groups)
             with np.errstate(over="ignore", invalid="ignore"):
-                found = weighted_sums(
+                part = weighted_sums(
                     block.features, weights, block.sample_weight, origin
                 )
-            if not np.isfinite(found.sums.sum()):
+            if not np.isfinite(part.sums.sum()):
                 self._refuse_odd(block)
-            return found
+            return part
 
-        return self.fold(work, WeightSums.merged)
-
-    def feature_sums(self, required: BoolArray | IntArray) -> WeightSums:
-        """The same, of a class of which each feature is observed in some row.
-
-        Parameters
-        ----------
-        required : ndarray of bool of shape (n_features, n_columns), or of int
-            The columns that each feature needs, or the only one.
-        """
-        known = self.source.first_pass
-        sums = self.sums(required) if known is None else known[0]
+        if source.first_pass is None:
+            sums = self.fold(work, WeightSums.merged)
+        else:
+            sums = source.first_pass[0]
+        if not whole:
+            return sums
         self._check_any(sums.count)
         if self.adjusted is not None or (sums.count > 0).all():
             return sums
@@ -284,10 +354,8 @@ class ClassRows:
         """Sums of complete rows' weights over all rows, in one pass."""
 
         def work(block: RowBlock) -> WeightSums:
-            weights = self._row_weights(block)
-            return weighted_sums(
-                np.empty((len(block.rows), 0)), weights, block.sample_weight
-            )
+            empty = np.empty((len(block.rows), 0))
+            return weighted_sums(empty, self._row_weights(block), block.sample_weight)
 
         return self.source.fold(work, WeightSums.merged)
 
@@ -303,7 +371,7 @@ class ClassRows:
         Rows in memory are chosen now; of others a pass leaves out what is incomplete.
         The sums are of the inverse-probability weights over all rows.
         """
-        source = self.source
+        source, weights = self.source, None
         if not isinstance(source, MemorySource):
             known = source.first_pass
             sums = self.complete_sums() if known is None else known[1]
@@ -311,47 +379,35 @@ class ClassRows:
             return replace(self, only_complete=True), sums
         # NaN and infinities show in the scores of large tables, and no pass looks for
         # them: that saves a tenth of a fit of complete rows.
-        seen_in_scores = (
+        if not (
             source.size > limits.HELD_ELEMENTS
             and source.sample_weight is None
             and source.features is source.table
             and self.weighing.plain
-            and bool(np.isfinite(self.peek()).all())
-        )
-        weights = None if seen_in_scores else self.complete_weights()
-        empty = np.empty((self.n_rows, 0))
-        sums = weighted_sums(empty, weights, source.sample_weight)
-        seen = np.ones(self.n_rows, dtype=bool) if weights is None else weights > 0.0
+            and np.isfinite(self.peek()).all()
+        ):
+            weights = self.complete_weights()
+        more, n_rows = source.sample_weight, source.n_rows
+        sums = weighted_sums(np.empty((n_rows, 0)), weights, more)
+        seen = np.ones(n_rows, dtype=bool) if weights is None else weights > 0.0
         if not self.weighing.corrects:
             # Complete cases weigh one each.
             weights = None
-        if (more := source.sample_weight) is not None:
+        if more is not None:
             weights = more if weights is None else weights * more
             seen &= more > 0.0
-        rows = replace(
-            self,
-            source=replace(source, sample_weight=None),
-            weighing=PLAIN if weights is None else Weighing(weights=weights),
-            adjusted=None,
-        )
-        return rows if seen.all() else rows.take(seen), sums
+        source = replace(source, sample_weight=None)
+        if not seen.all():
+            source = source.take(seen)
+            weights = None if weights is None else weights[seen]
+        weighing = PLAIN if weights is None else Weighing(weights=weights)
+        return replace(self, source=source, weighing=weighing, adjusted=None), sums
 
-    def weights(
-        self, required: BoolArray | IntArray | None = None
-    ) -> FloatArray | None:
-        """Weights of all rows or entries, or of one feature; None for ones."""
-        if required is None and self.weighing.weights is not None:
+    def weights(self) -> FloatArray | None:
+        """Weights of all rows or entries; None for ones."""
+        if self.weighing.weights is not None:
             return self.weighing.weights
-
-        def work(block: RowBlock) -> FloatArray | None:
-            weights = block.ipw
-            if weights is not None and weights.ndim == 2 and required is not None:
-                weights = weights_of_features(weights, required, self.weighing.groups)[
-                    :, 0
-                ]
-            return weights
-
-        return self.fold(work, _concatenated)
+        return self.fold(lambda block: block.ipw, _concatenated)
 
     def peek(self) -> FloatArray:
         """Features of a few hundred rows from all over the class."""
@@ -380,21 +436,18 @@ class ClassRows:
 
     def take(self, chosen: BoolArray) -> ClassRows:
         """Some of the rows, in memory."""
-        return replace(
-            self,
-            source=self.source.take(chosen),
-            weighing=self.weighing.take(chosen),
-            adjusted=None if self.adjusted is None else self.adjusted[chosen],
-        )
+        return self._some(self.source.take(chosen), chosen)
 
     def every(self, stride: int) -> ClassRows:
         """Every stride-th row, in memory."""
-        return replace(
-            self,
-            source=self.source.every(stride),
-            weighing=self.weighing.take(slice(None, None, stride)),
-            adjusted=None,
-        )
+        return self._some(self.source.every(stride), slice(None, None, stride))
+
+    def _some(self, source: Source, chosen: BoolArray | slice) -> ClassRows:
+        weighing, adjusted = self.weighing, self.adjusted
+        if weighing.weights is not None:
+            weighing = replace(weighing, weights=weighing.weights[chosen])
+        adjusted = None if adjusted is None else adjusted[chosen]
+        return replace(self, source=source, weighing=weighing, adjusted=adjusted)
 
     # What is refused.
 
@@ -449,13 +502,11 @@ def _concatenated(parts: Sequence[FloatArray | None]) -> FloatArray | None:
 
 def effective_size(rows: ClassRows, sums: WeightSums) -> SampleSize:
     """The effective size, of the feature with the least where they differ."""
-    kish = sums.kish
+    kish, model = sums.kish, rows.weighing.model
     worst = int(kish.argmin())
     observed = int(sums.count[worst])
-    if not rows.weighing.corrects:
-        worst_case = float(observed)
-    else:
-        model = rows.weighing.model
+    worst_case = float(observed)
+    if rows.weighing.corrects:
         largest = None if model is None else model.maximum
         if largest is None:
             largest = max(0.0, 1.0 - 1.0 / sums.largest[worst])
@@ -463,64 +514,208 @@ def effective_size(rows: ClassRows, sums: WeightSums) -> SampleSize:
     return SampleSize(rows.n_rows, observed, float(kish[worst]), worst_case)
 
 
-def warn_of_concentration(
+def warn_of_weights(
     rows: ClassRows,
     sums: WeightSums,
     required: BoolArray | IntArray | None,
     names: Callable[[], Any],
     stacklevel: int,
 ) -> None:
-    """Warn where a few rows carry the weight, once, for the worst feature.
+    """Warn where a few rows carry the weight, and where rows contradict φ.
 
-    The sums tell where that can be; only there the weights are looked at, of rows
-    elsewhere those that were drawn into memory.
+    Parameters
+    ----------
+    rows : ClassRows
+    sums : WeightSums
+    required : ndarray of bool of shape (n_features, n_columns), or of int, or None
+        The columns that each feature needs; None where rows weigh as one.
+    names : callable
+        Gives the features' names.
+    stacklevel : int
+        As for `warnings.warn`; 2 is the caller of this function.
     """
+    # 1. The sums tell where few rows can carry it: given the largest weight, and Σw²,
+    #    so many weigh together at most. Only there weights are looked at, of the worst
+    #    feature, and of rows elsewhere those that were drawn into memory.
     worst = int(np.argmax(sums.squares / sums.total**2 * sums.count))
     few = max(1, sums.count[worst] // 20)
-    # The most that so many rows can weigh together, given the largest, and Σw².
     most = min(few * sums.largest[worst], np.sqrt(few * sums.squares[worst]))
-    if most < sums.total[worst] / 2.0:
-        return
-    rows = rows if rows.source.in_memory else rows.every(1)
-    about = Message("Class {label!r}", label=rows.label)
-    if required is None:
-        weights = rows.complete_weights()
-    else:
-        weights = rows.weights(required[[worst]])
-        if rows.weighing.by_entry:
+    if most >= sums.total[worst] / 2.0:
+        here = rows if rows.source.in_memory else rows.every(1)
+        about = Message("Class {label!r}", label=rows.label)
+        weights = here.complete_weights() if required is None else here.weights()
+        if required is not None and rows.weighing.by_entry:
+            assert weights is not None
+            groups, needed = rows.weighing.groups, required[[worst]]
+            weights = weights_of_features(weights, needed, groups)[:, 0]
             about = Message(
                 "Class {label!r}, feature {columns}",
                 label=rows.label,
                 columns=(worst,),
                 names=(str(names()[worst]),),
             )
-    if weights is not None:
-        warn_if_concentrated(weights, about, stacklevel=stacklevel + 1)
-
-
-def warn_if_contradicted(rows: ClassRows, complete: bool, stacklevel: int) -> None:
-    """Warn where rows contradict φ; rows in memory, some of them where they are many.
-
-    Parameters
-    ----------
-    rows : ClassRows
-    complete : bool
-        Whether products of the columns' weights are used, and so to be checked.
-    stacklevel : int
-        As for `warnings.warn`; 2 is the caller of this function.
-    """
+        if weights is not None:
+            warn_if_concentrated(weights, about, stacklevel=stacklevel + 1)
+    # 2. Rows in memory are held against φ, some of them where they are many.
     model = rows.weighing.model
-    if model is None or not rows.source.in_memory:
+    if model is None or not isinstance(rows.source, MemorySource):
         return
-    stride = 1 + rows.n_rows // MOST_CHECKED
-    few = (rows if stride == 1 else rows.every(stride)).known()
-    assert few.weighing.weights is not None
+    if rows.n_rows > MOST_CHECKED:
+        rows = rows.every(1 + rows.n_rows // MOST_CHECKED)
+    weights, source = rows.weights(), rows.source
+    assert weights is not None
+    assert isinstance(source, MemorySource)
+    complete, table = required is None, source.block().rows
     checks = contradictions(
-        rows.source.every(stride).block().rows,
-        model,
-        weights=few.weighing.weights,
-        complete=complete,
-        names=rows.names,
+        table, model, weights=weights, complete=complete, names=rows.names
     )
     if checks:
         warn_of_contradiction(checks, rows.label, stacklevel + 1)
+
+
+# What an estimator is told of missingness.
+
+
+def weighed_twice(label: Any) -> ValueError:
+    """A class, or all rows for None, has a model of missingness and look-ups too."""
+    whose = "X" if label is None else f"Class {label!r}"
+    return ValueError(
+        f"{whose} has a missingness model and inclusion probabilities: its rows can't "
+        "be weighed twice. Leave out one of them."
+    )
+
+
+def check_inclusion(inclusion: ArrayLike, X: FloatArray) -> FloatArray:
+    """Inclusion probabilities of the rows or entries of X, 0 where it has NaN.
+
+    What was drawn and not found has NaN and a probability between 0 and 1: it is left
+    out, as if it were missing still. A row that is left out may have values.
+
+    Parameters
+    ----------
+    inclusion : array-like of shape (n_rows,) or (n_rows, n_columns)
+    X : ndarray of shape (n_rows, n_columns)
+    """
+    checked = read_inclusion(inclusion, X.shape)
+    missing = np.isnan(X)
+    lost = missing if checked.ndim == 2 else any_by_row(missing)
+    refuse_misplaced(checked, lost)
+    checked[lost] = 0.0
+    return checked
+
+
+def class_model(
+    missingness: Any, label: Any, names: Sequence[str] | None = None
+) -> ClassModel:
+    """The model of one class; None where there is none.
+
+    Parameters
+    ----------
+    missingness : mapping, "ignore" or None
+    label : object
+    names : sequence of str, optional
+        Of the table's columns, for a model that goes by them.
+    """
+    if missingness is None or isinstance(missingness, str):
+        return None if missingness is None else "ignore"
+    model = missingness.get(label)
+    return None if model is None else model.bound(names)
+
+
+def check_missingness(
+    missingness: Any,
+    labels: Any,
+    y: Any = None,
+    incomplete: Callable[[], BoolArray] | None = None,
+) -> Any:
+    """None, "ignore" or a mapping from these labels to models; all else is refused.
+
+    A model by itself is that of the class that has blanks, where there is one.
+
+    Parameters
+    ----------
+    missingness : mapping, Missingness, "ignore" or None
+    labels : sequence
+        The classes.
+    y : ndarray of shape (n_rows,), optional
+        The rows' labels.
+    incomplete : callable, optional
+        Gives which rows have a blank; it is asked for a model by itself.
+
+    Returns
+    -------
+    mapping, "ignore" or None
+    """
+    if missingness is None or (
+        isinstance(missingness, str) and missingness == "ignore"
+    ):
+        return missingness
+    known = [label.item() if hasattr(label, "item") else label for label in labels]
+    if isinstance(missingness, Missingness) and incomplete is not None:
+        lossy = [label for label in known if incomplete()[y == label].any()]
+        if len(lossy) == 1:
+            return {lossy[0]: missingness}
+        which = f"classes {listed(lossy)} have some" if lossy else "no class has any"
+        raise ValueError(
+            "A missingness model by itself is that of the class that has blanks, and "
+            f"here {which}. Say which class it is for: "
+            f"missingness={{{known[-1]!r}: model}}."
+        )
+    if not isinstance(missingness, Mapping):
+        raise TypeError(
+            'missingness must be None, "ignore" or a mapping from class to model, '
+            f"such as {{{known[-1]!r}: LogisticMissingness(...)}}; got {missingness!r}."
+        )
+    for label, model in missingness.items():
+        if label not in known:
+            raise ValueError(
+                f"missingness has a model for class {label!r}, but the classes are "
+                f"{known}."
+            )
+        if model is not None and not isinstance(model, Missingness):
+            raise TypeError(
+                f"missingness of class {label!r} must be a Missingness model, such as "
+                f"LogisticMissingness, or None; got {model!r}."
+            )
+    return missingness
+
+
+def weights_of_features(
+    weights: FloatArray,
+    required: BoolArray | IntArray,
+    groups: IntArray | None = None,
+) -> FloatArray:
+    """Each feature's weight: the product over the columns that it needs.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (..., n_columns)
+    required : ndarray of bool of shape (n_features, n_columns), or of int (n_features,)
+        The columns that each feature needs, or the only one.
+    groups : ndarray of int of shape (n_columns,), optional
+        What is there or missing together counts once.
+
+    Returns
+    -------
+    ndarray of shape (..., n_features)
+    """
+    if required.ndim == 1:
+        own = np.array_equal(required, np.arange(weights.shape[-1]))
+        return weights if own else weights[..., required]
+    if groups is not None:
+        parts = [
+            joint_weight(weights[..., needed], groups[needed]) for needed in required
+        ]
+        return np.stack(parts, axis=-1)
+    product = np.ones((*weights.shape[:-1], len(required)))
+    for j, needed in enumerate(required):
+        for column in np.flatnonzero(needed):
+            product[..., j] *= weights[..., column]
+    return product
+
+
+def only_columns(required: BoolArray) -> BoolArray | IntArray:
+    """The column that each feature needs where it needs no other, else as given."""
+    if (required.sum(axis=1) == 1).all():
+        return np.asarray(required.argmax(axis=1))
+    return required

@@ -69,12 +69,12 @@ class LabelledBlock:
         with np.errstate(over="ignore", invalid="ignore"):
             if np.isfinite(self.rows.sum()):
                 return
+
+        def number(row: int) -> str:
+            return f"{self.start + row} of all ({self.where})"
+
         with columns_named(names):
-            refuse_infinity(
-                self.rows,
-                lambda row: f"{self.start + row} of all ({self.where})",
-                self.rows,
-            )
+            refuse_infinity(self.rows, number, self.rows)
 
 
 class LabelledSource(ABC):
@@ -201,23 +201,22 @@ def survey(
 
     def work(block: LabelledBlock) -> dict[Any, _Found]:
         block.check_no_infinity(names)
-        labels = np.unique(block.labels)
+        found: dict[Any, _Found] = {}
+        labels = np.unique(block.labels).tolist()
         check_label_count(len(labels), block.where)
-        return {label.item(): of_label(block, label.item()) for label in labels}
-
-    def of_label(block: LabelledBlock, label: Any) -> _Found:
-        part = block.of_class(label)
-        # Rows are drawn by lot, which depends on where the block lies alone.
-        rng = np.random.default_rng([block.start, len(part)])
-        drawn = part[rng.random(len(part)) < share]
-        sums: tuple[WeightSums, ...] = ()
-        if linear:
-            source, where = MemorySource.of(part), block.where
-            rows = ClassRows.of(
-                source, label, missingness, normalize, names, where=where
-            )
-            sums = rows.sums(np.arange(part.shape[1])), rows.complete_sums()
-        return len(part), (drawn,), sums
+        for label in labels:
+            part = block.of_class(label)
+            # Rows are drawn by lot, which depends on where the block lies alone.
+            rng = np.random.default_rng([block.start, len(part)])
+            drawn = part[rng.random(len(part)) < share]
+            sums: tuple[WeightSums, ...] = ()
+            if linear:
+                how = (missingness, normalize, names, None, block.where)
+                rows = ClassRows.of(MemorySource.of(part), label, *how)
+                by_feature = rows.feature_sums(np.arange(len(names)), whole=False)
+                sums = by_feature, rows.complete_sums()
+            found[label] = len(part), (drawn,), sums
+        return found
 
     found = labelled.fold(work, _merge_labels)
     check_label_types(found)

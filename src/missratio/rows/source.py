@@ -150,7 +150,7 @@ class Source(ABC):
     def every(self, stride: int) -> MemorySource:
         """Every stride-th row, in memory: fewer where fewer were drawn."""
 
-    def take(self, chosen: BoolArray) -> Source:
+    def take(self, chosen: BoolArray | slice) -> Source:
         """Some of the rows, where they are in memory."""
         raise NotImplementedError
 
@@ -242,13 +242,12 @@ class MemorySource(Source):
 
     def every(self, stride: int) -> MemorySource:
         """Every stride-th row chosen."""
-        weights = None if self.sample_weight is None else self.sample_weight[::stride]
-        return replace(self, index=self.index[::stride], sample_weight=weights)
+        return self.take(slice(None, None, stride))
 
-    def take(self, chosen: BoolArray) -> MemorySource:
-        """The chosen rows of a mask."""
-        index = self.index
-        if isinstance(index, range):
+    def take(self, chosen: BoolArray | slice) -> MemorySource:
+        """The chosen rows of a mask, or of a slice."""
+        index: Any = self.index
+        if isinstance(index, range) and not isinstance(chosen, slice):
             index = np.arange(index.start, index.stop, index.step)
         weights = None if self.sample_weight is None else self.sample_weight[chosen]
         return replace(self, index=index[chosen], sample_weight=weights)
@@ -374,24 +373,20 @@ def weighted_sums(
     # takes five times as long, and sums by einsum or along the first axis twice.
     values = np.fmax(values.astype(np.float64, copy=False), LOWEST)
     total, sums = ones @ weights, ones @ (combined * values)
+    # The largest of sixteen rows at once are found in a tenth of the time.
+    even, flat = n_rows // 16 * 16, weights.ndim == 2 and weights.flags.c_contiguous
+    largest = weights[even if flat else 0 :].max(axis=-2, initial=0.0)
+    if flat and even:
+        sixteen = weights[:even].reshape(even // 16, -1).max(axis=0).reshape(16, -1)
+        largest = np.maximum(largest, sixteen.max(axis=0))
     return WeightSums(
         n_rows,
         ones @ (weights > 0.0),
         total,
         ones @ weights**2,
-        _column_maxima(weights),
+        largest,
         total if sample_weight is None else ones @ combined,
         # Minus infinity has become a number that no table has.
         np.where(sums < 1e-50 * LOWEST, -np.inf, sums),
         origin,
     )
-
-
-def _column_maxima(weights: FloatArray) -> FloatArray:
-    """The largest weight of each column; sixteen rows at once take less time."""
-    even = len(weights) // 16 * 16
-    if weights.ndim > 2 or not (even and weights.flags.c_contiguous):
-        return np.asarray(weights.max(axis=-2, initial=0.0))
-    largest = weights[:even].reshape(even // 16, -1).max(axis=0)
-    rest = weights[even:].max(axis=0, initial=0.0)
-    return np.asarray(np.maximum(largest.reshape(16, -1).max(axis=0), rest))

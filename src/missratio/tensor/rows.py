@@ -438,7 +438,7 @@ def device_weights(weighed: ClassRows, rows: torch.Tensor) -> torch.Tensor:
     log_odds = None if model is None else model.log_odds(values, torch)
     if log_odds is None:
         host = as_numpy(rows)
-        weights = weighed.weighing.weigh(RowBlock(host, host))
+        weights = weighed.weigh(RowBlock(host, host))
         return like(values, weights)
     missing = values.isnan() if log_odds.ndim == 2 else values.isnan().any(dim=1)
     if bool((log_odds.sigmoid() >= 1.0).logical_and(~missing).any()):

@@ -1,6 +1,7 @@
 """A category's indicators go missing together: one φ over the levels."""
 
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -74,6 +75,28 @@ def test_looked_up_levels_add_to_it():
     alone, both = (simulation.category(3, n_revealed=m) for m in (0, 150))
     errors = [o.model.blocks[0].model.standard_errors[1:].mean() for o in (alone, both)]
     assert errors[1] < errors[0]
+
+
+def test_where_nothing_predicts_a_category_counts_bound_its_levels():
+    # A column that says nothing leaves slopes open; but no more than all of the missing
+    # values are of one level, so φ stays below that, and it holds the truth.
+    rng, (base, ward) = np.random.default_rng(0), np.log([0.04, 3.0])
+    covered, widest = [], 0.0
+    for seed in range(10):
+        Z = np.column_stack([complete_table(900, seed)[:, 1:], rng.normal(size=900)])
+        phi = mr.LogisticMissingness(base, [0.0, ward], rowwise=True)
+        lost = rng.uniform(size=900) < phi.missing_probability(Z[:, :2])
+        Z[lost, :2] = np.nan
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = mr.learn_missingness(Z)
+        levels = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+        lower, upper = (each[:, 0] for each in model.probability_band(levels, 0.1))
+        truth = phi.missing_probability(levels[:, :2])
+        covered.append(((lower <= truth) & (truth <= upper)).all())
+        widest = max(widest, upper.max())
+    assert np.mean(covered) >= 0.9
+    assert widest < 0.3
 
 
 def test_a_certificate_rests_on_a_learned_category():

@@ -100,9 +100,10 @@ class Evidence:
         """The evidence of columns that go missing together; None if none is missing.
 
         Observed values of one feature give way to the means of groups of neighbours,
-        which changes a fit by a few thousandths of its standard error at most. Of very
-        many whole rows every k-th is kept and stands for k; beside m revealed ones that
-        adds m/16,384 to the variance at most.
+        which changes a fit by a few thousandths of its standard error at most. Rows of
+        indicators are counted by level. Of very many other whole rows every k-th is
+        kept and stands for k; beside m revealed ones that adds m/16,384 to the variance
+        at most.
         """
         lost = any_by_row(np.isnan(table))
         n_missing = int(lost.sum())
@@ -115,6 +116,9 @@ class Evidence:
         counts = np.ones(n_observed)
         if len(kept) == 1:
             kept, counts = _grouped(kept)
+        elif one_hot(kept):
+            kept, n_rows = np.unique(kept, axis=1, return_counts=True)
+            counts = n_rows.astype(np.float64)
         elif n_observed > 2 * KEPT_ROWS:
             kept = kept[:, :: n_observed // KEPT_ROWS]
             counts = np.full(kept.shape[1], n_observed / kept.shape[1])
@@ -199,6 +203,11 @@ class Evidence:
         level = full[:, :1] @ full[:1] / full[0, 0]
         share = self.revealed_mass / self.n_missing
         return np.asarray(full - (1.0 - share) * level)
+
+
+def one_hot(values: FloatArray) -> bool:
+    """Whether values, (n_columns, n_values), are indicators of a category's levels."""
+    return bool(np.isin(values, (0.0, 1.0)).all() and (values.sum(axis=0) <= 1.0).all())
 
 
 def group_starts(size: int) -> IntArray:

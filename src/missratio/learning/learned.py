@@ -15,14 +15,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import betaincinv, expit, logit
 
 from missratio._base.reading import as_numeric_array, row_blocks
 from missratio._base.storable import storable
 from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import FloatArray, IntArray
 from missratio.learning.checks import Check
-from missratio.learning.evidence import Evidence
+from missratio.learning.evidence import Evidence, one_hot
 from missratio.learning.region import DIRECTIONS, region_boundary, standard_covariance
 from missratio.learning.shadow import ShadowEvidence
 from missratio.missingness import LogisticMissingness
@@ -111,7 +111,8 @@ class LearnedMissingness(LogisticMissingness):
 
         From the region of each feature's parameters at level 1 − δ/d: that of the
         likelihood ratio of looked-up values, and of the table's moment equations. The
-        logistic form is taken for granted.
+        logistic form is taken for granted. Of a category that the table teaches, φ of a
+        level is bounded by counts as well: no more than all missing values are its own.
 
         Parameters
         ----------
@@ -130,12 +131,19 @@ class LearnedMissingness(LogisticMissingness):
             return estimate, estimate
         table = as_numeric_array(X)
         lower, upper = np.empty_like(estimate), np.empty_like(estimate)
-        regions = self.region(delta)
         if self.rowwise:
+            known = self._learned[0][1] if self.shadow and self._learned else None
+            counted = known is not None and one_hot(known.values)
+            (points,) = self.region(delta / 2.0 if counted else delta)
             for rows in row_blocks(table.shape):
                 block = table[rows].astype(np.float64, copy=False)
-                lower[rows], upper[rows] = self._ellipsoid_extremes(block, regions[0])
-        for j, points in enumerate([] if self.rowwise else regions):
+                lower[rows], upper[rows] = self._ellipsoid_extremes(block, points)
+                if known is not None and counted:
+                    most = _largest_by_counts(known, block, delta / 2.0)
+                    most = np.fmax(most, self.log_odds(block))
+                    upper[rows] = np.minimum(upper[rows], most)
+        regions = [] if self.rowwise else self.region(delta)
+        for j, points in enumerate(regions):
             column = table[:, j].astype(np.float64)
             lower[:, j] = -_largest_line(-points, column)
             upper[:, j] = _largest_line(points, column)
@@ -220,6 +228,24 @@ class LearnedMissingness(LogisticMissingness):
 
 
 Learned = tuple[int, Evidence, FloatArray, ShadowEvidence | None]
+
+
+def _largest_by_counts(
+    evidence: Evidence, rows: FloatArray, delta: float
+) -> FloatArray:
+    """Bounds on the log-odds at rows of a category, of all levels at once.
+
+    Of the rows at a level n were observed and at most all missing ones are missing,
+    each with probability φ: Clopper and Pearson's bound holds whatever φ's form is, and
+    however little the other columns say.
+    """
+    levels, counts = evidence.observed
+    largest = np.full(len(rows), np.inf)
+    for level in np.unique(levels, axis=1).T:
+        n_observed = counts[(level == levels.T).all(axis=1)].sum()
+        ends = evidence.n_missing + 1.0, n_observed, 1.0 - delta / (1 + len(levels))
+        largest[(rows == level).all(axis=1)] = logit(betaincinv(*ends))
+    return largest
 
 
 def _largest_line(points: FloatArray, z: FloatArray) -> FloatArray:

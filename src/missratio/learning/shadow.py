@@ -19,7 +19,7 @@ import numpy as np
 
 from missratio._base.storable import storable
 from missratio._base.typing import FloatArray, IntArray
-from missratio.learning.evidence import KEPT_ROWS, Coordinates, group_starts
+from missratio.learning.evidence import KEPT_ROWS, Coordinates, group_starts, one_hot
 
 # The log-odds change by this much per standard deviation of the values, give or take:
 # a prior that matters only where the table says next to nothing.
@@ -73,7 +73,7 @@ class ShadowEvidence:
         missing: IntArray,
         instruments: FloatArray,
     ) -> ShadowEvidence:
-        """Sum instruments over groups of neighbours.
+        """Sum instruments over groups of neighbours, or over the levels of a category.
 
         Parameters
         ----------
@@ -84,9 +84,15 @@ class ShadowEvidence:
         instruments : ndarray of shape (n_rows, n_instruments)
         """
         h, lost = instruments[observed], instruments[missing]
-        size, width = h.shape
-        if len(values) == 1:
+        (size, width), coordinates = h.shape, Coordinates.of(values)
+        levels = len(values) > 1 and one_hot(values)
+        if len(values) == 1 or levels:
             starts = group_starts(size)
+            if levels:
+                place = np.unique(values, axis=1, return_inverse=True)[1].ravel()
+                order = np.argsort(place, kind="stable")
+                starts = np.flatnonzero(np.diff(place[order], prepend=-1))
+                values, h = values[:, order], h[order]
             counts = np.diff(starts, append=size).astype(np.float64)
             means = np.add.reduceat(values, starts, axis=1) / counts
             sums = np.add.reduceat(h, starts, axis=0)
@@ -103,7 +109,7 @@ class ShadowEvidence:
             sums = kept * counts[:, None]
             squares = kept[:, :, None] * kept[:, None] * counts[:, None, None]
         of_lost = lost.sum(axis=0), lost.T @ lost
-        return cls(means, sums, squares, *of_lost, counts, Coordinates.of(values))
+        return cls(means, sums, squares, *of_lost, counts, coordinates)
 
     def thinned(self, share: float) -> ShadowEvidence:
         """As if only this share of the rows had been there: Ω and the moments shrink.

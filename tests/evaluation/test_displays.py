@@ -135,22 +135,12 @@ def test_over_the_sample(fitted):
 @pytest.mark.parametrize("column", ["dose", 1])
 def test_over_one_column_the_others_are_at_their_medians(fitted, column):
     estimator, X, y = fitted
-    display = RatioDisplay.from_estimator(estimator, X, y, columns=[column])
+    display = RatioDisplay.from_estimator(estimator, X, y, column=column)
     assert display.ax_.get_xlabel() == "dose"
     values, height = display.grid
     median = X.dropna()["age"].median()
     points = pd.DataFrame({"age": median, "dose": values})
     np.testing.assert_allclose(height, estimator.predict_log_ratio(points))
-
-
-def test_over_two_columns(fitted):
-    estimator, X, y = fitted
-    _, ax = plt.subplots()
-    display = RatioDisplay.from_estimator(
-        estimator, X, y, columns=["age", "dose"], ax=ax
-    )
-    assert display.ax_ is ax
-    assert display.grid[2].shape == (60, 60)
 
 
 def test_from_predictions_without_labels_there_is_one_group_and_no_legend(fitted):
@@ -168,12 +158,10 @@ def test_a_ratio_of_zero_is_drawn_at_the_floor():
     assert np.isfinite(display.ax_.get_xlim()).all()
 
 
-@pytest.mark.parametrize(
-    ("columns", "message"), [(["weight"], "no column"), ([0, 1, 0], "one or two")]
-)
-def test_columns_that_there_are_not_are_refused(fitted, columns, message):
-    with pytest.raises(ValueError, match=message):
-        RatioDisplay.from_estimator(*fitted, columns=columns)
+@pytest.mark.parametrize("column", ["weight", 7])
+def test_a_column_that_there_is_not_is_refused(fitted, column):
+    with pytest.raises(ValueError, match="no column"):
+        RatioDisplay.from_estimator(*fitted, column=column)
 
 
 @pytest.mark.parametrize("ratio", [[-1.0, 2.0], np.ones((3, 2))])
@@ -187,5 +175,3 @@ def test_a_monitor_is_drawn():
     monitor = TypeIErrorMonitor(0.1).update(rng.random(500) < 0.25)
     display = MonitorDisplay.from_monitor(monitor)
     assert len(display.figure_.axes) == 2
-    with pytest.raises(ValueError, match="seen no row"):
-        MonitorDisplay(TypeIErrorMonitor(0.1))

@@ -34,7 +34,7 @@ def test_errors_are_shares_of_their_own_class_whatever_the_labels():
         (TRUTH, PREDICTED, [0, 1]),
         (names[TRUTH], names[PREDICTED], names),
     ):
-        errors = (0.3, pytest.approx(0.2))
+        errors = (pytest.approx(0.3), pytest.approx(0.2))
         for controlled, (first, second) in zip(
             labels, (errors, errors[::-1]), strict=True
         ):

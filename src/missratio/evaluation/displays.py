@@ -17,8 +17,8 @@ from missratio.classifier import complete_mask
 from missratio.evaluation.curves import NPROC, np_roc
 from missratio.evaluation.monitor import TypeIErrorMonitor
 
-# Points along the axes of a picture over one column, and over two.
-GRID = {1: 200, 2: 60}
+# Points along the axis of a picture over one column.
+GRID = 200
 # Ratios smaller than this, beside the largest, are drawn as if they were this.
 SMALLEST = 1e-2
 
@@ -78,7 +78,6 @@ class NPROCDisplay(_Display):
         y: ArrayLike,
         *,
         name: str | None = None,
-        ax: Any = None,
         **kwargs: Any,
     ) -> Self:
         """Draw the curve of a fitted Neyman-Pearson classifier on fresh rows.
@@ -93,9 +92,8 @@ class NPROCDisplay(_Display):
             classifier is for rows as they are observed.
         y : array-like of shape (n_rows,)
         name : str, optional
-        ax : matplotlib Axes, optional
         **kwargs : dict
-            For `np_roc`, such as `alphas`, and for `plot`.
+            For `from_predictions`, such as `alphas` and `ax`.
 
         Returns
         -------
@@ -119,7 +117,6 @@ class NPROCDisplay(_Display):
             estimator.score_samples(others),
             delta=estimator.delta - estimator.certificate_.missingness_delta,
             name=name or type(estimator.estimator).__name__,
-            ax=ax,
             **kwargs,
         )
 
@@ -184,24 +181,21 @@ class NPROCDisplay(_Display):
 
 @dataclass(kw_only=True, eq=False)
 class RatioDisplay(_Display):
-    """A density ratio over a sample, over one column or over two.
+    """A density ratio over a sample, or over one column.
 
     Over the sample: histograms of log r̂ at the numerator's and the denominator's rows,
-    which lie apart where the ratio tells them apart. Over one column: r̂ at every row
-    against the column, and its curve with the other columns at their medians. Over
-    two: contours of log r̂, likewise, and the rows.
+    which lie apart where the ratio tells them apart. Over a column: r̂ at every row
+    against the column, and its curve with the other columns at their medians.
 
     Parameters
     ----------
     log_ratio : ndarray of shape (n_rows,)
         NaN for rows that aren't drawn.
     is_numerator : ndarray of bool of shape (n_rows,), or None
-    columns : ndarray of shape (n_rows, n_drawn), or None
-        The columns drawn over.
-    names : sequence of str
-        Their names.
-    grid : tuple of ndarray, or None
-        Values of the columns, and log r̂ there, with the others at their medians.
+    column : tuple of str and ndarray of shape (n_rows,), or None
+        The name and the values of the column drawn over.
+    grid : tuple of two ndarrays, or None
+        Values of the column, and log r̂ there, with the others at their medians.
 
     Attributes
     ----------
@@ -217,15 +211,14 @@ class RatioDisplay(_Display):
     >>> y = np.repeat([0, 1], 200)
     >>> ratio = mr.KLIEP().fit(X, y)
     >>> display = mr.RatioDisplay.from_estimator(
-    ...     ratio, X, y, columns=[0]
+    ...     ratio, X, y, column=0
     ... )  # doctest: +SKIP
     """
 
     log_ratio: FloatArray
     is_numerator: Any = None
-    columns: FloatArray | None = None
-    names: Any = ()
-    grid: tuple[FloatArray, ...] | None = None
+    column: tuple[str, FloatArray] | None = None
+    grid: tuple[FloatArray, FloatArray] | None = None
 
     @classmethod
     def from_estimator(
@@ -234,7 +227,7 @@ class RatioDisplay(_Display):
         X: Any,
         y: ArrayLike | None = None,
         *,
-        columns: Any = None,
+        column: int | str | None = None,
         ax: Any = None,
     ) -> Self:
         """Draw a fitted ratio.
@@ -247,8 +240,8 @@ class RatioDisplay(_Display):
             Rows with a missing value are not drawn.
         y : array-like of shape (n_rows,), optional
             Labels, for the colours.
-        columns : list of one or two columns, by number or name; None
-            None draws over the sample.
+        column : int or str, optional
+            By its number or its name; None draws over the sample.
         ax : matplotlib Axes, optional
 
         Returns
@@ -262,27 +255,24 @@ class RatioDisplay(_Display):
         log_ratio[complete] = estimator.predict_log_ratio(take_rows(X, complete))
         of_numerator = None if y is None else np.asarray(y) == estimator.classes_[1]
         display = cls(log_ratio=log_ratio, is_numerator=of_numerator)
-        if columns is None:
+        if column is None:
             return display.plot(ax=ax)
-        names = [f"x{j}" for j in range(table.shape[1])]
-        if frame is not None:
-            names = list(frame.columns)
-        places = _places(columns, names)
+        names: list[Any] = [*range(table.shape[1])] if frame is None else frame.columns
+        if column not in names and column not in range(len(names)):
+            raise ValueError(f"There is no column {column!r} among {names}.")
+        place = names.index(column) if column in names else int(column)
         # The grid, a little beyond the rows' range, the other columns at their medians.
-        axes = []
-        for values in table[complete][:, places].T:
-            margin = 0.05 * (np.ptp(values) or 1.0)
-            ends = values.min() - margin, values.max() + margin
-            axes.append(np.linspace(*ends, GRID[len(places)]))
-        mesh = np.meshgrid(*axes, indexing="ij")
-        points: Any = np.tile(np.median(table[complete], axis=0), (mesh[0].size, 1))
-        points[:, places] = np.stack([values.ravel() for values in mesh], axis=1)
+        values = table[complete, place]
+        margin = 0.05 * (np.ptp(values) or 1.0)
+        grid = np.linspace(values.min() - margin, values.max() + margin, GRID)
+        points: Any = np.tile(np.median(table[complete], axis=0), (GRID, 1))
+        points[:, place] = grid
         if frame is not None:
             backend = frame.implementation
             points = nw.from_numpy(points, names, backend=backend).to_native()
-        heights = estimator.predict_log_ratio(points).reshape(mesh[0].shape)
-        display.columns, display.grid = table[:, places], (*axes, heights)
-        display.names = [names[place] for place in places]
+        name = f"x{place}" if frame is None else names[place]
+        display.column = name, table[:, place]
+        display.grid = grid, estimator.predict_log_ratio(points)
         return display.plot(ax=ax)
 
     @classmethod
@@ -337,49 +327,25 @@ class RatioDisplay(_Display):
         # The lowest log ratio that is drawn, since that of zero has no place.
         floor = self.log_ratio[drawn].max(initial=0.0) + np.log(SMALLEST)
         heights = np.maximum(self.log_ratio, floor)
-        if self.columns is None or self.grid is None:
+        if self.column is None or self.grid is None:
             bins = np.histogram_bin_edges(heights[drawn], bins=40)
             for name, colour, rows in groups:
                 style = {"color": colour, "alpha": 0.55, "label": name}
                 ax.hist(heights[rows], bins=bins, density=True, **style)
             ax.axvline(0.0, color="0.4", linewidth=1, linestyle=":")
             ax.set(xlabel="log ratio", ylabel="density")
-        elif len(self.names) == 1:
-            (values,), (points, curve) = self.columns.T, self.grid
+        else:
+            (title, values), (points, curve) = self.column, self.grid
             for name, colour, rows in groups:
                 style = {"color": colour, "alpha": 0.4, "linewidths": 0, "label": name}
                 ax.scatter(values[rows], np.exp(heights[rows]), s=8, **style)
             style = {"color": "black", "label": "others at their medians"}
             ax.plot(points, np.exp(np.maximum(curve, floor)), linewidth=1.5, **style)
             ax.axhline(1.0, color="0.4", linewidth=1, linestyle=":")
-            ax.set(xlabel=self.names[0], ylabel="ratio", yscale="log")
-        else:
-            surface = np.maximum(self.grid[2], floor)
-            reach = max(float(np.quantile(np.abs(surface), 0.98)), 0.1)
-            levels, clipped = (
-                np.linspace(-reach, reach, 21),
-                surface.clip(-reach, reach),
-            )
-            picture = ax.contourf(*self.grid[:2], clipped.T, levels, cmap="RdBu_r")
-            for (name, _, rows), marker in zip(groups, ".x", strict=False):
-                style = {"color": "black", "alpha": 0.35, "label": name}
-                ax.scatter(*self.columns[rows].T, s=9, marker=marker, **style)
-            self.figure_.colorbar(picture, ax=ax, label="log ratio")
-            ax.set(xlabel=self.names[0], ylabel=self.names[1])
+            ax.set(xlabel=title, ylabel="ratio", yscale="log")
         if ax.get_legend_handles_labels()[0]:
             ax.legend(frameon=False, markerscale=2)
         return self
-
-
-def _places(columns: Any, names: list[str]) -> list[int]:
-    chosen = list(columns) if isinstance(columns, list | tuple) else [columns]
-    if len(chosen) not in (1, 2):
-        raise ValueError(f"columns must name one or two columns, got {columns!r}.")
-    for each in chosen:
-        by_number = isinstance(each, int | np.integer) and 0 <= each < len(names)
-        if each not in names and not by_number:
-            raise ValueError(f"There is no column {each!r} among {names}.")
-    return [names.index(each) if each in names else int(each) for each in chosen]
 
 
 @dataclass(eq=False)
@@ -389,7 +355,7 @@ class MonitorDisplay(_Display):
     Parameters
     ----------
     monitor : TypeIErrorMonitor
-        What was watched. It has seen a row at least.
+        What was watched.
 
     Attributes
     ----------
@@ -399,11 +365,6 @@ class MonitorDisplay(_Display):
     """
 
     monitor: TypeIErrorMonitor
-
-    def __post_init__(self) -> None:
-        """Refuse a monitor that has seen nothing."""
-        if not self.monitor.history:
-            raise ValueError("The monitor has seen no row: update it first.")
 
     @classmethod
     def from_monitor(cls, monitor: TypeIErrorMonitor) -> Self:

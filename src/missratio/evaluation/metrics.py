@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from missratio._base.hints import listed
 from missratio._base.reading import read_labels
+from missratio._base.typing import BoolArray, FloatArray
 from missratio.classifier import NeymanPearsonClassifier
 
 
@@ -59,60 +60,71 @@ def exact_interval(
     return Interval(float(low), float(high))
 
 
-def _errors(
+def weighted_share(
+    events: BoolArray, weights: FloatArray, confidence: float = 0.95
+) -> tuple[float, Interval]:
+    """The weighted share of events (Hájek), and its interval.
+
+    The interval is Clopper and Pearson's where all rows count the same. Otherwise it is
+    Korn and Graubard's: for as many equal rows as would have the share's variance. Rows
+    of weight zero are left out, and there must be another.
+    """
+    events, weights = events[weights > 0.0], weights[weights > 0.0]
+    n_rows = len(events)
+    if (weights == weights[0]).all():
+        n_events = int(events.sum())
+        return n_events / n_rows, exact_interval(n_events, n_rows, confidence)
+    weights = weights / weights.sum()
+    share = min(float(weights @ events), 1.0)
+    size = min(float(1.0 / (weights @ weights)), n_rows)
+    variance = float((weights**2) @ (events - share) ** 2)
+    # One row may have all the weight there is, as far as numbers go.
+    if variance > 0.0:
+        size = min(size, share * (1.0 - share) / variance)
+    return share, exact_interval(share * size, size, confidence)
+
+
+class ErrorOptions(TypedDict, total=False):
+    """The options of `type_i_error`, and the confidence of an interval."""
+
+    controlled_class: Any
+    sample_weight: ArrayLike | None
+    confidence: float
+
+
+def _as_other(
     y_true: ArrayLike,
     y_pred: ArrayLike,
-    controlled_class: Any,
-    sample_weight: ArrayLike | None,
-    *,
-    of_controlled: bool = True,
-) -> tuple[float, float, int]:
-    """The weighted share of one class's rows that are wrong, and how many rows tell it.
-
-    As many rows without weights would tell as much; then the number of rows there are.
-    """
+    of_controlled: bool,
+    controlled_class: Any = 0,
+    sample_weight: ArrayLike | None = None,
+    confidence: float = 0.95,
+) -> tuple[float, Interval]:
+    """The weighted share of one class's rows that are classified as the other class."""
     truth, predicted = read_labels(y_true), np.asarray(column_or_1d(y_pred))
     check_consistent_length(truth, predicted, sample_weight)
-    if not any((each == controlled_class).any() for each in (truth, predicted)):
-        labels = sorted({*truth.tolist(), *predicted.tolist()}, key=repr)
-        if len(labels) > 1:
-            raise ValueError(
-                f"controlled_class={controlled_class!r} is not among the labels "
-                f"{listed(labels, 5)}. Say which of them is to be controlled."
-            )
+    is_other = predicted != controlled_class
+    known = not is_other.all() or (truth == controlled_class).any()
+    labels = {controlled_class} if known else {*truth.tolist(), *predicted.tolist()}
+    if len(labels) > 1:
+        choices = listed(sorted(labels, key=repr), 5)
+        raise ValueError(
+            f"controlled_class={controlled_class!r} is not among the labels {choices}. "
+            "Say which of them is to be controlled."
+        )
     rows = (truth == controlled_class) == of_controlled
     weights = np.ones(len(truth))
     if sample_weight is not None:
         weights = np.asarray(column_or_1d(sample_weight), dtype=np.float64)
         if not ((weights >= 0.0) & np.isfinite(weights)).all():
             raise ValueError("sample_weight must be finite and not negative.")
-        rows &= weights > 0.0
-    n_rows = int(rows.sum())
-    if n_rows == 0:
+    if not weights[rows].any():
         which = "the controlled" if of_controlled else "the other"
-        weighing = "" if sample_weight is None else " with a positive weight"
         raise ValueError(
-            f"y_true has no row of {which} class{weighing} (controlled_class="
-            f"{controlled_class!r}): its error can't be measured."
+            f"y_true has no row of {which} class with a positive weight "
+            f"(controlled_class={controlled_class!r}): its error can't be measured."
         )
-    wrong = (predicted[rows] == controlled_class) != of_controlled
-    weights = weights[rows]
-    if (weights == weights[0]).all():
-        return int(wrong.sum()) / n_rows, n_rows, n_rows
-    weights = weights / weights.sum()
-    share = min(float(weights @ wrong), 1.0)
-    # Korn and Graubard's: as many rows as would have the share's variance.
-    size = float(1.0 / (weights @ weights))
-    if 0.0 < share < 1.0:
-        variance = float((weights**2) @ (wrong - share) ** 2)
-        size = min(size, share * (1.0 - share) / variance)
-    return share, min(size, n_rows), n_rows
-
-
-def _interval(share: float, size: float, n_rows: int, confidence: float) -> Interval:
-    """Of a share; exact where all rows count the same."""
-    events = share * size
-    return exact_interval(round(events) if size == n_rows else events, size, confidence)
+    return weighted_share(is_other[rows], weights[rows], confidence)
 
 
 def type_i_error(
@@ -142,73 +154,46 @@ def type_i_error(
     >>> type_i_error([0, 0, 0, 0, 1], [0, 1, 0, 0, 1])
     0.25
     """
-    share, *_ = _errors(y_true, y_pred, controlled_class, sample_weight)
-    return share
+    return _as_other(y_true, y_pred, True, controlled_class, sample_weight)[0]
 
 
 def type_ii_error(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    *,
-    controlled_class: Any = 0,
-    sample_weight: ArrayLike | None = None,
+    y_true: ArrayLike, y_pred: ArrayLike, **options: Unpack[ErrorOptions]
 ) -> float:
     """Share of the other class's rows that are classified as the controlled class.
 
     Parameters and result are those of `type_i_error`.
     """
-    share, *_ = _errors(
-        y_true, y_pred, controlled_class, sample_weight, of_controlled=False
-    )
-    return share
+    return 1.0 - power(y_true, y_pred, **options)
 
 
 def power(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    *,
-    controlled_class: Any = 0,
-    sample_weight: ArrayLike | None = None,
+    y_true: ArrayLike, y_pred: ArrayLike, **options: Unpack[ErrorOptions]
 ) -> float:
     """Share of the other class's rows that are recognised: one minus the type II error.
 
     Parameters and result are those of `type_i_error`.
     """
-    return 1.0 - type_ii_error(
-        y_true, y_pred, controlled_class=controlled_class, sample_weight=sample_weight
-    )
+    return _as_other(y_true, y_pred, False, **options)[0]
 
 
 def type_i_interval(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    *,
-    controlled_class: Any = 0,
-    confidence: float = 0.95,
-    sample_weight: ArrayLike | None = None,
+    y_true: ArrayLike, y_pred: ArrayLike, **options: Unpack[ErrorOptions]
 ) -> Interval:
     """Confidence interval of the type I error, exact without weights.
 
-    With weights it is Korn and Graubard's, for as many rows as tell as much, and holds
-    approximately. The other parameters are those of `type_i_error`.
+    Its level is `confidence`, 0.95 unless it is given. With weights it is Korn and
+    Graubard's, for as many rows as tell as much, and holds approximately. The other
+    parameters are those of `type_i_error`.
     """
-    measured = _errors(y_true, y_pred, controlled_class, sample_weight)
-    return _interval(*measured, confidence)
+    return _as_other(y_true, y_pred, True, **options)[1]
 
 
 def power_interval(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    *,
-    controlled_class: Any = 0,
-    confidence: float = 0.95,
-    sample_weight: ArrayLike | None = None,
+    y_true: ArrayLike, y_pred: ArrayLike, **options: Unpack[ErrorOptions]
 ) -> Interval:
     """Confidence interval of the power, of the kind that `type_i_interval` gives."""
-    share, size, n_rows = _errors(
-        y_true, y_pred, controlled_class, sample_weight, of_controlled=False
-    )
-    return _interval(1.0 - share, size, n_rows, confidence)
+    return _as_other(y_true, y_pred, False, **options)[1]
 
 
 KINDS = {"type_i_error": type_i_error, "type_ii_error": type_ii_error, "power": power}

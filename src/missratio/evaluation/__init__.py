@@ -16,5 +16,6 @@ from missratio.evaluation.metrics import power_interval as power_interval
 from missratio.evaluation.metrics import type_i_error as type_i_error
 from missratio.evaluation.metrics import type_i_interval as type_i_interval
 from missratio.evaluation.metrics import type_ii_error as type_ii_error
+from missratio.evaluation.metrics import weighted_share as weighted_share
 from missratio.evaluation.monitor import TypeIErrorMonitor as TypeIErrorMonitor
 from missratio.evaluation.monitor import WatchedPoint as WatchedPoint

@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import missratio as mr
 from missratio.app.report import LabelledRows, Names, describe, sections
-from missratio.app.report.effects import importance
+from missratio.app.report.measure import importance
 
 pd = optional("pandas")
 pl = optional("polars")
@@ -182,19 +182,6 @@ def test_coefficients_are_those_of_the_score():
     )
 
 
-@pytest.mark.needs("pandas")
-@pytest.mark.filterwarnings("ignore::missratio.uncertainty.UnreliableIntervalWarning")
-def test_intervals_of_coefficients_are_those_of_the_fits_own_rows():
-    fitted, X, y = whole_rows()
-    found = mr.build_report(fitted, X, y, folds=0, confidence=0.9).data["coefficients"]
-    rows = np.setdiff1d(np.arange(len(y)), fitted.calibration_index_)
-    uncertainty = mr.ratio_uncertainty(fitted.estimator_, X[rows], y[rows])
-    told = uncertainty.summary_frame(level=0.9).set_index("feature").loc[found["names"]]
-    spread = np.nanstd(X, axis=0)[[int(name[1:]) for name in found["names"]]]
-    assert found["low"] == pytest.approx(told["lower"].to_numpy() * spread, rel=1e-5)
-    assert found["high"] == pytest.approx(told["upper"].to_numpy() * spread, rel=1e-5)
-
-
 def titles(data):
     return [caution["title"] for caution in data["cautions"]]
 
@@ -216,15 +203,13 @@ def test_cautions_name_what_is_wrong(make, title):
     assert title in titles(mr.build_report(*make(), folds=0).data)
 
 
-def test_no_finite_optimum_is_a_caution_and_leaves_no_intervals():
+def test_no_finite_optimum_is_a_caution():
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.uniform(0, 1, (300, 1)), rng.uniform(2, 3, (300, 1))])
     y = np.repeat([0, 1], 300)
     with pytest.warns(mr.exceptions.NoFiniteOptimumWarning):
         model = classifier(mr.KLIEP()).fit(X, y)
-    data = mr.build_report(model, X, y, folds=0).data
-    assert "No finite optimum" in titles(data)
-    assert data["coefficients"]["low"] is None
+    assert "No finite optimum" in titles(mr.build_report(model, X, y, folds=0).data)
 
 
 def test_other_rows_than_the_certificates_are_refused():
@@ -264,6 +249,7 @@ def test_looked_up_values_are_counted(told):
     assert dose["looked_up"] == [120, 0]
     assert told["missingness"]["classes"][0]["drawn"] == 120
     assert told["missingness"]["profiles"] == []
+    assert (told["origin"]["seed"], told["origin"]["command"]) == (0, None)
 
 
 @pytest.mark.parametrize("frame", [False, True], ids=["array", "dataframe"])
@@ -300,12 +286,3 @@ def test_rows_without_a_score_are_a_caution():
         whole = ~np.isnan(X[y == int(entry["label"])]).any(axis=1)
         assert entry["blank"] == pytest.approx(1.0 - whole.mean(), abs=1e-6)
     assert "Rows without a score" in titles(data)
-
-
-def test_advice_is_about_this_table(told):
-    (advice,) = told["next"]
-    (looser,) = (e for e in told["curve"]["levels"] if e["alpha"] == 0.2)
-    for level in (looser, own_level(told)):
-        assert f"{100 * level['estimate']:.1f}%" in advice["text"]
-    assert told["origin"]["seed"] == 0
-    assert told["origin"]["command"] is None

@@ -13,11 +13,9 @@ from missratio.app.report.words import (
     number,
     percent,
     robustness,
-    room_words,
     share,
     span,
 )
-from missratio.classifier import TradeOff
 
 
 @pytest.fixture(scope="module")
@@ -109,22 +107,3 @@ def test_test_rows_of_groups_are_what_errors_are_measured_on(grouped):
     called = fitted.predict(X)
     assert old["found"]["estimate"] == pytest.approx(called[mine & (y == 1)].mean())
     assert old["error"]["estimate"] == pytest.approx(called[mine & (y == 0)].mean())
-
-
-@pytest.mark.parametrize(
-    ("certifiable", "said"),
-    [
-        # Both could be half of what is asked.
-        ([[0.05, 0.05], [0.3, 0.01]], "down to 5% and 5%"),
-        ([[0.1, 0.1]], "There is room for 10% of 'a' and 10% of 'b' to be wrong."),
-        # One could keep its bound if the other's were 0.3.
-        ([[0.3, 0.1]], "at least 0.3 for one of them (0.3 for 'a')"),
-        ([[0.2, 0.3]], "leave no room; or 0.3 and 0.3 for both."),
-    ],
-)
-def test_what_two_classes_leave_each_other(certifiable, said):
-    found = np.array(certifiable)
-    text = room_words(TradeOff(("a", "b"), (0.1, 0.1), found / 2.0, found))
-    assert said in text
-    has_room = bool((found <= 0.1).all(axis=1).any())
-    assert ("The certificate was reached" in text) == (not has_room)

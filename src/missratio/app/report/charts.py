@@ -81,11 +81,9 @@ def axis(
 
 
 def layer(mark: str, rows: Rows, colour: str, where: str = "", **style: Any) -> Data:
-    """Marks at x and y of rows, to x2 and y2 where they are; for rows `where` holds."""
+    """Marks at x and y of rows, to y2 where it is; for rows `where` holds."""
     fields = rows[0] if rows else {}
-    encoding: Data = {k: {"field": k} for k in ("x", "x2", "y", "y2") if k in fields}
-    if mark in ("rect", "area") and "y2" not in encoding:
-        encoding["y2"] = {"datum": 0}
+    encoding: Data = {k: {"field": k} for k in ("x", "y", "y2") if k in fields}
     if mark == "line":
         encoding["order"] = {"field": "i", "type": "quantitative"}
         rows = [{"i": i, **row} for i, row in enumerate(rows)]
@@ -101,11 +99,11 @@ def layer(mark: str, rows: Rows, colour: str, where: str = "", **style: Any) -> 
     return {**drawn, "transform": [{"filter": where}]} if where else drawn
 
 
-def _tip(field: str, place: Data, title: str | None = None) -> Data:
+def _tip(field: str, place: Data) -> Data:
     """What is shown where a reader points: a number as its axis has it."""
     form = ".1%" if place["axis"].get("format") == "~%" else ".4~g"
     return {"field": field, "type": "quantitative", "format": form,
-            "title": title or place["title"] or "value"}  # fmt: skip
+            "title": place["title"] or "value"}  # fmt: skip
 
 
 def plane(
@@ -118,10 +116,8 @@ def plane(
         for name, place in (("x", x), ("y", y)):
             if name in encoding:
                 encoding[name] |= place
-        if each["mark"]["type"] in ("point", "rect") and "x" in encoding:
-            tips = [_tip("x", x, "from" if "x2" in encoding else None), _tip("y", y)]
-            tips += [_tip("x2", x, "to")] * ("x2" in encoding)
-            encoding["tooltip"] = tips
+        if each["mark"]["type"] == "point" and "x" in encoding:
+            encoding["tooltip"] = [_tip("x", x), _tip("y", y)]
     spec: Data = {"layer": list(layers)}
     if chosen is not None:
         spec["params"] = [{"name": "chosen", "value": chosen}]
@@ -138,51 +134,45 @@ class Series(NamedTuple):
 
 
 def by_name(
-    names: Sequence[str], series: Mapping[str, Series], x: Data, *, bars: bool = False,
-    zero: bool = False, caption: str = "",
+    names: Sequence[str], series: Mapping[str, Series], x: Data, *, zero: bool = False,
+    caption: str = "",
 ) -> Chart:  # fmt: skip
-    """A line for each name: points with spans, or bars side by side, and ticks."""
-    kinds: dict[str, Rows] = {"values": [], "spans": [], "ticks": []}
-    for title, each in series.items():
-        for kind, rows in kinds.items():
-            found = zip(names, getattr(each, kind), strict=False)
-            rows += [{"name": n, "series": title, "value": v} for n, v in found]
-    shown, scale = list(series), [css(each.colour) for each in series.values()]
+    """A line for each name: points with spans, and ticks."""
     place: Data = {
         "y": {"field": "name", "type": "nominal", "title": None, "sort": None,
               "scale": {"domain": list(names)}, "axis": QUIET},
         "x": {"field": "value", **x},
     }  # fmt: skip
-    if bars and len(series) > 1:
-        place["yOffset"] = {"field": "series", "type": "nominal", "sort": None,
-                            "scale": {"domain": shown}}  # fmt: skip
-    tips = [{"field": k, "type": "nominal"} for k in ("name", "series")]
+    colours = [css(each.colour) for each in series.values()]
     told = {
         **place,
         "color": {"field": "series", "type": "nominal", "legend": None,
-                  "scale": {"domain": shown, "range": scale}},
-        "tooltip": [*tips, _tip("value", x)],
+                  "scale": {"domain": list(series), "range": colours}},
+        "tooltip": [*({"field": k, "type": "nominal"} for k in ("name", "series")),
+                    _tip("value", x)],
     }  # fmt: skip
     ends = {"x": {"field": "value[0]", **x}, "x2": {"field": "value[1]"}}
-    marks: list[tuple[str, Data, Data]] = [
-        ("spans", {"type": "rule", "strokeWidth": 2}, {**told, **ends}),
-        ("values", {"type": "point", "filled": True, "size": 70, "opacity": 1}, told),
-        ("ticks", {"type": "tick", "color": css("ink"), "thickness": 2,
-                   "size": 14 if bars else 22}, place),
-    ]  # fmt: skip
-    if bars:
-        marks[1] = ("values", {"type": "bar", "opacity": 0.6}, told)
+    marks: dict[str, tuple[Data, Data]] = {
+        "spans": ({"type": "rule", "strokeWidth": 2}, {**told, **ends}),
+        "values": ({"type": "point", "filled": True, "size": 70, "opacity": 1}, told),
+        "ticks": ({"type": "tick", "color": css("ink"), "thickness": 2, "size": 22},
+                  place),
+    }  # fmt: skip
     layers: list[Data] = []
     if zero:
         layers.append(layer("rule", [{"x": 0.0}], "muted"))
         layers[0]["encoding"]["x"] |= x
-    for kind, mark, encoding in marks:
-        rows = [row for row in kinds[kind] if row["value"] is not None]
+    for kind, (mark, encoding) in marks.items():
+        rows = [
+            {"name": name, "series": title, "value": value}
+            for title, each in series.items()
+            for name, value in zip(names, getattr(each, kind), strict=False)
+            if value is not None
+        ]
         if rows:
             layers += [{"data": {"values": rows}, "mark": mark, "encoding": encoding}]
-    height = 60 + max(15 * len(series) if bars else 28, 24) * len(names)
     key = [(each.colour, title) for title, each in series.items() if title]
-    return Chart(_finished({"layer": layers}), height, caption, key)
+    return Chart(_finished({"layer": layers}), 60 + 28 * len(names), caption, key)
 
 
 def _finished(spec: Data) -> Data:

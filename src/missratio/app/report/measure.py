@@ -1,4 +1,4 @@
-"""How good a classifier is: errors, power and NP-ROC, scores, weights.
+"""What a report measures on rows: errors and power, what scores depend on, blanks.
 
 Shares have intervals: Clopper and Pearson's where rows count the same, and Korn and
 Graubard's where they are weighted.
@@ -8,16 +8,25 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
 
+from missratio._base.blocks import take_rows
+from missratio._base.reading import as_frame
 from missratio._base.typing import BoolArray, FloatArray, IntArray
-from missratio.app.report.rows import LabelledRows
-from missratio.evaluation import Interval, exact_interval
-from missratio.weights import effective_sample_size
+from missratio.app.modelfile import certificates_of
+from missratio.app.report.rows import LabelledRows, Names, numbers
+from missratio.classifier import measured_power, sensitivity_curve
+from missratio.evaluation import weighted_share
+from missratio.exceptions import WeightConcentrationWarning
+from missratio.imputation import ImputationEnsemble
+from missratio.ratio import LinearRatio, basis_features, feature_names
+from missratio.weights import effective_sample_size, warn_if_concentrated
 
 Data = dict[str, Any]
 
@@ -40,46 +49,35 @@ SOURCES = {
     "held out": "rows held out of the fit, though thresholds were chosen on them",
     "training": "the rows that it was fitted on, so the figure is too good",
 }
+# Refits that impute values take nearly all of a fit's time: one is made, without a
+# third of the rows.
+IMPUTED_FOLDS = 3
+MOST_LISTED, MOST_PATTERNS, MOST_DRAWN = 60, 20, 12
+# Standard deviations of a constant, for the mean of it.
+ROUNDING = 1e-12
+# Rows of each class to shuffle, and shuffles in all: a wide table would take long.
+MOST_SHUFFLED, MOST_SHUFFLES, REPEATS = 1500, 120, 5
+# Points of a profile of φ, and the level of a band that no certificate rests on.
+POINTS, BAND_DELTA = 25, 0.05
+
+
+def last_step(estimator: Any) -> Any:
+    """The last step of a pipeline; another estimator itself."""
+    return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+
+
+# Errors and power --------------------------------------------------------------------
 
 
 def share_of(events: BoolArray, weights: FloatArray, confidence: float) -> Data:
-    """The weighted share of events (Hájek) with its interval.
-
-    Of weighted rows it is Clopper and Pearson's for the number of equally weighted rows
-    whose share would have the same variance. Rows of weight zero are left out.
-    """
-    events, weights = events[weights > 0.0], weights[weights > 0.0]
-    rows = len(events)
-    share, size, interval, method = None, float(rows), Interval(0.0, 1.0), EXACT
-    if rows:
-        share = float(events.mean())
-        if np.ptp(weights) > 0.0:
-            size, method = float(effective_sample_size(weights)), WEIGHTED
-            if 0.0 < share < 1.0:
-                scaled = weights / weights.sum()
-                share = min(float(scaled[events].sum()), 1.0)
-                variance = float((scaled**2 * (events - share) ** 2).sum())
-                # One row may have all the weight there is, as far as numbers go.
-                if variance > 0.0:
-                    size = min(share * (1.0 - share) / variance, float(rows))
-        interval = exact_interval(share * size, size, confidence)
-    return {"estimate": share, "low": interval.low, "high": interval.high,
-            "rows": rows, "confidence": confidence, "method": method}  # fmt: skip
-
-
-def certified_levels(classifier: Any, alphas: FloatArray) -> list[Data]:
-    """What is certified at each level; at the classifier's own, its certificate."""
-    calibration, levels = classifier.calibration_, []
-    for alpha, chosen in zip(alphas, calibration.select(alphas.tolist()), strict=True):
-        own = classifier.certificate_ if alpha == classifier.alpha else chosen
-        threshold = np.inf if own.threshold is None else own.threshold
-        level = {"alpha": alpha, "threshold": threshold, "rule": own.rule,
-                 "error_bound": None, "estimated_error": 0.0}  # fmt: skip
-        if threshold < np.inf:
-            level["error_bound"] = own.error_bound
-            level["estimated_error"] = calibration.sample.estimated_error(threshold)
-        levels.append(level)
-    return levels
+    """The weighted share of events with its interval; rows of weight 0 are left out."""
+    counted = weights[weights > 0.0]
+    share, (low, high), method = None, (0.0, 1.0), EXACT
+    if len(counted):
+        share, (low, high) = weighted_share(events, weights, confidence)
+        method = WEIGHTED if np.ptp(counted) > 0.0 else EXACT
+    return {"estimate": share, "low": low, "high": high, "rows": len(counted),
+            "confidence": confidence, "method": method}  # fmt: skip
 
 
 def refits(
@@ -95,11 +93,14 @@ def refits(
     """
     seed = rows.classifier.random_state
     parameters["random_state"] = seed if isinstance(seed, (int, np.integer)) else 0
+    turns = folds if folds > 1 else 0
+    if isinstance(last_step(rows.classifier.estimator), ImputationEnsemble):
+        folds, turns = IMPUTED_FOLDS, min(turns, 1)
     fold = np.full(len(rows.y), -1)
     for label in labels:
         index = rows.index(label)
         fold[index] = rng.permutation(len(index)) % max(folds, 1)
-    for k in range(folds if folds > 1 else 0):
+    for k in range(turns):
         index, left_out = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
         if not len(left_out):
             continue
@@ -127,57 +128,53 @@ def curve(
     Beside it the power at the classifier's own level, and rows of both classes that are
     new to their classifier, where there are some.
     """
-    classifier, measured = rows.classifier, rows
-    alphas = np.unique([*LEVELS, classifier.alpha])
-    levels = certified_levels(classifier, alphas)
-    limits = np.array([level["threshold"] for level in levels])
+    classifier, other, measured = rows.classifier, rows.other, rows
+    alphas = np.unique([*LEVELS, classifier.alpha]).tolist()
+
+    def thresholds(selections: Sequence[Any]) -> FloatArray:
+        found = [np.inf if c.threshold is None else c.threshold for c in selections]
+        return np.array(found)[:, None]
+
+    chosen = classifier.calibration_.select(alphas)
     source = "cross-validation" if folds > 1 else "training"
-    if test is not None and len(test.index(test.other)):
+    if test is not None and len(test.index(other)):
         source, measured = "test", test
     elif not hasattr(classifier, "calibration_index_"):
         source = "held-out"
-    fresh = None if source == "training" else measured
+    fresh = None if source in ("training", "cross-validation") else measured
+    recognised = np.zeros((len(alphas), 0), dtype=bool)
+    weights = np.zeros(0)
     if source == "cross-validation":
         size = classifier.certificate_.rows / len(rows.index(rows.controlled))
-        recognised, weights, fresh = _left_out(few, alphas, folds, size, rng)
+        how = {"calibration_size": size, "on_infeasible": "reject_all"}
+        for refitted, index, left_out in refits(few, folds, [other], rng, **how):
+            part = few.take(left_out)
+            limits = thresholds(refitted.calibration_.select(alphas))
+            above = refitted.score_samples(part.X) > limits
+            recognised = np.concatenate([recognised, above], axis=1)
+            weights = np.concatenate([weights, part.weights])
+            if fresh is None:
+                unseen = np.append(index[refitted.calibration_index_], left_out)
+                fresh = replace(few.take(unseen), classifier=refitted)
     else:
-        scores = classifier.score_samples(measured.rows(rows.other))
-        recognised = scores[None] > limits[:, None]
-        weights = measured.weights[measured.index(rows.other)]
-    shares = [share_of(each, weights, confidence) for each in recognised]
-    for level, share in zip(levels, shares, strict=True):
-        share["method"] += POOLED * (source == "cross-validation")
-        if level["threshold"] == np.inf:
-            share |= {"estimate": 0.0, "low": 0.0, "high": 0.0}
-        level |= share
-    own = int(np.searchsorted(alphas, classifier.alpha))
-    return {"levels": levels, "own": own}, {**shares[own], "source": source}, fresh
-
-
-def _left_out(
-    rows: LabelledRows,
-    alphas: FloatArray,
-    folds: int,
-    size: float,
-    rng: np.random.Generator,
-) -> tuple[BoolArray, FloatArray, LabelledRows | None]:
-    """Which rows of the other class fits recognise that haven't seen them, by level.
-
-    With their weights, and rows of both classes that the first of these fits is new to.
-    """
-    recognised = np.zeros((len(alphas), len(rows.y)), dtype=bool)
-    measured, fresh = np.zeros(len(rows.y), dtype=bool), None
-    how = {"calibration_size": size, "on_infeasible": "reject_all"}
-    for refitted, index, left_out in refits(rows, folds, [rows.other], rng, **how):
-        scores = refitted.score_samples(rows.take(left_out).X)
-        levels = certified_levels(refitted, alphas)
-        limits = np.array([level["threshold"] for level in levels])
-        recognised[:, left_out] = scores[None] > limits[:, None]
-        measured[left_out] = True
-        if fresh is None:
-            unseen = np.append(index[refitted.calibration_index_], left_out)
-            fresh = replace(rows.take(unseen), classifier=refitted)
-    return recognised[:, measured], rows.weights[measured], fresh
+        recognised = classifier.score_samples(measured.rows(other)) > thresholds(chosen)
+        weights = measured.weights[measured.index(other)]
+    levels, own = [], alphas.index(classifier.alpha)
+    for alpha, each, above in zip(alphas, chosen, recognised, strict=True):
+        level = {"alpha": alpha, "threshold": np.inf, "rule": each.rule,
+                 "error_bound": None, "estimated_error": 0.0,
+                 **share_of(above, weights, confidence)}  # fmt: skip
+        level["method"] += POOLED * (source == "cross-validation")
+        if each.threshold in (None, np.inf):
+            level |= {"estimate": 0.0, "low": 0.0, "high": 0.0}
+        else:
+            error = classifier.calibration_.sample.estimated_error(each.threshold)
+            level |= {"threshold": each.threshold, "error_bound": each.error_bound,
+                      "estimated_error": error}  # fmt: skip
+        levels.append(level)
+    names = ("estimate", "low", "high", "rows", "confidence", "method")
+    power = {name: levels[own][name] for name in names}
+    return {"levels": levels, "own": own}, {**power, "source": source}, fresh
 
 
 def type_i(rows: LabelledRows, test: LabelledRows | None, confidence: float) -> Data:
@@ -259,9 +256,263 @@ def unscored(few: LabelledRows, estimator: Any) -> list[Data]:
                 blank &= score is not None and np.isnan(score(X))
             if trust is not None:
                 rare = np.isneginf(trust.score(X, np.zeros(len(index)))) & ~blank
-        shares = (float(each.mean()) if len(index) else 0.0 for each in (blank, rare))
-        result.append(
-            {"label": label, "rows": len(index),
-             **dict(zip(("blank", "rare"), shares, strict=True))}
-        )  # fmt: skip
+        shares = {"blank": blank.sum(), "rare": rare.sum()}
+        each = {name: n / max(1, len(index)) for name, n in shares.items()}
+        result.append({"label": label, "rows": len(index), **each})
     return result
+
+
+# What scores and the certificate depend on -------------------------------------------
+
+
+def coefficients(few: LabelledRows, columns: Sequence[str]) -> Data | None:
+    """What a standard deviation more of each feature adds to a score that is linear.
+
+    Those largest in size first, and how many are left out, because they are small or
+    because the fit had no data on them; None where the estimator has none.
+    """
+    last = last_step(few.classifier.estimator_)
+    values = np.atleast_1d(np.squeeze(getattr(last, "coef_", np.zeros(0))))
+    if values.ndim != 1 or not len(values):
+        return None
+    names, features = _features(few, columns, len(values))
+    with warnings.catch_warnings():
+        # A feature without any value has no spread either.
+        warnings.simplefilter("ignore", RuntimeWarning)
+        mean, spread = np.nanmean(features, axis=0), np.nanstd(features, axis=0)
+    known = np.flatnonzero(spread > ROUNDING * np.abs(mean))
+    # The score is towards the other class, whichever the estimator has second.
+    sizes = values * few.classifier._sign * spread
+    order = known[np.argsort(-np.abs(sizes[known]), kind="stable")][:MOST_LISTED]
+    return {
+        "names": [names[j] for j in order],
+        "values": sizes[order],
+        "low": None,
+        "high": None,
+        "left_out": len(known) - len(order),
+        "no_data": [names[j] for j in np.setdiff1d(np.arange(len(spread)), known)],
+    }
+
+
+def _features(
+    rows: LabelledRows, columns: Sequence[str], width: int
+) -> tuple[list[str], FloatArray]:
+    """What the features of a linear score are called, and their values."""
+    estimator, X, names = rows.classifier.estimator_, rows.X, list(columns)
+    last = last_step(estimator)
+    if isinstance(estimator, Pipeline) and len(estimator) > 1:
+        X = estimator[:-1].transform(X)
+        try:
+            names = [*map(str, estimator[:-1].get_feature_names_out(columns))]
+        except (AttributeError, ValueError, NotFittedError):
+            names = []
+    if isinstance(last, LinearRatio):
+        names = feature_names(last, names) if names else names
+        try:
+            X = basis_features(last, X)
+        except ValueError:
+            # A ratio that knows of no missing values takes complete rows alone.
+            X = basis_features(last, take_rows(X, np.flatnonzero(rows.complete)))
+    features = np.asarray(X, dtype=np.float64).reshape(-1, width)
+    return names if len(names) == width else [f"x{j}" for j in range(width)], features
+
+
+def importance(fresh: LabelledRows | None, names: Names, alpha: float) -> Data | None:
+    """The power lost at error α where the values of a column are shuffled.
+
+    Every feature of the column is shuffled together, among the rows of both classes,
+    and the threshold is moved so that the (weighted) share α of the controlled class
+    lies above it as before. Columns, most important first, with the mean loss and its
+    range over shuffles; None without rows that are new to the fit.
+    """
+    if fresh is None:
+        return None
+    rng = np.random.default_rng(0)
+    usable = np.flatnonzero(fresh.weights > 0.0)
+    rows = fresh.take(usable).sampled(MOST_SHUFFLED, rng)
+    if len(np.unique(rows.y)) < len(rows.labels):
+        return None
+    frame, is_other = as_frame(rows.X), rows.y == rows.other
+    # Rows beyond the certificate's cap stay there: φ's band is slow to evaluate.
+    unscored = np.isneginf(rows.classifier.score_samples(rows.X))
+
+    def power(places: Sequence[int]) -> float:
+        order, X = rng.permutation(len(rows.y)), rows.X
+        if frame is not None:
+            columns = [frame.get_column(frame.columns[j])[order] for j in places]
+            X = frame.with_columns(columns).to_native()
+        elif places:
+            X = np.array(X)
+            X[:, places] = X[order][:, places]
+        scores = np.where(unscored, -np.inf, rows.classifier._score(X))
+        found, _ = measured_power(scores, is_other, rows.weights, alpha)
+        assert found is not None
+        return found
+
+    whole = power([])
+    members = list(names.members.values())[:MOST_SHUFFLES]
+    repeats = int(np.clip(MOST_SHUFFLES // max(len(members), 1), 1, REPEATS))
+    lost = np.array([[whole - power(p) for _ in range(repeats)] for p in members])
+    order = np.argsort(-lost.mean(axis=1), kind="stable")
+    columns = list(names.members)
+    return {
+        "names": [columns[j] for j in order],
+        "values": lost.mean(axis=1)[order],
+        "low": lost.min(axis=1)[order],
+        "high": lost.max(axis=1)[order],
+        "power": whole,
+        "rows": len(rows.y),
+        "repeats": repeats,
+    }
+
+
+def sensitivity(rows: LabelledRows, most: int) -> Data | None:
+    """Certified error and power where φ is another, and the tipping points.
+
+    None where no φ is assumed, nothing is certified, or rows are more than `most`.
+    """
+    classifier = rows.classifier
+    certificate = classifier.certificate_
+    model = classifier.calibration_.trust.model
+    if model is None or not certificate.certified or certificate.rows > most:
+        return None
+    with warnings.catch_warnings():
+        # Rows of a dataframe are scored as an array, and the estimator says so.
+        warnings.simplefilter("ignore", UserWarning)
+        found = sensitivity_curve(classifier, rows.X, rows.y)
+    return {**asdict(found), "tipping_factor": found.tipping_factor}
+
+
+# What is missing ---------------------------------------------------------------------
+
+
+def missing_values(rows: LabelledRows, few: LabelledRows, names: Names) -> Data:
+    """Missing values by class and column, with φ and its band where it is modelled.
+
+    φ along columns is that of `few` of the rows.
+
+    Returns
+    -------
+    dict
+        `classes`: the model of each. `features`: the columns, those with the most
+        missing values first, with counts by class, and how many of these were looked
+        up. `profiles`: φ along columns. `patterns`: what is missing together, the most
+        frequent first, or None. `left_out`: how many columns are not listed.
+    """
+    missing, columns = names.missing(rows.as_found.X), list(names.members)
+    filled = missing & ~names.missing(rows.X)
+    counts, looked_up = (
+        np.array([each[rows.y == k].sum(axis=0) for k in rows.labels])
+        for each in (missing, filled)
+    )
+    totals = np.array([max(1, len(rows.index(label))) for label in rows.labels])
+    shares = counts / totals[:, None]
+    order = np.argsort(-shares.max(axis=0, initial=0.0), kind="stable")
+    first = [places[0] for places in names.members.values()]
+    profiles: list[Data] = []
+    for place, label in enumerate(rows.labels):
+        # A column of numbers is one feature; categories can't be drawn.
+        lossy = [first[j] for j in order if counts[place, j]]
+        profiles += _profiles(few, label, lossy, names.features)
+    patterns = None
+    if counts.any():
+        packed = np.packbits(missing, axis=1)
+        _, some, code = np.unique(
+            packed, axis=0, return_index=True, return_inverse=True
+        )
+        by_class = np.array(
+            [np.bincount(code[rows.y == k], minlength=len(some)) for k in rows.labels]
+        )
+        frequent = np.argsort(-by_class.sum(axis=0), kind="stable")[:MOST_PATTERNS]
+        patterns = {
+            "listed": [
+                {"missing": [columns[j] for j in np.flatnonzero(missing[some[place]])],
+                 "rows": by_class[:, place], "share": by_class[:, place] / totals}
+                for place in frequent
+            ],
+            "left_out": len(some) - len(frequent),
+        }  # fmt: skip
+    return {
+        "classes": [_class_model(rows, label) for label in rows.labels],
+        "features": [
+            {"name": columns[j], "missing": counts[:, j], "share": shares[:, j],
+             "looked_up": looked_up[:, j]}
+            for j in order[:MOST_LISTED]
+        ],
+        "left_out": max(0, len(columns) - MOST_LISTED),
+        "profiles": profiles,
+        "patterns": patterns,
+    }  # fmt: skip
+
+
+def _class_model(rows: LabelledRows, label: Any) -> Data:
+    model, index = rows.model(label), rows.index(label)
+    complete, weights = rows.as_found.complete[index], rows.weights[index]
+    drawn = np.zeros(len(index), dtype=bool)
+    if model is None and rows.drawn is not None:
+        drawn = ~complete & (rows.drawn.probability[index] > 0.0)
+    kind = "none" if model is None else "learned" if model.learned else "known"
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", WeightConcentrationWarning)
+        warn_if_concentrated(weights, f"Class {label}")
+    return {
+        "label": label,
+        "rows": len(index),
+        "complete": int(complete.sum()),
+        "kind": "looked-up" if drawn.any() else kind,
+        "drawn": int(drawn.sum()),
+        "found": int((drawn & rows.complete[index]).sum()),
+        "largest": weights.max(initial=0.0),
+        "effective_rows": effective_sample_size(weights),
+        "concentrated": str(caught[0].message) if caught else None,
+        "whole_rows": None if model is None else model.rowwise,
+        "model": None if model is None else repr(model),
+        "band_confidence": 1.0 - _band_delta(rows, label),
+        "checks": [
+            {"sentence": check.sentence, "failed": check.failed}
+            for check in getattr(model, "checks", ())
+        ],
+    }
+
+
+def _band_delta(rows: LabelledRows, label: Any) -> float:
+    """At which level φ's band is shown: the certificate's, where that rests on it."""
+    every = certificates_of(rows.classifier)
+    parts = [c.missingness_delta for c in every if c.controlled_class == label]
+    return next((part for part in parts if part > 0.0), BAND_DELTA)
+
+
+def _profiles(
+    rows: LabelledRows, label: Any, lossy: list[int], names: Sequence[str]
+) -> list[Data]:
+    """φ of one class, and its band, along each of the features that miss most.
+
+    The other features are in the middle of what is known of them.
+    """
+    model = rows.model(label)
+    if model is None or not lossy:
+        return []
+    values, _ = numbers(rows.as_found.rows(label))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        middle = np.nan_to_num(np.nanmedian(values, axis=0))
+    grids = {}
+    for j in lossy:
+        known = values[~np.isnan(values[:, j]), j]
+        if len(known) and np.ptp(known):
+            low, high = np.quantile(known, [0.005, 0.995])
+            ends = (low, high) if low < high else (known.min(), known.max())
+            grids[j] = np.linspace(*ends, POINTS)
+    drawn = list(grids)[:MOST_DRAWN]
+    at = np.tile(middle, (len(drawn), POINTS, 1))
+    for place, j in enumerate(drawn):
+        at[place, :, j] = grids[j]
+    table = at.reshape(-1, values.shape[1])
+    low, high = model.probability_band(table, _band_delta(rows, label))
+    bands = {"phi": model.missing_probability(table), "low": low, "high": high}
+    profiles = []
+    for place, j in enumerate(drawn):
+        block = slice(place * POINTS, (place + 1) * POINTS)
+        found = {k: (x if model.rowwise else x[:, j])[block] for k, x in bands.items()}
+        profiles.append({"name": names[j], "label": label, "at": grids[j], **found})
+    return profiles

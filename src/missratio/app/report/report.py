@@ -25,13 +25,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from missratio.app.modelfile import TWO_CLASSES, kind_of
 from missratio.app.report import measure, words
-from missratio.app.report.effects import (
-    coefficients,
-    importance,
-    last_step,
-    sensitivity,
-)
-from missratio.app.report.missing import missing_values
 from missratio.app.report.rows import LabelledRows, Names
 from missratio.classifier import (
     Certificate,
@@ -47,12 +40,10 @@ Certified = (
     | MulticlassNeymanPearsonClassifier
     | GroupedNeymanPearsonClassifier
 )
-FORMAT = 6
+FORMAT = 7
 FRAME_HEIGHT = 900
 # Refits and histograms use at most so many rows of each class.
 MOST_ROWS = 20_000
-# Pairs of bounded classes that are drawn, the tightest first.
-MOST_PAIRS = 3
 DIGITS = 7
 
 
@@ -289,7 +280,7 @@ def describe(
         "title": title or "Certified classifier",
         "model": {
             "version": version("missratio"),
-            "estimator": type(last_step(estimator)).__name__,
+            "estimator": type(measure.last_step(estimator)).__name__,
             "features": classifier.n_features_in_,
             "rows": len(rows.y),
             "classes": [
@@ -311,16 +302,11 @@ def describe(
         },
         "certificate": certificate.to_dict(),
         "unscored": measure.unscored(few, estimator),
-        "missingness": missing_values(rows, few, names),
+        "missingness": measure.missing_values(rows, few, names),
         "comparison": None if comparison is None else asdict(comparison),
         **dict.fromkeys(["curve", "sensitivity", "coefficients"]),
         **dict.fromkeys(["importance", "confusion"]),
-        "trade_offs": [
-            {**asdict(trade), "factor": trade.least_factor,
-             "sentence": words.room_words(trade)}
-            for trade in getattr(classifier, "trade_offs_", [])[:MOST_PAIRS]
-        ],
-    }  # fmt: skip
+    }
     if kind == TWO_CLASSES:
         data["curve"], power, fresh = measure.curve(
             rows, few, test, folds, confidence, rng
@@ -329,18 +315,17 @@ def describe(
         data |= {
             "errors": [_entry(rows.controlled, None, certificate, error, power)],
             "measured": power["source"],
-            "sensitivity": sensitivity(rows, MOST_ROWS),
-            "coefficients": coefficients(rows, few, confidence, names.features),
+            "sensitivity": measure.sensitivity(rows, MOST_ROWS),
+            "coefficients": measure.coefficients(few, names.features),
         }
         if data["coefficients"] is None:
-            data["importance"] = importance(fresh, names, classifier.alpha)
+            data["importance"] = measure.importance(fresh, names, classifier.alpha)
     else:
         data |= _measured(rows, measure.classified(few, test, folds, rng), confidence)
     data["words"] = words.certificate_words(rows, data)
-    for name, found in (
-        ("next", words.next_steps(data)), ("cautions", words.cautions(rows, data)),
-    ):  # fmt: skip
-        data[name] = [{"title": title, "text": text} for title, text in found]
+    data["cautions"] = [
+        {"title": title, "text": text} for title, text in words.cautions(rows, data)
+    ]
     return Report(plain(data))
 
 
@@ -363,18 +348,19 @@ def _entry(
     label: Any, group: Any, each: Certificate | None, error: Any, found: Any
 ) -> dict[str, Any]:
     """What a class or group is promised, what is certified, and what was measured."""
-    entry = {"name": str(label if group is None else group), "label": label,
-             "group": group, "error": error, "found": found, "robustness": None,
-             **dict.fromkeys(["level", "certified", "bound", "rows"])}  # fmt: skip
-    if each is not None:
-        entry |= {
-            "level": each.alpha,
-            "certified": each.certified,
-            "bound": each.error_bound if each.certified else None,
-            "rows": each.rows,
-            "robustness": words.robustness(each),
-        }
-    return entry
+    certified = getattr(each, "certified", None)
+    return {
+        "name": str(label if group is None else group),
+        "label": label,
+        "group": group,
+        "error": error,
+        "found": found,
+        "level": getattr(each, "alpha", None),
+        "certified": certified,
+        "bound": getattr(each, "error_bound", None) if certified else None,
+        "rows": getattr(each, "rows", None),
+        "robustness": None if each is None else words.robustness(each),
+    }
 
 
 def _measured(

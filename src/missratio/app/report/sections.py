@@ -115,11 +115,9 @@ def sections(data: Data) -> list[ReportSection]:
     return [
         certificate(data),
         *_list("cautions", "Before you rely on it", data["cautions"]),
-        *_list("next", "What to do next", data["next"]),
         errors(data),
         *levels(data),
         *sensitivity(data),
-        *trade_offs(data),
         missing(data),
         *coefficients(data),
         *importance(data),
@@ -368,41 +366,6 @@ def sensitivity(data: Data) -> Iterator[ReportSection]:
     )  # fmt: skip
 
 
-def trade_offs(data: Data) -> Iterator[ReportSection]:
-    """What bounded classes leave each other."""
-    parts = []
-    for k, trade in enumerate(data["trade_offs"]):
-        (a, b), (level_a, level_b) = trade["labels"], trade["levels"]
-        most = min(1.0, max(2.5, 1.3 * trade["factor"]) * max(level_a, level_b))
-        asked = [{"x": 0.0, "y": 0.0, "x2": level_a, "y2": level_b}]
-        layers = [layer("rect", asked, "bars", opacity=0.8)]
-        for name, colour, dash in (
-            ("errors", "other", [1, 0]),
-            ("certifiable", "controlled", [6, 3]),
-        ):
-            points_of = sorted(trade[name], key=lambda pair: (pair[0], -pair[1]))
-            line = [{"x": x, "y": y} for x, y in points_of if max(x, y) <= most]
-            layers.append(layer("line", line, colour, strokeWidth=2, strokeDash=dash))
-        layers.append(layer("point", [{"x": level_a, "y": level_b}], "ink", size=70))
-        x, y = (
-            axis(f"error of class {label}", share=True, domain=[0, most])
-            for label in (a, b)
-        )
-        title, said = f"{a} and {b}", [trade["sentence"]]
-        chart = charts.plane(layers, x, y, 320)
-        parts.append(ReportSection(f"trade-off-{k}", title, said, chart=chart))
-    text = (
-        "A row gets one class, so bounded classes take room from each other. Line: "
-        "errors that the two can have together, as the border between them moves. "
-        "Dashed: the least levels α that could be certified for both. Grey: what was "
-        "asked for; there is room where the dashed line reaches into it. These are "
-        "estimates from rows that take no part in the certificate."
-    )
-    if parts:
-        title = "What bounded classes leave each other"
-        yield ReportSection("trade-off", title, [text], parts=parts, layout="pair")
-
-
 def missing(data: Data) -> ReportSection:
     """What is missing of each column, and φ along it."""
     found, title = data["missingness"], "What is missing"
@@ -428,29 +391,11 @@ def missing(data: Data) -> ReportSection:
         for k, e in enumerate(classes)
         for name, p, write in kinds
     ]
-    drawn = [feature for feature in features if any(feature["missing"])][:MOST_BARS]
-    chart = charts.by_name(
-        [f["name"] for f in drawn],
-        {
-            f"class {entry['label']}": Series(
-                _colour(entry["label"], data),
-                [f["share"][k] for f in drawn],
-                ticks=[
-                    f["looked_up"][k] / max(1, entry["rows"]) or None for f in drawn
-                ],
-            )
-            for k, entry in enumerate(classes)
-        },
-        axis("share missing", share=True),
-        bars=True,
-        caption="Share missing." + " Marks: the part that was looked up." * looked_up,
-    )
     left = found["left_out"]
     return ReportSection(
         "missing",
         title,
         items=items,
-        chart=chart,
         table=table(features, ("Column", "name", str), *columns),
         notes=[f"{number(left)} more columns are left out."] if left else [],
         parts=[_patterns(found), *_profiles(data)],
@@ -566,9 +511,7 @@ def coefficients(data: Data) -> Iterator[ReportSection]:
         "positive number moves the score towards class "
         f"{data['model']['classes'][1]['label']}."
     )
-    if found["low"] is not None:
-        text += f" Lines are {percent(found['confidence'])} intervals."
-    notes = [found["doubt"]] if found["doubt"] else []
+    notes = []
     if found["no_data"]:
         notes.append(
             f"The fit had no data on {number(len(found['no_data']))} features, so they "

@@ -1,4 +1,4 @@
-"""What a report says in sentences: the promise, what it rests on, cautions, advice."""
+"""What a report says in sentences: the promise, what it rests on, and cautions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from missratio.app.modelfile import GROUPS, SEVERAL_CLASSES, certificates_of, kind_of
-from missratio.app.report.effects import last_step
+from missratio.app.report.measure import last_step
 from missratio.app.report.rows import LabelledRows
 from missratio.classifier import Certificate, named, rows_of
 
@@ -17,8 +17,6 @@ Data = dict[str, Any]
 NO_SLACK = 1.05
 FEW_TAIL_ROWS = 10
 MUCH_UNSCORED = 0.01
-# Power that is worth a sentence.
-WORTH = 0.005
 
 
 def percent(value: float | None, digits: int = 3) -> str:
@@ -236,22 +234,7 @@ def promise_sentence(rows: LabelledRows, entry: Data) -> str:
     return f"{text}."
 
 
-def room_words(trade: Any) -> str:
-    """What two bounded classes leave each other."""
-    (a, b), (level_a, level_b) = trade.labels, trade.levels
-    if not trade.has_room:
-        # The rows that certify had it, or there would be no report.
-        return f"By this estimate alone, {trade.sentence} The certificate was reached."
-    text = f"There is room for {percent(level_a)} of {a!r} and {percent(level_b)} of "
-    text += f"{b!r} to be wrong"
-    least = [trade.least_factor * level for level in trade.levels]
-    if trade.least_factor < 1.0:
-        text += f", and by this estimate down to {percent(least[0], 2)} and "
-        text += percent(least[1], 2)
-    return f"{text}."
-
-
-# Cautions and advice ---------------------------------------------------------------
+# Cautions --------------------------------------------------------------------------
 
 
 def cautions(rows: LabelledRows, data: Data) -> Iterator[tuple[str, str]]:
@@ -330,21 +313,3 @@ def _on_two_classes(rows: LabelledRows, data: Data) -> Iterator[tuple[str, str]]
             "rows, or let it be cross-validated (folds=5)."
         )
         yield "Power is too good", text
-
-
-def next_steps(data: Data) -> Iterator[tuple[str, str]]:
-    """What would raise the power of one class of two: an estimate to plan by."""
-    curve, own = data["curve"], data["errors"][0]["found"]["estimate"]
-    if curve is None or own is None:
-        return
-    alpha = 2.0 * data["certificate"]["alpha"]
-    for level in curve["levels"]:
-        if level["alpha"] >= alpha and (level["estimate"] or 0.0) - own >= WORTH:
-            text = (
-                f"At α = {percent(level['alpha'])} the power would be about "
-                f"{share(level['estimate'])} instead of {share(own)}. For a guarantee "
-                "at the new α, fit again with calibration rows that had no part in "
-                "this choice. More calibration rows raise the power at this α."
-            )
-            yield "A looser bound, or more rows", text
-            return

@@ -1,4 +1,4 @@
-"""Cells of a column as numbers or as texts, and which of them are missing."""
+"""Cells of tables as people and spreadsheets write them, read without guessing."""
 
 from __future__ import annotations
 
@@ -6,26 +6,207 @@ import re
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray
-from missratio._files.numbers import (
-    BLANKS,
-    DoubtfulNumberError,
-    Mark,
-    decimal_marks,
-    parse_number,
-)
 
+BLANKS = ("", "na", "n/a", "#n/a", "nan", "null", "none")
+"""What stands for nothing, in lower case."""
 _USUAL = ("", "NA", "NaN", "nan", "null", "NULL")
+
+_PLAIN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
+# Thousands set off by commas, before a decimal point.
+_GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?")
+_INFINITE = re.compile(r"[+-]?(inf|infinity|∞)", re.IGNORECASE)
 _DECIMAL_COMMA = r"^[+-]?(\d+,?\d*|,\d+)([eE][+-]?\d+)?$"
 # What may be a number; the rest of a column need not be looked at one by one.
 _LIKELY = r"^[+\-\x{2212}]?([\d.,]|\x{221e}|[iI][nN][fF])"
-_ZEROS = r"^([+-]?(?:0|[1-9]\d*))\.0+$"
 _WHOLE = r"^(?:0|-?[1-9]\d{0,14})$"
+# Spreadsheets group digits by spaces that don't break, and type minus signs.
+_TYPED = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ", "\u2212": "-"})
+_SWAPPED = str.maketrans(",.", ".,")
+# What makes a spreadsheet take a cell for a formula.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+Mark = Literal[",", "."]
+
+
+class DoubtfulNumberError(ValueError):
+    """A text that could be two numbers."""
+
+
+def is_blank(cell: Any) -> bool:
+    """Say whether a cell holds no answer: nothing, NaN, or NA in some spelling.
+
+    Examples
+    --------
+    >>> [is_blank(cell) for cell in (None, " ", "NA", float("nan"), 0, "0")]
+    [True, True, True, True, False, False]
+    """
+    if isinstance(cell, str):
+        return cell.translate(_TYPED).strip().lower() in BLANKS
+    # NaN is unequal to itself, and pandas' NA neither equal nor not.
+    try:
+        return cell is None or not bool(cell == cell)
+    except TypeError:
+        return True
+
+
+def decimal_marks(cells: Iterable[Any]) -> frozenset[Mark]:
+    """Find the decimal marks that a column uses where there is no doubt.
+
+    Examples
+    --------
+    >>> sorted(decimal_marks(["3,5", "1,234", 7.5]))
+    [',']
+    >>> sorted(decimal_marks(["1,234,567", "0.5"]))
+    ['.']
+    """
+    readings = (_readings(_tidy(cell)) for cell in cells if isinstance(cell, str))
+    return frozenset(mark for each in readings if len(each) == 1 for mark in each)
+
+
+def parse_number(
+    cell: Any, marks: frozenset[Mark] = frozenset(), *, finite: bool = True
+) -> float:
+    """Read one number; `marks` are the decimal marks that its column uses.
+
+    A comma or a point that could as well group thousands is settled by the rest of the
+    column, or refused.
+
+    Raises
+    ------
+    ValueError
+        With the reason: the text isn't a number, could be two (`DoubtfulNumberError`),
+        or isn't finite.
+
+    Examples
+    --------
+    >>> [parse_number(cell) for cell in (2, "2.50", "2,5", "1.234,5", "1e-3")]
+    [2.0, 2.5, 2.5, 1234.5, 0.001]
+    >>> parse_number("1,234", marks=frozenset(","))
+    1.234
+    >>> parse_number("1,234")
+    Traceback (most recent call last):
+    missratio...DoubtfulNumberError: '1,234' could be 1.234 or 1234. Write ...
+    """
+    text = _tidy(cell) if isinstance(cell, str) else ""
+    readings = _readings(text)
+    if _INFINITE.fullmatch(text):
+        number = float("-inf") if text.startswith("-") else float("inf")
+    elif readings:
+        mark: Mark = "," if "," in text else "."
+        # The only decimal mark of the column settles it, and a point is one by default.
+        settled = marks == {mark} or (mark == "." and not marks)
+        if len(set(readings.values())) > 1 and not settled:
+            plain, whole = text.replace(mark, ".", 1), text.replace(mark, "")
+            raise DoubtfulNumberError(
+                f"{cell!r} could be {plain} or {whole}. Write {plain}0 or {whole}."
+            )
+        number = readings.get(mark, next(iter(readings.values())))
+    elif isinstance(cell, str | bool | np.bool_) or not hasattr(cell, "__float__"):
+        raise ValueError(f"{cell!r} is not a number.")
+    else:
+        number = float(cell)
+    if finite and number in (float("inf"), float("-inf")):
+        raise ValueError(f"{cell!r} is not finite. Leave a value not found blank.")
+    return number
+
+
+def _tidy(text: str) -> str:
+    """The text without surrounding space or spaces that group digits by three."""
+    text = text.translate(_TYPED).strip()
+    if re.fullmatch(r"[+-]?\d{1,3}( \d{3})+([.,]\d+)?", text):
+        text = text.replace(" ", "")
+    return text
+
+
+def _readings(text: str) -> dict[Mark, float]:
+    """The numbers that a text can be, by the decimal mark that it would have."""
+    english = {".": text, ",": text.translate(_SWAPPED)}
+    readings: dict[Mark, float] = {}
+    for mark in (".", ","):
+        if _PLAIN.fullmatch(english[mark]):
+            readings[mark] = float(english[mark])
+        elif _GROUPED.fullmatch(english[mark]):
+            readings[mark] = float(english[mark].replace(",", ""))
+    return readings
+
+
+def canonical(cell: Any) -> str:
+    """One spelling for labels and names, whatever a spreadsheet made of them.
+
+    Examples
+    --------
+    >>> [canonical(cell) for cell in (1, "1.0", True, "TRUE", "a ")]
+    ['1', '1', 'true', 'true', 'a']
+    """
+    text = str(cell).strip()
+    if text.lower() in ("true", "false"):
+        return text.lower()
+    if _PLAIN.fullmatch(text):
+        number = float(text)
+        # Beyond 2**53 different integers are one float.
+        if abs(number) < 2**53:
+            return str(int(number)) if number == int(number) else repr(number)
+    return text
+
+
+def without_formula(text: str) -> str:
+    """A text that no spreadsheet takes for a formula: marked by an apostrophe.
+
+    Examples
+    --------
+    >>> [without_formula(text) for text in ("=SUM(A1)", "-5.3", "@home", "a=b")]
+    ["'=SUM(A1)", '-5.3', "'@home", 'a=b']
+    """
+    suspect = text.startswith(_FORMULA) and not _PLAIN.fullmatch(text.strip())
+    return f"'{text}" if suspect else text
+
+
+def with_formula(text: str) -> str:
+    """What `without_formula` was given."""
+    return text[1:] if text[:1] == "'" and text[1:].startswith(_FORMULA) else text
+
+
+def is_text(kind: Any) -> bool:
+    """Whether an Arrow type is that of texts, dictionaries of them included."""
+    return bool(re.match(r"(dictionary<values=)?(large_)?string", str(kind)))
+
+
+def is_number(kind: Any) -> bool:
+    """Whether an Arrow type is that of numbers or booleans."""
+    return bool(re.match(r"u?int\d|(half)?float|double|decimal|bool", str(kind)))
+
+
+def whole_numbers(texts: Iterable[str]) -> list[int] | None:
+    """Texts as whole numbers; None where some aren't, such as 01, or aren't alone."""
+    spelled = list(texts)
+    whole = all(re.match(_WHOLE, text) for text in spelled)
+    return [int(text) for text in spelled] if whole else None
+
+
+class NotNumbersError(ValueError):
+    """Texts that aren't numbers, where numbers were wanted.
+
+    Parameters
+    ----------
+    texts : PyArrow array
+    wrong : ndarray of bool
+    doubt : str or None
+        Why one of them could be two numbers.
+    """
+
+    def __init__(self, texts: Any, wrong: BoolArray, doubt: str | None) -> None:
+        super().__init__(doubt or "Some texts are not numbers.")
+        self.doubt = doubt
+        self.row = int(np.argmax(wrong))
+        self.text: str = texts[self.row].as_py()
+        self.n_wrong = int(wrong.sum())
+        self.n_known = len(texts) - texts.null_count
 
 
 @storable()
@@ -60,18 +241,18 @@ class Cells:
         if pyarrow.types.is_floating(column.type):
             # Without a minus before 0, as a CSV file has it.
             column = pyarrow.array(self.numbers(column) + 0.0, from_pandas=True)
-        column = column.cast(pyarrow.string())
-        column = compute.utf8_trim_whitespace(column)
+        column = compute.utf8_trim_whitespace(column.cast(pyarrow.string()))
         # As numbers of other files: a whole number has no decimals.
-        zeros = r"^([+-]?(?:0|[1-9]\d*))[.,]0+$" if "," in self.marks else _ZEROS
-        column = compute.replace_substring_regex(column, zeros, r"\1")
-        missing = compute.is_in(
-            compute.utf8_lower(column), value_set=pyarrow.array(BLANKS)
+        mark = "[.,]" if "," in self.marks else r"\."
+        zeros = rf"^([+-]?(?:0|[1-9]\d*)){mark}0+$"
+        column, told = (
+            compute.replace_substring_regex(texts, zeros, r"\1")
+            for texts in (column, pyarrow.array(self.missing_values, pyarrow.string()))
         )
-        if self.missing_values:
-            told = pyarrow.array(self.missing_values)
-            told = compute.replace_substring_regex(told, zeros, r"\1")
-            missing = compute.or_(missing, compute.is_in(column, value_set=told))
+        missing = compute.or_(
+            compute.is_in(compute.utf8_lower(column), value_set=pyarrow.array(BLANKS)),
+            compute.is_in(column, value_set=told),
+        )
         return compute.if_else(missing, None, column)
 
     def numbers(self, column: Any) -> FloatArray:
@@ -88,48 +269,38 @@ class Cells:
             Where there are texts that aren't.
         """
         import pyarrow
-        from pyarrow import compute
 
-        types = pyarrow.types
-        if types.is_null(column.type):
-            return np.full(len(column), np.nan)
         if is_text(column.type):
-            column = self._plain(column)
-        elif types.is_boolean(column.type) or types.is_decimal(column.type):
-            column = column.cast(pyarrow.float64())
-        elif not types.is_float64(column.type):
-            column = compute.cast(column, pyarrow.float64(), safe=False)
+            column = self._parsed(column)
+        elif str(column.type) != "double":
+            exact = str(column.type).startswith("decimal")
+            column = column.cast(pyarrow.float64(), safe=exact)
         values = column.to_numpy(zero_copy_only=False)
         for value in self.missing_values:
             with suppress(ValueError):
                 values = np.where(values == float(value), np.nan, values)
         return np.asarray(values, dtype=np.float64)
 
-    def _plain(self, column: Any) -> Any:
-        """Numbers of texts, all at once where they are written plainly."""
+    def _parsed(self, column: Any) -> Any:
+        """Numbers of texts: all at once where they are written plainly."""
         import pyarrow
         from pyarrow import compute
 
+        number = pyarrow.float64()
         if pyarrow.types.is_string(column.type) and "," not in self.marks:
             usual = compute.is_in(column, value_set=pyarrow.array(_USUAL))
             with suppress(pyarrow.ArrowInvalid):
-                return compute.if_else(usual, None, column).cast(pyarrow.float64())
+                return compute.if_else(usual, None, column).cast(number)
         texts = self.texts(column)
         if self.marks == (",",):
             decimal = compute.match_substring_regex(texts, _DECIMAL_COMMA)
             if compute.all(decimal, min_count=0).as_py():
-                texts = compute.replace_substring(texts, ",", ".", max_replacements=1)
-                return compute.cast(texts, pyarrow.float64())
+                return compute.replace_substring(texts, ",", ".").cast(number)
         elif "," not in self.marks:
             with suppress(pyarrow.ArrowInvalid):
-                return compute.cast(texts, pyarrow.float64())
-        return self._one_by_one(texts.dictionary_encode())
-
-    def _one_by_one(self, texts: Any) -> Any:
-        """Numbers as people and spreadsheets write them, each spelling read once."""
-        import pyarrow
-        from pyarrow import compute
-
+                return texts.cast(number)
+        # Otherwise as people and spreadsheets write them, each spelling read once.
+        texts = texts.dictionary_encode()
         spellings = texts.dictionary.to_pylist()
         likely = compute.match_substring_regex(texts.dictionary, _LIKELY)
         wrong = ~np.asarray(likely.to_numpy(zero_copy_only=False), dtype=bool)
@@ -139,66 +310,12 @@ class Cells:
         for place, spelling in numerals.items():
             try:
                 values[place] = parse_number(spelling, marks, finite=False)
-            except DoubtfulNumberError as error:
-                wrong[place], doubt = True, doubt or str(error)
-            except ValueError:
+            except ValueError as error:
                 wrong[place] = True
+                if isinstance(error, DoubtfulNumberError):
+                    doubt = doubt or str(error)
         codes = texts.indices.fill_null(-1).to_numpy(zero_copy_only=False)
         if wrong.any():
             at = np.append(wrong, False)[codes]
             raise NotNumbersError(texts.cast(pyarrow.string()), at, doubt)
         return pyarrow.array(np.append(values, np.nan)[codes])
-
-
-class NotNumbersError(ValueError):
-    """Texts that aren't numbers, where numbers were wanted.
-
-    Parameters
-    ----------
-    texts : PyArrow array
-    wrong : ndarray of bool
-    doubt : str or None
-        Why one of them could be two numbers.
-    """
-
-    def __init__(self, texts: Any, wrong: BoolArray, doubt: str | None) -> None:
-        super().__init__(doubt or "Some texts are not numbers.")
-        self.doubt = doubt
-        self.row = int(np.argmax(wrong))
-        self.text: str = texts[self.row].as_py()
-        self.n_wrong = int(wrong.sum())
-        self.n_known = len(texts) - texts.null_count
-
-
-def is_text(kind: Any) -> bool:
-    """Whether an Arrow type is that of texts, dictionaries of them included."""
-    import pyarrow
-
-    types = pyarrow.types
-    if types.is_dictionary(kind):
-        kind = kind.value_type
-    return bool(
-        types.is_string(kind)
-        or types.is_large_string(kind)
-        or types.is_string_view(kind)
-    )
-
-
-def is_number(kind: Any) -> bool:
-    """Whether an Arrow type is that of numbers or booleans."""
-    import pyarrow
-
-    types = pyarrow.types
-    return bool(
-        types.is_integer(kind)
-        or types.is_floating(kind)
-        or types.is_decimal(kind)
-        or types.is_boolean(kind)
-    )
-
-
-def whole_numbers(texts: Iterable[str]) -> list[int] | None:
-    """Texts as whole numbers; None where some aren't, such as 01, or aren't alone."""
-    spelled = list(texts)
-    whole = all(re.match(_WHOLE, text) for text in spelled)
-    return [int(text) for text in spelled] if whole else None

@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from itertools import chain, islice
 from typing import Any, TextIO
 
+from missratio._files.cells import decimal_marks
 from missratio._files.files import RegularFile
-from missratio._files.numbers import decimal_marks
 from missratio._files.tables import TableFile
 from missratio.exceptions import TableError
 
@@ -25,12 +25,6 @@ _START = 2**16
 _BLOCK = 2**24
 # Lines in which decimal marks are looked for.
 _LOOKED_AT = 1000
-_MAGIC = (
-    (b"PAR1", "a Parquet file: let its name end in .parquet"),
-    (b"PK\x03\x04", "a zip archive or an Excel file: let its name end in .xlsx"),
-    (b"\xd0\xcf\x11\xe0", "an old Excel file: let its name end in .xls"),
-    (b"\x1f\x8b", "compressed: let its name end in .csv.gz"),
-)
 
 
 class CsvFile(TableFile):
@@ -57,9 +51,7 @@ class CsvFile(TableFile):
         super().__init__(file)
         self._skipped = 0 if header_row is None else header_row - 1
         self._encoding = "utf-8"
-        if encoding is None:
-            self._encoding = self._find_encoding(fallback)
-        else:
+        if encoding is not None:
             try:
                 self._encoding = codecs.lookup(encoding).name
             except LookupError as error:
@@ -67,6 +59,19 @@ class CsvFile(TableFile):
                     f"There is no encoding {encoding!r}. Common ones are 'utf-8', "
                     "'cp1252' (Windows), 'latin-1' and 'utf-16'."
                 ) from error
+        else:
+            with self._readable(), file.open(decompress=True) as stream:
+                start = stream.read(_START)
+            if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+                self._encoding = "utf-16"
+            elif b"\0" in start:
+                raise TableError(
+                    f"{self.path} has bytes that are not text. Let the name of a "
+                    "Parquet, Excel or compressed file end in .parquet, .xlsx or "
+                    ".csv.gz, or say which encoding a text has (--encoding)."
+                )
+            elif fallback is not None and self._misfit() is not None:
+                self._encoding = fallback
         with self._text() as text:
             first = self._header(text, header_row)
             if header_row is None and re.fullmatch(r"sep=.\s*", first, re.IGNORECASE):
@@ -82,36 +87,16 @@ class CsvFile(TableFile):
             marks = frozenset({","})
         self.marks = tuple(sorted(marks))
 
-    def _find_encoding(self, fallback: str | None) -> str:
-        with self._readable(), self.file.open(decompress=True) as stream:
-            start = stream.read(_START)
-        if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            return "utf-16"
-        for magic, what in _MAGIC:
-            if start.startswith(magic):
-                raise TableError(f"{self.path} is no text but {what}.")
-        if b"\0" in start:
-            raise TableError(
-                f"{self.path} has bytes that are not text. Save it as CSV in UTF-8, or "
-                "say which encoding it has (--encoding)."
-            )
-        if fallback is not None and self._misfit() is not None:
-            return fallback
-        return "utf-8"
-
     def _header(self, text: TextIO, header_row: int | None) -> str:
         """The first line that isn't blank; the very next where one was told."""
-        while (line := text.readline(_BLOCK)) and not line.strip():
-            if header_row is not None:
-                break
+        line = text.readline(_BLOCK)
+        while header_row is None and line and not line.strip():
+            line = text.readline(_BLOCK)
         if line.strip():
             return line
         if header_row is not None:
             raise self.no_header(header_row)
-        raise TableError(
-            f"{self.path} is empty, it has blank lines only: a table has a header and "
-            "rows."
-        )
+        raise TableError(f"{self.path} is empty: it has blank lines only.")
 
     @contextmanager
     def _text(self, errors: str = "strict") -> Iterator[TextIO]:
@@ -127,54 +112,47 @@ class CsvFile(TableFile):
         """The lines below the header that aren't empty, each with its number."""
         # A name misread for lack of the right encoding is not among the columns.
         with self._text(errors="replace") as text:
-            lines = self._filled(text)
-            next(lines, None)
-            yield from lines
-
-    def _filled(self, text: TextIO) -> Iterator[tuple[int, list[str]]]:
-        """The lines that aren't empty, the header first."""
-        reader = csv.reader(text, delimiter=self._separator, strict=True)
-        before = self._skipped
-        try:
-            for cells in reader:
-                before = self._skipped + reader.line_num
-                # One of separators alone is a row, as it is when rows are read.
-                if len(cells) > 1 or any(cell.strip() for cell in cells):
-                    yield before, cells
-        except csv.Error as error:
-            if "field larger" in str(error):
-                raise
-            raise TableError(
-                f"{self.path}, line {before + 1}: a quotation mark is left open, and "
-                "all that follows would be one cell. Close it, or remove it."
-            ) from error
+            reader = csv.reader(text, delimiter=self._separator, strict=True)
+            number, is_header = self._skipped, True
+            try:
+                for cells in reader:
+                    number = self._skipped + reader.line_num
+                    # One of separators alone is a row, as it is when rows are read.
+                    if len(cells) > 1 or any(cell.strip() for cell in cells):
+                        if not is_header:
+                            yield number, cells
+                        is_header = False
+            except csv.Error as error:
+                if "field larger" in str(error):
+                    raise
+                raise TableError(
+                    f"{self.path}, line {number + 1}: a quotation mark is left open, "
+                    "and all that follows would be one cell. Close it, or remove it."
+                ) from error
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """Record batches of some columns, every cell as the text that it is."""
         import pyarrow
         from pyarrow import csv as arrow_csv
 
-        options = {
-            "read_options": arrow_csv.ReadOptions(
-                block_size=_BLOCK,
-                encoding=self._encoding,
-                column_names=self.names,
-                skip_rows=self._skipped,
-            ),
-            "parse_options": arrow_csv.ParseOptions(
-                delimiter=self._separator, newlines_in_values=True
-            ),
-            "convert_options": arrow_csv.ConvertOptions(
-                include_columns=list(columns),
-                column_types=dict.fromkeys(columns, pyarrow.string()),
-                strings_can_be_null=False,
-            ),
-        }
         # The header is read as a row, since blank lines may come before it.
         header = 1
         with self._readable(), self.file.open(decompress=True) as stream:
             counter = _QuoteCounter(stream)
-            for batch in arrow_csv.open_csv(counter, **options):
+            for batch in arrow_csv.open_csv(
+                counter,
+                arrow_csv.ReadOptions(
+                    block_size=_BLOCK, encoding=self._encoding, skip_rows=self._skipped,
+                    column_names=self.names,
+                ),
+                arrow_csv.ParseOptions(
+                    delimiter=self._separator, newlines_in_values=True
+                ),
+                arrow_csv.ConvertOptions(
+                    include_columns=list(columns), strings_can_be_null=False,
+                    column_types=dict.fromkeys(columns, pyarrow.string()),
+                ),
+            ):  # fmt: skip
                 yield batch.slice(header)
                 header = 0
         # Arrow takes a mark that is left open for closed at the end of the file.

@@ -67,7 +67,10 @@ class RegularFile:
     def at(cls, path: Path) -> RegularFile:
         """Look at a file; refuse what is not one with something in it."""
         if path.is_dir():
-            raise TableError(f"{path} is a folder: name a file in it.")
+            raise TableError(
+                f"{path} is a folder: name a file in it. In Python, scan_parquet reads "
+                "a folder of Parquet files."
+            )
         if not path.exists():
             raise FileNotFoundError(f"There is no file {path}.{_near(path)}")
         if not path.is_file():

@@ -175,10 +175,6 @@ class RowGroup:
         """Its place, for messages."""
         return f"{self.file.path}, row group {self.number}"
 
-    def place(self, row: int) -> str:
-        """The place of one of its rows, counted from 0 in the group."""
-        return f"row {row + 1} of {self.where}"
-
     def batches(
         self, columns: Sequence[str], size: int, *, threads: bool = False
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
@@ -195,9 +191,8 @@ class RowGroup:
         """
         import pyarrow as pa
 
-        folder = self.file.partition
+        folder, row = self.file.partition, 0
         of_file = [name for name in columns if name not in folder]
-        row = 0
         remedy = "Get a sound copy, or leave the file out."
         with sound(UnreadableFileError, f"{self.where} can't be read", remedy):
             self.file.check_unchanged()
@@ -228,7 +223,13 @@ def find_files(paths: Any) -> list[tuple[ParquetFile, pa.Schema]]:
     for each in given:
         root = Path(each)
         if root.is_dir():
-            found += _in_folder(root)
+            # With their hive partitions; hidden ones are left out.
+            for path in sorted(root.rglob("*.parquet")):
+                parts = path.relative_to(root).parts
+                if path.is_file() and not any(p.startswith((".", "_")) for p in parts):
+                    pairs = (p.partition("=") for p in parts[:-1] if "=" in p)
+                    folders = {unquote(name): unquote(text) for name, _, text in pairs}
+                    found.append((str(path), folders))
         elif root.is_file():
             found.append((str(root), {}))
         else:
@@ -240,9 +241,8 @@ def find_files(paths: Any) -> list[tuple[ParquetFile, pa.Schema]]:
         raise ValueError(
             f"There is no file that ends in .parquet in {listed(map(str, given))}."
         )
-    paths_once = Counter(os.path.realpath(path) for path, _ in found)
-    twice = [path for path, _ in found if paths_once[os.path.realpath(path)] > 1]
-    if twice:
+    counts = Counter(os.path.realpath(path) for path, _ in found)
+    if twice := [path for path, _ in found if counts[os.path.realpath(path)] > 1]:
         raise ValueError(
             f"{twice[-1]} is named twice, and its rows would count twice. Name each "
             "file once, by itself or by its folder."
@@ -251,7 +251,13 @@ def find_files(paths: Any) -> list[tuple[ParquetFile, pa.Schema]]:
     values: dict[str, set[str]] = {}
     for name, value in (pair for _, folders in found for pair in folders.items()):
         values.setdefault(name, set()).add(value)
-    kinds = {name: _kind(texts - {NO_VALUE}) for name, texts in values.items()}
+    kinds: dict[str, type[int] | type[float] | type[str]] = {}
+    for name, texts in values.items():
+        known = texts - {NO_VALUE}
+        whole = all(re.fullmatch(r"[+-]?\d+", text) for text in known)
+        kinds[name] = int if whole else str
+        if not whole and all(map(_NUMBER.fullmatch, known)):
+            kinds[name] = float
     return [
         _opened(
             path,
@@ -262,21 +268,6 @@ def find_files(paths: Any) -> list[tuple[ParquetFile, pa.Schema]]:
         )
         for path, folders in found
     ]
-
-
-def _in_folder(root: Path) -> Iterator[tuple[str, dict[str, str]]]:
-    """Its files with their hive partitions; hidden ones are left out."""
-    for path in sorted(root.rglob("*.parquet")):
-        parts = path.relative_to(root).parts
-        if path.is_file() and not any(part.startswith((".", "_")) for part in parts):
-            pairs = (part.partition("=") for part in parts[:-1] if "=" in part)
-            yield str(path), {unquote(name): unquote(value) for name, _, value in pairs}
-
-
-def _kind(values: set[str]) -> type[int] | type[float] | type[str]:
-    if all(re.fullmatch(r"[+-]?\d+", value) for value in values):
-        return int
-    return float if all(map(_NUMBER.fullmatch, values)) else str
 
 
 def _opened(path: str, partition: Mapping[str, Value]) -> tuple[ParquetFile, pa.Schema]:
@@ -290,8 +281,7 @@ def _opened(path: str, partition: Mapping[str, Value]) -> tuple[ParquetFile, pa.
         schema, data = file.schema_arrow, file.metadata
         rows = tuple(data.row_group(g).num_rows for g in range(data.num_row_groups))
     names = [name for name in schema.names if name not in partition]
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
         raise ValueError(
             f"{path} has several columns named {listed(twice)}. Rename or remove all "
             "but one of each."

@@ -9,8 +9,8 @@ from itertools import islice
 from typing import Any
 
 from missratio._base.hints import listed
+from missratio._files.cells import Mark
 from missratio._files.files import RegularFile
-from missratio._files.numbers import Mark
 from missratio.exceptions import TableError
 
 _SHOWN = 5
@@ -28,11 +28,8 @@ class TableFile(ABC):
 
     def __init__(self, file: RegularFile) -> None:
         self.file, self.path = file, file.path
-
-    @property
-    def notes(self) -> list[str]:
+        self.notes: list[str] = []
         """What is odd about the file, though it can be read."""
-        return []
 
     @abstractmethod
     def lines(self) -> Iterator[tuple[int, Sequence[Any]]]:

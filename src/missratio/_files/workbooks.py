@@ -1,4 +1,4 @@
-"""Workbooks: sheets of .xlsx, .xls, .xlsb and .ods files, read without a crash."""
+"""Workbooks: sheets of .xlsx, .xls, .xlsb and .ods files; read without a crash."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ import re
 import subprocess
 import sys
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 
@@ -24,7 +28,7 @@ MOST_UNPACKED = 2**28
 MOST_CELLS = 20_000_000
 _SECONDS = 120
 _MEMORY = 2**31
-_CHUNK, _OVERLAP = 2**20, 2**12
+_CHUNK = 2**20
 # A formula of which the spreadsheet that wrote it kept no result.
 _NO_RESULT = re.compile(
     rb"(?:</f>|<f\b[^<>]*/>)\s*(?:<v\s*/>|<v>\s*</v>)?\s*</c>"
@@ -113,17 +117,12 @@ class ExcelSheet(TableFile):
         (_, header), *self._lines = lines
         self.names = [str(cell).strip() for cell in header]
         self.n_rows = len(self._lines)
-
-    @property
-    def notes(self) -> list[str]:
-        """What is odd about the workbook."""
-        count = formulas_without_result(self.file)
-        if not count:
-            return []
-        return [
-            f"{count} formula(s) in {self.path} have no result in the file and count "
-            "as missing. Open it in a spreadsheet, let it calculate, and save it."
-        ]
+        if count := _formulas_without_result(file):
+            self.notes.append(
+                f"{count} formula(s) in {self.path} have no result in the file and "
+                "count as missing. Open it in a spreadsheet, let it calculate, and "
+                "save it."
+            )
 
     def lines(self) -> Iterator[tuple[int, Sequence[Any]]]:
         """The lines below the header that aren't empty, each with its number."""
@@ -148,28 +147,16 @@ class ExcelSheet(TableFile):
         yield pyarrow.RecordBatch.from_arrays(arrays, names=list(columns))
 
 
-def formulas_without_result(file: RegularFile) -> int:
+def _formulas_without_result(file: RegularFile) -> int:
     """How many formulas of a workbook have no result in it, where that can be told."""
-    try:
-        with file.open() as stream, ZipFile(stream) as archive:
-            return sum(
-                len(_NO_RESULT.findall(chunk))
-                for name in archive.namelist()
-                if re.fullmatch(r"xl/worksheets/[^/]*\.xml", name)
-                for chunk in _cells(archive, name)
-            )
-    except (BadZipFile, zlib.error, OSError, ValueError, RuntimeError):
-        return 0
-
-
-def _cells(archive: ZipFile, name: str) -> Iterator[bytes]:
-    """A sheet's text in pieces that end where a cell does."""
-    rest = b""
-    with archive.open(name) as stream:
-        while chunk := stream.read(_CHUNK):
-            done, mark, rest = (rest + chunk).rpartition(b"</c>")
-            yield done + mark
-            rest = rest[-_OVERLAP:]
+    count, odd = 0, (BadZipFile, zlib.error, OSError, ValueError, RuntimeError)
+    with suppress(*odd), file.open() as stream, ZipFile(stream) as archive:
+        for name in archive.namelist():
+            if re.fullmatch(r"xl/worksheets/[^/]*\.xml", name):
+                with archive.open(name) as sheet:
+                    for chunk in iter(partial(sheet.read, _CHUNK), b""):
+                        count += len(_NO_RESULT.findall(chunk))
+    return count
 
 
 def _check_sizes(file: RegularFile) -> None:
@@ -200,31 +187,70 @@ def _unreadable(file: RegularFile, reason: str) -> TableError:
     )
 
 
-def write_cell(sheet: Any, line: int, place: int, cell: Any, style: Any = None) -> None:
-    """Write a cell of xlsxwriter's; what isn't a number that Excel keeps is a text.
+class SheetWriter:
+    """Rows to the one sheet of a new workbook, below a header.
 
-    So no name is taken for a formula, and no long number is rounded.
+    Parameters
+    ----------
+    path : Path
+    sheet : str
+    names : iterable of str
+    to_fill_in : str, optional
+        The column that a person fills in: it is coloured, and columns are made wide
+        enough. Otherwise only the current row is in memory.
     """
-    is_number = isinstance(cell, int | float) and not isinstance(cell, bool)
-    if cell is None:
-        sheet.write_blank(line, place, None, style)
-    elif is_number and math.isfinite(cell) and abs(cell) < _EXCEL_INTEGERS:
-        sheet.write_number(line, place, cell, style)
-    else:
-        sheet.write_string(line, place, str(cell), style)
 
+    def __init__(
+        self,
+        path: Path,
+        sheet: str,
+        names: Iterable[str],
+        to_fill_in: str | None = None,
+    ) -> None:
+        try:
+            workbook = import_module("xlsxwriter").Workbook
+        except ImportError as error:
+            raise ImportError(
+                "This kind of file needs xlsxwriter: pip install 'missratio[tables]'. "
+                "CSV and Parquet need nothing."
+            ) from error
+        self._book = workbook(str(path), {"constant_memory": not to_fill_in})
+        self._sheet, self._line = self._book.add_worksheet(sheet), 1
+        self._names, self._to_fill_in = list(names), to_fill_in
+        self._coloured = self._book.add_format({"bg_color": "#FFF8DC"})
+        self._sheet.write_row(0, 0, self._names, self._book.add_format({"bold": True}))
+        self._sheet.freeze_panes(1, 0)
 
-def close_workbook(book: Any) -> None:
-    """Write a workbook of xlsxwriter, which gives errors of the system another name.
+    def write(self, columns: Iterable[Sequence[Any]]) -> None:
+        """Add some rows; a cell that isn't a number that Excel keeps is a text.
 
-    Raises
-    ------
-    OSError
-        As the system has it: no space left, say.
-    """
-    try:
-        book.close()
-    except Exception as error:
-        if isinstance(error.__context__, OSError):
-            raise error.__context__ from None
-        raise
+        So no name is taken for a formula, and no long number is rounded.
+        """
+        for line in zip(*columns, strict=True):
+            if self._line == EXCEL_LINES:
+                raise TableError(
+                    f"An Excel sheet has {EXCEL_LINES:,} lines, and there are more: "
+                    "write them as .csv or .parquet."
+                )
+            for place, (name, cell) in enumerate(zip(self._names, line, strict=True)):
+                style = self._coloured if name == self._to_fill_in else None
+                number = isinstance(cell, int | float) and not isinstance(cell, bool)
+                if cell is None:
+                    self._sheet.write_blank(self._line, place, None, style)
+                elif number and math.isfinite(cell) and abs(cell) < _EXCEL_INTEGERS:
+                    self._sheet.write_number(self._line, place, cell, style)
+                else:
+                    self._sheet.write_string(self._line, place, str(cell), style)
+            self._line += 1
+
+    def close(self) -> None:
+        """Write the file; errors are the system's own: no space left, say."""
+        if self._to_fill_in:
+            self._sheet.autofit()
+        try:
+            self._book.close()
+        # xlsxwriter gives errors of the system another name.
+        except Exception as error:
+            if isinstance(error.__context__, OSError):
+                raise error.__context__ from None
+            raise

@@ -30,40 +30,28 @@ RULES = ("auto", "binomial", "paper", "bernstein", "hoeffding-bentkus", "thinnin
 # No table is long enough to certify a lower one.
 LEAST_LEVEL = 1e-12
 EXAMPLE_FILE = Path("missingness.toml")
-# Options with files of some kinds, the packages that make these, and their extras.
-EXTRAS = (
-    ("out", (".xlsx",), "xlsxwriter", "tables"),
-    ("out", (".html",), "jinja2", "report"),
-    ("out", (".html",), "vl_convert", "report"),
-    ("figure", (".png",), "matplotlib", "report"),
-    ("out", (".onnx",), "onnx", "onnx"),
-)
+# Packages that make some kinds of files, and their extras.
+EXTRAS = {
+    ".xlsx": ("xlsxwriter", "tables"), ".html": ("vl_convert", "report"),
+    ".png": ("matplotlib", "report"), ".onnx": ("onnx", "onnx"),
+}  # fmt: skip
 
 
-def read_share(text: Any) -> float:
+def read_share(text: Any, option: str | None = None) -> float:
     """A share, as a number or in percent."""
     words = str(text).strip().replace("\u00a0", " ").replace(",", ".")
     try:
-        if words.endswith("%"):
-            return float(words[:-1].strip()) / 100.0
-        return float(words)
+        return float(words.removesuffix("%")) / (100.0 if words.endswith("%") else 1.0)
     except ValueError:
-        raise ValueError(f"{text!r} is not a share: write 0.05 or 5%.") from None
-
-
-def _typed_share(text: Any) -> float:
-    try:
-        return read_share(text)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
+        said = f"{text!r} is not a share: write 0.05 or 5%."
+        raise typer.BadParameter(said, param_hint=option) from None
 
 
 def read_levels(words: Iterable[str], option: str) -> dict[str, float]:
     """Levels by the labels or groups that they are given to, as LABEL=SHARE."""
     levels: dict[str, float] = {}
     for word in words:
-        label, told, text = word.rpartition("=")
-        label = label.strip()
+        label, told, text = (part.strip() for part in word.rpartition("="))
         if not told:
             raise ValueError(
                 f"{option} takes {'GROUP' if 'group' in option else 'LABEL'}=SHARE, "
@@ -71,15 +59,12 @@ def read_levels(words: Iterable[str], option: str) -> dict[str, float]:
             )
         if label in levels or not label:
             raise ValueError(f"{option} names each once: got {label!r} again.")
-        try:
-            levels[label] = read_share(text)
-        except ValueError as error:
-            raise ValueError(f"{option}: {error}") from None
+        levels[label] = read_share(text, option)
     return levels
 
 
 def asked(
-    default: Any, text: str, *names: str, panel: str | None = None, **more: Any
+    text: str, default: Any = None, *names: str, panel: str | None = None, **more: Any
 ) -> Any:
     """A field that is an option, by what help says of it; `...` where it is needed."""
     metadata = {
@@ -97,6 +82,7 @@ def argument(text: str, metavar: str, *, needed: bool = True) -> Any:
 
 
 Pairs = tuple[tuple[str, str, str], ...]
+Choices = dict[str, tuple[str, ...]]
 PANELS = (
     None, "About the promise", "Why values are missing", "How to learn",
     "Which values to look up", "How to read the table", "Files and output",
@@ -106,22 +92,22 @@ PANELS = (
 _promise, _why, _learning, _look_ups, _reading, _files, _csv = (
     partial(asked, panel=panel) for panel in PANELS[1:]
 )
-_share = partial(asked, parser=_typed_share, metavar="SHARE")
+_share = partial(asked, parser=read_share, metavar="SHARE")
 # Fields of several commands.
 _data = partial(
     argument, "A table: .csv, .tsv, .csv.gz, .parquet, .xlsx, .xls, .ods.", "DATA"
 )
 _model = partial(argument, "A file that `missratio fit` wrote.", "MODEL")
 _drop = partial(
-    _reading, [], "Columns to leave out, separated by commas; may be repeated."
+    _reading, "Columns to leave out, separated by commas; may be repeated.", []
 )
-_delta = partial(_share, 0.05, "Probability with which the bound may fail, such as 5%.")
+_delta = partial(_share, "Probability with which the bound may fail, such as 5%.", 0.05)
 
 
 def _escape(default: bool) -> Any:
     return _csv(
-        default,
         "Escape text in a CSV file that a spreadsheet would run as a formula.",
+        default,
         "--escape-formulas/--no-escape-formulas",
     )
 
@@ -147,14 +133,15 @@ class CommandOptions:
     ``option=value``. `NAMES` is what messages call other conditions.
     """
 
-    quiet: bool = _files(False, "Print nothing but errors.", "--quiet", "-q")
-    as_json: bool = _files(False, "Print one JSON object, and nothing else.", "--json")
+    quiet: bool = _files("Print nothing but errors.", False, "--quiet", "-q")
+    as_json: bool = _files("Print one JSON object, and nothing else.", False, "--json")
 
     READS: ClassVar[tuple[str, ...]] = ()
     WRITES: ClassVar[tuple[str, ...]] = ("out",)
     RESUMES: ClassVar[bool] = False
     NAMES: ClassVar[dict[str, str]] = {}
-    CHOICES: ClassVar[dict[str, tuple[str, ...]]] = {}
+    CHOICES: ClassVar[Choices] = {}
+    SUFFIXES: ClassVar[Choices] = {}
     CONFLICTS: ClassVar[Pairs] = ()
     NEEDS: ClassVar[Pairs] = ()
 
@@ -163,17 +150,11 @@ class CommandOptions:
         every = (getattr(self, name) for name in names)
         return [path for path in every if path is not None]
 
-    @property
-    def overwrites(self) -> bool:
-        """Whether what is written may be there already."""
-        return True
-
     def check(self) -> None:
         """Refuse what isn't among the choices, contradicts itself, or can't be made."""
-        for option, suffixes, module, extra in EXTRAS:
-            path = getattr(self, option, None)
-            made = path is not None and path.suffix.lower() in suffixes
-            if made and find_spec(module) is None:
+        for path in self.paths(self.WRITES):
+            module, extra = EXTRAS.get(path.suffix.lower(), ("", ""))
+            if module and find_spec(module) is None:
                 raise ModuleNotFoundError(
                     f"{path} needs the package {module}: pip install "
                     f"'missratio[{extra}]'."
@@ -185,6 +166,13 @@ class CommandOptions:
                     f"{self._called(name)} must be one of {listed(choices)}, got "
                     f"{value!r}.{did_you_mean(value, choices)}"
                 )
+        for name, suffixes in self.SUFFIXES.items():
+            for path in self.paths([name]):
+                if path.suffix.lower() not in suffixes:
+                    raise ValueError(
+                        f"{self._called(name)} must end in one of "
+                        f"{', '.join(suffixes)}: got {path.name!r}."
+                    )
         for first, second, reason in self.CONFLICTS:
             if self._given(first) and self._given(second):
                 raise ValueError(
@@ -243,29 +231,17 @@ class CommandOptions:
 class Writing(CommandOptions):
     """A command that writes what wasn't there."""
 
-    force: bool = _files(False, "Overwrite the output.")
-
-    @property
-    def overwrites(self) -> bool:
-        """Whether what is written may be there already."""
-        return self.force
+    force: bool = _files("Overwrite the output.", False)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reading(CommandOptions):
     """How the file of a table is read."""
 
-    encoding: str | None = _reading(
-        None, "Character encoding of a CSV file. Default: UTF-8."
-    )
-    sheet: str | None = _reading(
-        None, "Sheet of a workbook to read. Default: the first."
-    )
+    encoding: str | None = _reading("Character encoding of a CSV file. Default: UTF-8.")
+    sheet: str | None = _reading("Sheet of a workbook to read. Default: the first.")
     header_row: int | None = _reading(
-        None,
-        "The line that holds the column names, if other lines come before it. "
-        "Default: the first line that isn't blank.",
-        min=1,
+        "The line of the column names. Default: the first that isn't blank.", min=1
     )
 
     @property
@@ -280,82 +256,62 @@ class TableOptions(Reading, Writing):
     """A table with labels, and what its cells mean."""
 
     data: Path = _data()
-    target: str = asked(..., "The column of labels.", metavar="COLUMN")
+    target: str = asked("The column of labels.", ..., metavar="COLUMN")
     versus: str | None = _reading(
-        None,
-        "For a table with more than two labels: the label to keep beside "
-        "--controlled, or 'rest' to take all others as one class.",
+        "With more than two labels: the one to keep beside --controlled, or 'rest' to "
+        "take all others as one class.",
         metavar="LABEL|rest",
     )
     drop: list[str] = _drop()
     categorical: list[str] = _reading(
+        "Columns of numbers that are categories, separated by commas; may be repeated.",
         [],
-        "Columns of numbers to treat as categories, separated by commas; may be "
-        "repeated.",
     )
     missing_value: list[str] = _reading(
+        "What marks a missing cell beside a blank, NA, NaN and null; may be repeated.",
         [],
-        "Another text that marks a missing cell, in addition to a blank, NA, NaN "
-        "and null; may be repeated.",
     )
-    skip_unlabelled: bool = _reading(False, "Leave out rows without a label.")
+    skip_unlabelled: bool = _reading("Leave out rows without a label.", False)
 
     READS: ClassVar[tuple[str, ...]] = ("data",)
-
-    def check(self) -> None:
-        """Refuse a folder, too."""
-        super().check()
-        if self.data.is_dir():
-            raise IsADirectoryError(
-                f"{self.data} is a folder: name one file. In Python, scan_parquet "
-                "reads a folder of Parquet files."
-            )
 
 
 @dataclass(frozen=True, kw_only=True)
 class QueryOptions(TableOptions):
     """What is asked of a plan of look-ups."""
 
-    out: Path = asked(..., "The table to fill in: .csv, .xlsx or .parquet.")
-    controlled: str = asked(..., "The label whose error is bounded.", metavar="LABEL")
+    out: Path = asked("The table to fill in: .csv, .xlsx or .parquet.", ...)
+    controlled: str = asked("The label whose error is bounded.", ..., metavar="LABEL")
     alpha: float = _share(
-        0.05, "Bound on the error of the controlled class, as 0.05 or 5%."
+        "Bound on the error of the controlled class, as 0.05 or 5%.", 0.05
     )
     delta: float = _delta()
     seed: int = asked(
+        "Random seed. A larger plan with the same seed extends the smaller one.",
         0,
-        "Random seed for the draw. A larger plan with the same seed extends the "
-        "smaller one.",
         min=0,
     )
     budget: int | None = _look_ups(
-        None,
-        "Number of values to look up in all; they are spent where they buy the "
-        "most power.",
+        "Number of values to look up in all, spent where they buy the most power.",
         min=1,
     )
     goal: str | None = _look_ups(
-        None,
         "What the budget is for: certificate (rows of the controlled class), ratio "
         "(single values of both classes), or both. Default: both.",
         metavar="certificate|ratio|both",
     )
     per_feature: int | None = _look_ups(
-        None,
-        "Number of values to look up for each class and column. Default: 30 if "
-        "there is no --budget.",
+        "Values to look up for each class and column. Default: 30 without --budget.",
         min=1,
     )
-    rows: bool = _look_ups(False, "Look up whole rows, if these are missing.")
+    rows: bool = _look_ups("Look up whole rows, if these are missing.", False)
     id_column: str | None = _look_ups(
-        None, "A column that identifies a row; it is copied to the plan.", "--id"
+        "A column that identifies a row; it is copied to the plan.", None, "--id"
     )
-    only_controlled: bool = _look_ups(False, "Plan for the controlled class only.")
+    only_controlled: bool = _look_ups("Plan for the controlled class only.", False)
     escape: bool = _escape(True)
 
-    CHOICES: ClassVar[dict[str, tuple[str, ...]]] = {
-        "goal": ("certificate", "ratio", "both")
-    }
+    CHOICES: ClassVar[Choices] = {"goal": ("certificate", "ratio", "both")}
     _DECIDES = "a budget decides itself between rows and values, and between classes"
     CONFLICTS: ClassVar[Pairs] = (
         ("budget", "per_feature", "both say how many values to look up"),
@@ -369,80 +325,62 @@ class QueryOptions(TableOptions):
 class FitOptions(TableOptions):
     """What is asked of a fit."""
 
-    out: Path = asked(..., "The model file, such as model.skops.")
+    out: Path = asked("The model file, such as model.skops.", ...)
     controlled: str | None = asked(
-        None,
         "The label whose error is bounded; left out where --alpha names several.",
         metavar="LABEL",
     )
     alpha: list[str] = asked(
-        ["5%"],
         "Bound on the error of the controlled class, such as 0.05 or 5%; or "
         "LABEL=SHARE, repeated, to bound the errors of several classes together.",
+        ["5%"],
         metavar="SHARE|LABEL=SHARE",
     )
     delta: float = _delta()
-    seed: int = asked(0, "Random seed for the train/calibration split.", min=0)
+    seed: int = asked("Random seed for the train/calibration split.", 0, min=0)
     ordered: str | None = _promise(
-        None,
         "Labels with commas between, the most severe first: --alpha then bounds "
         "the share of each class but the last that is called less severe.",
         metavar="LABELS",
     )
     groups: str | None = _promise(
-        None,
-        "A column that says which group each row is in: the error of --controlled "
-        "is bounded in each group, by a threshold of its own. It is not a feature "
-        "then.",
+        "A column of groups, which is no feature then: the error of --controlled is "
+        "bounded in each group, by a threshold of its own.",
         metavar="COLUMN",
     )
     group_alpha: list[str] = _promise(
+        "Bound on the error in one group; the others have --alpha. May be repeated.",
         [],
-        "Bound on the error in one group; --alpha is that of the others. May be "
-        "repeated.",
         metavar="GROUP=SHARE",
     )
     shared_threshold: bool = _promise(
+        "One threshold for all rows: it keeps --alpha over all, and --group-alpha.",
         False,
-        "One threshold for all rows, which keeps --alpha over all of them and "
-        "--group-alpha in the groups named.",
     )
     new_rows: str | None = _promise(
-        None,
         "Will new rows have blanks like those in DATA, or will they be complete? "
         "Default: blanks, unless why values are missing is said.",
         metavar="blanks|complete",
     )
     odds_factor: float = _promise(
-        1.0,
-        "Keep the guarantee even if the odds of being missing are wrong by up to "
-        "this factor.",
+        "Keep the guarantee if the odds of being missing are wrong by this factor.", 1.0
     )
     on_infeasible: str = _promise(
+        "If nothing can be certified: raise, or reject_all: every row is controlled.",
         "raise",
-        "If nothing can be certified: raise an error, or reject_all: give every "
-        "row the controlled class.",
-    )
-    target_table: Path | None = _promise(
-        None,
-        "Complete rows of another population, without labels, that the certificate "
-        "is to be for: its columns are distributed differently (covariate shift).",
-        metavar="FILE",
     )
     missingness: str | None = _why(
-        None,
         "Why values are missing: 'learn' to learn it from the table, a TOML file "
         "that says so (see --example), or 'ignore'.",
         metavar="learn|FILE|ignore",
     )
     queries: Path | None = _why(
-        None, "A plan that `missratio query` wrote, filled in.", metavar="PLAN"
+        "A plan that `missratio query` wrote, filled in.", metavar="PLAN"
     )
     example: bool = _why(
-        False, f"Write an example for --missingness to {EXAMPLE_FILE}, and stop."
+        f"Write an example for --missingness to {EXAMPLE_FILE}, and stop.", False
     )
     method: str = _learning(
-        "auto",
         "auto: compare the others on training rows left out in turn, and take the "
         "one with most power; kliep, js, kliep-cv or naive-bayes: density ratios; "
         "ulsif, rulsif, kernel-kliep or kmm: density ratios by Gaussian kernels; "
@@ -450,50 +388,44 @@ class FitOptions(TableOptions):
         "columns that say what is missing; logistic; trees: boosted trees; "
         "imputed-logistic or imputed-trees: the same, missing values drawn by why they "
         "are missing.",
+        "auto",
     )
     compare_seconds: float = _learning(
-        20.0,
         "How long --method auto may compare methods, in seconds of processor time; "
         "0 for no comparison.",
+        20.0,
     )
     calibration_size: float = _learning(
-        0.5,
         "Share of a bounded class's rows that certify the threshold; the rest train "
         "the model. Where several classes are bounded, a tenth of every class chooses "
         "offsets.",
+        0.5,
     )
-    rule: str = _learning("auto", "The rule that chooses and certifies the threshold.")
+    rule: str = _learning("The rule that chooses and certifies the threshold.", "auto")
 
-    READS: ClassVar[tuple[str, ...]] = ("data", "phi_file", "queries", "target_table")
+    READS: ClassVar[tuple[str, ...]] = ("data", "phi_file", "queries")
     NAMES: ClassVar[dict[str, str]] = {
         "several": "--alpha LABEL=SHARE",
         "phi_file": "--missingness FILE",
     }
-    CHOICES: ClassVar[dict[str, tuple[str, ...]]] = {
+    CHOICES: ClassVar[Choices] = {
         "new_rows": ("blanks", "complete"),
         "on_infeasible": ("raise", "reject_all"),
         "method": ("auto", *METHODS),
         "rule": RULES,
     }
-    _DENSITY = "another population needs the density of complete rows"
     _REASONS = "both say why values are missing"
     _NO_USE = "it needs no model of missingness, and has no use for one"
     CONFLICTS: ClassVar[Pairs] = (
         ("groups", "several",
          "the error of one class (--controlled) is bounded in each group"),
-        ("groups", "target_table", "another population is for one threshold"),
         ("several", "controlled", "the bounded classes are named already"),
         ("several", "versus", "all labels are told apart"),
         ("several", "queries",
          "in Python, fill look-ups in by revealed.fill and give inclusion= to "
          "MulticlassNeymanPearsonClassifier.fit; or take --missingness learn"),
-        ("several", "target_table",
-         "another population is for one bounded class (--controlled)"),
         ("several", "on_infeasible=reject_all",
          "a row can't be given to several classes"),
-        ("target_table", "queries", _DENSITY),
-        ("target_table", "new_rows=blanks", _DENSITY),
-        ("target_table", "missingness=ignore", _DENSITY),
         ("missingness=ignore", "queries", _REASONS),
         ("phi_file", "queries", _REASONS),
         ("new_rows=blanks", "queries", _NO_USE),
@@ -531,27 +463,12 @@ class FitOptions(TableOptions):
                 "Say which error to bound: --controlled LABEL for one class, or "
                 "--alpha LABEL=SHARE for each of several."
             )
-        try:
-            return {self.controlled: read_share(self.alpha[0])}
-        except ValueError as error:
-            raise ValueError(f"--alpha: {error}") from None
+        return {self.controlled: read_share(self.alpha[0], "--alpha")}
 
     @cached_property
     def group_levels(self) -> dict[str, float]:
         """α of groups that have one of their own, by their names as typed."""
         return read_levels(self.group_alpha, "--group-alpha")
-
-    @property
-    def order(self) -> list[str] | None:
-        """The classes, the most severe first, where they are ordered."""
-        if self.ordered is None:
-            return None
-        return [word.strip() for word in self.ordered.split(",")]
-
-    @property
-    def learn(self) -> bool:
-        """Whether φ is learned from the table."""
-        return self.missingness == LEARN
 
     @property
     def phi_file(self) -> Path | None:
@@ -563,8 +480,7 @@ class FitOptions(TableOptions):
     @property
     def undecided(self) -> bool:
         """Whether nothing says for which rows the promise is to be."""
-        given = (self.new_rows, self.missingness, self.queries, self.target_table)
-        return all(each is None for each in given)
+        return {self.new_rows, self.missingness, self.queries} == {None}
 
     @property
     def as_observed(self) -> bool:
@@ -575,27 +491,23 @@ class FitOptions(TableOptions):
     def check(self) -> None:
         """Refuse numbers that are no levels, shares or times, too."""
         super().check()
-        named = [
-            *(("--alpha" + f" {k}" * self.several, v) for k, v in self.levels.items()),
-            *((f"--group-alpha {k}", v) for k, v in self.group_levels.items()),
-            ("--delta", self.delta),
-        ]
-        for name, level in named:
+        levels = {f"--alpha {k}": v for k, v in self.levels.items() if self.several}
+        levels |= {f"--group-alpha {k}": v for k, v in self.group_levels.items()}
+        if not self.several:
+            levels["--alpha"] = next(iter(self.levels.values()))
+        for name, level in (levels | {"--delta": self.delta}).items():
             if not LEAST_LEVEL <= level < 1.0:
                 meant = f" Did you mean {level:g}%?" if 1.0 <= level < 100.0 else ""
                 raise ValueError(
                     f"{name} must lie between 0 and 1, and be {LEAST_LEVEL:g} or more: "
                     f"got {level}.{meant}"
                 )
-        for name, holds, claim in (
-            ("calibration_size", 0.0 < self.calibration_size < 1.0,
-             "a share of the rows, between 0 and 1"),
-            ("compare_seconds", 0.0 <= self.compare_seconds < math.inf,
-             "a time in seconds, 0 for no comparison"),
-            ("odds_factor", 1.0 <= self.odds_factor < math.inf, "1 or more, finite"),
-        ):  # fmt: skip
-            if not holds:
-                value = getattr(self, name)
+        for name, least, below, claim in (
+            ("calibration_size", LEAST_LEVEL, 1.0, "a share, between 0 and 1"),
+            ("compare_seconds", 0.0, math.inf, "a time, 0 for no comparison"),
+            ("odds_factor", 1.0, math.inf, "1 or more, finite"),
+        ):
+            if not least <= (value := getattr(self, name)) < below:
                 raise ValueError(
                     f"{self._called(name)} must be {claim}: got {value:g}."
                 )
@@ -614,19 +526,15 @@ class PredictOptions(Reading, Writing):
 
     model_file: Path = _model()
     data: Path = _data()
-    out: Path = asked(..., "Predictions: .csv, .parquet or .xlsx.")
+    out: Path = asked("Predictions: .csv, .parquet or .xlsx.", ...)
     drop: list[str] = _drop()
     keep: list[str] = _files(
-        [], "Columns to copy to the output, separated by commas; may be repeated."
+        "Columns to copy to the output, separated by commas; may be repeated.", []
     )
     escape: bool = _escape(False)
 
     READS: ClassVar[tuple[str, ...]] = ("model_file", "data")
-
-    def check(self) -> None:
-        """Refuse other kinds of files."""
-        super().check()
-        _check_suffix(self.out, (".csv", ".parquet", ".xlsx"))
+    SUFFIXES: ClassVar[Choices] = {"out": (".csv", ".parquet", ".xlsx")}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -634,14 +542,10 @@ class ReportOptions(Writing):
     """What is asked of a report."""
 
     model_file: Path = _model()
-    out: Path = asked(..., "The page: .html, or the same as .md or .json.")
+    out: Path = asked("The page: .html, or the same as .md or .json.", ...)
 
     READS: ClassVar[tuple[str, ...]] = ("model_file",)
-
-    def check(self) -> None:
-        """Refuse other kinds of pages."""
-        super().check()
-        _check_suffix(self.out, (".html", ".md", ".json"))
+    SUFFIXES: ClassVar[Choices] = {"out": (".html", ".md", ".json")}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -649,7 +553,7 @@ class ExportOptions(Writing):
     """What is asked of a model for other runtimes."""
 
     model_file: Path = _model()
-    out: Path = asked(..., "The ONNX file to write.", "--onnx", metavar="FILE")
+    out: Path = asked("The ONNX file to write.", ..., "--onnx", metavar="FILE")
 
     READS: ClassVar[tuple[str, ...]] = ("model_file",)
 
@@ -663,31 +567,18 @@ class WatchOptions(Reading):
         "A table of rows that came since, with their labels.", "LABELLED"
     )
     state: Path | None = asked(
-        None,
         "The file that keeps the counts so far. Default: MODEL.watch.json.",
         metavar="FILE",
     )
     figure: Path | None = asked(
-        None, "Draw the error and the evidence over time.", metavar="PNG"
+        "Draw the error and the evidence over time.", metavar="PNG"
     )
 
     READS: ClassVar[tuple[str, ...]] = ("model_file", "labelled")
     WRITES: ClassVar[tuple[str, ...]] = ("counts", "figure")
+    SUFFIXES: ClassVar[Choices] = {"figure": (".png",)}
 
     @property
     def counts(self) -> Path:
         """The file that keeps the counts so far."""
         return self.state or Path(f"{self.model_file}.watch.json")
-
-    def check(self) -> None:
-        """Refuse other kinds of figures, too."""
-        super().check()
-        if self.figure is not None:
-            _check_suffix(self.figure, (".png",), "--figure")
-
-
-def _check_suffix(path: Path, suffixes: tuple[str, ...], option: str = "--out") -> None:
-    if path.suffix.lower() not in suffixes:
-        raise ValueError(
-            f"{option} must end in one of {', '.join(suffixes)}: got {path.name!r}."
-        )

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import missratio as mr
-from missratio.app.cli import _failures
+from missratio.app.cli import shell
 
-COMMAND = [sys.executable, "-m", "missratio.app.cli"]
+COMMAND = [sys.executable, "-m", "missratio"]
 # Comparing methods takes a while, and is tested by itself.
 OPTIONS = "--target y --controlled a --alpha 0.2 --compare-seconds 0"
 
@@ -57,7 +57,7 @@ def test_an_interrupt_says_what_was_written(run, arguments, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("missratio.app.cli._command.say_json", interrupt)
+    monkeypatch.setattr("missratio.app.cli.shell.say_json", interrupt)
     result = run(*arguments, "--json", status=130)
     assert f"Interrupted. {arguments[-1]} was written." in result.stderr
     monkeypatch.setattr("missratio.app.workflow.fit_table", interrupt)
@@ -70,7 +70,7 @@ def test_a_fault_is_one_line_with_a_status_of_its_own(run, arguments, monkeypatc
         raise TypeError("unforeseen")
 
     monkeypatch.setattr("missratio.app.workflow.fit_table", fail)
-    result = run(*arguments, status=_failures.FAULT)
+    result = run(*arguments, status=shell.FAULT)
     assert "fault of missratio: TypeError: unforeseen" in result.stderr
 
 

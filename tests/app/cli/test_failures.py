@@ -3,15 +3,14 @@
 import pytest
 import typer
 
-from missratio.app.cli import _failures
-from missratio.app.cli._command import Progress
-from missratio.app.cli._failures import failures
+from missratio.app.cli import shell
+from missratio.app.cli.shell import Progress, failures
 
 
 def test_without_memory_the_message_says_so(capsys):
     with pytest.raises(typer.Exit) as ended, failures():
         raise MemoryError("Unable to allocate 8 GiB.")
-    assert ended.value.exit_code == _failures.FAILURE
+    assert ended.value.exit_code == shell.FAILURE
     said = capsys.readouterr().err
     assert "There is not enough memory. Unable to allocate 8 GiB." in said
     assert "scan_parquet" in said
@@ -20,14 +19,14 @@ def test_without_memory_the_message_says_so(capsys):
 def test_a_closed_standard_output_is_no_fault(monkeypatch):
     monkeypatch.setattr("sys.stdout", None)
     with failures():
-        _failures.say("Nobody reads this.")
+        shell.say("Nobody reads this.")
     with pytest.raises(typer.Exit) as ended, failures():
         raise ValueError("No.")
-    assert ended.value.exit_code == _failures.USAGE
+    assert ended.value.exit_code == shell.USAGE
 
 
 def test_a_traceback_can_be_asked_for(monkeypatch):
-    monkeypatch.setenv(_failures.TRACEBACK, "1")
+    monkeypatch.setenv(shell.TRACEBACK, "1")
     with pytest.raises(ZeroDivisionError), failures():
         raise ZeroDivisionError
 

@@ -185,24 +185,3 @@ def test_without_a_certificate_everything_is_controlled(fit):
     assert facts["finding"].startswith("Finds no 'sick': no threshold could be cert")
     assert facts["certificate"]["threshold"] is None
     assert mr.load_model(path).classifier.threshold_ == np.inf
-
-
-def test_a_certificate_for_another_population(run, tmp_path):
-    rng = np.random.default_rng(0)
-
-    def rows(n, shift):
-        X = rng.normal(size=(n, 2)) + np.array([shift, 0.0])
-        chance = 1 / (1 + np.exp(0.5 - 2 * X[:, 0] - X[:, 1]))
-        return X, (rng.random(n) < chance).astype(int)
-
-    (X, y), (target, _) = rows(3000, 0.0), rows(2000, 0.7)
-    table = save(tmp_path / "t.csv", "a,b,y", X, y)
-    other, out = save(tmp_path / "o.csv", "a,b", target), tmp_path / "m.skops"
-    words = ["fit", table, BY_Y, "--alpha 10% --method logistic", "--out", out]
-    words += ["--target-table", other]
-    facts = json.loads(run(*words, "--json").stdout)
-    assert facts["certificate"]["target_rows"] == 2000
-    fresh, labels = rows(20_000, 0.7)
-    assert mr.load_model(out).classifier.predict(fresh)[labels == 0].mean() <= 0.1
-    other.write_text("a,b\n1,\n")
-    assert "Give complete rows" in run(*words, "--force", status=3).stderr

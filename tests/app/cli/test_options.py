@@ -32,7 +32,7 @@ REFUSED = {
     (*ONE, "--calibration-size", "nan"): "--calibration-size must be",
     (*ONE, "--calibration-size", "inf"): "--calibration-size must be",
     (*ONE, "--calibration-size", "-1"): "--calibration-size must be",
-    (*ONE, "--calibration-size", "200"): "of the rows, between 0 and 1: got 200",
+    (*ONE, "--calibration-size", "200"): "a share, between 0 and 1: got 200",
     (*ONE, "--compare-seconds", "-1"): "--compare-seconds must be",
     (*ONE, "--odds-factor", "nan"): "--odds-factor must be 1 or more",
     (*ONE, "--method", "tre"): "Did you mean 'trees'",
@@ -43,7 +43,6 @@ REFUSED = {
     (*ONE, "--missingness", "a.toml", "--queries", "x"): "both say why",
     (*ONE, "--new-rows", "blanks", "--missingness", "learn"): "no use for one",
     (*ONE, "--new-rows", "complete", "--missingness", "ignore"): "don't go together",
-    (*ONE, "--target-table", "o.csv", "--missingness", "ignore"): "complete rows",
     (*ONE, "--ordered", "a,b"): "--ordered needs --alpha LABEL=SHARE",
     (*FIT,): "--alpha LABEL=SHARE for each of several",
     (*FIT, "--alpha", "5%", "--alpha", "6%"): "was given 2 times",
@@ -86,11 +85,6 @@ def test_what_makes_no_sense_is_refused(run, words):
 )
 def test_files_that_are_not_there_are_said_first(run, words, message):
     assert message in " ".join(run(*ONE, *words, status=1).stderr.split())
-
-
-def test_a_folder_is_no_table(run, tmp_path):
-    said = run("fit", tmp_path, *ONE[2:], status=1).stderr
-    assert "scan_parquet reads a folder" in " ".join(said.split())
 
 
 def test_a_refused_option_loads_nothing_heavy():

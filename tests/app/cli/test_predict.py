@@ -119,7 +119,7 @@ def test_an_interrupted_run_leaves_no_half_file(patients_model, tmp_path, name):
     pq.write_table(pa.table({"pulse": column, "sugar": column, "ward": ward}), big)
     out.write_bytes(b"before")
     process = subprocess.Popen(
-        [sys.executable, "-m", "missratio.app.cli", "predict", patients_model, big,
+        [sys.executable, "-m", "missratio", "predict", patients_model, big,
          "--out", out, "--force", "-q"],
         stderr=subprocess.PIPE,
         # Interrupted where it takes a lock, coverage's tracer waits for itself.

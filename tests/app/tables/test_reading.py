@@ -119,9 +119,7 @@ REFUSED = {
     "a,b,y\n1,2,0\n2,3,\n": "1 row.* no label in 'y', the first is line 3",
     "a,b,Y\n1,2,0\n": "--target 'y' is not a column .* Did you mean 'Y'",
     "y\n1\n": "no column but the target",
-    "PAR1....": "is no text but a Parquet file",
-    "PK\x03\x04..": "a zip archive or an Excel file",
-    "a\0b": "bytes that are not text",
+    "PAR1\0..": r"bytes that are not text.*end in \.parquet",
     "a,y\n" + "x" * 200_000 + ",0\n": r"t\.csv can't be read as a CSV table: field",
     "a;b;y\n3,5;1.234;0\n2,5;2.500;1\n": r"'b' has numbers in doubt: '1\.234' could be",
     "a;y\n1.234;0\n2.345;1\n": "in doubt",
@@ -264,7 +262,7 @@ def test_what_may_not_be_meant_is_said(read):
     rows = "".join(
         f"{v},{v if i < 15 else 'x'},{i % 2}\n" for i, v in enumerate(values)
     )
-    notes = read(f"a,b,y\n{rows}").notes
+    notes = list(map(str, read(f"a,b,y\n{rows}").notes))
     assert any("'a' is -999 in 2 rows" in note and "--missing-value" in note
                for note in notes)  # fmt: skip
     assert any("'b' is taken for one of categories: 25 of its 40" in n for n in notes)
@@ -283,11 +281,10 @@ def test_a_formula_without_a_result_is_said(tmp_path):
             sheet.write_row(number, 0, line)
         sheet.write(3, 1, 1)
         sheet.write_formula(3, 0, "=A2+A3", None, "")
-    source = open_table(path)
-    table = read_labelled(source, Wanted("y"))
+    table = read_table(path)
     assert np.isnan(table.X[2, 0])
-    assert "1 formula(s)" in table.notes[0]
-    assert open_table(write_table(path, SMALL)).notes == []
+    assert "1 formula(s)" in str(table.notes[0])
+    assert read_table(write_table(path, SMALL)).notes == []
 
 
 def test_a_cell_far_away_is_refused(tmp_path):

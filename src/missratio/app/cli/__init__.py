@@ -11,10 +11,9 @@ from typing import Annotated
 import typer
 
 import missratio
-from missratio.app.cli._command import command
-from missratio.app.cli.fit import fit, query, write_example
-from missratio.app.cli.model import export, predict, report, watch
+from missratio.app.cli import commands
 from missratio.app.cli.reproduce import data, reproduce
+from missratio.app.cli.shell import command
 
 app = typer.Typer(
     name="missratio",
@@ -22,10 +21,11 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_show_locals=False,
 )
-app.command()(command(query))
-app.command()(command(fit, example=write_example))
-for work in (predict, report, export, watch, reproduce):
+app.command()(command(commands.query))
+app.command()(command(commands.fit, example=commands.write_example))
+for work in (commands.predict, commands.report, commands.export, commands.watch):
     app.command()(command(work))
+app.command()(command(reproduce))
 app.add_typer(data, name="data")
 
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, cast
 
 import typer
 
-from missratio.app.cli._command import CommandOutcome, Progress
-from missratio.app.cli._failures import failures, say
+from missratio.app.cli.shell import CommandOutcome, Progress, failures, say
 from missratio.app.options import Writing, argument, asked
 
 if TYPE_CHECKING:
@@ -30,38 +29,34 @@ class ReproduceOptions(Writing):
         needed=False,
     )
     variant: str = asked(
-        "published",
         "published: as the curves were made; corrected: with their defects mended.",
+        "published",
     )
     runs: int | None = asked(
-        None,
-        "Number of runs of each experiment. Default: as many as in the paper.",
-        min=1,
+        "Number of runs of each experiment. Default: as many as in the paper.", min=1
     )
     methods: list[str] = asked(
-        [],
         "Names of curves to draw, separated by commas; may be repeated. Default: all "
         "curves of the paper.",
+        [],
     )
     without: list[str] = asked(
-        [], "Names of curves to leave out, such as the slow 'Iterative imputation'."
+        "Names of curves to leave out, such as the slow 'Iterative imputation'.", []
     )
     beyond: bool = asked(
-        False,
         "Add curves that are not in the paper: joint fits, and learners on "
         "imputations.",
+        False,
     )
-    seed: int = asked(0, "Random seed for all draws.", min=0)
-    jobs: int | None = asked(
-        None, "Number of processes. Default: one for each core.", min=1
-    )
+    seed: int = asked("Random seed for all draws.", 0, min=0)
+    jobs: int | None = asked("Number of processes. Default: one for each core.", min=1)
     out: Path = asked(
-        Path("reproduction"),
         "Folder for tables, figures and the summary.",
+        Path("reproduction"),
         file_okay=False,
     )
     force: bool = asked(
-        False, "Replace results of another seed or variant in the folder."
+        "Replace results of another seed or variant in the folder.", False
     )
 
     WRITES: ClassVar[tuple[str, ...]] = ()

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray, IntArray
-from missratio._files.numbers import canonical
+from missratio._files.cells import canonical
 from missratio.app.tables.columns import Encoder, as_arrow, column_names, flat
 from missratio.classifier import (
     Certificate,

@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
@@ -28,7 +29,7 @@ from missratio._base.reading import (
 )
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio._files import open_table, written_whole
-from missratio._files.numbers import (
+from missratio._files.cells import (
     canonical,
     decimal_marks,
     is_blank,
@@ -36,7 +37,7 @@ from missratio._files.numbers import (
     with_formula,
     without_formula,
 )
-from missratio._files.workbooks import EXCEL_LINES, close_workbook, write_cell
+from missratio._files.workbooks import SheetWriter
 from missratio.exceptions import TableError
 
 # Consonants only: no spreadsheet takes such a word for a number, a date or a boolean.
@@ -172,7 +173,8 @@ def write_table(
         )
     with written_whole(path, force=force) as draft:
         if kind == ".xlsx":
-            _write_excel(columns, draft)
+            with closing(SheetWriter(draft, SHEET, columns, "value")) as sheet:
+                sheet.write(columns.values())
         elif kind == ".parquet":
             how = {"write_page_checksum": True, "compression": "zstd"}
             table = import_module("pyarrow").table(columns)
@@ -196,33 +198,6 @@ def _as_csv(columns: Columns, *, escape_formulas: bool) -> bytes:
     # readers are better off without it, so only text that needs it gets it.
     content = text.getvalue()
     return content.encode("utf-8" if content.isascii() else "utf-8-sig")
-
-
-def _write_excel(columns: Columns, path: Path) -> None:
-    n_lines = len(columns["key"])
-    if n_lines >= EXCEL_LINES:
-        raise ValueError(
-            f"An Excel sheet has {EXCEL_LINES} lines, and the plan {n_lines + 1}: "
-            "write it as CSV or Parquet."
-        )
-    try:
-        book = import_module("xlsxwriter").Workbook(path)
-    except ImportError as error:
-        raise ImportError(
-            "This kind of file needs xlsxwriter: pip install 'missratio[tables]'. CSV "
-            "and Parquet need nothing."
-        ) from error
-    sheet = book.add_worksheet(SHEET)
-    bold = book.add_format({"bold": True})
-    to_fill_in = book.add_format({"bg_color": "#FFF8DC"})
-    for place, (name, cells) in enumerate(columns.items()):
-        sheet.write_string(0, place, name, bold)
-        for line, cell in enumerate(cells, start=1):
-            style = to_fill_in if name == "value" else None
-            write_cell(sheet, line, place, cell, style)
-    sheet.freeze_panes(1, 0)
-    sheet.autofit()
-    close_workbook(book)
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from missratio._base.blocks import any_by_row, inverse_where_positive
 from missratio._base.hints import did_you_mean, entropy, listed
 from missratio._base.reading import as_frame, read_floats
 from missratio._base.typing import BoolArray, FloatArray, IntArray
-from missratio._files.numbers import canonical
+from missratio._files.cells import canonical
 from missratio.app.queries.answers import (
     Columns,
     Levels,

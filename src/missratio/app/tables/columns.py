@@ -4,59 +4,55 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
 
 from missratio._base.hints import did_you_mean, listed
 from missratio._base.storable import storable
 from missratio._base.typing import FloatArray, IntArray
 from missratio._files import TableFile
-from missratio._files.cells import Cells, NotNumbersError, is_number, is_text
-from missratio._files.numbers import Mark
-from missratio.exceptions import TableError
+from missratio._files.cells import Cells, Mark, NotNumbersError, is_number, is_text
+from missratio.exceptions import Message, TableError
+
+SHOWN, MORE_SHOWN = 8, 12
+MOST_LEVELS = 100
+BLANK = ""
+"""The level of a missing category, where that is a level of its own."""
+# Where more than this share of a column are numbers, the rest are taken for slips.
+_MOSTLY = 0.5
+_PANDAS_NAME = re.compile(r"__index_level_\d+__|Unnamed: \d+")
 
 
-def as_arrow(X: Any, columns: Sequence[str] | None = None) -> Any:
+def as_arrow(X: Any, columns: Sequence[str]) -> Any:
     """Some columns of a dataframe as a PyArrow table, null where missing.
 
     Parameters
     ----------
     X : dataframe
         Of pandas, polars, PyArrow or another library that narwhals knows.
-    columns : sequence of str, optional
-        Those to take; all by default.
+    columns : sequence of str
     """
-    frame = _frame(X)
-    wanted = list(columns) if columns is not None else frame.columns
     import pyarrow
 
-    arrays = {}
-    for name in wanted:
-        try:
-            arrays[name] = frame.get_column(name).to_arrow()
-        except (pyarrow.ArrowException, TypeError) as error:
-            raise TableError(
-                f"Column {name!r} holds values of several kinds: {error}. Make numbers "
-                "or texts of it."
-            ) from error
-    return pyarrow.table(arrays)
+    frame = _frame(X)
+    try:
+        return frame.select(columns).to_arrow()
+    except (pyarrow.ArrowException, TypeError) as error:
+        raise TableError(
+            f"A column holds values of several kinds: {error}. Make numbers or texts "
+            "of it."
+        ) from error
 
 
 def column_names(X: Any) -> list[str]:
     """The names of a dataframe's columns; refuses what has none, or doubled ones."""
-    names = [str(name) for name in _frame(X).columns]
-    doubled = sorted(name for name, count in Counter(names).items() if count > 1)
-    if doubled:
-        raise TableError(f"The table has several columns named {listed(doubled)}.")
-    return names
+    return [str(name) for name in _frame(X).columns]
 
 
 def _frame(X: Any) -> nw.DataFrame[Any]:
@@ -67,15 +63,6 @@ def _frame(X: Any) -> nw.DataFrame[Any]:
             f"polars or PyArrow, got {type(X).__name__}."
         )
     return frame
-
-
-SHOWN = 8
-BLANK = ""
-"""The level of a missing category, where that is a level of its own."""
-
-
-def _numbered(row: int) -> str:
-    return f"row {row + 1}"
 
 
 @storable()
@@ -159,6 +146,11 @@ class Encoder:
         """The same of categories alone."""
         return dict(list(self.places.items())[self.n_numeric :])
 
+    def texts(self, table: Any, column: str) -> list[str | None]:
+        """What a column of a table says; None where a cell is missing."""
+        texts: list[str | None] = self.cells.texts(flat(table[column])).to_pylist()
+        return texts
+
     def with_marks(self, marks: tuple[Mark, ...]) -> Encoder:
         """The same for a file with other decimal marks."""
         return replace(self, cells=replace(self.cells, marks=marks))
@@ -168,7 +160,7 @@ class Encoder:
         table: Any,
         first_row: int = 0,
         known: Mapping[str, FloatArray] = MappingProxyType({}),
-        place: Callable[[int], str] = _numbered,
+        place: Callable[[int], str] = lambda row: f"row {row + 1}",
     ) -> FloatArray:
         """The matrix of a table or record batch.
 
@@ -275,31 +267,6 @@ class Encoder:
             )
 
 
-def level_codes(indicators: FloatArray) -> FloatArray:
-    """The places of levels, by indicators of all but the first; NaN where missing.
-
-    Parameters
-    ----------
-    indicators : ndarray of shape (n_rows, n_levels - 1)
-    """
-    codes: FloatArray = indicators @ np.arange(1.0, indicators.shape[1] + 1.0)
-    return codes
-
-
-def level_indicators(codes: FloatArray, width: int) -> FloatArray:
-    """Indicators of all levels but the first, by places; NaN where missing.
-
-    Parameters
-    ----------
-    codes : ndarray of shape (n_rows,)
-    width : int
-        How many indicators.
-    """
-    found = np.asarray(codes[:, None] == np.arange(1.0, width + 1.0), dtype=np.float64)
-    found[np.isnan(codes)] = np.nan
-    return found
-
-
 def flat(column: Any) -> Any:
     """A column without chunks."""
     import pyarrow
@@ -307,13 +274,6 @@ def flat(column: Any) -> Any:
     return (
         column.combine_chunks() if isinstance(column, pyarrow.ChunkedArray) else column
     )
-
-
-MOST_LEVELS = 100
-# Where more than this share of a column are numbers, the rest are taken for slips.
-_MOSTLY = 0.5
-_SHOWN = 12
-_PANDAS_NAME = re.compile(r"__index_level_\d+__|Unnamed: \d+")
 
 
 def check_names(source: TableFile, option: str, names: Sequence[str]) -> None:
@@ -332,7 +292,7 @@ def check_names(source: TableFile, option: str, names: Sequence[str]) -> None:
         f"{option} {listed(absent)} {'is not a column' if one else 'are not columns'} "
         f"of {source.path}."
         + "".join(hint if one else f" {name!r}:{hint}" for name, hint in hints if hint)
-        + f" It has {listed(source.names, _SHOWN)}.{titled}"
+        + f" It has {listed(source.names, MORE_SHOWN)}.{titled}"
     )
 
 
@@ -354,124 +314,108 @@ def named_columns(source: TableFile, given: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-class ColumnReader:
-    """Finds out what columns hold; what is wrong with any of them is said at once.
+def read_columns(
+    table: Any,
+    names: Sequence[str],
+    source: TableFile,
+    cells: Cells,
+    categorical: Sequence[str],
+    blank_level: bool,
+) -> tuple[Encoder, dict[str, FloatArray], list[Message]]:
+    """Find out what columns hold; what is wrong with any of them is said at once.
 
     Parameters
     ----------
+    table : PyArrow table
+    names : sequence of str
+        The columns to find out about.
     source : TableFile
+        Where the table is from.
     cells : Cells
     categorical : sequence of str
         Columns that are categories though they look like numbers.
     blank_level : bool
         Whether a missing category is a level of its own.
 
-    Attributes
-    ----------
-    notes : list of str
-        What may not be as it was meant.
+    Returns
+    -------
+    encoder : Encoder
     known : dict from str to ndarray
         Numbers that had to be read to find out.
+    notes : list of Message
+        What may not be as it was meant.
     """
-
-    def __init__(
-        self,
-        source: TableFile,
-        cells: Cells,
-        categorical: Sequence[str],
-        blank_level: bool,
-    ) -> None:
-        self.source, self.cells = source, cells
-        self.categorical, self.blank_level = categorical, blank_level
-        self.notes = source.notes
-        self.known: dict[str, FloatArray] = {}
-
-    def read(self, table: Any, names: Sequence[str]) -> list[TableColumn]:
-        """The columns of a PyArrow table, numbers first."""
-        columns, problems = [], {}
-        for name in names:
-            try:
-                columns.append(self._column(table.column(name), name))
-            except TableError as error:
-                problems[name] = f"column {name!r} {error}"
-        refuse_columns(problems, self.source.path)
-        return sorted(columns, key=lambda column: column.levels is not None)
-
-    def _column(self, column: Any, name: str) -> TableColumn:
-        """Whether a column holds numbers or categories, and which."""
-        from pyarrow import compute
-
-        forced = name in self.categorical
-        leave_out = f"Leave it out ({drop_option(name)})"
+    columns, problems, known = [], {}, {}
+    notes = list(map(Message.plain, source.notes))
+    for name in names:
+        column, forced = flat(table.column(name)), name in categorical
+        problem = None
         if _PANDAS_NAME.fullmatch(name):
-            raise TableError(
+            problem = (
                 "had no name when pandas wrote the table: that is how it writes its "
-                f"row numbers. They say nothing about new rows. {leave_out}, or give "
-                "it a name."
+                "row numbers, which say nothing about new rows"
             )
-        empty = TableError(f"has no value in any row. {leave_out}.")
-        if str(column.type) == "null":
-            raise empty
-        if not (is_number(column.type) or is_text(column.type)):
-            raise TableError(
-                f"is of type {column.type}: numbers and texts can be used. "
-                f"{leave_out}, or make numbers of it."
-            )
-        if is_number(column.type) and not forced:
-            if compute.all(compute.is_null(column, nan_is_null=True)).as_py():
-                raise empty
-            return TableColumn(name)
-        column = flat(column)
-        if not forced:
+        elif str(column.type) != "null" and not (
+            is_number(column.type) or is_text(column.type)
+        ):
+            problem = f"is of type {column.type}: numbers and texts can be used"
+        elif not forced:
             try:
-                numbers = self.cells.numbers(column)
-            except NotNumbersError as error:
-                self._check_misfit(name, error)
+                known[name] = cells.numbers(column)
+            except NotNumbersError as found:
+                numbers = found.n_known - found.n_wrong
+                if found.doubt is not None:
+                    problems[name] = f"column {name!r} has numbers in doubt: {found}"
+                    continue
+                if found.n_wrong < _MOSTLY * found.n_known:
+                    problems[name] = (
+                        f"column {name!r} has {numbers} numbers and {found.n_wrong} "
+                        f"cell(s) that are not: {found.text!r} in "
+                        f"{source.place(found.row)} is the first. Correct them; or "
+                        f"--missing-value {found.text!r} if that means missing; or "
+                        f"--categorical {shlex.quote(name)} if the numbers are names."
+                    )
+                    continue
+                if numbers:
+                    facts = {"name": name, "text": found.text, "count": found.n_wrong}
+                    claim = (
+                        "Column {name!r} is taken for one of categories: {count} of "
+                        "its {known} values, such as {text!r}, aren't numbers."
+                    )
+                    facts["known"] = found.n_known
+                    notes.append(Message(claim, facts=facts))
             else:
-                if np.isnan(numbers).all():
-                    raise empty
-                self.known[name] = numbers
-                return TableColumn(name)
-        texts = self.cells.texts(column)
-        if texts.null_count == len(texts):
-            raise empty
-        counts = {
-            item["values"]: item["counts"] for item in texts.value_counts().to_pylist()
-        }
-        n_missing = counts.pop(None, 0)
-        levels = sorted(counts, key=lambda level: (-counts[level], level))
-        if len(levels) > MOST_LEVELS:
-            raise TableError(
-                f"has {len(levels)} different texts, such as {listed(levels[:3])}, and "
-                f"a column of categories may have {MOST_LEVELS}. Is it a name or a "
-                f"date? {leave_out}."
+                columns.append(TableColumn(name))
+                if np.isnan(known[name]).all():
+                    problem = "has no value in any row"
+        if problem is None and name not in known:
+            counts = {
+                each["values"]: each["counts"]
+                for each in cells.texts(column).value_counts().to_pylist()
+            }
+            n_missing = counts.pop(None, 0)
+            levels = sorted(counts, key=lambda level: (-counts[level], level))
+            if len(levels) > MOST_LEVELS:
+                problem = (
+                    f"has {len(levels)} different texts, such as {listed(levels[:3])}, "
+                    f"and a column of categories may have {MOST_LEVELS}. Is it a name "
+                    "or a date?"
+                )
+            elif not levels:
+                problem = "has no value in any row"
+            elif len(levels) == 1 and not (n_missing and blank_level):
+                problem = f"is {levels[0]!r} in every row: nothing can be learned"
+            columns.append(
+                TableColumn(name, (*levels, *[BLANK] * bool(n_missing and blank_level)))
             )
-        if n_missing and self.blank_level:
-            levels.append(BLANK)
-        if len(levels) < 2:
-            raise TableError(
-                f"is {levels[0]!r} in every row: nothing can be learned from it. "
-                f"{leave_out}."
+        if problem is not None:
+            end = "" if problem.endswith("?") else "."
+            problems[name] = (
+                f"column {name!r} {problem}{end} Leave it out ({drop_option(name)})."
             )
-        return TableColumn(name, tuple(levels))
-
-    def _check_misfit(self, name: str, found: NotNumbersError) -> None:
-        """Refuse numbers with a few slips among them; note a column of both."""
-        if found.doubt is not None:
-            raise TableError(f"has numbers in doubt: {found.doubt}")
-        if found.n_wrong < _MOSTLY * found.n_known:
-            raise TableError(
-                f"has {found.n_known - found.n_wrong} numbers and {found.n_wrong} "
-                f"cell(s) that are not: {found.text!r} in "
-                f"{self.source.place(found.row)} is the first. Correct them; or "
-                f"--missing-value {found.text!r} if that means missing; or "
-                f"--categorical {shlex.quote(name)} if the numbers are names."
-            )
-        if found.n_wrong < found.n_known:
-            self.notes.append(
-                f"Column {name!r} is taken for one of categories: {found.n_wrong} of "
-                f"its {found.n_known} values, such as {found.text!r}, aren't numbers."
-            )
+    refuse_columns(problems, source.path)
+    columns.sort(key=lambda column: column.levels is not None)
+    return Encoder(tuple(columns), cells), known, notes
 
 
 def refuse_columns(problems: Mapping[str, str], path: Path) -> None:
@@ -489,36 +433,3 @@ def refuse_columns(problems: Mapping[str, str], path: Path) -> None:
 def drop_option(name: str) -> str:
     """The option that leaves a column out, to be pasted into a shell."""
     return f"--drop {shlex.quote(name)}"
-
-
-@storable(finite=("means_",))
-class BlankIndicators(TransformerMixin, BaseEstimator):
-    """Means in the place of blanks, beside a column for each that has blanks.
-
-    The new columns are 1 where the value is missing, and 0 elsewhere.
-
-    Attributes
-    ----------
-    means_ : ndarray of shape (n_columns,)
-        0 for a column without any value.
-    lossy_ : ndarray of int
-        Which columns have blanks.
-    """
-
-    def fit(self, X: FloatArray, y: Any = None) -> Self:
-        """Take means, and find the columns that have blanks."""
-        known = ~np.isnan(X)
-        self.n_features_in_ = X.shape[1]
-        self.lossy_ = np.flatnonzero(~known.all(axis=0))
-        counts = np.maximum(known.sum(axis=0), 1)
-        self.means_ = np.where(known, X, 0.0).sum(axis=0) / counts
-        return self
-
-    def transform(self, X: FloatArray) -> FloatArray:
-        """The columns without blanks, and the new ones."""
-        blank = np.isnan(X)
-        return np.hstack([np.where(blank, self.means_, X), blank[:, self.lossy_]])
-
-    def get_feature_names_out(self, names: Sequence[str]) -> list[str]:
-        """What the columns are called."""
-        return [*names, *(f"{names[j]} (blank)" for j in self.lossy_.tolist())]

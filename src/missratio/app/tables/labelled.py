@@ -14,25 +14,22 @@ from missratio._base.blocks import rows_with_nan
 from missratio._base.hints import did_you_mean, shown
 from missratio._base.typing import FloatArray, IntArray
 from missratio._files import TableFile
-from missratio._files.cells import Cells, is_number, is_text, whole_numbers
-from missratio._files.numbers import canonical
+from missratio._files.cells import Cells, canonical, is_number, is_text, whole_numbers
 from missratio.app.tables.columns import (
     BLANK,
-    ColumnReader,
     Encoder,
     check_names,
     flat,
-    level_codes,
-    level_indicators,
     named_columns,
+    read_columns,
 )
-from missratio.exceptions import TableError, about_file
+from missratio.exceptions import Message, TableError, about_file
 
 # Numbers that people write for a value that isn't there.
 _SENTINELS = [sign * (10.0**digits - 1.0) for digits in range(2, 7) for sign in (-1, 1)]
 
 
-def sentinels(X: FloatArray, names: Sequence[str]) -> list[str]:
+def sentinels(X: FloatArray, names: Sequence[str]) -> list[Message]:
     """Say which columns may have a number for what is missing, such as -999.
 
     It is at the end of the column's range, stands in several rows, and is further from
@@ -45,20 +42,20 @@ def sentinels(X: FloatArray, names: Sequence[str]) -> list[str]:
         Of the first columns, those to look at.
     """
     notes = []
-    ends = [np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)]
-    for end in ends:
+    for end in np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0):
         for j in np.flatnonzero(np.isin(end[: len(names)], _SENTINELS)).tolist():
             column, value = X[:, j], end[j]
             others = column[(column != value) & ~np.isnan(column)]
             count = int((column == value).sum())
-            if count < 2 or not len(others):
-                continue
-            gap = np.abs(others - value).min()
-            if gap > max(np.ptp(others), 10.0):
+            gap = np.abs(others - value).min(initial=np.inf)
+            if count > 1 and len(others) and gap > max(np.ptp(others), 10.0):
                 notes.append(
-                    f"Column {names[j]!r} is {value:g} in {count} rows, far from all "
-                    f"its other values. If that means missing, say --missing-value "
-                    f"{value:g}."
+                    Message(
+                        "Column {name!r} is {value:g} in {count} rows, far from all "
+                        "its other values. If that means missing, say --missing-value "
+                        "{value:g}.",
+                        facts={"name": names[j], "value": value, "count": count},
+                    )
                 )
     return notes
 
@@ -137,7 +134,7 @@ class LabelledTable:
         How many rows each label has.
     rows : ndarray of int
         Where each row is in the file, from 0.
-    notes : list of str
+    notes : list of Message
         What may not be as it was meant.
     rest : tuple of str
         Labels that are taken together as one.
@@ -151,7 +148,7 @@ class LabelledTable:
     wanted: Wanted
     counts: dict[Any, int]
     rows: IntArray = field(repr=False)
-    notes: list[str] = field(default_factory=list)
+    notes: list[Message] = field(default_factory=list)
     rest: tuple[str, ...] = ()
     groups: NDArray[Any] | None = None
 
@@ -165,7 +162,7 @@ class LabelledTable:
         names = self.encoder.names[: self.encoder.n_numeric]
         columns = {name: self.X[:, j] for j, name in enumerate(names)}
         for name, places in self.blank_categories.items():
-            columns[name] = level_codes(self.X[:, places])
+            columns[name] = self.X[:, places] @ np.arange(1.0, len(places) + 1.0)
         return pyarrow.table(columns)
 
     @cached_property
@@ -199,7 +196,8 @@ class LabelledTable:
         for codes, own in zip(
             asked[:, numeric:].T, self.blank_categories.values(), strict=True
         ):
-            encoded[:, own] = level_indicators(codes, len(own))
+            levels = codes[:, None] == np.arange(1.0, len(own) + 1.0)
+            encoded[:, own] = np.where(np.isnan(codes)[:, None], np.nan, levels)
         return encoded
 
     @cached_property
@@ -246,18 +244,33 @@ def read_labelled(source: TableFile, wanted: Wanted) -> LabelledTable:
     beside = [wanted.groups] if wanted.groups else []
     table = source.read([*names, *beside, wanted.target])
     cells = Cells(tuple(wanted.missing_values), source.marks)
-    reader = ColumnReader(source, cells, wanted.categorical, wanted.blank_level)
-    encoder = Encoder(tuple(reader.read(table, names)), cells)
+    encoder, known, notes = read_columns(
+        table, names, source, cells, wanted.categorical, wanted.blank_level
+    )
     with about_file(source.path):
-        X = encoder.encode(table, known=reader.known, place=source.place)
+        X = encoder.encode(table, known=known, place=source.place)
         codes, labels = _labels(
             flat(table.column(wanted.target)), cells, f"--target {wanted.target}"
         )
-    kept = _labelled_rows(table, codes, cells, wanted, source, reader.notes)
-    if len(kept) < len(codes):
-        X, codes = X[kept], codes[kept]
+    # Rows without any cell don't count; others without a label are refused, or left
+    # out with a note.
+    kept, unlabelled = (np.flatnonzero(each) for each in (codes >= 0, codes < 0))
+    blank = np.ones(len(unlabelled), dtype=bool)
+    for column in table.take(unlabelled).columns if len(unlabelled) else ():
+        blank &= cells.texts(flat(column)).is_null().to_numpy(zero_copy_only=False)
+    if count := int((~blank).sum()):
+        if not wanted.skip_unlabelled:
+            raise TableError(
+                f"{source.path}: {count} row(s) have no label in {wanted.target!r}, "
+                f"the first is {source.place(int(unlabelled[~blank][0]))}. Leave rows "
+                "without a label out (--skip-unlabelled): they say nothing about the "
+                "classes."
+            )
+        notes.append(Message.plain(f"{count} row(s) without a label were left out."))
     if not len(kept):
         raise TableError(f"{source.path}: no row has a label in {wanted.target!r}.")
+    if len(kept) < len(codes):
+        X, codes = X[kept], codes[kept]
     groups = None
     if (name := wanted.groups) is not None:
         with about_file(source.path):
@@ -279,7 +292,7 @@ def read_labelled(source: TableFile, wanted: Wanted) -> LabelledTable:
         # A dictionary of labels may hold some that no row has.
         {label: n for label, n in zip(labels, sizes, strict=True) if n},
         kept,
-        [*reader.notes, *sentinels(X, encoder.names[: encoder.n_numeric])],
+        [*notes, *sentinels(X, encoder.names[: encoder.n_numeric])],
         groups=groups,
     )
 
@@ -306,39 +319,6 @@ def _labels(column: Any, cells: Cells, what: str) -> tuple[IntArray, list[Any]]:
     raw = compute.fill_null(column.indices, pyarrow.scalar(-1, column.indices.type))
     codes = raw.to_numpy(zero_copy_only=False)
     return places[codes], [labels[place] for place in order]
-
-
-def _labelled_rows(
-    table: Any,
-    codes: IntArray,
-    cells: Cells,
-    wanted: Wanted,
-    source: TableFile,
-    notes: list[str],
-) -> IntArray:
-    """The rows with a label.
-
-    Those without any cell don't count; others without a label are refused, or left out
-    with a note.
-    """
-    unlabelled = np.flatnonzero(codes < 0)
-    if not len(unlabelled):
-        return np.arange(len(codes))
-    few = table.take(unlabelled)
-    blank = np.ones(len(unlabelled), dtype=bool)
-    for column in few.columns:
-        blank &= cells.texts(flat(column)).is_null().to_numpy(zero_copy_only=False)
-    if not blank.all():
-        count = int((~blank).sum())
-        if not wanted.skip_unlabelled:
-            first = source.place(int(unlabelled[~blank][0]))
-            raise TableError(
-                f"{source.path}: {count} row(s) have no label in {wanted.target!r}, "
-                f"the first is {first}. Leave rows without a label out "
-                "(--skip-unlabelled): they say nothing about the classes."
-            )
-        notes.append(f"{count} row(s) without a label were left out.")
-    return np.flatnonzero(codes >= 0)
 
 
 REST = "rest"

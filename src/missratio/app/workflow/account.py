@@ -6,7 +6,7 @@ look-ups are planned here, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -24,13 +24,8 @@ from missratio.app.options import (
     QueryOptions,
 )
 from missratio.app.queries import QueryPlan, Revealed, plan_queries
+from missratio.app.tables import labelled
 from missratio.app.tables.columns import check_names
-from missratio.app.tables.labelled import (
-    LabelledTable,
-    Wanted,
-    read_labelled,
-    two_classes,
-)
 from missratio.app.workflow.phi_file import read_missingness
 from missratio.exceptions import (
     Message,
@@ -62,16 +57,18 @@ def plan_table(options: QueryOptions, progress: Listener) -> QueryPlan:
     source = open_table(options.data, **options.how)
     keys = [] if options.id_column is None else [options.id_column]
     check_names(source, "--id", keys)
-    wanted = Wanted(
+    wanted = labelled.Wanted(
         options.target,
         [*options.drop, *keys],
         options.categorical,
         options.missing_value,
         skip_unlabelled=options.skip_unlabelled,
     )
-    table = read_labelled(source, wanted)
+    table = labelled.read_labelled(source, wanted)
     with about_file(source.path):
-        table, controlled = two_classes(table, options.controlled, options.versus)
+        table, controlled = labelled.two_classes(
+            table, options.controlled, options.versus
+        )
     progress.step("Drawing")
     rows, lines = table.rows.tolist(), source.line_numbers()
     ids = source.read(keys).column(0).to_pylist() if keys else None
@@ -92,15 +89,12 @@ def plan_table(options: QueryOptions, progress: Listener) -> QueryPlan:
     )
 
 
-def _drawn(table: LabelledTable, controlled: Any, **how: Any) -> QueryPlan:
-    frame = table.asked_frame()
+def _drawn(table: labelled.LabelledTable, controlled: Any, **how: Any) -> QueryPlan:
+    frame, how = table.asked_frame(), {**how, "levels": table.asked_levels}
     if not frame.num_columns:
         raise TableError("Nothing is missing, and there is no column of numbers.")
-    levels = table.asked_levels
     try:
-        return plan_queries(
-            frame, table.y, levels=levels, controlled_class=controlled, **how
-        )
+        return plan_queries(frame, table.y, controlled_class=controlled, **how)
     except ValueError as error:
         raise TableError(str(error)) from error
 
@@ -127,12 +121,8 @@ class Way:
     between: str = ""
 
     def __str__(self) -> str:
-        first, *others = self.commands
-        by_hand = [f"  {self.between}"] * bool(others)
-        head = f"- {self.what}: {self.promise}."
-        return "\n".join(
-            [head, f"    {first}", *by_hand, *(f"    {c}" for c in others)]
-        )
+        commands = f"\n  {self.between}\n".join(f"    {c}" for c in self.commands)
+        return f"- {self.what}: {self.promise}.\n{commands}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +155,7 @@ class Account:
 
 
 def account_of(
-    table: LabelledTable,
+    table: labelled.LabelledTable,
     bounded: Mapping[Any, float],
     source: TableFile,
     options: FitOptions,
@@ -210,7 +200,7 @@ def account_of(
             revealed = QueryPlan.read(
                 options.queries, table.asked_frame(), table.y, levels=table.asked_levels
             )
-            if not options.learn:
+            if options.missingness != LEARN:
                 return _data_account(table, controlled, revealed, trial)
             models = _learned(table, table.counts, revealed)
         except ValueError as error:
@@ -218,7 +208,7 @@ def account_of(
         n_found = int(revealed.answered.sum())
         sentence = f"{PHI} is learned from {n_found} looked-up values and the table's "
         return Account("both", f"{sentence}other columns; {LOGISTIC}", X, models)
-    if options.learn:
+    if options.missingness == LEARN:
         progress.step("Learning why values are missing")
         with about_file(file):
             models = _learned(table, table.counts)
@@ -246,17 +236,15 @@ def account_of(
 
 
 def _learned(
-    table: LabelledTable,
-    labels: Sequence[Any] | Mapping[Any, Any],
+    table: labelled.LabelledTable,
+    labels: Iterable[Any],
     revealed: Revealed | None = None,
 ) -> dict[Any, Missingness]:
     """φ of each class that has missing values, from what was looked up too."""
     import pyarrow
 
     models: dict[Any, Missingness] = {}
-    for label in labels:
-        if not table.missing[label]:
-            continue
+    for label in (label for label in labels if table.missing[label]):
         whole = _loses_whole_rows(table, label)
         if whole and revealed is None:
             raise TableError(
@@ -264,12 +252,10 @@ def _learned(
                 "has nothing to learn from. Look rows up (missratio query --budget)."
             )
         X, names = table.X[table.y == label], table.encoder.encoded_names
-        answers = None
-        if revealed is not None:
-            answers = table.encoded_answers(revealed[label])
+        answers = revealed and table.encoded_answers(revealed[label])
         try:
             models[label] = learn_missingness(
-                pyarrow.table({name: X[:, j] for j, name in enumerate(names)}),
+                pyarrow.table(dict(zip(names, X.T, strict=True))),
                 answers,
                 rowwise=whole,
                 categories=[each.tolist() for each in table.blank_categories.values()],
@@ -279,14 +265,16 @@ def _learned(
     return models
 
 
-def _loses_whole_rows(table: LabelledTable, label: Any) -> bool:
+def _loses_whole_rows(table: labelled.LabelledTable, label: Any) -> bool:
     """Whether rows of a class are missing as a whole, if any of them is."""
     X = table.X[table.y == label]
     lost = np.isnan(X[rows_with_nan(X)])
     return X.shape[1] > 1 and len(lost) > 0 and bool(lost.all())
 
 
-def _check_models(table: LabelledTable, models: Mapping[Any, Missingness]) -> None:
+def _check_models(
+    table: labelled.LabelledTable, models: Mapping[Any, Missingness]
+) -> None:
     """Refuse models of a file that leave missing cells unexplained."""
     for label, counts in table.missing.items():
         model = models.get(label)
@@ -315,14 +303,24 @@ def _named(counts: Mapping[str, int]) -> str:
 
 
 def _data_account(
-    table: LabelledTable, controlled: Any, revealed: Revealed, trial: Mapping[str, Any]
+    table: labelled.LabelledTable,
+    controlled: Any,
+    revealed: Revealed,
+    trial: Mapping[str, Any],
 ) -> Account:
     """Looked-up values, as values that were drawn with a known probability.
 
     Class by class: whole rows are data, and so are single values where a certificate
     or a score can do with them. Otherwise φ is learned, and the rows stay as they were.
     """
-    X, inclusion = _filled(table, revealed)
+    filled, asked = revealed.fill(table.asked_frame())
+    values = np.column_stack([column.to_numpy() for column in filled.columns])
+    X = np.where(np.isnan(table.X), table.encoded_answers(values), table.X)
+    # Each entry's probability to be there.
+    inclusion, numeric = np.ones(X.shape), table.encoder.n_numeric
+    inclusion[:, :numeric] = asked[:, :numeric]
+    for place, columns in enumerate(table.blank_categories.values(), start=numeric):
+        inclusion[:, columns] = asked[:, [place]]
     models: dict[Any, Missingness] = {}
     data: list[str] = []
     otherwise: list[str] = []
@@ -357,9 +355,10 @@ def _data_account(
         code = revealed.classes.index(label)
         if revealed.rowwise[code]:
             drawn = (inclusion.min(axis=1) > 0.0) & rows_with_nan(table.X) & mine
-            asked, lost = int(drawn.sum()), int((drawn & rows_with_nan(X)).sum())
+            lost = int((drawn & rows_with_nan(X)).sum())
             note = f" ({lost} of them not found)" if lost else ""
-            data.append(f"{asked} incomplete rows of {label!r} were looked up{note}")
+            count = int(drawn.sum())
+            data.append(f"{count} incomplete rows of {label!r} were looked up{note}")
             continue
         n_found = int(revealed.answered[code].sum())
         found = f"{n_found} single values of {label!r} were looked up"
@@ -398,18 +397,6 @@ def _data_account(
     return Account(way, " ".join(said), X, models, inclusion)
 
 
-def _filled(table: LabelledTable, revealed: Revealed) -> tuple[FloatArray, FloatArray]:
-    """The table with what was looked up, and each entry's probability to be in it."""
-    filled, asked = revealed.fill(table.asked_frame())
-    values = np.column_stack([column.to_numpy() for column in filled.columns])
-    X = np.where(np.isnan(table.X), table.encoded_answers(values), table.X)
-    inclusion, numeric = np.ones(X.shape), table.encoder.n_numeric
-    inclusion[:, :numeric] = asked[:, :numeric]
-    for place, columns in enumerate(table.blank_categories.values(), start=numeric):
-        inclusion[:, columns] = asked[:, [place]]
-    return X, inclusion
-
-
 def _certifiable(
     X: FloatArray, inclusion: FloatArray, trial: Mapping[str, Any]
 ) -> bool:
@@ -433,7 +420,7 @@ def _certifiable(
 
 
 def _ways(
-    table: LabelledTable,
+    table: labelled.LabelledTable,
     controlled: Any,
     options: FitOptions,
     trial: Mapping[str, Any],

@@ -9,51 +9,25 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from missratio import classifier as classifiers
+from missratio import exceptions
 from missratio._base.blocks import rows_with_nan
 from missratio._base.hints import did_you_mean, listed
 from missratio._base.reading import columns_named
-from missratio._base.typing import FloatArray
 from missratio._files import open_table
-from missratio._files.numbers import canonical
+from missratio._files.cells import canonical
 from missratio.app.modelfile import TableModel, TrainingData
 from missratio.app.options import FitOptions, Listener
 from missratio.app.report import LabelledRows, Names, describe
+from missratio.app.tables import labelled
 from missratio.app.tables.columns import BLANK, Encoder, drop_option, refuse_columns
-from missratio.app.tables.labelled import (
-    Wanted,
-    find_label,
-    read_labelled,
-    two_classes,
-)
+from missratio.app.workflow import methods
 from missratio.app.workflow.account import Account, account_of
-from missratio.app.workflow.methods import (
-    METHODS,
-    Situation,
-    candidates,
-    choose_method,
-    reason_of,
-)
-from missratio.classifier import (
-    GroupedNeymanPearsonClassifier,
-    MulticlassNeymanPearsonClassifier,
-    NeymanPearsonClassifier,
-    PowerComparison,
-    PowerSearch,
-)
-from missratio.exceptions import (
-    DataError,
-    Explained,
-    Message,
-    NoCertificateError,
-    TableError,
-    about_file,
-)
 
 # Cells of a table below which boosted trees lose by several threads: these wait for
 # each other busily, and on a machine with other work much longer than they work.
@@ -89,7 +63,7 @@ class FittedTable:
     account: Account
     findings: list[str]
     measured: dict[str, Any]
-    warnings: list[Message]
+    warnings: list[exceptions.Message]
 
 
 def fit_table(
@@ -107,18 +81,121 @@ def fit_table(
     command : str, optional
         What the report says it was made by.
     """
-    fit = _Fit(options, progress)
-    table, file = fit.table, fit.source.path.name
+    # 1. The table, the bounded classes with their levels, and their order.
+    progress.step(f"Reading {options.data}")
+    source = open_table(options.data, **options.how)
+    wanted = labelled.Wanted(
+        options.target, options.drop, options.categorical, options.missing_value,
+        options.as_observed, options.skip_unlabelled, options.groups,
+    )  # fmt: skip
+    table = labelled.read_labelled(source, wanted)
+    with exceptions.about_file(source.path):
+        table, bounded, order = _classes(table, options)
+    varies = np.fmin.reduce(table.X) < np.fmax.reduce(table.X)
+    numbers, names = table.encoder.n_numeric, table.encoder.encoded_names
+    refuse_columns(
+        {
+            name: f"column {name!r} has one value only, in every row: nothing can be "
+            f"learned from it. Leave it out ({drop_option(name)})."
+            for name, differs in zip(names[:numbers], varies[:numbers], strict=True)
+            if not differs
+        },
+        source.path,
+    )
+    file, several = source.path.name, options.several
     # None leaves the number of threads as it is.
     threads = 1 if table.X.size < THREADED_TREES else None
     with threadpool_limits(threads, user_api="openmp"):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            account = fit.account_for_missing()
-            classifier, method, why, comparison = fit.learn(account, caught)
+            # 2. What is done about missing values, and what a method has to deal with.
+            account = account_of(table, bounded, source, options, progress)
+            missing, alpha = "nothing", next(iter(bounded.values()))
+            complete = min(map(table.n_complete, table.counts if several else bounded))
+            if account.inclusion is not None:
+                whole = ~rows_with_nan(account.X) & (table.y == next(iter(bounded)))
+                complete, missing = int(np.count_nonzero(whole)), "rows"
+            if account.deployment == "as-observed" and len(table.incomplete):
+                missing = "ignored"
+            elif account.models:
+                by_row = all(model.rowwise for model in account.models.values())
+                missing = "rows" if by_row else "values"
+            share = 1.0 - options.calibration_size - CHOICE_SIZE * several
+            situation = methods.Situation(
+                numbers, len(names) - numbers, missing, int(share * complete),
+                options.seed, fitted_rows=max(1, int(share * len(table.y))),
+            )  # fmt: skip
+            # 3. The method: as asked for, or what finds most of those compared.
+            method, why = methods.choose_method(options.method, situation, several)
+            compares = options.method == "auto" and options.compare_seconds > 0.0
+            if compares:
+                bounds: dict[str, Any] = {"alpha": alpha}
+                if several:
+                    places = {label: k for k, label in enumerate(sorted(table.counts))}
+                    bounds = {
+                        "alpha": {places[label]: a for label, a in bounded.items()},
+                        "delta": options.delta,
+                        "order": order and [places[label] for label in order],
+                        "certifying": options.calibration_size / max(share, 0.01),
+                    }
+                estimator = classifiers.PowerSearch(
+                    methods.candidates(situation, several),
+                    **bounds,
+                    deployment=account.deployment,
+                    seconds=options.compare_seconds,
+                    most_rows=IMPUTED_ROWS if missing == "values" else 5_000,
+                    random_state=options.seed,
+                    on_candidate=lambda n: progress.step(f"Comparing methods: {n}"),
+                )
+            else:
+                progress.step(f"Fitting {method} and calibrating")
+                estimator = methods.METHODS[method].make(situation)
+            # 4. The classifier, fitted and calibrated.
+            common: dict[str, Any] = {
+                "delta": options.delta,
+                "missingness": dict(account.models) or None,
+                "rule": options.rule,
+                "deployment": account.deployment,
+                "calibration_size": options.calibration_size,
+                "random_state": options.seed,
+                "odds_factor": options.odds_factor,
+            }
+            if several:
+                classifier: Any = classifiers.MulticlassNeymanPearsonClassifier(
+                    estimator, alpha=bounded, order=order, choice_size=CHOICE_SIZE,
+                    **common,
+                )  # fmt: skip
+            else:
+                common |= {"alpha": alpha, "controlled_class": next(iter(bounded))}
+                common["on_infeasible"] = options.on_infeasible
+                kind: Any = classifiers.NeymanPearsonClassifier
+                if table.groups is not None:
+                    kind = classifiers.GroupedNeymanPearsonClassifier
+                    common["group_alpha"] = _group_levels(table.groups, options)
+                    shared = options.shared_threshold
+                    common["threshold"] = "shared" if shared else "own"
+                classifier = kind(estimator, **common)
+            more = {} if table.groups is None else {"groups": table.groups}
+            try:
+                with columns_named(names):
+                    classifier.fit(
+                        account.X, table.y, inclusion=account.inclusion, **more
+                    )
+            except (exceptions.DataError, exceptions.NoCertificateError) as error:
+                raise error.named(names).about(source.path) from error
+            except ValueError as error:
+                if isinstance(error, exceptions.Explained):
+                    raise exceptions.TableError(error.message) from error
+                doubts = "".join(f" {message}" for message in _messages(caught, names))
+                raise exceptions.TableError(f"{error}{doubts}") from error
+        comparison = None
+        if compares:
+            comparison = _settled(classifier)
+            others = [label for label in table.counts if label not in bounded]
+            method, why = methods.reason_of(comparison, others, method, why)
+        # 5. What there is to say about it.
         progress.step("Describing it for a report")
-        digest = fit.source.file.sha256()
-        training = TrainingData(file, digest, dict(table.counts), table.missing)
+        digest = source.file.sha256()
         rows = LabelledRows.read(
             classifier, account.X, table.y, account.inclusion,
             before=table.X, groups=table.groups,
@@ -133,225 +210,77 @@ def fit_table(
         )
     model = TableModel(
         classifier, table.encoder, options.target,
-        tuple(dict.fromkeys(table.wanted.not_features[1:])), method, training,
+        tuple(dict.fromkeys(table.wanted.not_features[1:])), method,
+        TrainingData(file, digest, dict(table.counts), table.missing),
         report.json(), comparison, rest=table.rest, group_column=options.groups,
     )  # fmt: skip
     findings, measured = _findings(report.data, rows)
-    said = [*map(Message.plain, table.notes), *fit.messages(caught)]
+    said = [*table.notes, *_messages(caught, names)]
     return FittedTable(model, why, account, findings, measured, said)
 
 
-class _Fit:
-    """The rows to fit, the bounded classes with their levels, and their order.
+def _messages(caught: list[Any], names: list[str]) -> list[exceptions.Message]:
+    """What was warned of, with the table's names for the columns."""
+    return [
+        warning.message.named(names)
+        if isinstance(warning, exceptions.Explained)
+        else exceptions.Message.plain(str(warning))
+        for warning in (each.message for each in caught)
+    ]
 
-    Parameters
-    ----------
-    options : FitOptions
-    progress : Listener
-    """
 
-    def __init__(self, options: FitOptions, progress: Listener) -> None:
-        self.options, self.progress = options, progress
-        progress.step(f"Reading {options.data}")
-        self.source = open_table(options.data, **options.how)
-        wanted = Wanted(
-            options.target, options.drop, options.categorical, options.missing_value,
-            options.as_observed, options.skip_unlabelled, options.groups,
-        )  # fmt: skip
-        self.table = read_labelled(self.source, wanted)
-        self.bounded: dict[Any, float] = {}
-        self.order: list[Any] | None = None
-        with about_file(self.source.path):
-            self._find_classes()
-        varies = np.fmin.reduce(self.table.X) < np.fmax.reduce(self.table.X)
-        names = self.table.encoder.names[: self.table.encoder.n_numeric]
-        refuse_columns(
-            {
-                name: f"column {name!r} has one value only, in every row: nothing can "
-                f"be learned from it. Leave it out ({drop_option(name)})."
-                for name, differs in zip(names, varies, strict=False)
-                if not differs
-            },
-            self.source.path,
+def _classes(
+    table: labelled.LabelledTable, options: FitOptions
+) -> tuple[labelled.LabelledTable, dict[Any, float], list[Any] | None]:
+    """The rows of two classes or all, the bounded ones' levels, and their order."""
+    if not options.several:
+        ((typed, level),) = options.levels.items()
+        table, label = labelled.two_classes(table, typed, options.versus)
+        return table, {label: level}, None
+    bounded: dict[Any, float] = {}
+    for typed, level in options.levels.items():
+        label = labelled.find_label(table, "--alpha", typed)
+        if label in bounded:
+            raise exceptions.TableError(f"--alpha names {label!r} twice.")
+        bounded[label] = level
+    if options.ordered is None:
+        return table, bounded, None
+    typed_order = (word.strip() for word in options.ordered.split(","))
+    order = [labelled.find_label(table, "--ordered", typed) for typed in typed_order]
+    if sorted(map(str, order)) != sorted(map(str, table.counts)):
+        raise exceptions.TableError(
+            "--ordered lists each label once, the most severe first: got "
+            f"{order}, and there are {list(table.counts)}."
         )
+    if set(bounded) != set(order[:-1]):
+        raise exceptions.TableError(
+            "With --ordered each label but the last has a bound, "
+            + ", ".join(f"--alpha {label}=SHARE" for label in order[:-1])
+            + f": got {list(bounded)}."
+        )
+    return table, bounded, order
 
-    def _find_classes(self) -> None:
-        """Two classes, or several with their order, as options name them."""
-        options = self.options
-        if not options.several:
-            ((typed, level),) = options.levels.items()
-            self.table, label = two_classes(self.table, typed, options.versus)
-            self.bounded[label] = level
-            return
-        for typed, level in options.levels.items():
-            label = find_label(self.table, "--alpha", typed)
-            if label in self.bounded:
-                raise TableError(f"--alpha names {label!r} twice.")
-            self.bounded[label] = level
-        if options.order is None:
-            return
-        labels = list(self.table.counts)
-        order = [find_label(self.table, "--ordered", typed) for typed in options.order]
-        if sorted(map(str, order)) != sorted(map(str, labels)):
-            raise TableError(
-                "--ordered lists each label once, the most severe first: got "
-                f"{order}, and there are {labels}."
+
+def _group_levels(groups: Any, options: FitOptions) -> dict[Any, float] | None:
+    """α of the groups that have one of their own."""
+    known = {canonical(group): group for group in groups.tolist()}
+    levels = {}
+    for typed, level in options.group_levels.items():
+        if canonical(typed) not in known:
+            names = sorted(map(str, known.values()))
+            raise exceptions.TableError(
+                f"--group-alpha {typed!r} is not a group in {options.groups!r}."
+                f"{did_you_mean(typed, names)} There are {listed(names, SHOWN)}."
             )
-        if set(self.bounded) != set(order[:-1]):
-            raise TableError(
-                "With --ordered each label but the last has a bound, "
-                + ", ".join(f"--alpha {label}=SHARE" for label in order[:-1])
-                + f": got {list(self.bounded)}."
-            )
-        self.order = order
-
-    def account_for_missing(self) -> Account:
-        """What is done about missing values."""
-        return account_of(
-            self.table, self.bounded, self.source, self.options, self.progress
-        )
-
-    def learn(
-        self, account: Account, caught: list[Any]
-    ) -> tuple[Any, str, str, PowerComparison | None]:
-        """The fitted classifier, its method, why that, and what it was compared with.
-
-        Parameters
-        ----------
-        account : Account
-        caught : list of warnings.WarningMessage
-            What was warned of so far.
-        """
-        options, table = self.options, self.table
-        situation = self._situation(account)
-        method, why = choose_method(options.method, situation, options.several)
-        compares = options.method == "auto" and options.compare_seconds > 0.0
-        if compares:
-            classifier = self._classifier(self._search(situation, account), account)
-        else:
-            self.progress.step(f"Fitting {method} and calibrating")
-            classifier = self._classifier(METHODS[method].make(situation), account)
-        more: dict[str, Any] = {}
-        if options.target_table is not None:
-            more["target"] = _target(table.encoder, options.target_table)
-        if table.groups is not None:
-            more["groups"] = table.groups
-        names = table.encoder.encoded_names
-        try:
-            with columns_named(names):
-                classifier.fit(account.X, table.y, inclusion=account.inclusion, **more)
-        except (DataError, NoCertificateError) as error:
-            raise error.named(names).about(self.source.path) from error
-        except ValueError as error:
-            if isinstance(error, Explained):
-                raise TableError(error.message) from error
-            doubts = "".join(f" {message}" for message in self.messages(caught))
-            raise TableError(f"{error}{doubts}") from error
-        if not compares:
-            return classifier, method, why, None
-        comparison = _settled(classifier)
-        others = [label for label in table.counts if label not in self.bounded]
-        method, why = reason_of(comparison, others, method, why)
-        return classifier, method, why, comparison
-
-    def messages(self, caught: list[Any]) -> list[Message]:
-        """What was warned of, with the table's names for the columns."""
-        names = self.table.encoder.encoded_names
-        return [
-            warning.message.named(names)
-            if isinstance(warning, Explained)
-            else Message.plain(str(warning))
-            for warning in (each.message for each in caught)
-        ]
-
-    def _situation(self, account: Account) -> Situation:
-        """What a method has to deal with, and how many rows it is fitted on."""
-        table, options, missing = self.table, self.options, "nothing"
-        labels = table.counts if options.several else self.bounded
-        complete = min(map(table.n_complete, labels))
-        if account.inclusion is not None:
-            whole = ~rows_with_nan(account.X) & (table.y == next(iter(self.bounded)))
-            complete, missing = int(np.count_nonzero(whole)), "rows"
-        if account.deployment == "as-observed" and len(table.incomplete):
-            missing = "ignored"
-        elif account.models:
-            whole_rows = all(model.rowwise for model in account.models.values())
-            missing = "rows" if whole_rows else "values"
-        share = 1.0 - options.calibration_size - CHOICE_SIZE * options.several
-        numeric = table.encoder.n_numeric
-        return Situation(
-            numeric, table.encoder.width - numeric, missing, int(share * complete),
-            options.seed, fitted_rows=max(1, int(share * len(table.y))),
-        )  # fmt: skip
-
-    def _search(self, situation: Situation, account: Account) -> PowerSearch:
-        """The comparison of the methods that deal with a table."""
-        options = self.options
-        bounds: dict[str, Any] = {"alpha": next(iter(self.bounded.values()))}
-        if options.several:
-            places = {label: k for k, label in enumerate(sorted(self.table.counts))}
-            fitted = 1.0 - options.calibration_size - CHOICE_SIZE
-            bounds = {
-                "alpha": {places[label]: a for label, a in self.bounded.items()},
-                "delta": options.delta,
-                "order": self.order and [places[label] for label in self.order],
-                "certifying": options.calibration_size / max(fitted, 0.01),
-            }
-        return PowerSearch(
-            candidates(situation, options.several),
-            **bounds,
-            deployment=account.deployment,
-            seconds=options.compare_seconds,
-            most_rows=IMPUTED_ROWS if situation.missing == "values" else 5_000,
-            random_state=options.seed,
-            on_candidate=lambda n: self.progress.step(f"Comparing methods: {n}"),
-        )
-
-    def _classifier(self, estimator: Any, account: Account) -> Any:
-        """The classifier that the options ask for, not fitted."""
-        options, groups = self.options, self.table.groups
-        common: dict[str, Any] = {
-            "delta": options.delta,
-            "missingness": dict(account.models) or None,
-            "rule": options.rule,
-            "deployment": account.deployment,
-            "calibration_size": options.calibration_size,
-            "random_state": options.seed,
-            "odds_factor": options.odds_factor,
-        }
-        if options.several:
-            return MulticlassNeymanPearsonClassifier(
-                estimator, alpha=dict(self.bounded), order=self.order,
-                choice_size=CHOICE_SIZE, **common,
-            )  # fmt: skip
-        ((controlled, alpha),) = self.bounded.items()
-        common |= {"alpha": alpha, "controlled_class": controlled}
-        common["on_infeasible"] = options.on_infeasible
-        if groups is None:
-            return NeymanPearsonClassifier(estimator, **common)
-        known = {canonical(group): group for group in groups.tolist()}
-        levels = {}
-        for typed, level in options.group_levels.items():
-            if canonical(typed) not in known:
-                names = sorted(map(str, known.values()))
-                raise TableError(
-                    f"--group-alpha {typed!r} is not a group in {options.groups!r}."
-                    f"{did_you_mean(typed, names)} There are {listed(names[:SHOWN])}."
-                )
-            levels[known[canonical(typed)]] = level
-        return GroupedNeymanPearsonClassifier(
-            estimator,
-            group_alpha=levels or None,
-            threshold="shared" if options.shared_threshold else "own",
-            **common,
-        )
+        levels[known[canonical(typed)]] = level
+    return levels or None
 
 
-def _settled(classifier: Any) -> PowerComparison:
+def _settled(classifier: Any) -> classifiers.PowerComparison:
     """Put the winner in the search's place: both give the same scores."""
-    alone = isinstance(classifier, NeymanPearsonClassifier)
+    alone = isinstance(classifier, classifiers.NeymanPearsonClassifier)
     search = classifier.estimator_ if alone else classifier.scores_.estimators[0]
-    comparison: PowerComparison = search.comparison_
+    comparison: classifiers.PowerComparison = search.comparison_
     classifier.estimator = search.candidates[comparison.chosen]
     if alone:
         classifier.estimator_ = search.estimator_
@@ -375,24 +304,6 @@ def _names(encoder: Encoder) -> Names:
         levels = column.levels or ("", "number")
         blank += [level == BLANK for level in levels[1:]]
     return Names(features, origins, frozenset(np.flatnonzero(blank).tolist()))
-
-
-def _target(encoder: Encoder, path: Path) -> FloatArray:
-    """Rows of another population, as numbers."""
-    source = open_table(path)
-    source.check_header()
-    encoder = encoder.with_marks(source.marks)
-    with about_file(source.path):
-        encoder.check_columns(source.names, source.names)
-        X = encoder.encode(source.read(encoder.names), place=source.place)
-        lost = int(rows_with_nan(X).sum())
-        if lost:
-            raise TableError(
-                f"{lost} row(s) of the target have a missing value, or a category that "
-                "the table doesn't have: which rows are complete says nothing about "
-                "the target as a whole. Give complete rows."
-            )
-    return X
 
 
 def _findings(

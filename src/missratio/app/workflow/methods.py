@@ -9,23 +9,16 @@ from typing import Any
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from missratio import ratio
 from missratio._base.hints import listed
-from missratio.app.tables.columns import BlankIndicators
 from missratio.classifier import PowerComparison
 from missratio.exceptions import TableError
 from missratio.imputation import ImputationEnsemble, TiltedImputer
-from missratio.ratio import (
-    KLIEP,
-    KLIEPCV,
-    FDivergenceRatio,
-    KernelName,
-    KernelRatio,
-    NaiveBayesRatio,
-)
 
 # A category that only one class has would have an infinite coefficient otherwise.
 INDICATOR_PENALTY = 0.01
@@ -116,11 +109,11 @@ class Method:
     compared: Callable[[Situation], bool] = lambda _: False
 
 
-def _kernel(method: KernelName) -> Method:
+def _kernel(method: ratio.KernelName) -> Method:
     # A flat ratio ranks no row above another, and a threshold is certified for any
     # ranking: one that may be chance is better than none.
     return Method(
-        lambda situation: KernelRatio(
+        lambda situation: ratio.KernelRatio(
             method,
             missingness=situation.missingness,
             flat_within=0.0,
@@ -141,30 +134,16 @@ def _joint(situation: Situation) -> bool:
     return _whole(situation) or (situation.missing == "values" and enough)
 
 
-def _explained(situation: Situation) -> bool:
-    """Whether nothing is missing, or it is known why."""
-    return situation.missing != "ignored"
-
-
 def _with_indicators(last: Any) -> Any:
     """Means where values are missing, and columns that say where, standardised."""
-    return make_pipeline(BlankIndicators(), StandardScaler(), last)
+    means = SimpleImputer(add_indicator=True, keep_empty_features=True)
+    return make_pipeline(means, StandardScaler(), last)
 
 
 def _penalised(situation: Situation) -> LogisticRegression:
     """As if each of the columns had the same small share in the score."""
     strength = SCORE_VARIANCE / situation.n_columns
     return LogisticRegression(C=strength, max_iter=1000)
-
-
-def _indicators_js(situation: Situation) -> Any:
-    penalty = situation.n_columns / (SCORE_VARIANCE * situation.fitted_rows)
-    return _with_indicators(FDivergenceRatio("js", l2=penalty))
-
-
-def _naive_bayes(situation: Situation) -> NaiveBayesRatio:
-    penalty = INDICATOR_PENALTY if situation.n_indicators else 0.0
-    return NaiveBayesRatio(KLIEP(l2=penalty), missingness=situation.missingness)
 
 
 def _trees(situation: Situation) -> HistGradientBoostingClassifier:
@@ -180,14 +159,11 @@ def _imputed(situation: Situation, model: Any) -> ImputationEnsemble:
     return ImputationEnsemble(imputer, model)
 
 
-_DRAWS = (
-    "draws single values by why they are missing; where whole rows are missing there "
-    "is nothing to draw from, and where they are to be ignored no reason"
-)
 _drawing = partial(
     Method,
     deals_with=frozenset({"nothing", "values"}),
-    refusal=_DRAWS,
+    refusal="draws single values by why they are missing; where whole rows are missing "
+    "there is nothing to draw from, and where they are to be ignored no reason",
     compared=lambda s: s.missing == "values",
 )
 _blanks = partial(
@@ -198,23 +174,35 @@ _blanks = partial(
 )
 METHODS: dict[str, Method] = {
     "kliep": Method(
-        lambda s: KLIEP(l2=s.penalty, missingness=s.missingness), compared=_joint
+        lambda s: ratio.KLIEP(l2=s.penalty, missingness=s.missingness), compared=_joint
     ),
     "js": Method(
-        lambda s: FDivergenceRatio("js", l2=s.penalty, missingness=s.missingness),
+        lambda s: ratio.FDivergenceRatio("js", l2=s.penalty, missingness=s.missingness),
         compared=_joint,
     ),
     "kliep-cv": Method(
-        lambda s: KLIEPCV(missingness=s.missingness, random_state=s.seed),
+        lambda s: ratio.KLIEPCV(missingness=s.missingness, random_state=s.seed),
         compared=_whole,
     ),
     "indicators": _blanks(lambda s: _with_indicators(_penalised(s))),
-    "indicators-js": _blanks(_indicators_js),
+    "indicators-js": _blanks(
+        lambda s: _with_indicators(
+            ratio.FDivergenceRatio(
+                "js", l2=s.n_columns / (SCORE_VARIANCE * s.fitted_rows)
+            )
+        )
+    ),
     "ulsif": _kernel("ulsif"),
     "rulsif": _kernel("rulsif"),
     "kernel-kliep": _kernel("kliep"),
     "kmm": _kernel("kmm"),
-    "naive-bayes": Method(_naive_bayes, compared=_explained),
+    "naive-bayes": Method(
+        lambda s: ratio.NaiveBayesRatio(
+            ratio.KLIEP(l2=INDICATOR_PENALTY if s.n_indicators else 0.0),
+            missingness=s.missingness,
+        ),
+        compared=lambda s: s.missing != "ignored",
+    ),
     "logistic": Method(
         lambda _: make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
         frozenset({"nothing", "rows"}),
@@ -244,14 +232,41 @@ def choose_method(
     several : bool
         Whether there are several bounded classes.
     """
-    if name == "auto":
-        return _for_several(situation) if several else _sensible(situation)
-    if situation.missing not in METHODS[name].deals_with:
-        able = [key for key, m in METHODS.items() if situation.missing in m.deals_with]
-        raise TableError(
-            f"--method {name} {METHODS[name].refusal}. Choose one of {listed(able)}."
-        )
-    return name, "as asked for"
+    if name != "auto":
+        if situation.missing not in METHODS[name].deals_with:
+            able = [k for k, m in METHODS.items() if situation.missing in m.deals_with]
+            raise TableError(
+                f"--method {name} {METHODS[name].refusal}. Choose one of "
+                f"{listed(able)}."
+            )
+        return name, "as asked for"
+    if situation.missing == "ignored":
+        return "indicators", "which reads rows with blanks"
+    if several and situation.missing == "values":
+        weighs = "which weighs single missing values, class by class"
+        return "js", f"{weighs} against the largest"
+    if several:
+        return "logistic", "as rows are whole (--method trees for classes that bend)"
+    wanted = situation.wanted_rows
+    rows = (
+        f"{situation.complete_rows} complete rows of the controlled class to fit "
+        f"{situation.n_columns} column(s) on are"
+    )
+    if situation.complete_rows >= wanted:
+        # Of single values KLIEP uses each that the other class has; the Jensen-Shannon
+        # fit needs complete rows of both, and is far better between distant classes.
+        best = "kliep" if situation.missing == "values" else "js"
+        return best, f"{rows} enough for a joint fit"
+    few = f"{rows} too few for a joint fit"
+    if situation.missing == "values":
+        return "imputed-logistic", f"{few}, which should have {wanted}"
+    least = max(LEAST_PENALISED_ROWS, PENALISED_ROWS_PER_COLUMN * situation.n_columns)
+    if situation.complete_rows >= least:
+        return "kliep-cv", f"{few} without a penalty, which should have {wanted}"
+    return "naive-bayes", (
+        f"{few}, which should have {least} at least; columns are fitted one at a time, "
+        "as if independent within each class"
+    )
 
 
 def candidates(situation: Situation, several: bool = False) -> dict[str, Any]:
@@ -295,37 +310,3 @@ def reason_of(
         why += f"; {ranked[1].name} comes next with {ranked[1].power:.0%}"
     within = f"{len(ranked)} methods compared, in at most {comparison.budget:g} s"
     return comparison.chosen, f"{why} ({within})"
-
-
-def _sensible(situation: Situation) -> tuple[str, str]:
-    if situation.missing == "ignored":
-        return "indicators", "which reads rows with blanks"
-    wanted = situation.wanted_rows
-    rows = (
-        f"{situation.complete_rows} complete rows of the controlled class to fit "
-        f"{situation.n_columns} column(s) on are"
-    )
-    if situation.complete_rows >= wanted:
-        # Of single values KLIEP uses each that the other class has; the Jensen-Shannon
-        # fit needs complete rows of both, and is far better between distant classes.
-        name = "kliep" if situation.missing == "values" else "js"
-        return name, f"{rows} enough for a joint fit"
-    few = f"{rows} too few for a joint fit"
-    if situation.missing == "values":
-        return "imputed-logistic", f"{few}, which should have {wanted}"
-    least = max(LEAST_PENALISED_ROWS, PENALISED_ROWS_PER_COLUMN * situation.n_columns)
-    if situation.complete_rows >= least:
-        return "kliep-cv", f"{few} without a penalty, which should have {wanted}"
-    return "naive-bayes", (
-        f"{few}, which should have {least} at least; columns are fitted one at a time, "
-        "as if independent within each class"
-    )
-
-
-def _for_several(situation: Situation) -> tuple[str, str]:
-    if situation.missing in ("nothing", "rows"):
-        return "logistic", "as rows are whole (--method trees for classes that bend)"
-    if situation.missing == "ignored":
-        return _sensible(situation)
-    weighs = "which weighs single missing values, class by class against the largest"
-    return "js", weighs

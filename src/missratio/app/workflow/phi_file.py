@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from scipy.special import logit
 
-from missratio._base.hints import did_you_mean, listed
+from missratio._base.hints import did_you_mean, listed, shown
+from missratio._files.cells import canonical
 from missratio._files.files import RegularFile
-from missratio._files.numbers import canonical
 from missratio.app.tables.columns import Encoder
 from missratio.exceptions import TableError
 from missratio.missingness import (
@@ -26,7 +26,6 @@ from missratio.missingness import (
 
 # A file of this kind is written by hand.
 _MOST_BYTES = 2**22
-_SHOWN = 60
 NEVER = -700.0
 
 EXAMPLE = """\
@@ -101,30 +100,26 @@ class _Section:
                     f"{did_you_mean(key, known)} Known are {listed(known)}."
                 )
 
-    def get(self, key: str, kinds: Any, what: str) -> Any:
+    def get(self, key: str, kinds: Any, what: str, choices: Sequence[str] = ()) -> Any:
         if key not in self.content:
             raise PhiFileError(
                 f"{self.where} has no {key!r}. `missratio fit --example` shows what a "
                 "file looks like."
             )
         value = self.content[key]
-        if isinstance(value, bool) or not isinstance(value, kinds):
-            raise self.refused(key, f"must be {what}", value)
+        wrong = isinstance(value, bool) or not isinstance(value, kinds)
+        if wrong or (choices and value not in choices):
+            hint = did_you_mean(str(value), choices)
+            raise PhiFileError(
+                f"{self.where}: {key} must be {what}, got {shown(value)}.{hint}"
+            )
         return value
-
-    def refused(self, key: str, claim: str, value: Any, hint: str = "") -> PhiFileError:
-        text = repr(value)
-        text = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
-        return PhiFileError(f"{self.where}: {key} {claim}, got {text}.{hint}")
 
     def number(self, key: str) -> float:
         return float(self.get(key, int | float, "a number"))
 
     def choice(self, key: str, *choices: str) -> str:
-        value: str = self.get(key, str, f"one of {listed(choices)}")
-        if value not in choices:
-            hint = did_you_mean(value, choices)
-            raise self.refused(key, f"must be one of {listed(choices)}", value, hint)
+        value: str = self.get(key, str, f"one of {listed(choices)}", choices)
         return value
 
     def section(self, key: str) -> _Section:
@@ -136,20 +131,23 @@ def read_missingness(
     path: Path, encoder: Encoder, labels: Sequence[Any]
 ) -> dict[Any, Missingness]:
     """Read the models of a file, by label, for the columns of the encoded matrix."""
-    root = _Section(str(path), _parsed(path))
+    with RegularFile.at(path).open() as stream:
+        content = stream.read(_MOST_BYTES + 1)
+    if len(content) > _MOST_BYTES:
+        raise PhiFileError(f"{path} is too large for a file about missing values.")
+    try:
+        root = _Section(str(path), tomllib.loads(content.decode("utf-8-sig")))
+    except (ValueError, RecursionError) as error:
+        raise PhiFileError(f"{path} is no TOML file: {error}.") from error
     root.check_keys(["classes"])
-    classes = root.section("classes")
-    by_name = {canonical(label): label for label in labels}
-    models = {}
-    for key in classes.content:
+    by_name, models = {canonical(label): label for label in labels}, {}
+    for key, given in root.section("classes").content.items():
         if canonical(key) not in by_name:
-            hint = did_you_mean(key, by_name)
             raise PhiFileError(
-                f"{path}: the table has no class {key!r}.{hint} It has "
-                f"{listed(labels)}."
+                f"{path}: the table has no class {key!r}."
+                f"{did_you_mean(key, by_name)} It has {listed(labels)}."
             )
-        content = classes.section(key).content
-        section = _Section(f"{path}, [classes.{key}]", content)
+        section = _Section(f"{path}, [classes", {key: given}).section(key)
         unit = section.choice("missing", "values", "rows")
         is_step = section.choice("kind", "logistic", "step") == "step"
         make = _values if unit == "values" else _rows
@@ -160,19 +158,6 @@ def read_missingness(
         except (ValueError, OverflowError) as error:
             raise PhiFileError(f"{section.where}: {error}.") from error
     return models
-
-
-def _parsed(path: Path) -> dict[str, Any]:
-    with RegularFile.at(path).open() as stream:
-        content = stream.read(_MOST_BYTES + 1)
-    if len(content) > _MOST_BYTES:
-        raise PhiFileError(f"{path} is too large for a file about missing values.")
-    try:
-        return tomllib.loads(content.decode("utf-8-sig"))
-    except RecursionError:
-        raise PhiFileError(f"{path} is nested too deeply for a TOML file.") from None
-    except ValueError as error:
-        raise PhiFileError(f"{path} is no TOML file: {error}.") from error
 
 
 def _values(section: _Section, encoder: Encoder, is_step: bool) -> Missingness:
@@ -216,15 +201,11 @@ def _block(section: _Section, encoder: Encoder, name: str) -> Block:
     given = section.section("levels")
     levels = next(c.levels for c in encoder.columns if c.name == name) or ()
     given.check_keys(levels)
-    chance = [
-        given.number(level) if level in given.content else 0.0 for level in levels
-    ]
+    chance = [given.number(each) if each in given.content else 0.0 for each in levels]
     if not all(0.0 <= each < 1.0 for each in chance) or not any(chance):
-        raise section.refused(
-            "levels",
-            "must have the probability of being missing for each level, 0 or more and "
-            "below 1, and not all of them 0",
-            given.content,
+        raise PhiFileError(
+            f"{given.where} must have the probability of being missing for each level, "
+            "0 or more and below 1, and not all of them 0."
         )
     # A level that never goes missing has log-odds at which φ is 0 in all digits.
     odds = np.maximum(logit(chance), NEVER)
@@ -251,12 +232,11 @@ def _places(section: _Section, encoder: Encoder) -> dict[str, int]:
     """Where the columns named in a section are; they must be numbers."""
     numeric = {name: j for j, name in enumerate(encoder.names[: encoder.n_numeric])}
     for name in section.content:
-        if name in encoder.names and name not in numeric:
+        if name in encoder.indicators:
             raise PhiFileError(
                 f"{section.where}: {name!r} is a column of categories, and whole rows "
                 "go missing by a function of numbers. Leave it out here; where single "
-                'values go missing (missing = "values"), give it '
-                "levels = { … }."
+                'values go missing (missing = "values"), give it levels = { … }.'
             )
         if name not in numeric:
             hint = did_you_mean(name, numeric)

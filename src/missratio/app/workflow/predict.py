@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +14,10 @@ from numpy.typing import NDArray
 from missratio._base.blocks import any_by_row
 from missratio._base.hints import listed
 from missratio._base.typing import BoolArray, FloatArray, IntArray
-from missratio._files import TableFile, open_table, written_whole
-from missratio._files.cells import is_text
+from missratio._files import open_table, written_whole
+from missratio._files.cells import canonical, is_text, without_formula
 from missratio._files.files import kind_of
-from missratio._files.numbers import canonical, without_formula
-from missratio._files.workbooks import EXCEL_LINES, close_workbook, write_cell
+from missratio._files.workbooks import SheetWriter
 from missratio.app.modelfile import GROUPS, SEVERAL_CLASSES, Decisions, TableModel
 from missratio.app.options import Listener, PredictOptions
 from missratio.app.tables.columns import Encoder, check_names, flat, named_columns
@@ -58,14 +56,6 @@ class Predicted:
         """How many rows there are."""
         return sum(self.counts.values())
 
-    def add(self, decisions: Decisions) -> None:
-        """Count some more rows."""
-        sizes = np.bincount(decisions.codes, minlength=len(self.counts)).tolist()
-        for label, size in zip(self.counts, sizes, strict=True):
-            self.counts[label] += size
-        self.unscored += int(decisions.unscored.sum())
-        self.without_threshold += len(decisions.notes)
-
 
 def predict_table(
     model: TableModel, options: PredictOptions, progress: Listener
@@ -77,60 +67,17 @@ def predict_table(
     classes, null for a row that can't be scored; and `reason`, why it can't. Scores
     have nine significant digits: those after them depend on the machine.
     """
+    # 1. The columns that the model needs, those to copy, labels and groups.
     source, out = open_table(options.data, **options.how), options.out
     progress.step(f"Predicting {options.data}", source.n_rows)
     keep, drop = (named_columns(source, each) for each in (options.keep, options.drop))
-    encoder = _encoder_for(model, source, keep, drop)
-    beside = [
-        name
-        for name in (model.target, model.group_column)
-        if name in source.names and name not in drop
-    ]
-    is_labelled, has_groups = (
-        name in beside for name in (model.target, model.group_column)
-    )
-    done = Predicted(
-        dict.fromkeys(model.labels, 0), MeasuredErrors(model) if is_labelled else None
-    )
-    columns, writer = list(dict.fromkeys([*keep, *encoder.names, *beside])), None
-    escapes = options.escape and kind_of(out) == "csv"
-    with ExitStack() as stack:
-        draft = stack.enter_context(written_whole(out, force=options.force))
-        for batch in filter(len, source.batches(columns)):
-            with about_file(source.path):
-                X = encoder.encode(batch, done.rows, place=source.place)
-            groups = None
-            if has_groups:
-                groups = texts_of(encoder, batch, model.group_column)
-            decisions = model.decide(X, groups)
-            why = reasons(encoder, batch, X, decisions.unscored)
-            output = output_batch(model, batch.select(keep), decisions, why)
-            if writer is None:
-                writer = stack.enter_context(closing(open_writer(draft, output.schema)))
-            writer.write_batch(_escaped(output) if escapes else output)
-            done.add(decisions)
-            if done.measured is not None:
-                labels = texts_of(encoder, batch, model.target)
-                done.measured.add(labels, decisions.codes, groups)
-            progress.tick(len(batch))
-        if writer is None:
-            raise TableError(f"{source.path} has a header and no rows.")
-    return done
-
-
-def _encoder_for(
-    model: TableModel, source: TableFile, keep: list[str], drop: list[str]
-) -> Encoder:
-    """The model's encoder for this file, which has the columns that it needs."""
-    if taken := [
-        name for name in keep if name in {LABEL, REASON, *model.score_columns}
-    ]:
+    if taken := [x for x in keep if x in {LABEL, REASON, *model.score_columns}]:
         raise TableError(
             f"--keep {listed(taken)}: the output has such a column already."
         )
     source.check_header()
-    for option, names in (("--keep", keep), ("--drop", drop)):
-        check_names(source, option, names)
+    check_names(source, "--keep", keep)
+    check_names(source, "--drop", drop)
     encoder = model.encoder.with_marks(source.marks)
     if needed := [name for name in drop if name in encoder.names]:
         raise TableError(
@@ -146,34 +93,74 @@ def _encoder_for(
             f"{source.path} has no column {model.group_column!r}: each group has a "
             "threshold of its own. Add that column."
         )
-    return encoder
+    target, by = (
+        name if name in source.names and name not in drop else None
+        for name in (model.target, model.group_column)
+    )
+    beside = [name for name in (target, by) if name is not None]
+    columns = list(dict.fromkeys([*keep, *encoder.names, *beside]))
+    # 2. Labels, scores and reasons, and what became of rows that have labels.
+    done = Predicted(
+        dict.fromkeys(model.labels, 0), MeasuredErrors(model) if target else None
+    )
+    writer, kind = None, kind_of(out)
+    with ExitStack() as stack:
+        draft = stack.enter_context(written_whole(out, force=options.force))
+        for batch in filter(len, source.batches(columns)):
+            with about_file(source.path):
+                X = encoder.encode(batch, done.rows, place=source.place)
+            groups = encoder.texts(batch, by) if by else None
+            decisions = model.decide(X, groups)
+            why = reasons(encoder, batch, X, decisions.unscored)
+            output = output_batch(model, batch.select(keep), decisions, why)
+            if writer is None:
+                writer = stack.enter_context(closing(_writer(draft, output.schema)))
+            if kind == "excel":
+                writer.write([column.to_pylist() for column in output.columns])
+            elif options.escape and kind == "csv":
+                writer.write_batch(_escaped(output))
+            else:
+                writer.write_batch(output)
+            sizes = np.bincount(decisions.codes, minlength=len(done.counts)).tolist()
+            for label, size in zip(done.counts, sizes, strict=True):
+                done.counts[label] += size
+            done.unscored += int(decisions.unscored.sum())
+            done.without_threshold += len(decisions.notes)
+            if done.measured is not None and target:
+                labels = encoder.texts(batch, target)
+                done.measured.add(labels, decisions.codes, groups)
+            progress.tick(len(batch))
+        if writer is None:
+            raise TableError(f"{source.path} has a header and no rows.")
+    return done
 
 
-def texts_of(encoder: Encoder, batch: Any, column: str | None) -> list[str | None]:
-    """The texts of a column; None where a cell is missing."""
-    texts: list[str | None] = encoder.cells.texts(
-        flat(batch.column(column))
-    ).to_pylist()
-    return texts
+def _writer(path: Path, schema: Any) -> Any:
+    """What writes rows to a file, by its suffix: .csv, .parquet or .xlsx."""
+    from pyarrow import csv, parquet
+
+    kind = kind_of(path)
+    if kind == "excel":
+        return SheetWriter(path, "predictions", schema.names)
+    if kind == "csv":
+        options = csv.WriteOptions(quoting_style="needed")
+        return csv.CSVWriter(path, schema, write_options=options)
+    return parquet.ParquetWriter(
+        path, schema, compression="zstd", write_page_checksum=True
+    )
 
 
 def reasons(
     encoder: Encoder, table: Any, X: FloatArray, unscored: BoolArray
 ) -> NDArray[Any]:
     """A sentence for each encoded row that can't be scored, None for the others."""
-    why = np.full(len(X), None, dtype=object)
-    rows = np.flatnonzero(unscored)
-    if not len(rows):
-        return why
+    why, rows = np.full(len(X), None, dtype=object), np.flatnonzero(unscored)
     parts: list[list[str]] = [[] for _ in rows]
-    place = 0
-    for column in encoder.columns:
-        gaps = np.flatnonzero(np.isnan(X[rows, place])) if column.width else ()
-        place += column.width
-        if not len(gaps):
-            continue
+    lost = np.isnan(X[rows])
+    for column, places in zip(encoder.columns, encoder.places.values(), strict=True):
+        gaps = np.flatnonzero(lost[:, places[:1]].any(axis=1))
         texts = [None] * len(gaps)
-        if column.levels is not None:
+        if column.levels is not None and len(gaps):
             cells = flat(table.column(column.name)).take(rows[gaps])
             texts = encoder.cells.texts(cells).to_pylist()
         for gap, text in zip(gaps, texts, strict=True):
@@ -189,10 +176,7 @@ def reasons(
 
 
 def output_batch(
-    model: TableModel,
-    kept: Any,
-    decisions: Decisions,
-    why: NDArray[Any],
+    model: TableModel, kept: Any, decisions: Decisions, why: NDArray[Any]
 ) -> Any:
     """Columns that are kept, labels, scores and reasons."""
     import pyarrow
@@ -277,22 +261,21 @@ class MeasuredErrors:
     def _classes(self, group: Any) -> dict[Any, dict[str, Any]]:
         """What becomes of each class of a group that has rows."""
         classes, bounded = {}, {label for _, label in self._levels}
-        for place, (label, row) in enumerate(
-            zip(self.labels, self.counts[group], strict=True)
-        ):
-            if rows := int(row.sum()):
-                level, wrong = self._levels.get((group, label)), None
-                if label in bounded:
-                    is_wrong = self.model.wrong(np.arange(len(row)), label)
-                    wrong = _share(int(row[is_wrong].sum()), rows)
-                names = map(str, self.labels)
-                classes[label] = {
-                    "rows": rows,
-                    "found": _share(int(row[place]), rows),
-                    "wrong": wrong,
-                    "promised": level,
-                    "called": dict(zip(names, row.tolist(), strict=True)),
-                }
+        for place, label in enumerate(self.labels):
+            row = self.counts[group][place]
+            if not (rows := int(row.sum())):
+                continue
+            wrong = None
+            if label in bounded:
+                is_wrong = self.model.wrong(np.arange(len(row)), label)
+                wrong = _share(int(row[is_wrong].sum()), rows)
+            classes[label] = {
+                "rows": rows,
+                "found": _share(int(row[place]), rows),
+                "wrong": wrong,
+                "promised": self._levels.get((group, label)),
+                "called": dict(zip(map(str, self.labels), row.tolist(), strict=True)),
+            }
         return classes
 
     def facts(self) -> dict[str, Any]:
@@ -307,7 +290,7 @@ class MeasuredErrors:
         rest = by_group.pop(None)
         if self.model.kind != GROUPS:
             return rest
-        if rest["classes"] or rest["unknown_labels"]:
+        if any(rest.values()):
             by_group["other groups"] = rest
         return {"groups": {str(group): facts for group, facts in by_group.items()}}
 
@@ -315,7 +298,7 @@ class MeasuredErrors:
     def words(self) -> str:
         """The same in a sentence, or in a line for each group."""
         model, unknown = self.model, sum(self.unknown.values())
-        called = "another class"
+        by_group, called = model.kind == GROUPS, "another class"
         if model.kind != SEVERAL_CLASSES:
             called = repr(model.other_class)
         elif model.certificate.order:
@@ -324,74 +307,24 @@ class MeasuredErrors:
         for group in self.counts:
             parts = []
             for label, each in self._classes(group).items():
-                share, what = each["wrong"] or each["found"], "are found"
-                promised = ""
-                if each["wrong"] is not None:
-                    what = f"are called {called}"
+                what = f"are called {called}" if each["wrong"] else "are found"
+                share, promised = each["wrong"] or each["found"], ""
                 if each["promised"] is not None:
                     promised = f"; at most {100.0 * each['promised']:.4g}% was promised"
                 parts.append(
                     f"{share['events']} of {each['rows']} {label!r} {what} "
                     f"({100.0 * share['share']:.1f}%{promised})"
                 )
-            name = "other groups" if group is None else f"group {group!r}"
+            name = "other groups: " if group is None else f"group {group!r}: "
             if parts:
-                start = f"{name}: " * (model.kind == GROUPS)
-                lines.append(start + "; ".join(parts))
+                lines.append(name * by_group + "; ".join(parts))
         lines += [f"{unknown} rows have no label or another one"] * bool(unknown)
         start = f"By the labels in {model.target!r}:"
-        if model.kind != GROUPS:
-            return f"{start} {'; '.join(lines)}."
-        return "\n- ".join([start, *lines])
+        if by_group:
+            return "\n- ".join([start, *lines])
+        return f"{start} {'; '.join(lines)}."
 
 
 def _share(events: int, rows: int) -> dict[str, Any]:
     low, high = exact_interval(events, rows)
     return {"events": events, "share": events / rows, "low": low, "high": high}
-
-
-def open_writer(path: Path, schema: Any) -> Any:
-    """What writes record batches to a file, by its suffix: .csv, .parquet or .xlsx."""
-    if kind_of(path) == "csv":
-        from pyarrow import csv
-
-        options = csv.WriteOptions(quoting_style="needed")
-        return csv.CSVWriter(path, schema, write_options=options)
-    if kind_of(path) == "excel":
-        return ExcelWriter(path, schema.names)
-    from pyarrow import parquet
-
-    return parquet.ParquetWriter(
-        path, schema, compression="zstd", write_page_checksum=True
-    )
-
-
-class ExcelWriter:
-    """Rows to one sheet, of which only the current row is in memory."""
-
-    def __init__(self, path: Path, names: list[str]) -> None:
-        workbook = import_module("xlsxwriter").Workbook
-        self._book = workbook(str(path), {"constant_memory": True})
-        self._sheet = self._book.add_worksheet("predictions")
-        bold = self._book.add_format({"bold": True})
-        for place, name in enumerate(names):
-            self._sheet.write_string(0, place, name, bold)
-        self._sheet.freeze_panes(1, 0)
-        self._line = 1
-
-    def write_batch(self, batch: Any) -> None:
-        """Add some rows."""
-        if self._line + len(batch) > EXCEL_LINES:
-            raise TableError(
-                f"An Excel sheet has {EXCEL_LINES:,} lines, and there are more "
-                "predictions: write them as .csv or .parquet."
-            )
-        columns = [column.to_pylist() for column in batch.columns]
-        for line, cells in enumerate(zip(*columns, strict=True), start=self._line):
-            for place, cell in enumerate(cells):
-                write_cell(self._sheet, line, place, cell)
-        self._line += len(batch)
-
-    def close(self) -> None:
-        """Write the file."""
-        close_workbook(self._book)

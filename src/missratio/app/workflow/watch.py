@@ -15,13 +15,12 @@ import numpy as np
 
 from missratio._base.typing import BoolArray, FloatArray
 from missratio._files import TableFile, open_table, written_whole
+from missratio._files.cells import canonical
 from missratio._files.files import RegularFile
-from missratio._files.numbers import canonical
 from missratio.app.modelfile import GROUPS, TableModel
 from missratio.app.modelfile.models import TablePromise
 from missratio.app.options import Listener, WatchOptions
 from missratio.app.tables.columns import check_names
-from missratio.app.workflow.predict import texts_of
 from missratio.evaluation import TypeIErrorMonitor
 from missratio.exceptions import TableError, about_file
 
@@ -70,14 +69,12 @@ class Watched:
     @property
     def words(self) -> list[str]:
         """What was found, a sentence or two for each promise."""
-        if len(self.monitors) == 1:
-            return [monitor.summary() for monitor in self.monitors.values()]
         said = []
         for promise, monitor in self.monitors.items():
-            name = repr(self.key(promise))
+            name = f"{self.key(promise)!r}: "
             if self.by_group:
-                name = "All rows" if promise.group is None else f"Group {name}"
-            said.append(f"{name}: {monitor.summary()}")
+                name = "All rows: " if promise.group is None else f"Group {name}"
+            said.append(name * (len(self.monitors) > 1) + monitor.summary())
         return said
 
     def facts(self) -> dict[str, Any]:
@@ -91,10 +88,19 @@ class Watched:
             "new_rows": self.new_rows,
             "seen_before": self.seen_before,
         }
-        found = {
-            str(self.key(promise)): _monitor_facts(monitor)
-            for promise, monitor in self.monitors.items()
-        }
+        found = {}
+        for promise, monitor in self.monitors.items():
+            low, high = monitor.bound
+            found[str(self.key(promise))] = {
+                "alarm": monitor.alarm,
+                "alarm_row": monitor.alarm_row,
+                "rows": monitor.n_rows,
+                "alpha": monitor.alpha,
+                "delta": monitor.delta,
+                "error": monitor.error if monitor.n_rows else None,
+                "low": low,
+                "high": high,
+            }
         if len(found) == 1 and not self.by_group:
             return {**next(iter(found.values())), **run}
         return {**run, ("groups" if self.by_group else "classes"): found}
@@ -110,8 +116,56 @@ def watch_table(
     for each other, so that no table is lost.
     """
     progress.step(f"Reading {options.labelled}")
+    by_group, promises = model.kind == GROUPS, model.promises
+    if not promises:
+        raise TableError(
+            f"{options.model_file} promises nothing that could be watched: no group "
+            "has a threshold. Fit it with more rows, or at higher levels."
+        )
     with _alone(options.counts):
-        return _watch(model, options)
+        state, source = options.counts, open_table(options.labelled, **options.how)
+        model_digest = RegularFile.at(options.model_file).sha256()
+        monitors, tables, held = _read_state(state, model_digest, promises)
+        digest = source.file.sha256()
+        if digest in tables:
+            return Watched(monitors, by_group, 0, True)
+
+        def write() -> None:
+            content = {
+                "format": FORMAT,
+                "model_sha256": model_digest,
+                "tables": tables,
+                "held": held,
+                "monitors": [monitor.to_dict() for monitor in monitors.values()],
+            }
+            sealed = {**content, "sha256": _checksum(content)}
+            with written_whole(state, force=True) as draft:
+                draft.write_text(json.dumps(sealed), encoding="utf-8")
+
+        # Tables count in the order in which they came, each when all its labels are
+        # in: wrong rows whose labels come first would look like a higher error.
+        name, new_rows = str(source.path.resolve()), 0
+        try:
+            rows = _rows(model, source, promises)
+            if held and held[0] != name:
+                raise LabelsToComeError(
+                    f"{source.path} is held back: {held[0]}, which came before it, "
+                    "still lacks labels. Run that again when they are in, and this one "
+                    "then."
+                )
+        except LabelsToComeError:
+            if name not in held:
+                held.append(name)
+                write()
+            raise
+        for promise, (wrong, weights) in rows.items():
+            new_rows += len(wrong)
+            if len(wrong):
+                monitors[promise].update(wrong, weights)
+        tables.append(digest)
+        del held[:1]
+        write()
+    return Watched(monitors, by_group, new_rows, False)
 
 
 @contextmanager
@@ -131,58 +185,6 @@ def _alone(state: Path) -> Iterator[None]:
         os.close(folder)
 
 
-def _watch(model: TableModel, options: WatchOptions) -> Watched:
-    """The same, once no other run is at it."""
-    state, source = options.counts, open_table(options.labelled, **options.how)
-    model_digest = RegularFile.at(options.model_file).sha256()
-    by_group, promises = model.kind == GROUPS, model.promises
-    if not promises:
-        raise TableError(
-            f"{options.model_file} promises nothing that could be watched: no group "
-            "has a threshold. Fit it with more rows, or at higher levels."
-        )
-    monitors, tables, held = _read_state(state, model_digest, promises)
-    digest = source.file.sha256()
-    if digest in tables:
-        return Watched(monitors, by_group, 0, True)
-
-    def write() -> None:
-        content = {
-            "format": FORMAT,
-            "model_sha256": model_digest,
-            "tables": tables,
-            "held": held,
-            "monitors": [monitor.to_dict() for monitor in monitors.values()],
-        }
-        sealed = {**content, "sha256": _checksum(content)}
-        with written_whole(state, force=True) as draft:
-            draft.write_text(json.dumps(sealed), encoding="utf-8")
-
-    # Tables count in the order in which they came, each when all its labels are in:
-    # wrong rows whose labels come first would look like a higher error.
-    name, new_rows = str(source.path.resolve()), 0
-    try:
-        rows = _rows(model, source, promises)
-        if held and held[0] != name:
-            raise LabelsToComeError(
-                f"{source.path} is held back: {held[0]}, which came before it, still "
-                "lacks labels. Run that again when they are in, and this one then."
-            )
-    except LabelsToComeError:
-        if name not in held:
-            held.append(name)
-            write()
-        raise
-    for promise, (wrong, weights) in rows.items():
-        new_rows += len(wrong)
-        if len(wrong):
-            monitors[promise].update(wrong, weights)
-    tables.append(digest)
-    del held[:1]
-    write()
-    return Watched(monitors, by_group, new_rows, False)
-
-
 def _rows(
     model: TableModel, source: TableFile, promises: list[TablePromise]
 ) -> dict[TablePromise, tuple[BoolArray, FloatArray | None]]:
@@ -192,19 +194,32 @@ def _rows(
     for what, name in zip(("the target", "the column of groups"), beside, strict=False):
         check_names(source, what, [name])
     encoder = model.encoder.with_marks(source.marks)
+    known = {canonical(label) for label in (*model.labels, *model.rest)}
     with about_file(source.path):
         encoder.check_columns(
             source.names, [*beside, *model.dropped], "Leave them out of the table."
         )
         table = source.read(list(dict.fromkeys([*encoder.names, *beside])))
-        labels = _labels(model, texts_of(encoder, table, model.target))
+        texts = encoder.texts(table, model.target)
+        labels = [canonical(text) for text in texts if text is not None]
+        if lost := len(texts) - len(labels):
+            raise LabelsToComeError(
+                f"{lost} row(s) have no label in {model.target!r}. The table is held "
+                "back: none of it is counted before all its labels are in, and later "
+                "tables wait for it. Run it again then. Rows that will never get a "
+                "label may be left out if that has nothing to do with what the model "
+                "said of them."
+            )
+        if strange := sorted(set(labels) - known):
+            raise TableError(
+                f"The labels must be {sorted(known)}: {strange[0]!r} is none of them."
+            )
         X = encoder.encode(table, place=source.place)
     members, groups = [None] * len(X), None
     if model.group_column is not None:
-        groups = texts_of(encoder, table, model.group_column)
+        groups = encoder.texts(table, model.group_column)
         members = model.members(groups)
-    codes = model.decide(X, groups).codes if len(X) else np.zeros(0, dtype=np.intp)
-    rows = {}
+    codes, rows = model.decide(X, groups).codes, {}
     for promise in promises:
         of_all, label = promise.group is None, canonical(promise.label)
         mine = np.array(
@@ -214,46 +229,20 @@ def _rows(
             ],
             dtype=bool,
         )
-        weights = _weights(model, promise.label, X[mine], source.path)
+        weights: FloatArray | None = None
+        if mine.any():
+            named, same = model.named(X[mine]), np.full(mine.sum(), promise.label)
+            try:
+                # None where all count the same.
+                weights = model.classifier.row_weights(named, same)
+            except ValueError as error:
+                raise TableError(
+                    f"{source.path}: rows of {promise.label!r} have missing values, "
+                    "and the model has no φ to weight the others with. The promise is "
+                    "about complete rows: complete them, such as by looking values up."
+                ) from error
         rows[promise] = model.wrong(codes[mine], promise.label), weights
     return rows
-
-
-def _labels(model: TableModel, texts: list[str | None]) -> list[str]:
-    """The label of each row, as models know it."""
-    known = {canonical(label) for label in (*model.labels, *model.rest)}
-    labels = [canonical(text) for text in texts if text is not None]
-    if lost := len(texts) - len(labels):
-        raise LabelsToComeError(
-            f"{lost} row(s) have no label in {model.target!r}. The table is held back: "
-            "none of it is counted before all its labels are in, and later tables wait "
-            "for it. Run it again then. Rows that will never get a label may be left "
-            "out if that has nothing to do with what the model said of them."
-        )
-    if strange := sorted(set(labels) - known):
-        raise TableError(
-            f"The labels must be {sorted(known)}: {strange[0]!r} is none of them."
-        )
-    return labels
-
-
-def _weights(
-    model: TableModel, label: Any, X: FloatArray, file: Path
-) -> FloatArray | None:
-    """What rows of a class stand for; None where all count the same."""
-    if not len(X):
-        return None
-    try:
-        weights: FloatArray | None = model.classifier.row_weights(
-            model.named(X), np.full(len(X), label)
-        )
-    except ValueError as error:
-        raise TableError(
-            f"{file}: rows of {label!r} have missing values, and the model has no φ to "
-            "weight the others with. The promise is about complete rows: complete "
-            "them, such as by looking values up."
-        ) from error
-    return weights
 
 
 def _checksum(content: dict[str, Any]) -> str:
@@ -299,17 +288,3 @@ def _read_state(
             "has a state of its own."
         )
     return dict(zip(promises, known, strict=True)), tables, held
-
-
-def _monitor_facts(monitor: TypeIErrorMonitor) -> dict[str, Any]:
-    low, high = monitor.bound
-    return {
-        "alarm": monitor.alarm,
-        "alarm_row": monitor.alarm_row,
-        "rows": monitor.n_rows,
-        "alpha": monitor.alpha,
-        "delta": monitor.delta,
-        "error": monitor.error if monitor.n_rows else None,
-        "low": low,
-        "high": high,
-    }

@@ -7,13 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from missratio._files.numbers import (
-    canonical,
-    decimal_marks,
-    is_blank,
-    parse_number,
-    parse_position,
-)
+from missratio._files.cells import canonical, decimal_marks, is_blank, parse_number
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 
@@ -101,19 +95,6 @@ def test_no_answer():
     pd = pytest.importorskip("pandas")
     assert is_blank(pd.NA)
     assert is_blank(pd.NaT)
-
-
-@pytest.mark.parametrize("cell", ["1.5", "1,000", "x", 2.5, True])
-def test_a_position_is_a_whole_number(cell):
-    with pytest.raises(ValueError, match=r"is not a|could be"):
-        parse_position(cell)
-
-
-@given(st.integers(0, 10**9))
-def test_a_position_survives_becoming_a_float(row):
-    assert {parse_position(cell) for cell in (row, float(row), str(float(row)))} == {
-        row
-    }
 
 
 @given(st.integers(-(2**60), 2**60))

@@ -1,5 +1,0 @@
-"""``python -m missratio.app.cli``."""
-
-from missratio.app.cli import main
-
-main()

@@ -1,0 +1,275 @@
+"""The commands on tables and models: what each does, and what it says of it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from missratio._base.hints import listed
+from missratio.app.cli import shell
+from missratio.app.cli.shell import CommandOutcome, Progress, phrased
+from missratio.app.options import (
+    EXAMPLE_FILE,
+    ExportOptions,
+    FitOptions,
+    PredictOptions,
+    QueryOptions,
+    ReportOptions,
+    WatchOptions,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from missratio.app.modelfile import TableModel
+    from missratio.exceptions import Message
+
+# Columns that a message names, of those that it is about.
+NAMED = 3
+
+
+def write_example(wanted: bool) -> None:
+    """Write an example of a missingness file, and leave."""
+    if not wanted:
+        return
+    with shell.failures(EXAMPLE_FILE):
+        from missratio._files import written_whole
+        from missratio.app.workflow import EXAMPLE
+
+        with written_whole(EXAMPLE_FILE, force=False) as draft:
+            draft.write_text(EXAMPLE, encoding="utf-8")
+    shell.say(f"{EXAMPLE_FILE}: an example of a file for --missingness.")
+    raise typer.Exit
+
+
+def fit(options: FitOptions, progress: Progress) -> CommandOutcome:
+    """Fit a classifier to a table, with a certificate for one or several errors."""
+    from missratio.app.modelfile import plain, save_model
+    from missratio.app.workflow import fit_table
+
+    fitted = fit_table(options, progress, shlex.join(["missratio", *sys.argv[1:]]))
+    progress.step(f"Writing {options.out}")
+    save_model(fitted.model, options.out, force=options.force)
+    model, comparison = fitted.model, fitted.model.comparison
+    facts = {
+        "model": str(options.out),
+        "method": model.method,
+        "why": fitted.why,
+        "way": fitted.account.way,
+        "missingness": fitted.account.sentence,
+        "ways": [asdict(way) for way in fitted.account.ways],
+        "certificate": plain(model.certificate.to_dict()),
+        "rows": plain(model.training.rows),
+        "missing": plain(model.training.missing),
+        "columns": model.encoder.names,
+        "training_sha256": model.training.sha256,
+        "comparison": None if comparison is None else plain(asdict(comparison)),
+        "warnings": list(dict.fromkeys(map(phrased, fitted.warnings))),
+        **fitted.measured,
+    }
+    rows = ", ".join(f"{n} of {label!r}" for label, n in model.training.rows.items())
+    lines = [
+        fitted.account.sentence,
+        f"Rows: {rows}. Columns: {len(model.encoder.columns)}.",
+        f"Method: {model.method}, {fitted.why}.",
+        *fitted.findings,
+        str(model.certificate),
+        *(f"Warning: {warning}" for warning in condensed(fitted.warnings)),
+        f"Written: {options.out}",
+    ]
+    if ways := fitted.account.ways:
+        lines += [
+            "If new rows will be complete, there is a promise for such rows, too:",
+            *map(str, ways),
+        ]
+    return CommandOutcome(facts, lines)
+
+
+def condensed(messages: Sequence[Message]) -> list[str]:
+    """Messages that say the same of several columns as one, the worst three named.
+
+    What differs may be names, in quotation marks or before a colon, and numbers. A
+    message is worse than another where it counts more rows, or less weight.
+    """
+    alike: dict[str, list[tuple[float, list[str], str]]] = {}
+    for message in messages:
+        text, facts = phrased(message), message.facts
+        head, _, rest = text.partition(": ")
+        # A column's name before a colon is no sentence.
+        if not rest or ". " in head or "'" in head:
+            head, rest = "", text
+        names = [head] * bool(head) + re.findall("'([^']*)'", rest)
+        key = re.sub(r"'[^']*'|\d[\d.,]*", "#", rest)
+        order = facts.get("kish", -facts.get("count", 0))
+        alike.setdefault(key, []).append((order, names, text))
+    said = []
+    for group in alike.values():
+        (_, worst, text), *others = sorted(group, key=lambda each: each[0])
+        new = ([name for name in names if name not in worst] for _, names, _ in others)
+        if also := list(dict.fromkeys(names[0] for names in new if names)):
+            named = listed(also, NAMED - 1)
+            text += f" The same is true of {named} (--json has all)."
+        said.append(text)
+    return said
+
+
+def query(options: QueryOptions, progress: Progress) -> CommandOutcome:
+    """Draw which missing values to look up, as a table to fill in.
+
+    Give it back to `missratio fit` by --queries, with the same DATA, --target and
+    --drop. What was looked up is data: whole rows for the certificate, and single
+    values for the score.
+    """
+    from missratio.app.workflow import plan_table
+
+    plan = plan_table(options, progress)
+    plan.write(options.out, force=options.force, escape_formulas=options.escape)
+    facts: dict[str, Any] = {
+        "plan": str(options.out),
+        "queries": len(plan),
+        "rows": plan.n_rows or None,
+        "single": int((~plan.rowwise).sum()),
+        "seed": plan.seed,
+        "share": None,
+        "power": None,
+    }
+    lines = [
+        f"{options.out}: {plan.content()} to look up. Fill in the column 'value' from "
+        "the top down, as far as you get; write 'not found' where a value can't be "
+        f"had. Then: missratio fit {options.data} --queries {options.out} …"
+    ]
+    if (power := plan.power) is not None:
+        names = ("values", "rows", "power", "lower", "upper")
+        columns = [getattr(power, name).tolist() for name in names]
+        facts["share"] = power.share
+        facts["power"] = [
+            dict(zip(names, each, strict=True)) for each in zip(*columns, strict=True)
+        ]
+        lines += [f"{power.division}."] * bool(power.division)
+        lines.append(
+            f"Rows of the controlled class, and the power to expect: {power}. "
+            f"{power.range_meaning}."
+        )
+    return CommandOutcome(facts, lines)
+
+
+def _load(path: Path, progress: Progress) -> TableModel:
+    from missratio.app.modelfile import load_table_model
+
+    progress.step(f"Reading {path}")
+    return load_table_model(path)
+
+
+def predict(options: PredictOptions, progress: Progress) -> CommandOutcome:
+    """Write a label and a score for every row of a table of any size."""
+    from missratio.app.modelfile import GROUPS, SEVERAL_CLASSES, plain
+    from missratio.app.workflow import predict_table
+
+    model = _load(options.model_file, progress)
+    done = predict_table(model, options, progress)
+    facts: dict[str, Any] = {"predictions": str(options.out), "rows": done.rows}
+    parts, fallback = f"{options.out}: {done.rows} rows", model.fallback
+    if model.kind == GROUPS:
+        facts["without_threshold"] = done.without_threshold
+    if model.kind != SEVERAL_CLASSES:
+        other = model.other_class
+        facts["other"] = done.counts[other]
+        lines = [
+            f"{parts}, {done.counts[other]} of them {other!r} and "
+            f"{done.counts[fallback]} {fallback!r}."
+        ]
+    else:
+        facts["labels"] = plain(done.counts)
+        named = ", ".join(f"{n} {label!r}" for label, n in done.counts.items())
+        lines = [f"{parts}: {named}."]
+    given = f"and got {fallback!r}{model.fallback_words}."
+    if done.unscored:
+        lines.append(
+            f"{done.unscored} can't be scored (the column 'reason' says why) {given}"
+        )
+    if done.without_threshold:
+        lines.append(
+            f"{done.without_threshold} are of groups without a threshold (the column "
+            f"'reason' says which) {given}"
+        )
+    facts |= {"unscored": done.unscored, "measured": None}
+    if done.measured is not None:
+        facts["measured"] = done.measured.facts()
+        lines.append(done.measured.words)
+    return CommandOutcome(facts, lines)
+
+
+def report(options: ReportOptions, progress: Progress) -> CommandOutcome:
+    """Write a page that shows what a model guarantees, and on what evidence."""
+    from missratio._files import written_whole
+    from missratio.app.modelfile import ModelFileError
+    from missratio.app.report import Report
+
+    model, out = _load(options.model_file, progress), options.out
+    progress.step(f"Writing {out}")
+    try:
+        page = Report.from_json(str(model.report))
+        make = {".html": page.html, ".md": page.markdown, ".json": page.json}
+        text = make[out.suffix.lower()]()
+    # The report is the file's own, and could say anything.
+    except (LookupError, TypeError, AttributeError, ValueError) as error:
+        raise ModelFileError(
+            f"The report in {options.model_file} is not one that missratio wrote "
+            f"({type(error).__name__}: {error}). Fit the model again."
+        ) from error
+    with written_whole(out, force=options.force) as draft:
+        draft.write_text(text, encoding="utf-8")
+    return CommandOutcome({"report": str(out)}, [f"Written: {out}"])
+
+
+def export(options: ExportOptions, progress: Progress) -> CommandOutcome:
+    """Write a linear or tree model, with its threshold, as an ONNX file."""
+    from missratio.app.export import export_onnx
+
+    model, out = _load(options.model_file, progress), options.out
+    export_onnx(model, out, force=options.force)
+    columns = list(model.encoder.encoded_names)
+    said = f"Its input X has {len(columns)} columns: {', '.join(columns)}."
+    return CommandOutcome(
+        {"onnx": str(out), "columns": columns}, [f"Written: {out}", said]
+    )
+
+
+def watch(options: WatchOptions, progress: Progress) -> CommandOutcome:
+    """Check on newer, labelled rows whether promises are still kept.
+
+    Exit status 0: no sign that it isn't; 6: alarm. You may run it every day: with
+    probability 1 - delta there is never a false alarm. A table is counted when all its
+    labels are in, in the order of the days; until then it is held back.
+    """
+    from missratio.app.workflow import watch_table
+
+    watched = watch_table(_load(options.model_file, progress), options, progress)
+    if options.figure is not None:
+        from matplotlib.figure import Figure
+
+        from missratio._files import written_whole
+        from missratio.evaluation import MonitorDisplay
+
+        # A column of two panels for each promise.
+        count = len(watched.monitors)
+        figure = Figure(figsize=(7 * count, 6), layout="constrained")
+        panels = figure.subplots(2, count, sharex="col", squeeze=False)
+        for place, (promise, monitor) in enumerate(watched.monitors.items()):
+            MonitorDisplay(monitor).plot(ax=panels[:, place])
+            if count > 1:
+                kind = "" if watched.by_group else "class "
+                panels[0, place].set_title(f"{kind}{watched.key(promise)}")
+        with written_whole(options.figure, force=True) as draft:
+            figure.savefig(draft, format="png", dpi=150)
+    lines = list(watched.words)
+    if watched.seen_before:
+        again = f"{options.labelled} was counted before, and isn't counted again."
+        lines = [again, *lines]
+    return CommandOutcome(watched.facts(), lines, shell.ALARM if watched.alarm else 0)

@@ -1,4 +1,4 @@
-"""Chained conditional draws: a Gibbs sampler over the incomplete columns.
+"""Rows that are imputed together, and chained conditional draws: a Gibbs sampler.
 
 Each round draws every missing entry anew given the rest of its row. With p(z_j | z_−j)
 known, the entries' law converges to that of what is missing given what is observed and
@@ -7,28 +7,270 @@ where.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from missratio._base.blocks import any_by_row
+from missratio._base.hints import listed
+from missratio._base.reading import read_labels
 from missratio._base.storable import storable
 from missratio._base.threads import one_blas_thread, share
-from missratio._base.typing import FloatArray, IntArray
-from missratio.imputation.columns import Levels, NumericLevels
-from missratio.imputation.conditionals import (
-    CategoricalConditional,
-    Conditional,
-    Entries,
-    LookedUpConditional,
-    NumericConditional,
-    draw_from,
-    kish_scaled,
-    looked_up_entries,
+from missratio._base.typing import BoolArray, FloatArray, IntArray
+from missratio.imputation import conditionals
+from missratio.imputation.columns import (
+    SHOWN,
+    CategoricalLevels,
+    Columns,
+    Levels,
+    NumericLevels,
+    category_codes,
 )
-from missratio.imputation.noise import DrawnNoise, Noise, RowNoise
-from missratio.imputation.populations import Design, IncompleteColumn, Population
+from missratio.missingness import Missingness
+from missratio.rows import check_missingness, weighed_twice
+from missratio.weights import warn_if_concentrated
+
+Models = Mapping[Any, Missingness | None] | Missingness | Literal["ignore"]
+
+
+def columns_missing(missing: BoolArray, names: Sequence[str]) -> str:
+    """Name the columns with missing entries, for a message."""
+    columns = np.flatnonzero(missing.any(axis=0)).tolist()
+    return listed([names[j] for j in columns], SHOWN)
+
+
+@dataclass(frozen=True)
+class IncompleteColumn:
+    """A column of which some entries are missing, and why.
+
+    Parameters
+    ----------
+    position : int
+        In the table.
+    name : str
+        For messages.
+    observed, missing : ndarray of int
+        Rows.
+    levels : ndarray of int of shape (n_observed,)
+        The observed entries, as places among the column's levels.
+    probability : ndarray of shape (n_observed,)
+        φ_j there; by design, one minus the probability of being there.
+    tilt : ndarray of shape (n_levels,)
+        φ_j/max φ_j at each level; by design, 1.
+    by_design : bool
+        Whether some of what was lost was drawn and looked up, rather than φ_j known.
+    """
+
+    position: int
+    name: str
+    observed: IntArray
+    missing: IntArray
+    levels: IntArray
+    probability: FloatArray
+    tilt: FloatArray
+    by_design: bool
+
+
+@dataclass(frozen=True)
+class Population:
+    """Rows that are imputed together: those of a class, or all of them."""
+
+    # None where all rows are one population.
+    label: Any
+    # Their places, and the rows themselves.
+    rows: IntArray
+    table: FloatArray
+    columns: list[Levels]
+    # With the fewest missing entries first.
+    incomplete: list[IncompleteColumn]
+
+
+def find_populations(
+    table: FloatArray,
+    y: ArrayLike | None,
+    missingness: Models | None,
+    columns: Columns,
+    inclusion: FloatArray | None,
+) -> Iterator[Population]:
+    """Classes with missing values, each with its model or its look-ups.
+
+    One model, or "ignore", is for all rows. Without a model what is missing is a random
+    part of each column, or some of it was looked up, with the probabilities of
+    `inclusion`.
+    """
+    # 1. Which rows are imputed together, and by which model.
+    missing = np.isnan(table)
+    labels = None if y is None else read_labels(y, missing)
+    rows_of: dict[Any, IntArray] = {None: np.arange(len(missing))}
+    models: dict[Any, Any] = {None: missingness}
+    if not isinstance(missingness, Missingness) and missingness != "ignore":
+        check_missingness(missingness, [0, 1] if labels is None else np.unique(labels))
+        models = dict(missingness) if isinstance(missingness, Mapping) else {}
+        if labels is not None:
+            known = np.unique(labels).tolist()
+            rows_of = {label: np.flatnonzero(labels == label) for label in known}
+        elif missingness is not None and missing.any():
+            raise ValueError(
+                "missingness is a mapping from class to model, and X has missing "
+                "values: y must say which class a row belongs to. Give y, or one model "
+                "for all rows."
+            )
+    for label, rows in rows_of.items():
+        if not missing[rows].any():
+            continue
+        # 2. The probability with which each entry that is there would be missing.
+        part, lost, model = table[rows], missing[rows], models.get(label)
+        title = "X" if label is None else f"Class {label!r}"
+        drawn = np.ones(0) if inclusion is None else inclusion[rows]
+        by_design = bool(((drawn > 0.0) & (drawn < 1.0)).any())
+        if by_design and model is not None:
+            raise weighed_twice(label)
+        if by_design:
+            probability = 1.0 - _by_entry(drawn, lost, title)
+        elif isinstance(model, Missingness):
+            probability = _probability(part, model.bound(columns.names), title)
+        elif model == "ignore":
+            probability = np.where(lost, np.nan, 0.5)
+        else:
+            raise ValueError(
+                f"{title} has missing values (NaN) in column(s) "
+                f"{columns_missing(lost, columns.names)} and no missingness model. Say "
+                "why they are missing, missingness="
+                f"{{{1 if label is None else label!r}: model}}, look some of them up "
+                "(inclusion=...), or impute whatever the reason by "
+                'missingness="ignore".'
+            )
+        # 3. The levels of all columns, and what is known of incomplete ones. Of two
+        # numbers there is nothing to be known but which it is: they are categories.
+        every: list[Levels] = []
+        incomplete = []
+        for j, name in enumerate(columns.names):
+            (there,), (absent,) = np.nonzero(~lost[:, j]), np.nonzero(lost[:, j])
+            chance, entries = probability[there, j], part[there, j]
+            if not len(there):
+                raise ValueError(
+                    f"{title}: column {name!r} is never observed, so that nothing is "
+                    "known of its values. Drop it, or bring rows in which it is."
+                )
+            levels: Levels
+            if (categories := columns.categories[j]) is None:
+                levels, places = NumericLevels.build(entries, 1.0 / (1.0 - chance))
+                if len(levels.values) == 2:
+                    levels = CategoricalLevels(levels.values)
+            else:
+                levels = CategoricalLevels(category_codes(categories))
+                places = np.searchsorted(levels.values, entries)
+            every.append(levels)
+            if not len(absent):
+                continue
+            if not chance.any():
+                why = (
+                    "and none of them was looked up. Look some up, drawn at random, or "
+                    "give a model of missingness."
+                    if by_design
+                    else "but by its model none of the values that were observed can "
+                    "go missing. Correct the model, or bring rows where φ is positive."
+                )
+                raise ValueError(
+                    f"{title}: column {name!r} has {len(absent)} missing values, {why}"
+                )
+            tilt = np.full(len(levels.values), float(by_design))
+            if not by_design:
+                tilt[places] = chance / chance.max()
+            facts = there, absent, places, chance, tilt, by_design
+            incomplete.append(IncompleteColumn(j, name, *facts))
+        incomplete.sort(key=lambda column: len(column.missing))
+        # 4. Few entries may stand for many: said once, for the worst column.
+        weights = {each.name: 1.0 / (1.0 - each.probability) for each in incomplete}
+        worst = max(
+            weights, key=lambda k: (weights[k] ** 2).mean() / weights[k].mean() ** 2
+        )
+        warn_if_concentrated(weights[worst], f"{title}, column {worst!r}", stacklevel=5)
+        yield Population(label, rows, part, every, incomplete)
+
+
+def _by_entry(inclusion: FloatArray, missing: BoolArray, title: str) -> FloatArray:
+    """Inclusion probabilities of the entries of a class, by those of its rows too.
+
+    What a drawn row had lost is known where all that are missing still miss the same.
+    """
+    patterns = np.unique(missing[any_by_row(missing)], axis=0)
+    if len(patterns) == 1 and patterns.all():
+        raise ValueError(
+            f"{title}: incomplete rows have no value at all, and there is nothing to "
+            "impute them from. Leave the imputer out: weights serve instead, and any "
+            "ratio takes inclusion, and NeymanPearsonClassifier for any estimator."
+        )
+    if inclusion.ndim == 2:
+        return inclusion
+    if len(patterns) > 1:
+        raise ValueError(
+            f"{title}: inclusion of whole rows doesn't say which values were looked "
+            f"up, and incomplete rows miss {len(patterns)} different sets of columns. "
+            "Give that of entries, of shape (n_rows, n_columns), as revealed.fill(X) "
+            "does."
+        )
+    return np.where(patterns[0], inclusion[:, None], 1.0)
+
+
+def _probability(table: FloatArray, model: Missingness, title: str) -> FloatArray:
+    if model.rowwise:
+        raise ValueError(
+            f"{title}: {type(model).__name__} loses whole rows, and of a lost row "
+            "nothing is left to impute from. Leave the imputer out: "
+            "NeymanPearsonClassifier passes weights to any estimator as sample_weight. "
+            "Where single values go missing, take a per-feature model (rowwise=False)."
+        )
+    for block in getattr(model, "blocks", ()):
+        if not set(block.inputs) <= set(block.columns):
+            raise ValueError(
+                f"{title}: φ of column {block.columns[0]} depends on further columns, "
+                "and missing values are imputed by a φ of their own value alone. Leave "
+                "the imputer out, or give a φ without depends_on."
+            )
+    try:
+        return model.missing_probability(table)
+    except ValueError as error:
+        raise ValueError(f"{title}: {error}") from error
+
+
+class Design:
+    """What models see of a table that is being completed.
+
+    An entry that nothing was put into yet is seen as the median, or as the first
+    category.
+    """
+
+    def __init__(self, table: FloatArray, columns: Sequence[Levels]) -> None:
+        self.columns = columns
+        ends = np.cumsum([column.width for column in columns]).tolist()
+        self._places = [slice(a, b) for a, b in zip([0, *ends], ends, strict=False)]
+        # A row for each number seen, so that all entries of one lie together.
+        self._rows = np.zeros((ends[-1], len(table)))
+        for j, column in enumerate(columns):
+            observed = np.flatnonzero(~np.isnan(table[:, j]))
+            self._put(j, observed, column.encode(table[observed, j]))
+
+    def set(self, column: int, rows: IntArray, levels: IntArray) -> FloatArray:
+        """Put levels into a column, and return the values that they are."""
+        self._put(column, rows, self.columns[column].regressors(levels))
+        return self.columns[column].values[levels]
+
+    def others(self, column: int, rows: IntArray) -> FloatArray:
+        """What models see of all columns but one, of shape (n_rows, width)."""
+        hidden = self._places[column]
+        kept = [*range(hidden.start), *range(hidden.stop, len(self._rows))]
+        seen = np.empty((len(kept), len(rows)))
+        for out, k in zip(seen, kept, strict=True):
+            np.take(self._rows[k], rows, out=out, mode="clip")
+        return seen.T
+
+    def _put(self, column: int, rows: IntArray, seen: FloatArray) -> None:
+        for row, numbers in zip(self._rows[self._places[column]], seen.T, strict=True):
+            row[rows] = numbers
 
 
 @dataclass(frozen=True)
@@ -41,14 +283,12 @@ class Chain:
     mean: FloatArray
     spread: FloatArray
     # The last round's conditional law of each column, and what it sees of all columns.
-    laws: dict[int, Conditional]
+    laws: dict[int, conditionals.Conditional]
     columns: Sequence[Levels]
 
 
 def impute_chains(
-    population: Population,
-    imputer: Any,
-    seeds: Sequence[np.random.SeedSequence],
+    population: Population, imputer: Any, seeds: Sequence[np.random.SeedSequence]
 ) -> list[Chain]:
     """A chain for each seed by an imputer's options, side by side on threads."""
     with one_blas_thread(population.table.size) as threads:
@@ -63,89 +303,57 @@ def impute_chain(
     population: Population, imputer: Any, rng: np.random.Generator
 ) -> Chain:
     """Fit and draw, column by column and round by round."""
-    share = np.ones(len(population.rows))
+    # 1. Weights 1/(1 − φ) times the row's share, scaled to sum to their effective
+    # number. What isn't known of the columns' own laws is drawn with the regressions.
+    shares = np.ones(len(population.rows))
     if imputer.bootstrap:
-        share = rng.standard_exponential(len(share))
-    columns = {column.position: column for column in population.incomplete}
-    weighed = {j: _weigh(column, share) for j, column in columns.items()}
-    # What isn't known of the columns' own laws is drawn with the regressions.
-    design = population.design(weighed if imputer.bootstrap else {})
-    # A start by the law of each column's missing entries, whatever the rest of the row.
-    for j, column in columns.items():
-        mass = np.cumsum(weighed[j] * column.probability)
-        chosen = draw_from(mass, rng.random(len(column.missing)))
-        design.set(j, column.missing, column.levels[chosen])
-
-    def fit(design: Design, j: int, last: Conditional | None) -> Conditional:
-        column, levels = columns[j], design.columns[j]
-        seen = design.others(j, column.observed)
-        entries = Entries(seen, column.levels, weighed[j], column.tilt)
-        slopes, law = False, last
-        if column.by_design:
-            drawn = share[column.observed]
-            entries, slopes = looked_up_entries(entries, column.probability, drawn)
-            law = last.law if isinstance(last, LookedUpConditional) else None
-        if isinstance(levels, NumericLevels):
-            law = NumericConditional.fit(
-                entries, levels, imputer.regressor, imputer.n_donors, law, rng
-            )
-        else:
-            law = CategoricalConditional.fit(entries, imputer.classifier, law)
-        return LookedUpConditional(law, slopes) if column.by_design else law
-
-    missing = {j: column.missing for j, column in columns.items()}
-
-    def noise(turn: int, j: int, rows: IntArray) -> Noise:
-        return DrawnNoise(rng, len(rows))
-
-    return _run(design, missing, fit, noise, imputer.n_rounds)
-
-
-def redraw_chain(
-    table: FloatArray,
-    columns: Sequence[Levels],
-    conditionals: dict[int, Conditional],
-    n_rounds: int,
-    noise: RowNoise,
-) -> Chain:
-    """Draw the missing entries of other rows by conditionals that are fitted already.
-
-    What a row is given depends on that row alone, not on the others or their order.
-    """
-    missing = {j: np.flatnonzero(np.isnan(table[:, j])) for j in conditionals}
-    missing = {j: rows for j, rows in missing.items() if len(rows)}
-    design = Design(table, columns)
-
-    def noise_of(turn: int, j: int, rows: IntArray) -> Noise:
-        return noise.stream(turn, j).chosen(rows)
-
-    return _run(design, missing, lambda _, j, __: conditionals[j], noise_of, n_rounds)
-
-
-def _run(
-    design: Design,
-    missing: dict[int, IntArray],
-    conditional: Callable[[Design, int, Conditional | None], Conditional],
-    noise: Callable[[int, int, IntArray], Noise],
-    n_rounds: int,
-) -> Chain:
+        shares = rng.standard_exponential(len(shares))
+    columns, weighed = list(population.columns), {}
+    for column in population.incomplete:
+        j, chance = column.position, column.probability
+        weights = (1.0 - chance.max()) / (1.0 - chance) * shares[column.observed]
+        weighed[j], levels = conditionals.kish_scaled(weights), columns[j]
+        if imputer.bootstrap and isinstance(levels, NumericLevels):
+            columns[j] = levels.reweighted(column.levels, weighed[j])
+    # 2. A start by the law of each column's missing entries, whatever the rest of the
+    # row.
+    design = Design(population.table, columns)
+    for column in population.incomplete:
+        mass = np.cumsum(weighed[column.position] * column.probability)
+        chosen = conditionals.draw_from(mass, rng.random(len(column.missing)))
+        design.set(column.position, column.missing, column.levels[chosen])
+    # 3. Rounds over all columns, each law started from that of the round before.
     values: dict[int, FloatArray] = {}
-    last: dict[int, Conditional] = {}
-    mean, spread = np.empty((2, n_rounds, len(missing)))
-    for turn in range(n_rounds):
-        for k, (j, rows) in enumerate(missing.items()):
-            last[j] = conditional(design, j, last.get(j))
-            levels = last[j].draw(design.others(j, rows), noise(turn, j, rows))
-            design.set(j, rows, levels)
-            values[j] = design.columns[j].values[levels]
+    laws: dict[int, conditionals.Conditional] = {}
+    mean, spread = np.empty((2, imputer.n_rounds, len(population.incomplete)))
+    for turn in range(imputer.n_rounds):
+        for k, column in enumerate(population.incomplete):
+            j = column.position
+            seen, levels = design.others(j, column.observed), columns[j]
+            entries = conditionals.Entries(seen, column.levels, weighed[j], column.tilt)
+            slopes, last = False, laws.get(j)
+            if column.by_design:
+                entries, slopes = conditionals.looked_up_entries(
+                    entries, column.probability, shares[column.observed]
+                )
+                if isinstance(last, conditionals.LookedUpConditional):
+                    last = last.law
+            law: conditionals.Conditional
+            if isinstance(levels, NumericLevels):
+                law = conditionals.NumericConditional.fit(
+                    entries, levels, imputer.regressor, imputer.n_donors, last, rng
+                )
+            else:
+                law = conditionals.CategoricalConditional.fit(
+                    entries, imputer.classifier, last
+                )
+            if column.by_design:
+                law = conditionals.LookedUpConditional(law, slopes)
+            noise = conditionals.DrawnNoise(rng, len(column.missing))
+            drawn = law.draw(design.others(j, column.missing), noise)
+            laws[j], values[j] = law, design.set(j, column.missing, drawn)
             mean[turn, k], spread[turn, k] = values[j].mean(), values[j].std()
-    return Chain(values, mean, spread, last, design.columns)
-
-
-def _weigh(column: IncompleteColumn, share: FloatArray) -> FloatArray:
-    """1/(1 − φ) times the row's share, scaled to sum to its effective number."""
-    weights: FloatArray = (1.0 - column.probability.max()) / (1.0 - column.probability)
-    return kish_scaled(weights * share[column.observed])
+    return Chain(values, mean, spread, laws, columns)
 
 
 @storable()

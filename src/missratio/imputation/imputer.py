@@ -18,22 +18,19 @@ from missratio._base.callbacks import CallbackSupportMixin, listens, told
 from missratio._base.hints import entropy
 from missratio._base.reading import check_no_infinity, read_table
 from missratio._base.storable import storable
-from missratio._base.typing import BoolArray, FloatArray
+from missratio._base.typing import FloatArray
 from missratio.imputation.chains import (
     Chain,
+    Design,
     ImputationTrace,
-    impute_chains,
-    redraw_chain,
-)
-from missratio.imputation.columns import Columns, Levels
-from missratio.imputation.conditionals import Conditional
-from missratio.imputation.noise import RowNoise
-from missratio.imputation.populations import (
     Models,
     Population,
     columns_missing,
     find_populations,
+    impute_chains,
 )
+from missratio.imputation.columns import Columns, Levels
+from missratio.imputation.conditionals import Conditional, RowNoise
 from missratio.rows import check_inclusion, refuse_source
 
 
@@ -262,31 +259,7 @@ class TiltedImputer(
     def _fit(
         self, X: Any, y: ArrayLike | None, inclusion: ArrayLike | None
     ) -> list[Any]:
-        self._check_parameters()
-        refuse_source(self, X, "Bring some of them into memory.")
-        X = self._read(X, reset=True)
-        self._columns = Columns.read(X, self.categorical_features)
-        table = self._encode(X)
-        missing = np.isnan(table)
-        if inclusion is not None:
-            inclusion = check_inclusion(inclusion, table)
-        populations = list(
-            find_populations(table, y, self.missingness, self._columns, inclusion)
-        )
-        chains = self._run_chains(populations)
-        completed = [table.copy(order="F") for _ in range(self.n_imputations)]
-        self.convergence_: dict[Any, ImputationTrace] = {}
-        for population, ends in zip(populations, chains, strict=True):
-            names = tuple(column.name for column in population.incomplete)
-            mean, spread = np.stack([(end.mean, end.spread) for end in ends], axis=1)
-            self.convergence_[population.label] = ImputationTrace(names, mean, spread)
-            for whole, end in zip(completed, ends, strict=True):
-                for column in population.incomplete:
-                    at = population.rows[column.missing]
-                    whole[at, column.position] = end.values[column.position]
-        return [self._columns.complete(X, whole, missing) for whole in completed]
-
-    def _check_parameters(self) -> None:
+        # 1. Parameters and the table.
         for name in ("n_imputations", "n_rounds", "n_donors"):
             value = getattr(self, name)
             if name != "n_donors" or value is not None:
@@ -300,23 +273,15 @@ class TiltedImputer(
                     "that does, such as HistGradientBoostingRegressor or "
                     "HistGradientBoostingClassifier, or None for a linear one."
                 )
-
-    def _read(self, X: Any, *, reset: bool) -> Any:
-        named = not isinstance(self.categorical_features, str)
-        texts = named and not hasattr(X, "columns") and np.asarray(X).dtype.kind == "O"
-        dtype = None if texts else "numeric"
-        return read_table(self, X, reset=reset, keep_frame=True, dtype=dtype)
-
-    def _encode(self, X: Any) -> FloatArray:
-        table = self._columns.encode(X)
-        check_no_infinity(table)
-        return table
-
-    def _run_chains(self, populations: list[Population]) -> list[list[Chain]]:
-        """Run each population's chains, and keep the laws for rows without labels.
-
-        Callbacks are told of chains one by one.
-        """
+        refuse_source(self, X, "Bring some of them into memory.")
+        X, table = self._read(X, reset=True)
+        missing = np.isnan(table)
+        if inclusion is not None:
+            inclusion = check_inclusion(inclusion, table)
+        populations = [
+            *find_populations(table, y, self.missingness, self._columns, inclusion)
+        ]
+        # 2. Chains, one by one where callbacks are told of them.
         seeds = np.random.SeedSequence(entropy(self.random_state))
         step, rng = 1 if listens(self) else self.n_imputations, np.random.default_rng(0)
         jobs: list[tuple[Population, list[np.random.SeedSequence]]] = []
@@ -328,50 +293,59 @@ class TiltedImputer(
                 rng = np.random.default_rng(seeds.spawn(1)[0])
         # As plain numbers, which a model file can hold.
         self._redraw_seed = seeds.spawn(1)[0].state
-        total = len(populations) * self.n_imputations
 
         def run(job: tuple[Population, list[np.random.SeedSequence]]) -> list[Chain]:
             return impute_chains(job[0], self, job[1])
 
-        ends = chain.from_iterable(told(self, "imputation", jobs, run, total))
-        chains = [list(islice(ends, self.n_imputations)) for _ in populations]
+        total = len(populations) * self.n_imputations
+        chains = chain.from_iterable(told(self, "imputation", jobs, run, total))
+        # 3. Completed tables, how chains went, and laws for rows without labels.
+        completed = [table.copy(order="F") for _ in range(self.n_imputations)]
+        self.convergence_: dict[Any, ImputationTrace] = {}
         self._fitted: list[tuple[Sequence[Levels], dict[int, Conditional]]] = []
-        for population, each in zip(populations, chains, strict=True):
+        for population in populations:
+            ends = list(islice(chains, self.n_imputations))
+            names = tuple(column.name for column in population.incomplete)
+            mean, spread = np.stack([(end.mean, end.spread) for end in ends], axis=1)
+            self.convergence_[population.label] = ImputationTrace(names, mean, spread)
+            for whole, end in zip(completed, ends, strict=True):
+                for column in population.incomplete:
+                    at = population.rows[column.missing]
+                    whole[at, column.position] = end.values[column.position]
             if population.label in (None, self.unlabelled):
                 # With few enough donors to be kept.
                 self._fitted = [
                     (end.columns, {j: law.thinned(rng) for j, law in end.laws.items()})
-                    for end in each
+                    for end in ends
                 ]
-        return chains
+        return [self._columns.complete(X, whole, missing) for whole in completed]
+
+    def _read(self, X: Any, *, reset: bool) -> tuple[Any, FloatArray]:
+        """The table as it comes, and as numbers, NaN where missing."""
+        named = not isinstance(self.categorical_features, str)
+        texts = named and not hasattr(X, "columns") and np.asarray(X).dtype.kind == "O"
+        dtype = None if texts else "numeric"
+        X = read_table(self, X, reset=reset, keep_frame=True, dtype=dtype)
+        if reset:
+            self._columns = Columns.read(X, self.categorical_features)
+        table = self._columns.encode(X)
+        check_no_infinity(table)
+        return X, table
 
     def _redraw(self, X: Any, n_imputations: int) -> list[Any]:
+        """Imputations of rows without labels, by the laws that were fitted.
+
+        What a row is given depends on that row alone, not on the others or their order.
+        """
         check_is_fitted(self, "convergence_")
-        X = self._read(X, reset=False)
-        table = self._encode(X)
-        missing = np.isnan(table)
+        X, table = self._read(X, reset=False)
+        missing, names = np.isnan(table), self._columns.names
         if not missing.any():
             return [X] * n_imputations
-        self._check_redrawn(missing)
-        rows = np.flatnonzero(any_by_row(missing))
-        tables = []
-        seeds = np.random.SeedSequence(**self._redraw_seed).spawn(n_imputations)
-        fitted = self._fitted[:n_imputations]
-        for (columns, laws), seed in zip(fitted, seeds, strict=True):
-            noise = RowNoise.of(table[rows], seed)
-            drawn = redraw_chain(table[rows], columns, laws, self.n_rounds, noise)
-            whole = table.copy(order="F")
-            for j, values in drawn.values.items():
-                whole[missing[:, j], j] = values
-            tables.append(self._columns.complete(X, whole, missing))
-        return tables
-
-    def _check_redrawn(self, missing: BoolArray) -> None:
-        """Refuse rows without labels that nothing was learned for."""
-        names, unlabelled = self._columns.names, self.unlabelled
-        # By look-ups, classes are imputed on their own without a mapping.
+        # 1. Refuse rows that nothing was learned for. By look-ups, classes are imputed
+        # on their own without a mapping.
         apart = isinstance(self.missingness, Mapping) or set(self.convergence_) - {None}
-        if apart and unlabelled is None:
+        if apart and self.unlabelled is None:
             raise ValueError(
                 f"X has missing values (NaN) in column(s) "
                 f"{columns_missing(missing, names)}, and which law they have depends "
@@ -382,10 +356,27 @@ class TiltedImputer(
         known = [j for _, laws in self._fitted[:1] for j in laws]
         unknown = missing & ~np.isin(np.arange(missing.shape[1]), known)
         if unknown.any():
-            whose = f" of class {unlabelled!r}" if apart else ""
+            whose = f" of class {self.unlabelled!r}" if apart else ""
             raise ValueError(
                 f"X has missing values (NaN) in column(s) "
                 f"{columns_missing(unknown, names)}, where the rows{whose} that were "
                 "fitted had none: no law was learned for them. Fit with rows that miss "
                 "them, or give complete rows."
             )
+        # 2. Rounds over the columns that they miss.
+        rows, tables = np.flatnonzero(any_by_row(missing)), []
+        part, absent = table[rows], missing[rows]
+        seeds = np.random.SeedSequence(**self._redraw_seed).spawn(n_imputations)
+        fitted = self._fitted[:n_imputations]
+        for (columns, laws), seed in zip(fitted, seeds, strict=True):
+            noise, design = RowNoise.of(part, seed), Design(part, columns)
+            whole = table.copy(order="F")
+            for turn in range(self.n_rounds):
+                for j, law in laws.items():
+                    at = np.flatnonzero(absent[:, j])
+                    if len(at):
+                        own = noise.stream(turn, j).chosen(at)
+                        drawn = law.draw(design.others(j, at), own)
+                        whole[missing[:, j], j] = design.set(j, at, drawn)
+            tables.append(self._columns.complete(X, whole, missing))
+        return tables

@@ -27,8 +27,8 @@ from missratio.reproduce import (
     methods,
     published_curves,
 )
+from missratio.reproduce.experiments import certified_power
 from missratio.reproduce.figures import figures
-from missratio.reproduce.procedures import Simulated, certified_power
 from missratio.reproduce.results import make_curve
 from missratio.reproduce.runner import Plan, run_plans
 
@@ -113,12 +113,11 @@ def run_quick(
 
 def normalisations() -> str:
     """M-KLIEP's power by what sums of weights are divided by."""
-    procedure = EXPERIMENTS["np_power"].procedure
-    assert isinstance(procedure, Simulated)
-    known = published_curves("np_power", EXPERIMENTS["np_power"].x)["M-KLIEP"]
+    experiment = EXPERIMENTS["np_power"]
+    known = published_curves("np_power", experiment.x)["M-KLIEP"]
     body = []
     for place, n_rows in enumerate(SMALL_SIZES):
-        runs = [procedure.draw(n_rows, k, Conditions()) for k in range(1000)]
+        runs = [experiment.draw(n_rows, k, Conditions()) for k in range(1000)]
         means = [f"{_mean_power(runs, way):.4f}" for way in WAYS]
         body.append([f"{n_rows:g}", *means, known.words(place)])
     headings = ("n0=n1", "printed objective", "Hájek", "published")
@@ -142,10 +141,10 @@ def unbounded() -> str:
         cells = [f"{share:g}"]
         for bound in BOUNDS:
             methods.INFINITE = bound
-            values = experiment.procedure.measure(
+            (values,) = experiment.measure(
                 [share], range(1000), ["CC-KLIEP"], Conditions()
             )
-            cells.append(make_curve(values["CC-KLIEP"], experiment.z).words(0))
+            cells.append(make_curve(values, experiment.z).words(0))
         body.append([*cells, known.words(experiment.x.index(share))])
     methods.INFINITE = limit
     headings = (experiment.x_name, *(f"±{bound:g}" for bound in BOUNDS), "published")

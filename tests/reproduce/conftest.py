@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from missratio.reproduce import Conditions
+from missratio.reproduce.experiments import SplitSizes, draw_run, load_table
 from missratio.reproduce.methods import RealTable
-from missratio.reproduce.procedures import SplitSizes, draw_run, load_table, loss
 
 FIRE_FEATURES = [
     "Temperature[C]", "Humidity[%]", "TVOC[ppb]", "eCO2[ppm]", "Raw H2", "Raw Ethanol",
@@ -26,9 +26,9 @@ def table():
 @pytest.fixture
 def make_run(table):
     def make(variant="published", queries=20, share=None, number=0):
-        sizes, models = SplitSizes(150, 100, queries), loss(table, share)
+        sizes = SplitSizes(150, 100, queries)
         rng = Conditions(variant).generator("test", number)
-        return draw_run(table, sizes, models, rng, corrected=variant == "corrected")
+        return draw_run(table, sizes, share, rng, corrected=variant == "corrected")
 
     return make
 

@@ -10,6 +10,7 @@ from sklearn.impute import IterativeImputer
 import missratio as mr
 from missratio.ratio import stack_samples
 from missratio.reproduce import Conditions
+from missratio.reproduce.experiments import SplitSizes, draw_run
 from missratio.reproduce.methods import (
     INFINITE,
     LEARNERS,
@@ -23,7 +24,6 @@ from missratio.reproduce.methods import (
     linear_score,
     with_products,
 )
-from missratio.reproduce.procedures import SplitSizes, draw_run, loss
 
 PUBLISHED, CORRECTED = Conditions(), Conditions("corrected")
 BY_COLUMN = ["M-KLIEP (known)", "M-KLIEP (learned)", "CC-KLIEP"]
@@ -151,9 +151,7 @@ def test_products_are_of_columns_that_are_no_indicators_and_that_rows_have(make_
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.normal(size=(1600, 2)), rng.integers(0, 2, 1600)])
     table = RealTable(X, np.arange(1600) >= 400)
-    run = draw_run(
-        table, SplitSizes(100, 50, 5), loss(table, None), rng, corrected=True
-    )
+    run = draw_run(table, SplitSizes(100, 50, 5), None, rng, corrected=True)
     basis = with_products(run, run.phi).basis
     assert basis.interactions == [(0, 0), (0, 1), (1, 1)]
     run = make_run(share=0.9)

@@ -65,10 +65,10 @@ def test_the_number_of_jobs_changes_nothing(tmp_path, names, runs):
 @pytest.mark.parametrize("runs", [range(50), range(57, 58), range(7)])
 def test_a_point_or_run_alone_is_that_in_the_whole(whole, runs):
     experiment, values = whole[1].experiment, whole[1].values
-    alone = experiment.procedure.measure(
+    alone = experiment.measure(
         [experiment.x[3]], runs, experiment.methods, Conditions()
     )
-    for method, one in alone.items():
+    for method, one in zip(experiment.methods, alone, strict=True):
         expected = values[method][runs.start : runs.stop, 3]
         np.testing.assert_array_equal(one[:, 0], expected)
 
@@ -210,8 +210,8 @@ def test_a_task_depends_on_all_its_settings_and_its_data(monkeypatch):
         replace(TASK, conditions=Conditions(seed=1)),
     ]
     identities = {each.identity for each in [TASK, *others]}
-    procedure = type(EXPERIMENTS["naive_bayes"].procedure)
-    monkeypatch.setattr(procedure, "fingerprint", lambda *_: "other data")
+    kind = type(EXPERIMENTS["naive_bayes"])
+    monkeypatch.setattr(kind, "fingerprint", lambda *_: "other data")
     assert len(identities | {TASK.identity}) == 7
 
 

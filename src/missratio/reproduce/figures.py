@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from missratio.reproduce import methods as m
-from missratio.reproduce.procedures import Procedure, certified_excess
+from missratio.reproduce.experiments import Experiment, certified_excess
 from missratio.reproduce.results import Result
 
 # Okabe and Ito's colours, which the colour-blind tell apart.
@@ -45,16 +45,18 @@ STYLE: dict[Any, Any] = {
 def figures(result: Result) -> dict[str, dict[str, bytes]]:
     """An experiment's figures by name, each as PNG and SVG."""
     experiment, seed = result.experiment, result.conditions.seed
-    name, procedure, methods = experiment.id, experiment.procedure, tuple(result.values)
+    name, methods = experiment.id, tuple(result.values)
     drawn = {
         part: partial(_draw_curves, curves) for part, curves in result.parts().items()
     }
     if name == "np_boundary":
-        drawn = {name: partial(_draw_plane, procedure, seed, methods, experiment.title)}
+        drawn = {
+            name: partial(_draw_plane, experiment, seed, methods, experiment.title)
+        }
     elif name == "diff_variance":
         title = "Boundaries of one run, variances that differ, n = 500"
         drawn[f"{name}_boundary"] = partial(
-            _draw_plane, procedure, seed, experiment.methods, title
+            _draw_plane, experiment, seed, experiment.methods, title
         )
     return {part: _rendered(draw) for part, draw in drawn.items()}
 
@@ -121,10 +123,10 @@ def _draw_curves(result: Result, ax: Any) -> None:
 
 
 def _draw_plane(
-    procedure: Procedure, seed: int, methods: tuple[str, ...], title: str, ax: Any
+    experiment: Experiment, seed: int, methods: tuple[str, ...], title: str, ax: Any
 ) -> None:
     """The points of a run, those that were lost faded, and the boundaries."""
-    run = procedure.draw(500.0, 0, m.Conditions(seed=seed))
+    run = experiment.draw(500.0, 0, m.Conditions(seed=seed))
     rows_1, rows_0 = run.complete, run.denominator
     lost = np.isnan(run.numerator).any(axis=1)
     samples = [

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from missratio._base.typing import BoolArray, FloatArray, IntArray
+from missratio._base.typing import BoolArray, FloatArray
 from missratio.basis import PolynomialBasis
 from missratio.datasets import Simulation
 from missratio.imputation import ImputationEnsemble, TiltedImputer
@@ -33,7 +33,7 @@ CORRECTIONS: tuple[Correction, ...] = ("data", "learning", "threshold")
 
 M_KLIEP, CC_KLIEP, TRUE_RATIO = "M-KLIEP", "CC-KLIEP", "True ratio"
 FULL_DATA = "KLIEP (full data)"
-KNOWN, LEARNED = "M-KLIEP (known)", "M-KLIEP (learned)"
+KNOWN, LEARNED = f"{M_KLIEP} (known)", f"{M_KLIEP} (learned)"
 IMPUTATION = "Iterative imputation"
 # Past the paper; the first three with φ known or learned.
 JOINT, PRODUCTS = "Joint M-KLIEP", "Joint M-KLIEP with products"
@@ -121,16 +121,6 @@ class RealTable:
     is_numerator: BoolArray
 
     @cached_property
-    def rows(self) -> tuple[IntArray, IntArray]:
-        """The rows of class 0 and of class 1."""
-        return np.flatnonzero(~self.is_numerator), np.flatnonzero(self.is_numerator)
-
-    @cached_property
-    def has_nan(self) -> bool:
-        """Whether the data set itself lacks values."""
-        return bool(np.isnan(self.X).any())
-
-    @cached_property
     def digest(self) -> str:
         """A checksum of the values and the classes."""
         parts = self.X.T.tobytes(), self.is_numerator.tobytes()
@@ -163,7 +153,7 @@ class Run:
         For learners that draw.
     """
 
-    origin: Simulation | RealTable
+    origin: Any
     phi: Missingness
     numerator: FloatArray
     complete: FloatArray
@@ -172,11 +162,6 @@ class Run:
     revealed: FloatArray | None = None
     test: FloatArray | None = None
     seed: int = 0
-
-    @property
-    def is_lossy(self) -> bool:
-        """Whether anything was lost."""
-        return bool(np.isnan(self.numerator).any())
 
     @cached_property
     def merged(self) -> tuple[Merged, Merged]:
@@ -292,35 +277,24 @@ def learned_phi(run: Run, conditions: Conditions) -> LogisticMissingness:
     return LogisticMissingness(intercept, slope)
 
 
-def m_kliep(run: Run, phi: Missingness) -> Score:
-    """M-KLIEP by the printed objective: sums are divided by n."""
-    return fit_linear(run, KLIEP(missingness={1: phi}, normalize="horvitz-thompson"))
+def completed(run: Run) -> FloatArray | None:
+    """The class-1 training rows, completed by scikit-learn's IterativeImputer.
 
-
-def true_ratio(run: Run, _: Conditions) -> Score:
-    """The logarithm of the true ratio of a simulation's laws."""
-    assert isinstance(run.origin, Simulation)
-    return Score(run.origin.log_ratio, tail=run.origin.ratio_tail)
-
-
-def completed(run: Run) -> FloatArray:
-    """The class-1 training rows, completed by scikit-learn's IterativeImputer."""
+    None where nothing was lost, and there is nothing to do.
+    """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.experimental import enable_iterative_imputer  # noqa: F401
     from sklearn.impute import IterativeImputer
 
+    if not np.isnan(run.numerator).any():
+        return None
     with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         rows: FloatArray = IterativeImputer().fit_transform(run.numerator)
     return rows
 
 
-def joint(_: Run, phi: Missingness) -> Any:
-    """One log-linear ratio of all columns, the penalty chosen by cross-validation."""
-    return KLIEPCV(missingness={1: phi}, random_state=0)
-
-
 def with_products(run: Run, phi: Missingness) -> Any:
-    """The same with squares and products of columns that are not indicators.
+    """A joint ratio with squares and products of columns that are not indicators.
 
     Products that hardly any class-1 row of a data set has both columns of are left out.
     """
@@ -371,50 +345,27 @@ def weighted_trees(run: Run, _: Conditions) -> Score:
     return _fitted(run, trees(), left, sample_weight=weights)
 
 
-def imputed(run: Run, _: Conditions) -> Score | None:
-    """KLIEP of completed rows; it has nothing to do where nothing was lost."""
-    return fit_linear(run, KLIEP(), merged(completed(run))) if run.is_lossy else None
-
-
-def imputed_trees(run: Run, _: Conditions) -> Score | None:
-    """Boosted trees on completed rows, likewise."""
-    return _fitted(run, trees(), completed(run)) if run.is_lossy else None
-
-
 Method = Callable[[Run, Conditions], Score | None]
+# Past the paper, by what they fit where φ is given.
 LEARNERS: dict[str, Callable[[Run, Missingness], Any]] = {
-    JOINT: joint,
+    JOINT: lambda _, phi: KLIEPCV(missingness={1: phi}, random_state=0),
     PRODUCTS: with_products,
     TILTED: tilted,
 }
-
-
-def _with_phi(score: Callable[[Run, Missingness], Score], *, learn: bool) -> Method:
-    """A method that is given φ, known or learned."""
-    return lambda run, conditions: score(
-        run, learned_phi(run, conditions) if learn else run.phi
-    )
-
-
-def _learner(name: str) -> Callable[[Run, Missingness], Score]:
-    """The scores of a learner of `LEARNERS`."""
-    return lambda run, phi: _fitted(run, LEARNERS[name](run, phi), run.numerator)
-
-
 METHODS: dict[str, Method] = {
-    M_KLIEP: _with_phi(m_kliep, learn=False),
-    KNOWN: _with_phi(m_kliep, learn=False),
-    LEARNED: _with_phi(m_kliep, learn=True),
     # What is observed, of each column or row, is taken for the whole.
     CC_KLIEP: lambda run, _: fit_linear(run, KLIEP(missingness="ignore")),
     FULL_DATA: lambda run, _: fit_linear(run, KLIEP(), merged(run.complete)),
-    TRUE_RATIO: true_ratio,
-    IMPUTATION: imputed,
-    **{name: _with_phi(_learner(name), learn=False) for name in LEARNERS},
-    **{known(name): _with_phi(_learner(name), learn=False) for name in LEARNERS},
-    **{learned(name): _with_phi(_learner(name), learn=True) for name in LEARNERS},
+    TRUE_RATIO: lambda run, _: Score(run.origin.log_ratio, tail=run.origin.ratio_tail),
+    IMPUTATION: lambda run, _: (
+        None
+        if (rows := completed(run)) is None
+        else fit_linear(run, KLIEP(), merged(rows))
+    ),
     WEIGHTED_TREES: weighted_trees,
-    IMPUTED_TREES: imputed_trees,
+    IMPUTED_TREES: lambda run, _: (
+        None if (rows := completed(run)) is None else _fitted(run, trees(), rows)
+    ),
     # Trees take NaN for a value like others.
     NAN_TREES: lambda run, _: _fitted(run, trees(), run.numerator),
     # What trees would reach if nothing were lost.
@@ -424,3 +375,26 @@ METHODS: dict[str, Method] = {
 
 A further curve is an entry here, and its name among an experiment's methods.
 """
+
+
+def _with_phi(name: str, fit: Callable[[Run, Missingness], Score]) -> None:
+    """Add a method that is given φ, known and learned."""
+    METHODS[name] = METHODS[known(name)] = lambda run, _: fit(run, run.phi)
+    METHODS[learned(name)] = lambda run, conditions: fit(
+        run, learned_phi(run, conditions)
+    )
+
+
+def _learner(name: str) -> Callable[[Run, Missingness], Score]:
+    return lambda run, phi: _fitted(run, LEARNERS[name](run, phi), run.numerator)
+
+
+# M-KLIEP is by the printed objective: sums are divided by n.
+_with_phi(
+    M_KLIEP,
+    lambda run, phi: fit_linear(
+        run, KLIEP(missingness={1: phi}, normalize="horvitz-thompson")
+    ),
+)
+for _name in LEARNERS:
+    _with_phi(_name, _learner(_name))

@@ -10,6 +10,7 @@ import io
 import json
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -75,7 +76,7 @@ class Task:
     @property
     def identity(self) -> str:
         """What the numbers depend on, the code and the data among it."""
-        data = EXPERIMENTS[self.experiment].procedure.fingerprint(self.conditions)
+        data = EXPERIMENTS[self.experiment].fingerprint(self.conditions)
         return f"{self!r}, data {data!r}, code {code_digest()}"
 
     def file(self, folder: Path) -> Path:
@@ -113,12 +114,11 @@ def compute(task: Task) -> tuple[Task, FloatArray]:
 
     On one core, so that how many there are changes no digit.
     """
-    procedure = EXPERIMENTS[task.experiment].procedure
+    experiment = EXPERIMENTS[task.experiment]
     with single_threaded(), threadpool_limits(1, user_api="openmp"):
-        values = procedure.measure(
+        return task, experiment.measure(
             task.points, task.runs, task.methods, task.conditions
         )
-    return task, np.stack([values[method] for method in task.methods])
 
 
 @dataclass(frozen=True)
@@ -292,7 +292,7 @@ class Options:
             if wanted:
                 offered = tuple(m for m in experiment.curves if m in wanted)
             methods = tuple(m for m in offered if fits_of(m) not in unwanted)
-            why = experiment.procedure.unavailable()
+            why = experiment.unavailable()
             if ids and why is not None:
                 raise FileNotFoundError(f"{experiment.id} can't be run: {why}")
             if ids and not offered and not wanted:
@@ -352,8 +352,12 @@ def reproduce(
     began = time.monotonic()
     plans, skipped = options.plans()
     wanted = {"seed": options.seed, "variant": options.variant}
-    before = wanted if force else _settings_in(out, wanted)
-    if before != wanted:
+    # The seed and the variant of the results in the folder, if there are any.
+    before: dict[str, Any] = wanted
+    with suppress(OSError, ValueError):
+        record = json.loads((out / "run.json").read_text())
+        before = {name: record.get(name, value) for name, value in wanted.items()}
+    if before != wanted and not force:
         raise DestinationError(
             Message(
                 "{folder} has the results of {found}, and {wanted} would replace them.",
@@ -382,12 +386,3 @@ def reproduce(
     for name, content in pages.items():
         write_whole(out / name, content)
     return made
-
-
-def _settings_in(out: Path, wanted: dict[str, Any]) -> dict[str, Any]:
-    """The seed and the variant of the results in a folder; those wanted if none are."""
-    try:
-        record = json.loads((out / "run.json").read_text())
-    except (OSError, ValueError):
-        return wanted
-    return {name: record.get(name, value) for name, value in wanted.items()}

@@ -10,8 +10,7 @@ import missratio as mr
 from missratio.datasets import simulations
 from missratio.ratio import stack_samples
 from missratio.reproduce import EXPERIMENTS, Conditions
-from missratio.reproduce.methods import METHODS, RealTable
-from missratio.reproduce.procedures import (
+from missratio.reproduce.experiments import (
     Simulated,
     SplitSizes,
     certified_excess,
@@ -20,8 +19,8 @@ from missratio.reproduce.procedures import (
     draw_run,
     load_table,
     loss,
-    power,
 )
+from missratio.reproduce.methods import METHODS, RealTable, Run, Score
 from missratio.threshold import binomial_tail
 
 QUICK = ("M-KLIEP (known)", "M-KLIEP (learned)", "CC-KLIEP")
@@ -31,8 +30,8 @@ POWERS = ["np_power", "naive_bayes", "diff_variance", "misspecification"]
 def test_a_split_uses_every_row_once():
     X = np.arange(800.0)[:, None]
     table = RealTable(X, np.arange(800) >= 300)
-    sizes, models = SplitSizes(150, 100, 20), loss(table, 0.0)
-    run = draw_run(table, sizes, models, np.random.default_rng(0), corrected=False)
+    sizes, rng = SplitSizes(150, 100, 20), np.random.default_rng(0)
+    run = draw_run(table, sizes, 0.0, rng, corrected=False)
     parts = run.denominator, run.calibration, run.complete, run.test
     assert [len(part) for part in parts] == [150, 150, 400, 100]
     # Normalised: the smallest and the next tell the scale.
@@ -74,9 +73,8 @@ def test_what_is_not_lost_stays_and_only_lost_values_are_looked_up(make_run):
     np.testing.assert_array_equal(run.revealed[queried], run.complete[queried])
     assert (queried.sum(axis=0) == 5).all()
     assert lost[queried].all()
-    assert run.is_lossy
     nothing = make_run(share=0.0)
-    assert not nothing.is_lossy
+    assert not np.isnan(nothing.numerator).any()
     assert np.isnan(nothing.revealed).all()
 
 
@@ -87,8 +85,7 @@ def test_nan_is_filled_by_means(corrected):
     X = rng.integers(0, 3, (800, 1)) + 10.0 * (np.arange(800) >= 300)[:, None]
     X[rng.random(800) < 0.3] = np.nan
     table = RealTable(X, np.arange(800) >= 300)
-    sizes, models = SplitSizes(150, 100, 20), loss(table, 0.0)
-    run = draw_run(table, sizes, models, rng, corrected=corrected)
+    run = draw_run(table, SplitSizes(150, 100, 20), 0.0, rng, corrected=corrected)
     for part in (run.denominator, run.complete, run.calibration, run.test):
         values, counts = np.unique(part, return_counts=True)
         fill = values[counts.argmax()]
@@ -102,8 +99,10 @@ def test_nan_is_filled_by_means(corrected):
 
 def simulated(name, n_rows=500, n_runs=3, **kwargs):
     simulation = getattr(simulations, name)(**kwargs)
-    procedure = Simulated(name, lambda _: simulation, lambda _: n_rows)
-    return [procedure.draw(0.0, number, Conditions()) for number in range(n_runs)]
+    experiment = Simulated(
+        id=name, title="", simulation=lambda _: simulation, n_rows=lambda _: n_rows
+    )
+    return [experiment.draw(0.0, number, Conditions()) for number in range(n_runs)]
 
 
 def scored(method, runs):
@@ -140,8 +139,8 @@ def test_power_is_that_on_fresh_points(method):
 
 @pytest.mark.parametrize("method", ["True ratio", "M-KLIEP", "CC-KLIEP"])
 def test_boundaries_are_where_scores_meet_their_thresholds(method):
-    boundary, heights = EXPERIMENTS["np_boundary"].procedure, [-2.0, 0.0, 2.0, 6.0]
-    values = boundary.measure(heights, range(2), [method], Conditions())[method]
+    boundary, heights = EXPERIMENTS["np_boundary"], [-2.0, 0.0, 2.0, 6.0]
+    (values,) = boundary.measure(heights, range(2), [method], Conditions())
     runs = [boundary.draw(500.0, number, Conditions()) for number in range(2)]
     for x1, pair in zip(values, scored(method, runs), strict=True):
         excess = certified_excess(*pair)(np.stack([x1, heights], axis=1))
@@ -151,11 +150,11 @@ def test_boundaries_are_where_scores_meet_their_thresholds(method):
 @pytest.mark.parametrize("name", POWERS)
 def test_the_true_ratio_is_the_most_powerful(name):
     experiment = EXPERIMENTS[name]
-    values = experiment.procedure.measure(
+    assert experiment.methods == ("True ratio", "M-KLIEP", "CC-KLIEP")
+    best, ours, worst = experiment.measure(
         [experiment.x[-1]], range(40), experiment.methods, Conditions()
     )
-    means = {method: powers.mean() for method, powers in values.items()}
-    assert means["True ratio"] > means["M-KLIEP"] > means["CC-KLIEP"]
+    assert best.mean() > ours.mean() > worst.mean()
 
 
 def test_thresholds_are_the_classifiers(make_run):
@@ -171,27 +170,30 @@ def test_thresholds_are_the_classifiers(make_run):
 
 
 def test_published_counts_scores_at_the_threshold_and_corrected_does_not():
+    experiment, score = EXPERIMENTS["ctg_vary_alpha"], Score(lambda rows: rows)
+
+    def power(calibration, test, alpha, variant):
+        run = Run(None, None, None, None, None, calibration, test=test)
+        rest = score, [alpha], "CC-KLIEP", Conditions(variant)
+        return experiment.outcome(run, *rest)
+
     calibration, test = np.repeat([0.0, 1.0], [180, 20]), np.repeat([0.0, 1.0], 50)
-    assert power(calibration, test, 0.2, strict=False) == 1.0
-    assert power(calibration, test, 0.2, strict=True) == 0.5
+    assert power(calibration, test, 0.2, "published") == [1.0]
+    assert power(calibration, test, 0.2, "corrected") == [0.5]
     # Too few calibration rows give no power.
-    assert power(np.arange(5.0), np.arange(10.0), 0.1, strict=False) == 0.0
+    assert power(np.arange(5.0), np.arange(10.0), 0.1, "published") == [0.0]
 
 
 @pytest.mark.parametrize("variant", ["published", "corrected"])
 @pytest.mark.parametrize("name", ["fire_vary_alpha", "fire_vary_missing"])
 def test_fire_runs_on_a_table_of_the_documented_columns(fire_file, name, variant):
     experiment = EXPERIMENTS[name]
-    assert experiment.procedure.unavailable() is None
-    procedure = replace(experiment.procedure, sizes=SplitSizes(200, 50, 10))
+    assert experiment.unavailable() is None
+    small = replace(experiment, sizes=SplitSizes(200, 50, 10))
     points = experiment.x[1:3] if experiment.shares_fits else experiment.x[1:2]
-    values = procedure.measure(
-        points, range(2), experiment.methods, Conditions(variant)
-    )
-    assert set(values) == set(experiment.methods)
-    for powers in values.values():
-        assert powers.shape == (2, len(points))
-        assert ((powers >= 0) & (powers <= 1)).all()
+    powers = small.measure(points, range(2), experiment.methods, Conditions(variant))
+    assert powers.shape == (len(experiment.methods), 2, len(points))
+    assert ((powers >= 0) & (powers <= 1)).all()
 
 
 @pytest.mark.data
@@ -200,10 +202,9 @@ def test_fire_runs_on_a_table_of_the_documented_columns(fire_file, name, variant
     [("published", 474, 237), ("corrected", 471, 234)],
 )
 def test_ctg_has_the_papers_sizes(variant, controlled, calibration):
-    procedure = EXPERIMENTS["ctg_vary_alpha"].procedure
     table = load_table("ctg", corrected=variant == "corrected")
-    assert [len(rows) for rows in table.rows] == [controlled, 1655]
-    run = procedure.draw(0.1, 0, Conditions(variant))
+    assert np.bincount(table.is_numerator).tolist() == [controlled, 1655]
+    run = EXPERIMENTS["ctg_vary_alpha"].draw(0.1, 0, Conditions(variant))
     parts = run.denominator, run.calibration, run.numerator, run.test
     assert [len(part) for part in parts] == [237, calibration, 1555, 100]
 
@@ -215,68 +216,62 @@ def test_weights_beat_complete_cases_on_the_data_sets(variant):
         ("ctg_vary_missing", 0.8, 20),
         ("weather_vary_missing", 0.5, 1),
     ]:
-        values = EXPERIMENTS[name].procedure.measure(
+        known, learned, ignored = EXPERIMENTS[name].measure(
             [point], range(runs), QUICK, Conditions(variant)
         )
-        means = {method: powers.mean() for method, powers in values.items()}
-        assert means["CC-KLIEP"] < means["M-KLIEP (learned)"]
-        assert means["CC-KLIEP"] < means["M-KLIEP (known)"]
+        assert ignored.mean() < min(known.mean(), learned.mean())
 
 
 def test_fire_has_the_papers_sizes_and_says_how_to_get_its_file(tmp_path, monkeypatch):
-    procedure = EXPERIMENTS["fire_vary_alpha"].procedure
-    assert procedure.sizes == (44_757 - 24_757, 17_873 - 12_873, 50)
-    assert EXPERIMENTS["fire_vary_missing"].procedure.sizes.queries == 10
+    experiment = EXPERIMENTS["fire_vary_alpha"]
+    assert experiment.sizes == (44_757 - 24_757, 17_873 - 12_873, 50)
+    assert EXPERIMENTS["fire_vary_missing"].sizes.queries == 10
     monkeypatch.setenv("MISSRATIO_DATA", str(tmp_path))
-    why = procedure.unavailable()
+    why = experiment.unavailable()
     assert "smoke_detection_iot.csv" in why
     assert "missratio data fetch fire" in why
 
 
 @pytest.mark.data
 def test_points_of_alpha_share_their_runs():
-    procedure = EXPERIMENTS["ctg_vary_alpha"].procedure
-    values = procedure.measure([0.05, 0.1, 0.3], range(3), QUICK, Conditions())
-    alone = procedure.measure([0.1], range(1, 2), QUICK, Conditions())
-    for method in QUICK:
-        assert (np.diff(values[method], axis=1) >= 0).all()
-        np.testing.assert_allclose(alone[method][0, 0], values[method][1, 1])
+    experiment = EXPERIMENTS["ctg_vary_alpha"]
+    values = experiment.measure([0.05, 0.1, 0.3], range(3), QUICK, Conditions())
+    alone = experiment.measure([0.1], range(1, 2), QUICK, Conditions())
+    assert (np.diff(values, axis=2) >= 0).all()
+    np.testing.assert_allclose(alone[:, 0, 0], values[:, 1, 1])
 
 
 @pytest.mark.data
 def test_each_correction_changes_what_it_mends_and_nothing_else():
-    procedure = EXPERIMENTS["ctg_vary_missing"].procedure
-
-    def values(variant):
-        return procedure.measure([0.6], range(4), QUICK, Conditions(variant))
-
-    published = values("published")
-    learning = values("learning")
-    known, learned = QUICK[:2]
-    np.testing.assert_array_equal(learning[known], published[known])
-    assert (learning[learned] != published[learned]).any()
+    experiment = EXPERIMENTS["ctg_vary_missing"]
+    published, learning, data, strict = (
+        experiment.measure([0.6], range(4), QUICK, Conditions(variant))
+        for variant in ("published", "learning", "data", "threshold")
+    )
+    # With φ known there is nothing to learn.
+    np.testing.assert_array_equal(learning[0], published[0])
+    assert (learning[1] != published[1]).any()
     # The number of rows differs, and with it every split.
-    assert (values("data")[known] != published[known]).any()
-    strict = values("threshold")
-    assert all((strict[method] <= published[method]).all() for method in QUICK)
+    assert (data[0] != published[0]).any()
+    assert (strict <= published).all()
 
 
 def test_corrections_leave_simulations_alone():
     experiment = EXPERIMENTS["naive_bayes"]
     both = [
-        experiment.procedure.measure([0.5], range(3), ["M-KLIEP"], Conditions(variant))
+        experiment.measure([0.5], range(3), ["M-KLIEP"], Conditions(variant))
         for variant in ("published", "corrected")
     ]
-    np.testing.assert_array_equal(both[0]["M-KLIEP"], both[1]["M-KLIEP"])
+    np.testing.assert_array_equal(*both)
 
 
 def test_half_of_the_rows_calibrate_and_the_other_half_is_fresh(fire_file):
     """By chance alone, the error is that of the order statistic on fresh rows."""
-    procedure = EXPERIMENTS["fire_vary_alpha"].procedure
-    procedure = replace(procedure, sizes=SplitSizes(100, 50, 5))
+    experiment = EXPERIMENTS["fire_vary_alpha"]
+    experiment = replace(experiment, sizes=SplitSizes(100, 50, 5))
     method = "Type I error: M-KLIEP (known)"
-    errors = procedure.measure([0.1], range(200), [method], Conditions("corrected"))
+    errors = experiment.measure([0.1], range(200), [method], Conditions("corrected"))
     n_rows = (400 - 100) // 2
     expected = binomial_tail(n_rows, 0.1, 0.05) / (n_rows + 1)
-    spread = errors[method].std() / np.sqrt(200)
-    assert abs(errors[method].mean() - expected) < 1 / n_rows + 4 * spread
+    spread = errors.std() / np.sqrt(200)
+    assert abs(errors.mean() - expected) < 1 / n_rows + 4 * spread

@@ -18,13 +18,11 @@ from missratio.missingness import (
     corrupt,
 )
 from missratio.weights import (
-    SampleSize,
     complete_row_weight_edges,
     complete_row_weights,
     effective_sample_size,
     inverse_probability_weights,
     row_weights,
-    sample_size,
     warn_if_concentrated,
     worst_case_sample_size,
 )
@@ -115,7 +113,6 @@ def test_what_has_no_weight_is_refused(X, model, message, monkeypatch):
         (worst_case_sample_size, [-1, 0.5], "n_rows must not be negative: got -1"),
         (worst_case_sample_size, [1, 1.5], r"maximum must lie in \[0, 1\].*1.5"),
         (worst_case_sample_size, [1, np.nan], r"maximum must lie in \[0, 1\]"),
-        (sample_size, [np.ones((2, 2))], r"shape \(rows,\): got \(2, 2\).*row_weights"),
         (warn_if_concentrated, [np.ones((2, 2)), ""], r"shape \(rows,\): got \(2, 2\)"),
     ],
 )  # fmt: skip
@@ -141,25 +138,6 @@ def test_kish_is_the_number_observed_of_constant_weights_and_less_of_others(
 def test_kish_does_not_depend_on_the_scale_however_large(weights, exponent):
     scaled = effective_sample_size(weights * 10.0**exponent)
     assert scaled == pytest.approx(effective_sample_size(weights), rel=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("weights", "maximum", "expected"),
-    [
-        ([3.0, 1.0, 0.0], 0.8, (3, 2, 1.6, 0.6)),
-        # The largest weight implies a maximum where none is known.
-        ([4.0, 1.0, 0.0, 0.0], None, (4, 2, 25 / 17, 1.0)),
-        ([0.5, 0.5], None, (2, 2, 2.0, 2.0)),
-        ([0.0, 0.0], None, (2, 0, 0.0, 0.0)),
-        ([], None, (0, 0, 0.0, 0.0)),
-    ],
-)
-def test_sample_size_describes_what_is_left(weights, maximum, expected):
-    rows, observed, kish, worst = expected
-    size = SampleSize(rows, observed, pytest.approx(kish), pytest.approx(worst))
-    assert sample_size(weights, maximum) == size
-    # The worst case is the paper's n(1 − ‖φ‖∞).
-    assert worst_case_sample_size(200, 0.75) == 50.0
 
 
 @pytest.mark.parametrize(

@@ -106,12 +106,16 @@ class Message:
         words : mapping from Remedy to str
             What to say instead of Python's words.
         """
-        fields = {**self.facts, "label": self.label, "columns": self._named()}
-        told = self.claim.format(**fields)
+        names = self.names
+        if names is None:
+            names = tuple(f"x{j}" for j in self.columns)
+        fields = {**self.facts, "label": self.label, "columns": listed(names, _SHOWN)}
+        text = self.claim.format(**fields)
         said = [words.get(each, str(each)).format(**fields) for each in self.remedies]
         if said:
-            told += " " + _sentence(said)
-        return told if self.file is None else f"{self.file}: {told}"
+            choices = ", or ".join(filter(None, (", ".join(said[:-1]), said[-1])))
+            text += f" {choices[:1].upper()}{choices[1:]}."
+        return text if self.file is None else f"{self.file}: {text}"
 
     def named(self, names: Sequence[str]) -> Message:
         """The same with other names, those of all columns of X.
@@ -121,12 +125,6 @@ class Message:
         if any(j >= len(names) for j in self.columns):
             return self
         return replace(self, names=tuple(names[j] for j in self.columns))
-
-    def _named(self) -> str:
-        names = self.names
-        if names is None:
-            names = tuple(f"x{j}" for j in self.columns)
-        return listed(names, _SHOWN)
 
 
 class Explained:
@@ -139,26 +137,6 @@ class Explained:
         """What it says, as data."""
         first = self.args[0] if self.args else ""
         return first if isinstance(first, Message) else Message.plain(str(first))
-
-    @property
-    def label(self) -> Any:
-        """The class that it is about, if any."""
-        return self.message.label
-
-    @property
-    def columns(self) -> tuple[int, ...]:
-        """Positions of the columns that it is about."""
-        return self.message.columns
-
-    @property
-    def remedies(self) -> tuple[str, ...]:
-        """What helps."""
-        return self.message.remedies
-
-    @property
-    def file(self) -> Path | None:
-        """The file that it is about, if any."""
-        return self.message.file
 
     def about(self, file: Path) -> Self:
         """The same of a file, unless it says already of which file it is."""
@@ -231,10 +209,3 @@ def about_file(file: Path) -> Iterator[None]:
         yield
     except DataError as error:
         raise error.about(file) from error
-
-
-def _sentence(choices: Sequence[str]) -> str:
-    """Remedies as one sentence."""
-    *first, last = choices
-    text = ", ".join(first) + (", or " if first else "") + last
-    return text[:1].upper() + text[1:] + "."

@@ -275,29 +275,6 @@ class SampleSize:
     worst_case: float
 
 
-def sample_size(weights: ArrayLike, maximum: float | None = None) -> SampleSize:
-    """Describe what weights of shape (n,) leave of a class's sample.
-
-    Parameters
-    ----------
-    weights : array-like of shape (n,)
-        1{observed} / (1 − φ), not rescaled.
-    maximum : float, optional
-        ‖φ‖∞. None: the largest φ that the weights imply, 1 − 1 / max(w). That is a
-        plug-in: φ at the observed rows can't exceed the supremum, so the worst case
-        comes out too large.
-    """
-    checked = checked_weights(weights, of_rows=True)
-    observed = int(np.count_nonzero(checked))
-    largest = maximum if maximum is not None else _largest_probability(checked)
-    return SampleSize(
-        rows=checked.size,
-        observed=observed,
-        kish=float(effective_sample_size(checked)),
-        worst_case=worst_case_sample_size(checked.size, largest),
-    )
-
-
 def warn_if_concentrated(
     weights: ArrayLike, label: str | Message, stacklevel: int = 2
 ) -> None:
@@ -348,13 +325,7 @@ def warn_if_concentrated(
             "n_carrying": n_carrying,
             "n_observed": n_observed,
             "kish": effective_sample_size(positive),
-            "largest": _largest_probability(positive),
+            "largest": max(0.0, 1 - 1 / float(positive.max())),
         },
     )
     warnings.warn(WeightConcentrationWarning(message), stacklevel=stacklevel)
-
-
-def _largest_probability(weights: FloatArray) -> float:
-    """Return 1 − 1 / max(w), the largest φ that weights imply; 1 if all are 0."""
-    largest = float(weights.max(initial=0.0))
-    return max(0.0, 1 - 1 / largest) if largest > 0 else 1.0

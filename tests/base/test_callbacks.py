@@ -7,8 +7,6 @@ from sklearn.linear_model import LogisticRegression
 import missratio as mr
 from missratio.classifier import PowerSearch
 
-pytest.importorskip("sklearn.callback")
-
 
 class Recorder:
     """Notes what it is told."""

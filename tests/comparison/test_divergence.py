@@ -135,7 +135,7 @@ def test_columns_without_a_common_value_are_refused(divergence, swapped):
     X1, X0 = (X0, X1) if swapped else (X1, X0)
     with pytest.raises(DataError, match="'x1' have one value") as caught:
         estimate_divergence(X1, X0, divergence, random_state=0)
-    assert caught.value.columns == (1,)
+    assert caught.value.message.columns == (1,)
     with pytest.raises(DataError, match="'x0' have one value"):
         estimate_divergence(np.ones((20, 1)), np.zeros((20, 1)), divergence)
 

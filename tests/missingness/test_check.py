@@ -178,7 +178,7 @@ def test_an_error_says_what_was_expected_and_found():
     checks = mr.missingness_check(X, phi)
     with pytest.raises(mr.missingness.MissingnessContradictionError) as caught:
         refuse_contradiction(checks, "sick")
-    assert caught.value.label == "sick"
+    assert caught.value.message.label == "sick"
     assert caught.value.checks == checks
     text = str(caught.value)
     assert "The table contradicts φ of class 'sick': φ expects 100% of column 0" in text

@@ -1,4 +1,4 @@
-"""The progress of long fits, by scikit-learn's callbacks, which 1.9 brought.
+"""The progress of long fits, by scikit-learn's callbacks.
 
 An estimator inherits `CallbackSupportMixin` and works its items off by `told`. One that
 only passes rows on to another estimator gives that one its callbacks, by `handed_down`.
@@ -11,24 +11,14 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from sklearn.base import clone
-
-try:
-    from sklearn.callback import CallbackSupportMixin as CallbackSupportMixin
-    from sklearn.callback import with_callbacks
-except ImportError:
-
-    class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Nothing: this scikit-learn has no callbacks."""
-
-    def with_callbacks(method: Any) -> Any:
-        """The method itself."""
-        return method
-
+from sklearn.callback import CallbackSupportMixin as CallbackSupportMixin
+from sklearn.callback import with_callbacks
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
 
+@with_callbacks
 def told(
     estimator: Any,
     name: str,
@@ -49,9 +39,15 @@ def told(
     total : int
         How many items there are.
     """
-    if not listens(estimator):
-        return [work(item) for item in items]
-    results: list[_Result] = _told(estimator, name, items, work, total)
+    whole = estimator._init_callback_context(max_subtasks=total)
+    whole.call_on_fit_task_begin(estimator=estimator)
+    results = []
+    for item in items:
+        task = whole.subcontext(task_name=name)
+        task.call_on_fit_task_begin(estimator=estimator)
+        results.append(work(item))
+        task.call_on_fit_task_end(estimator=estimator)
+    whole.call_on_fit_task_end(estimator=estimator)
     return results
 
 
@@ -71,9 +67,9 @@ def handed_down(owner: Any, estimator: Any) -> Any:
     """
     callbacks = getattr(owner, "_skl_callbacks", None)
     takes = hasattr(estimator, "set_callbacks") and not listens(estimator)
-    return (
-        clone(estimator).set_callbacks(*callbacks) if callbacks and takes else estimator
-    )
+    if not (callbacks and takes):
+        return estimator
+    return clone(estimator).set_callbacks(*callbacks)
 
 
 def task(name: str, callbacks: Sequence[Any] | None) -> Any:
@@ -87,24 +83,5 @@ def task(name: str, callbacks: Sequence[Any] | None) -> Any:
     """
     named = type(name, (CallbackSupportMixin,), {})()
     if callbacks:
-        if not hasattr(named, "set_callbacks"):
-            raise TypeError(
-                f"{name} got callbacks, and this scikit-learn has none: they came with "
-                "1.9. Install a newer one, or leave callbacks out."
-            )
         named.set_callbacks(*callbacks)
     return named
-
-
-@with_callbacks
-def _told(estimator: Any, name: str, items: Any, work: Any, total: int) -> Any:
-    whole = estimator._init_callback_context(max_subtasks=total)
-    whole.call_on_fit_task_begin(estimator=estimator)
-    found = []
-    for item in items:
-        task = whole.subcontext(task_name=name)
-        task.call_on_fit_task_begin(estimator=estimator)
-        found.append(work(item))
-        task.call_on_fit_task_end(estimator=estimator)
-    whole.call_on_fit_task_end(estimator=estimator)
-    return found

@@ -260,10 +260,10 @@ class MissingnessContradictionError(Explained, ValueError):
         super().__init__(_with_remedies(checks, label, refuted=True))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.checks, self.label)
+        return type(self), (self.checks, self.message.label)
 
     def _saying(self, message: Message) -> MissingnessContradictionError:
-        error = type(self)(self.checks, self.label)
+        error = type(self)(self.checks, self.message.label)
         error.args = (message,)
         return error
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -122,7 +121,14 @@ class TensorSample(AnySample):
             self = replace(self, weights=self.weights**2)
         centre = np.zeros_like(at.coef) if at.centre is None else at.centre
         both = like(self.rows, np.concatenate([at.coef, centre]))
-        fuses = _is_exponential(term_of) and _fits_kernel(self.rows)
+        # The fused kernel is for few columns on CUDA, each row in one piece.
+        fuses = (
+            _is_exponential(term_of)
+            and self.rows.is_cuda
+            and 0 < self.rows.shape[1] <= KERNEL_COLUMNS
+            and self.rows.stride(1) == 1
+            and find_spec("triton") is not None
+        )
         if fuses:
             from missratio.tensor.fused import tilted_sums
 
@@ -131,7 +137,7 @@ class TensorSample(AnySample):
             whole = second_order and not rough
             sums = self._block_sums(term_of, at, both, second_order=whole)
         if not all(np.isfinite(one.slope).all() for one in sums):
-            self._refuse_odd()
+            self.refuse_odd()
         if not second_order or not (fuses or rough):
             return sums
         few = self.every(10) if rough else self
@@ -177,16 +183,7 @@ class TensorSample(AnySample):
             parts.append(found)
         return merge_all(parts)
 
-    def plain_sums(self) -> FloatArray:
-        """Σ w x over all rows, which must be finite."""
-        shift = self.peek()[0].mean(axis=0, dtype=np.float64)
-        shift = shift.astype(np.float32).astype(np.float64)
-        at = Parameters(np.zeros((1, len(shift))), shift[None], None)
-        (found,) = self.sums(KLIEPObjective().denominator, at, second_order=False)
-        total = found.slope[0] + found.value[0] * shift
-        return np.asarray(total * np.exp(found.log_scale[0]))
-
-    def _refuse_odd(self) -> None:
+    def refuse_odd(self) -> None:
         """Refuse rows that aren't finite."""
         if not all(bool(rows.isfinite().all()) for rows, _ in self._blocks()):
             raise ValueError(
@@ -212,10 +209,6 @@ class TensorSample(AnySample):
 
     def peek(self) -> FloatArray:
         """Features of a few hundred rows from all over the sample, on the host."""
-        return self._few
-
-    @cached_property
-    def _few(self) -> FloatArray:
         few = self.every(1 + len(self.rows) // (4 * PEEKED)).rows
         few = few if len(few) else self.every(1).rows
         peeked: FloatArray = as_numpy(few[:: 1 + len(few) // PEEKED])[None]
@@ -234,21 +227,6 @@ def _seen(
         return rows, None
     seen = weights > 0.0
     return rows[seen], weights[seen]
-
-
-def _fits_kernel(rows: torch.Tensor) -> bool:
-    """Whether the fused kernel runs for rows: on CUDA, few columns, row by row."""
-    return (
-        rows.is_cuda
-        and 0 < rows.shape[1] <= KERNEL_COLUMNS
-        and rows.stride(1) == 1
-        and _has_triton()
-    )
-
-
-@cache
-def _has_triton() -> bool:
-    return importlib.util.find_spec("triton") is not None
 
 
 def _is_exponential(term_of: Link) -> bool:
@@ -384,42 +362,49 @@ def tensor_classes(
 
 def _first_pass(source: TensorSource, weighed: ClassRows) -> TensorSource:
     """One pass over a class's rows: sums of features and of complete rows' weights."""
-    rows, mask, count = source.tensor, source.chosen, source.n_rows
-    if weighed.weighing.plain:
-        weights = None if mask is None else mask.to(rows.dtype)
-        sample = TensorSample(rows, weights, count * np.ones(1), count)
-        sums = weighted_sums(np.empty((count, 0)), None)
-        sums = replace(sums, sums=sample.plain_sums())
-        return replace(source, row_weights=weights, first_pass=(sums, sums))
+    import torch
+
+    rows, mask, plain = source.tensor, source.chosen, weighed.weighing.plain
     weights = rows.new_zeros(len(rows))
-    by_feature, by_row = [], []
+    if plain:
+        weights = None if mask is None else mask.to(rows.dtype)
+    added: list[torch.Tensor] = []
+    by_feature: list[WeightSums] = []
+    by_row: list[WeightSums] = []
     for start in range(0, len(rows), BLOCK_ROWS):
         place = slice(start, start + BLOCK_ROWS)
-        block = rows[place] if mask is None else rows[place][mask[place]]
-        entries = device_weights(weighed, block)
-        complete = entries
+        own = slice(None) if mask is None else mask[place]
+        block = rows[place][own]
+        if plain:
+            added.append(block.sum(0, dtype=torch.float64))
+            continue
+        entries = complete = device_weights(weighed, block)
         if entries.ndim == 2:
             # Columns that go missing together count once.
-            groups = weighed.groups
+            groups = weighed.weighing.groups
             complete = entries if groups is None else entries[:, once(groups)]
             complete = complete.prod(dim=1)
-        weights[place][slice(None) if mask is None else mask[place]] = complete.to(
-            rows.dtype
-        )
-        by_feature.append(_sums(block, entries))
-        by_row.append(_sums(block[:, :0], complete))
-    both = WeightSums.merged(by_feature), WeightSums.merged(by_row)
-    return replace(source, row_weights=weights, first_pass=both)
-
-
-def _sums(rows: torch.Tensor, weights: torch.Tensor) -> WeightSums:
-    """As `weighted_sums`, on the device, in double precision."""
-    weights = weights if weights.ndim == 2 else weights[:, None]
-    values = rows.double().nan_to_num(0.0)
-    total = weights.sum(0)
-    found = (weights > 0).sum(0), total, (weights**2).sum(0), weights.amax(0), total
-    sums = (weights * values).sum(0) if rows.shape[1] else values.sum(0)
-    return WeightSums(len(rows), *(as_numpy(each.double()) for each in (*found, sums)))
+        weights[place][own] = complete.to(rows.dtype)
+        values = block.double().nan_to_num(0.0)
+        for parts, each, x in (
+            (by_feature, entries, values),
+            (by_row, complete, values[:, :0]),
+        ):
+            # As `weighted_sums`.
+            w = each if each.ndim == 2 else each[:, None]
+            count, total, squares = (w > 0).sum(0), w.sum(0), (w**2).sum(0)
+            found = (count, total, squares, w.amax(0), total, (w * x).sum(0))
+            parts.append(WeightSums(len(x), *(as_numpy(e.double()) for e in found)))
+    source = replace(source, row_weights=weights)
+    if not plain:
+        both = WeightSums.merged(by_feature), WeightSums.merged(by_row)
+        return replace(source, first_pass=both)
+    whole = as_numpy(torch.stack(added).sum(0))
+    sums = replace(weighted_sums(np.empty((source.n_rows, 0)), None), sums=whole)
+    source = replace(source, first_pass=(sums, sums))
+    if not np.isfinite(whole).all():
+        source.sample(np.ones(1)).refuse_odd()
+    return source
 
 
 def device_weights(weighed: ClassRows, rows: torch.Tensor) -> torch.Tensor:

@@ -2,12 +2,15 @@
 
 import copy
 import pickle
+import warnings
 
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
+from missratio.classifier import NoCertificateError
 from missratio.learning import Check, LearnedMissingness
 from missratio.learning.checks import concluded
 from missratio.learning.region import region_boundary
@@ -200,3 +203,22 @@ def test_a_doubtful_test_does_not_say_that_data_agree(p_value):
     assert ("agree" in check.sentence) == (p_value == 0.4)
     assert ("doubtful" in check.sentence) == (p_value == 0.02)
     assert ("Don't weight" in check.sentence) == check.failed
+
+
+def test_a_phi_that_leaves_too_much_open_is_refused_before_any_fit():
+    class NeverFitted(LogisticRegression):
+        def fit(self, X, y, sample_weight=None):
+            raise AssertionError("the estimator was fitted")
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(800, 10))
+    X[rng.uniform(size=X.shape) < 0.1] = np.nan
+    y = np.repeat([0, 1], 400)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        learned = {k: mr.learn_missingness(X[y == k]) for k in (0, 1)}
+    classifier = mr.NeymanPearsonClassifier(
+        NeverFitted(), alpha=0.1, missingness=learned, random_state=0
+    )
+    with pytest.raises(NoCertificateError, match="leaves too much open"):
+        classifier.fit(X, y)

@@ -49,6 +49,7 @@ from missratio.missingness import (
     LogisticMissingness,
     MissingnessCheck,
     missingness_check,
+    once,
     refuse_contradiction,
 )
 from missratio.ratio import check_choice
@@ -282,6 +283,52 @@ def infeasible(
         observed=sample.n_observed,
         wants=wants,
     )
+
+
+# The share of complete rows within reach below which a certificate would be worthless.
+REACHED = 0.05
+# Columns that a message names.
+WORST = 5
+
+
+def refuse_open(promise: Promise, rows: Any) -> None:
+    """Refuse a learned φ that leaves too much open for any threshold, before any fit.
+
+    A threshold above all rows of the class is certified where (1 − α/B)ⁿ ≤ δ, or where
+    the least weights add up to more than 1 − α. So rows that may weigh more than such a
+    B are out of reach. `rows` are those that will calibrate.
+    """
+    model, trust, n_rows = promise.model, promise.trust, rows.shape[0]
+    if model is None or model.rowwise or trust.delta is None or is_searched(trust):
+        return
+    if promise.rule not in JUDGED or promise.on_infeasible != "raise" or not n_rows:
+        return
+    low, high = trust.edges(rows)
+    weights = high[high > 0.0]
+    most = promise.alpha / -np.expm1(np.log(promise.rule_part) / n_rows)
+    reached = np.count_nonzero(weights <= most) >= REACHED * len(weights)
+    if reached or low.mean() > 1.0 - promise.alpha:
+        return
+    by_column = model.probability_band(rows, trust.delta)[1][high > 0.0]
+    kept = np.arange(rows.shape[1]) if model.groups is None else once(model.groups)
+    worst = kept[np.argsort(-np.median(by_column[:, kept], axis=0))[:WORST]]
+    message = Message(
+        NO_THRESHOLD + "what was learned of φ leaves too much open. A complete row of "
+        "class {label!r} may stand for {weight:.3g} rows (the median), and {rows} "
+        "calibration rows allow {most:.3g}. Most is open in {columns}, which the other "
+        "columns predict too little.",
+        label=promise.label,
+        columns=tuple(worst.tolist()),
+        remedies=("leave such columns out", Remedy.LOOKED_UP, Remedy.AS_OBSERVED),
+        facts={
+            "alpha": promise.alpha,
+            "delta": promise.delta,
+            "weight": float(np.median(weights)),
+            "rows": n_rows,
+            "most": float(most),
+        },
+    )
+    raise NoCertificateError(message)
 
 
 def _no_certificate(

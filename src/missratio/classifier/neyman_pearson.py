@@ -31,7 +31,7 @@ from missratio.classifier.base import (
     few,
 )
 from missratio.classifier.certificate import Certificate, GroupedCertificate
-from missratio.classifier.certify import PILOT, cap_may_pay, choose_cap
+from missratio.classifier.certify import PILOT, cap_may_pay, choose_cap, refuse_open
 from missratio.classifier.columns import (
     affordable_columns,
     affordable_power,
@@ -380,6 +380,9 @@ class NeymanPearsonClassifier(TwoClassClassifier):
             estimator = narrowed_estimator(estimator, self._positions, width)
         # 2. Certify a threshold; where too few rows are complete, name ways out.
         try:
+            if model is not None and target is None:
+                own = replace(self._own_promise(table), model=table.model(0, held))
+                refuse_open(own, table.take(held))
             scores = table.fit(handed_down(self, estimator), fitted)
             if target is not None:
                 self.target_ = self._learn_target(target, table, fitted)

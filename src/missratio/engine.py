@@ -18,7 +18,6 @@ import numpy as np
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.moments import Link, Parameters, Sums, accumulate, merge_all
 from missratio.rows import ClassRows, RowBlock
-from missratio.rows import source as limits
 from missratio.rows.source import Merge, Result, fold_blocks
 
 # Numbers of a block, at first order; at second order a quarter as many, as those need
@@ -57,13 +56,6 @@ class AnySample(ABC):
     rereads: Any = False
     # How many rows a pass may have and cost no more than one of a few rows.
     cheap_rows: Any = 0
-
-    def _note(self, *, dtype: Any = None, **facts: Any) -> None:
-        """Set attributes that follow from others."""
-        if dtype is not None:
-            facts["precision"] = float(np.finfo(dtype).eps)
-        for name, value in facts.items():
-            object.__setattr__(self, name, value)
 
     @abstractmethod
     def fold(
@@ -133,11 +125,11 @@ class AnySample(ABC):
         """Features of a few hundred rows from all over the sample."""
 
     @abstractmethod
-    def problems(self, which: slice | BoolArray) -> AnySample:
-        """The sample of some problems of the batch."""
+    def problems(self, which: slice | BoolArray, width: int | None = None) -> AnySample:
+        """The sample of some problems of the batch, with their first features."""
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Sample(AnySample):
     """A sample that is held as arrays.
 
@@ -158,8 +150,8 @@ class Sample(AnySample):
 
     def __post_init__(self) -> None:
         """Note how large it is."""
-        features = self.features
-        self._note(n_rows=features.shape[1], size=features.size, dtype=features.dtype)
+        self.n_rows, self.size = self.features.shape[1], self.features.size
+        self.precision = float(np.finfo(self.features.dtype).eps)
 
     def fold(
         self,
@@ -191,16 +183,16 @@ class Sample(AnySample):
         """Features of a few hundred rows from all over the sample."""
         return self.features[:, :: 1 + self.n_rows // 256]
 
-    def problems(self, which: slice | BoolArray) -> Sample:
-        """The sample of some problems of the batch."""
+    def problems(self, which: slice | BoolArray, width: int | None = None) -> Sample:
+        """The sample of some problems of the batch, with their first features."""
         weights = self.weights
         if weights is not None and len(weights) > 1:
             weights = weights[which]
-        features, total = self.features[which], self.total[which]
+        features, total = self.features[which][..., :width], self.total[which]
         return replace(self, features=features, total=total, weights=weights)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class RowSample(AnySample):
     """A sample that is read block by block from a class's rows.
 
@@ -227,10 +219,12 @@ class RowSample(AnySample):
 
     def __post_init__(self) -> None:
         """Note how large it is."""
-        n_rows, source = self.rows.n_rows, self.rows.source
-        size = source.size if self.features is None else n_rows * self.features.size
-        self._note(n_rows=n_rows, size=size, dtype=source.features.dtype)
-        self._note(rereads=self.rows.only_complete)
+        source, self.rereads = self.rows.source, self.rows.only_complete
+        self.n_rows = self.rows.n_rows
+        self.size = (
+            source.size if self.features is None else self.n_rows * self.features.size
+        )
+        self.precision = float(np.finfo(source.features.dtype).eps)
 
     def _problem(self, block: RowBlock) -> tuple[FloatArray, FloatArray | None]:
         """Features and weights of some rows, as views where that is possible."""
@@ -338,39 +332,19 @@ class RowSample(AnySample):
         )
         return features[:, :: 1 + features.shape[1] // 257]
 
-    def problems(self, which: slice | BoolArray) -> RowSample:
-        """The sample of some problems of the batch."""
+    def problems(self, which: slice | BoolArray, width: int | None = None) -> RowSample:
+        """The sample of some problems of the batch, with their first features."""
         if self.features is None:
             return self
+        assert self.columns is not None
+        assert self.stand_in is not None
         return replace(
             self,
-            features=self.features[which],
-            columns=None if self.columns is None else self.columns[which],
+            features=self.features[which][:, :width],
+            columns=self.columns[which],
             total=self.total[which],
-            stand_in=None if self.stand_in is None else self.stand_in[which],
+            stand_in=self.stand_in[which][:, :width],
         )
-
-
-def sample_of(
-    rows: ClassRows, total: FloatArray, centre: FloatArray, **by: Any
-) -> AnySample:
-    """A class's rows as a sample: on their device, as a centred copy, or in place.
-
-    Parameters
-    ----------
-    rows : ClassRows
-    total, **by
-        As of `RowSample`.
-    centre : ndarray of shape (n_problems, n_features)
-    """
-    if rows.source.sample is not None:
-        on_device: AnySample = rows.source.sample(total)
-        return on_device
-    in_place = RowSample(rows, total, **by)
-    if in_place.size > limits.HELD_ELEMENTS:
-        return in_place
-    # Small samples are copied, so that a class lies together in memory.
-    return in_place.held(1, centre, single=False)
 
 
 def _single_or(dtype: Any, few: FloatArray) -> Any:

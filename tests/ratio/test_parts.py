@@ -1,4 +1,4 @@
-"""Values missing in both classes: complete denominator rows, or a fallback."""
+"""Values missing in both classes: complete denominator rows, or pairs of columns."""
 
 import numpy as np
 import pytest
@@ -80,40 +80,11 @@ def test_too_few_complete_rows_are_an_error_that_names_the_choices():
         ValueError, match=r"Class 0 has \d+ row.* needs more than 3"
     ) as e:
         KLIEP(missingness={0: NEARLY_ALL}, l2=0.1, **FORWARD).fit(X, y)
-    assert "fallback='naive-bayes'" in str(e.value)
+    assert "NaiveBayesRatio" in str(e.value)
 
 
-@pytest.mark.needs("pandas")
-@pytest.mark.parametrize("basis", ["linear", "polynomial"])
-def test_the_fallback_is_the_naive_bayes_ratio(basis):
-    X, y = scarce()
-    fitted = KLIEP(
-        basis, missingness={0: NEARLY_ALL}, l2=0.1, fallback="naive-bayes", **FORWARD
-    ).fit(X, y)
-    apart = NaiveBayesRatio(KLIEP(basis, l2=0.1), missingness={0: NEARLY_ALL})
-    apart.fit(X, y)
-    assert fitted.fallback_used_
-    assert fitted.converged_
-    np.testing.assert_allclose(fitted.coef_, apart.coef_, atol=1e-6)
-    assert fitted.log_normalizer_ == pytest.approx(apart.log_normalizer_, abs=1e-7)
-    assert fitted.score(X, y) == pytest.approx(apart.score(X, y), abs=1e-7)
-    names = fitted.summary_frame()["feature"]
-    assert len(names) == len(fitted.coef_)
-
-
-def test_the_fallback_is_left_alone_where_rows_are_enough():
-    X, y, _ = lossy(500)
-    models = {1: ABOVE, 0: BELOW}
-    plain = KLIEP(missingness=models).fit(X, y)
-    careful = KLIEP(missingness=models, fallback="naive-bayes").fit(X, y)
-    assert not careful.fallback_used_
-    np.testing.assert_array_equal(careful.coef_, plain.coef_)
-
-
-def test_products_have_no_place_in_the_fallback():
+def test_products_have_no_place_among_pairs():
     X, y = scarce()
     basis = PolynomialBasis(1, interactions=[(0, 1)])
     with pytest.raises(ValueError, match=r"one column each, and \['x0 x1'\] are not"):
-        KLIEP(
-            basis, missingness={0: NEARLY_ALL}, fallback="naive-bayes", **FORWARD
-        ).fit(X, y)
+        KLIEP(basis, missingness={0: NEARLY_ALL}, pairs=True).fit(X, y)

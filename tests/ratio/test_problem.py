@@ -123,13 +123,14 @@ def test_gradient_and_hessian_are_the_numerical_derivatives(
 ):
     problem = random_problem(OBJECTIVES[name], weighted, centred, penalised)
     rng = np.random.default_rng(1)
-    theta = 0.05 * rng.normal(size=(3, problem.n_parameters)) + problem.start()
+    start = problem.start()
+    theta = 0.05 * rng.normal(size=start.shape) + start
     if "identity" in name:
         theta[:, -1] += 1.0
     at = problem(theta, second_order=True)
     step = 1e-5
-    for j in range(problem.n_parameters):
-        shift = np.zeros(problem.n_parameters)
+    for j in range(start.shape[1]):
+        shift = np.zeros(start.shape[1])
         shift[j] = step
         up = problem(theta + shift, second_order=False)
         down = problem(theta - shift, second_order=False)

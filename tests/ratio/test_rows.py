@@ -139,7 +139,6 @@ def test_bad_labels_weights_and_models_are_refused(kind, table):
 PARAMETERS = [
     ({"normalize": "mean"}, ValueError, r"\['hajek', 'horvitz-thompson'\]"),
     ({"solver": "sgd"}, ValueError, r"\['auto', 'newton', 'lbfgs'\]"),
-    ({"fallback": "median"}, ValueError, r"fallback must be one of \['raise', 'nai"),
     ({"max_iter": 0}, ValueError, "max_iter at least 1"),
     ({"l2": -0.1}, ValueError, "l2 must be finite and not negative"),
     ({"l2": np.nan}, ValueError, "l2 must be finite and not negative"),

@@ -25,9 +25,14 @@ from missratio.ratio.fit import (
     stack_samples,
 )
 from missratio.ratio.kernel import Bumps, KernelName, KernelRatio, gaussian
-from missratio.ratio.kliep import KLIEP, FDivergenceRatio, ObjectiveRatio, density_ratio
-from missratio.ratio.naive_bayes import NaiveBayesRatio
-from missratio.ratio.problem import WeightedMean
+from missratio.ratio.kliep import (
+    KLIEP,
+    FDivergenceRatio,
+    NaiveBayesRatio,
+    ObjectiveRatio,
+    density_ratio,
+)
+from missratio.ratio.problem import WeightedMean, pair_moments
 
 __all__ = [
     "KLIEP",
@@ -56,6 +61,7 @@ __all__ = [
     "gaussian",
     "missingness_of",
     "optimum",
+    "pair_moments",
     "stack_samples",
     "two_classes",
     "weight_parameter",

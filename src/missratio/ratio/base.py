@@ -94,9 +94,6 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
     # Whether each column is fitted by itself.
     _apart: ClassVar[bool] = False
 
-    def _doc_link_url_param_generator(self) -> dict[str, str]:
-        return {"estimator_name": type(self).__name__}
-
     @abstractmethod
     def _learn(self, two: Two[ClassRows]) -> None:
         """Learn from both classes' rows, and warn of what the fit may lack."""
@@ -345,20 +342,6 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
             Prints as text, and renders in a notebook.
         """
         check_is_fitted(self)
-        coefficients, notes = self._coefficients(), self._notes()
-        return Summary(
-            title=f"{type(self).__name__}: log density ratio",
-            facts=tuple(self._facts()),
-            header=("feature", "coefficient") if coefficients else (),
-            rows=tuple((name, figure(value, 5)) for name, value in coefficients),
-            notes=tuple(notes),
-        )
-
-    def _coefficients(self) -> list[tuple[str, float]]:
-        """Names and coefficients of the features, where the ratio has some."""
-        return []
-
-    def _facts(self) -> list[tuple[str, str]]:
         denominator, numerator = self.classes_.tolist()
         facts = [("numerator", repr(numerator)), ("denominator", repr(denominator))]
         for label in (numerator, denominator):
@@ -376,17 +359,36 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
             value = getattr(self, attribute, None)
             if isinstance(value, int | float):
                 facts.append((name, figure(value)))
-        if hasattr(self, "converged_"):
-            facts.append(("converged", "yes" if self.converged_ else "no"))
-        return facts
-
-    def _notes(self) -> list[str]:
-        if getattr(self, "converged_", True):
-            return []
-        return [
-            "The optimum wasn't reached: coefficients may mean nothing. Add a ridge "
-            "penalty (l2), or raise max_iter."
-        ]
+        converged, notes = getattr(self, "converged_", None), []
+        if converged is not None:
+            facts.append(("converged", "yes" if converged else "no"))
+        if converged is False:
+            notes.append(
+                "The optimum wasn't reached: coefficients may mean nothing. Add a "
+                "ridge penalty (l2), or raise max_iter."
+            )
+        rows, strength = [], getattr(self, "_fitted_strength", None)
+        if strength is not None:
+            names = self.basis_.get_feature_names_out()
+            values = zip(names, as_numpy(self.coef_).tolist(), strict=True)
+            rows = [(str(name), figure(value, 5)) for name, value in values]
+        if getattr(self, "pairs_used_", False):
+            notes.append(
+                "Few rows were complete, and the ratio was fitted by pairs of columns."
+            )
+        smooth = strength is not None and not strength[0].any()
+        if smooth and not notes and getattr(self, "link", "log") == "log":
+            notes.append(
+                "Standard errors: ratio_uncertainty(ratio, X, y).summary(), with the "
+                "rows of the fit."
+            )
+        return Summary(
+            title=f"{type(self).__name__}: log density ratio",
+            facts=tuple(facts),
+            header=("feature", "coefficient") if rows else (),
+            rows=tuple(rows),
+            notes=tuple(notes),
+        )
 
     def __sklearn_tags__(self) -> Any:
         """Two classes only; NaN where there is a model of why."""
@@ -486,11 +488,6 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
     def _named(self, X: Any, table: FloatArray) -> Any:
         """What a table was read from, where its columns have names."""
         return X if hasattr(self, "feature_names_in_") else table
-
-    def _read_scored(self, X: Any) -> Any:
-        """Validate rows to be scored."""
-        finite = True if self._missingness() is None else "allow-nan"
-        return read_table(self, on_host(X), reset=False, finite=finite)
 
 
 def two_classes(y: Any) -> Any:

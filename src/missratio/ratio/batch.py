@@ -12,6 +12,7 @@ from sklearn.base import clone
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.engine import Sample
 from missratio.ratio.fit import (
+    SIGN,
     JointRatio,
     check_log_linear,
     check_parameters,
@@ -94,8 +95,7 @@ def fit_batch(estimator: JointRatio, X1: ArrayLike, X0: ArrayLike) -> BatchFit:
     objective = estimator._objective()
     check_parameters(estimator)
     check_log_linear(estimator)
-    plain = (estimator.penalty_weights, estimator.fallback) == ("uniform", "raise")
-    plain = plain and estimator.pairs is not True
+    plain = estimator.penalty_weights == "uniform" and estimator.pairs is not True
     if not plain or not hasattr(estimator, "l2") or np.any(np.asarray(estimator.l1)):
         raise ValueError(
             "fit_batch takes a ridge penalty alone, such as KLIEP(l2=0.01), and "
@@ -116,7 +116,7 @@ def fit_batch(estimator: JointRatio, X1: ArrayLike, X0: ArrayLike) -> BatchFit:
     fitted = clone(estimator)
     two = fitted._read(np.concatenate(flat), labels, None, None, reset=True)
     fitted.direction_ = "reverse" if estimator.direction == "reverse" else "forward"
-    two = fitted._oriented(two)
+    two, sign = fitted._oriented(two), SIGN[fitted.direction_]
     # 2. The numerator's means, where they are all that counts, or its rows.
     numerator: Sample | WeightedMean
     if objective.linear_numerator:
@@ -140,8 +140,8 @@ def fit_batch(estimator: JointRatio, X1: ArrayLike, X0: ArrayLike) -> BatchFit:
     limits: dict[str, Any] = {"tol": estimator.tol, "max_iter": estimator.max_iter}
     solution = solve(problem, solver="newton", **limits)
     return BatchFit(
-        fitted._sign * solution.theta[:, : len(l2)],
-        -fitted._sign * problem.intercept(solution),
+        sign * solution.theta[:, : len(l2)],
+        -sign * problem.intercept(solution),
         solution.status == Status.CONVERGED,
         solution.status != Status.NO_OPTIMUM,
         solution.n_iter,

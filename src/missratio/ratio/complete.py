@@ -21,6 +21,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from missratio._base.hints import check_choice
+from missratio._base.reading import read_table
 from missratio._base.storable import storable
 from missratio._base.threads import one_blas_thread
 from missratio._base.typing import BoolArray, FloatArray, IntArray
@@ -37,6 +38,7 @@ from missratio.rows import (
     refuse_source,
     warn_of_weights,
 )
+from missratio.tensor import on_host
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,9 @@ class CompleteRowsRatio(BaseRatio):
             warn_of_weights(rows, sums, None, lambda: (), level)
 
     def _log_ratio(self, X: Any) -> FloatArray:
-        table = self._read_scored(X).astype(np.float64, copy=False)
+        finite = True if self._missingness() is None else "allow-nan"
+        table = read_table(self, on_host(X), reset=False, finite=finite)
+        table = table.astype(np.float64, copy=False)
         complete = ~np.isnan(table).any(axis=1)
         log_ratio = np.full(len(table), np.nan)
         if complete.any():

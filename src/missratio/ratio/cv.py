@@ -23,14 +23,13 @@ from missratio.ratio.base import (
 )
 from missratio.ratio.fit import (
     Direction,
-    Fallback,
     JointRatio,
     LinearRatio,
     Pairs,
     PenaltyWeights,
     penalty_units,
 )
-from missratio.ratio.problem import PenaltyUnits, RatioProblem, Strength
+from missratio.ratio.problem import PenaltyUnits, RatioProblem, Strength, pose
 from missratio.ratio.solve import solve
 from missratio.rows import ClassRows, Normalization
 from missratio.solver import Solution, Status
@@ -59,7 +58,7 @@ class KLIEPCV(CallbackSupportMixin, JointRatio):
 
     Parameters
     ----------
-    basis, missingness, normalize, fallback, solver, tol, max_iter, direction, pairs
+    basis, missingness, normalize, solver, tol, max_iter, direction, pairs
         As for `KLIEP`.
     l2_grid : int or array-like, default=9
         Ridge strengths, or how many to try: from 10 to 10⁻³ times the one at which the
@@ -86,7 +85,7 @@ class KLIEPCV(CallbackSupportMixin, JointRatio):
         score is −inf where a fold's fit has no finite optimum.
     coef_, log_normalizer_, intercept_, classes_, n_iter_, converged_
         As for `KLIEP`, fitted to all rows under the strengths chosen.
-    effective_sample_size_, objective_value_, basis_, fallback_used_, standard_error_
+    effective_sample_size_, objective_value_, basis_, standard_error_
         As for `KLIEP`.
 
     Examples
@@ -116,7 +115,6 @@ class KLIEPCV(CallbackSupportMixin, JointRatio):
     l1_grid: Any = (0.0,)
     penalty_weights: PenaltyWeights = "covariance"
     cv: int = 5
-    fallback: Fallback = "raise"
     solver: SolverName = "auto"
     tol: float = 1e-8
     max_iter: int = 100
@@ -189,8 +187,8 @@ class KLIEPCV(CallbackSupportMixin, JointRatio):
     ) -> list[float]:
         """Held-out scores of all pairs of strengths, each fit begun at the last."""
         try:
-            problem = ratio._problem(self._objective(), fitted)
-            judge = ratio._problem(KullbackLeiblerObjective(), held)
+            problem = pose(ratio, self._objective(), fitted)
+            judge = pose(ratio, KullbackLeiblerObjective(), held)
         except ValueError as error:
             raise ValueError(
                 f"In one of the cv={self.cv} folds. {error} Or lower cv."

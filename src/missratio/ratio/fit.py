@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, get_args
 
@@ -15,20 +15,16 @@ from numpy.typing import ArrayLike
 from sklearn import config_context
 from sklearn.utils.validation import check_is_fitted
 
-from missratio._base.blocks import unmasked
+from missratio import rows as class_rows
+from missratio._base.blocks import inverse_where_positive, unmasked
 from missratio._base.hints import check_choice, listed
-from missratio._base.reading import column_names
+from missratio._base.reading import column_names, read_table
 from missratio._base.threads import one_blas_thread
 from missratio._base.typing import BoolArray, FloatArray, IntArray
-from missratio.basis import Basis, LinearBasis
-from missratio.exceptions import (
-    DataError,
-    Message,
-    Remedy,
-    SmallSampleWarning,
-)
+from missratio.basis import LinearBasis
+from missratio.exceptions import DataError, Message, Remedy, SmallSampleWarning
+from missratio.missingness import joint_weight, looked_up_terms
 from missratio.objective import KLIEPObjective, Objective
-from missratio.ratio.adjusted import adjust
 from missratio.ratio.base import (
     BaseRatio,
     MissingnessParameter,
@@ -37,29 +33,17 @@ from missratio.ratio.base import (
     callers_level,
     report_status,
 )
-from missratio.ratio.pairs import FEW, ROWS_A_COLUMN, feature_weights
 from missratio.ratio.problem import (
     PenaltyUnits,
     RatioProblem,
     Strength,
     WeightedMean,
     constant_features,
+    feature_weights,
     pose,
 )
 from missratio.ratio.solve import solve
-from missratio.rows import (
-    ClassRows,
-    Normalization,
-    RowBlock,
-    WeightSums,
-    as_source,
-    check_missingness,
-    effective_size,
-    only_columns,
-    refuse_source,
-    survey,
-    warn_of_weights,
-)
+from missratio.rows import ClassRows, Normalization, RowBlock, WeightSums, only_columns
 from missratio.solver import Solution, Status
 from missratio.tensor import (
     as_numpy,
@@ -72,12 +56,16 @@ from missratio.tensor import (
 )
 
 Backend = Literal["pandas", "polars", "pyarrow"]
-Fallback = Literal["raise", "naive-bayes"]
 Direction = Literal["auto", "forward", "reverse"]
 Pairs = bool | Literal["auto"]
 PenaltyWeights = Literal["uniform", "standard-error", "covariance"]
 # So many times a feature's variance leaves nothing of its coefficient.
 HELD = 1e8
+# Fewer effective complete rows for each column than this, and fewer than this part of
+# all rows, leave a joint fit more noise than pairs do.
+ROWS_A_COLUMN = 10.0
+FEW = 0.5
+SIGN = {"forward": 1.0, "reverse": -1.0}
 
 
 def check_penalty(strength: Any, n_features: int, name: str = "l2") -> FloatArray:
@@ -170,10 +158,52 @@ def mean_covariance(
     return rows.fold(work, lambda parts: np.sum(parts, axis=0))
 
 
+def by_lot(rows: ClassRows, required: BoolArray) -> ClassRows:
+    """A class's rows, where single entries were looked up, with the terms of its means.
+
+    The other columns of all rows predict a value, and the rows looked up correct the
+    prediction (`looked_up_terms`). Features of several columns have terms whose mean is
+    ΣWf/ΣW. `required` are the columns that each feature needs.
+    """
+    rows.feature_sums(only_columns(required))
+    block, weights = rows.source.every(1).block(), rows.weights()
+    assert weights is not None
+    own = block.sample_weight
+    own = np.ones(len(weights)) if own is None else own
+    inclusion = inverse_where_positive(weights)
+    adjusted = np.empty(block.features.shape)
+    _, numbers = np.unique(required, axis=0, return_inverse=True)
+    for number in range(int(numbers.max()) + 1):
+        # Features that need the same columns.
+        group = np.flatnonzero(numbers == number)
+        columns = np.flatnonzero(required[group[0]])
+        seen = np.asarray((weights[:, columns] > 0.0).all(axis=1))
+        features = np.where(seen[:, None], block.features[:, group], np.nan)
+        if len(columns) > 1:
+            groups = None if rows.groups is None else rows.groups[columns]
+            weight = joint_weight(weights[:, columns], groups)
+            mean = np.average(features[seen], axis=0, weights=(own * weight)[seen])
+            share = weight[:, None] * (own.sum() / (own @ weight))
+            change = np.where(seen[:, None], features - mean, 0.0)
+            adjusted[:, group] = mean + share * change
+            continue
+        column = int(columns[0])
+        others = np.delete(block.rows, column, axis=1)
+        try:
+            adjusted[:, group] = looked_up_terms(
+                features, inclusion[:, column], others, block.sample_weight
+            )
+        except ValueError as error:
+            name = column if rows.names is None else rows.names[column]
+            raise ValueError(
+                f"Class {rows.label!r}, column {name!r}: {error}"
+            ) from error
+    return replace(rows, adjusted=adjusted)
+
+
 CHOICES = {
     "normalize": get_args(Normalization),
     "solver": get_args(SolverName),
-    "fallback": get_args(Fallback),
     "direction": get_args(Direction),
     "pairs": ("auto", True, False),
     "penalty_weights": get_args(PenaltyWeights),
@@ -219,7 +249,7 @@ def check_columns(X1: Any, X0: Any) -> None:
 
 def check_log_linear(estimator: Any) -> None:
     """Refuse the identity link where log ratios are added up."""
-    if not estimator._is_log_linear():
+    if estimator.link != "log":
         raise ValueError(
             f"{estimator!r} models the ratio itself, not its logarithm. Use link='log'."
         )
@@ -261,15 +291,11 @@ def check_features(
         )
 
 
-def _named(rows: FloatArray, names: tuple[str, ...]) -> Any:
-    """Rows as a table that has the columns' names."""
-    return nw.from_numpy(rows, list(names), backend="pyarrow").to_native()
-
-
-def _evaluate(basis: Basis, names: tuple[str, ...], rows: FloatArray) -> FloatArray:
+def _evaluate(basis: Any, names: list[str], rows: FloatArray) -> FloatArray:
     """Basis features of a block of rows."""
+    frame = nw.from_numpy(rows, names, backend="pyarrow").to_native()
     with config_context(assume_finite=True, transform_output="default"):
-        return np.asarray(basis.transform(_named(rows, names)))
+        return np.asarray(basis.transform(frame))
 
 
 # KLIEP's tilted denominator should be worth this many rows a coefficient, or this share
@@ -286,13 +312,14 @@ class LinearRatio(BaseRatio):
     of a batch. Everything else (missingness, basis, penalty, solver) is the same.
     """
 
+    # Whether the score is log r, or r ("identity").
+    link: str = "log"
     coef_: FloatArray
     intercept_: float
     log_normalizer_: float
     n_iter_: int
     converged_: bool
     objective_value_: float
-    fallback_used_: bool
     direction_: str
     pairs_used_: bool
     standard_error_: FloatArray | None
@@ -306,82 +333,68 @@ class LinearRatio(BaseRatio):
         """The class under the exponent last; means of the other as it is normalised."""
         if self.direction_ == "reverse":
             two = Two(two.denominator, two.numerator)
-        if two.numerator.weighing.by_entry and two.numerator.weighing.by_design:
-            adjusted = adjust(two.numerator, self.basis_.required_columns_)
-            two = two._replace(numerator=adjusted)
+        rows = two.numerator
+        drawn = rows.weighing.by_entry and rows.weighing.by_design
+        if drawn and rows.normalize != "horvitz-thompson":
+            two = two._replace(numerator=by_lot(rows, self.basis_.required_columns_))
         return two
-
-    @property
-    def _sign(self) -> float:
-        """What coefficients of the problem are multiplied by to be those of log r."""
-        return -1.0 if self.direction_ == "reverse" else 1.0
 
     def _rows_elsewhere(
         self, X: Any, y: Any, **not_taken: Any
     ) -> Two[ClassRows] | None:
-        labelled, tensor, settings = as_source(X, y), on_device(X), self._settings()
+        labelled, settings = class_rows.as_source(X, y), self._settings()
+        tensor = on_device(X)
         if labelled is None and (
             tensor is None or self._apart or not self._is_linear()
         ):
             # Any basis, and columns one by one, are worked out on the host.
             return None
         if labelled is not None and settings._needs_memory:
-            refuse_source(
+            class_rows.refuse_source(
                 self,
                 X,
                 "Choose the penalty on some rows in memory, and fit all of them by "
                 "KLIEP(l1=…, l2=…).",
             )
-        refused = [name for name, value in not_taken.items() if value is not None]
-        if refused:
-            raise ValueError(
-                f"{refused[0]} needs all rows in memory, and these are read block by "
-                "block. Leave it out, or bring the rows into memory."
-            )
+        for name, value in not_taken.items():
+            if value is not None:
+                raise ValueError(
+                    f"{name} needs all rows in memory, and these are read block by "
+                    "block. Leave it out, or bring the rows into memory."
+                )
+        how = self._missingness(), settings.normalize
         if labelled is None:
-            self.classes_, *classes = tensor_classes(
-                tensor, y, self._missingness(), settings.normalize
-            )
-            check_missingness(self._missingness(), self.classes_)
+            self.classes_, *classes = tensor_classes(tensor, y, *how)
+            class_rows.check_missingness(self._missingness(), self.classes_)
             self.n_features_in_ = int(X.shape[1])
             self.basis_ = LinearBasis.of_columns(self.n_features_in_, None)
             return Two(*classes)
         # A first pass over all rows draws some; a basis that isn't linear is fitted to
         # them.
-        found = survey(
-            labelled,
-            self._missingness(),
-            settings.normalize,
-            linear=self._is_linear(),
-        )
+        found = class_rows.survey(labelled, *how, linear=self._is_linear())
         self.classes_ = np.array(list(found))
-        check_missingness(self._missingness(), self.classes_)
-        self.n_features_in_, names = len(labelled.names), labelled.names
+        class_rows.check_missingness(self._missingness(), self.classes_)
+        self.n_features_in_, names = len(labelled.names), list(labelled.names)
         self.feature_names_in_ = np.array(names, dtype=object)
-        denominator, numerator = found.values()
-        sources = Two(numerator, denominator)
+        sources = Two(*reversed(list(found.values())))
         if self._is_linear():
             self.basis_ = LinearBasis.of_columns(len(names), self.feature_names_in_)
-        else:
-            drawn = [source.drawn.table for source in sources]
-            is_numerator = np.repeat([True, False], [len(rows) for rows in drawn])
-            self._fit_basis(_named(np.concatenate(drawn), names), is_numerator)
-            evaluate = partial(_evaluate, self.basis_, names)
-            sources = sources.map(lambda source: source.with_features(evaluate))
-        return self._weighed(sources)
+            return self._weighed(sources)
+        drawn = [source.drawn.table for source in sources]
+        is_numerator = np.repeat([True, False], [len(rows) for rows in drawn])
+        frame = nw.from_numpy(np.concatenate(drawn), names, backend="pyarrow")
+        self._fit_basis(frame.to_native(), is_numerator)
+        evaluate = partial(_evaluate, self.basis_, names)
+        return self._weighed(sources.map(lambda each: each.with_features(evaluate)))
 
     def _learn(self, two: Two[ClassRows]) -> None:
         settings, required = self._settings(), self.basis_.required_columns_
-        objective = settings._objective()
         check_parameters(settings)
         with one_blas_thread(min(rows.source.size for rows in two)):
             # 1. The problem, as both classes' rows pose it.
-            self.pairs_used_ = self.fallback_used_ = False
-            complete = self._choose_direction(two)
+            complete = self._choose_rows(two)
             two = self._oriented(two)
-            if complete is not None:
-                self._choose_rows(two.denominator, complete[1])
-            problem = self._problem(objective, two, complete)
+            problem = pose(self, settings._objective(), two, complete)
             # 2. Its penalties.
             units: PenaltyUnits = (None, None)
             if settings.penalty_weights != "uniform":
@@ -401,87 +414,65 @@ class LinearRatio(BaseRatio):
             self._store(problem, solution, two)
         self._warn(problem, solution, two)
 
-    def _choose_direction(
-        self, two: Two[ClassRows]
-    ) -> tuple[ClassRows, WeightSums] | None:
+    def _choose_rows(self, two: Two[ClassRows]) -> tuple[ClassRows, WeightSums] | None:
         """Choose the class under the exponent, and give its complete rows.
 
         It is the numerator where the denominator has fewer complete rows than any of
-        its columns has values, and fewer than the numerator, counted after Kish.
+        its columns has values, and fewer than the numerator, counted after Kish. Pairs
+        of columns do without complete rows: as many as there are columns can't tell
+        the columns apart, and a few times as many tell less than pairs do.
         """
-        direction = self._settings().direction
+        settings, required = self._settings(), self.basis_.required_columns_
+        columns, n_columns = only_columns(required), required.shape[1]
+        self.pairs_used_ = settings.pairs is True and not self._apart
+        direction = settings.direction
         self.direction_ = "forward" if direction == "auto" else direction
         if self._apart:
             return None
+        # 1. The direction.
         under = two.numerator if self.direction_ == "reverse" else two.denominator
         complete = under.complete()
         lossy = under.weighing.by_entry and complete[1].count[0] < under.n_rows
         if direction == "auto" and lossy:
-            columns = only_columns(self.basis_.required_columns_)
             by_feature = under.feature_sums(columns).count
             others = two.numerator.complete()
             gains = complete[1].count[0] < by_feature.min()
             if gains and others[1].kish[0] > complete[1].kish[0]:
-                self.direction_, complete = "reverse", others
-        return complete
-
-    def _choose_rows(self, rows: ClassRows, sums: WeightSums) -> None:
-        """Whether to do without complete rows of the class under the exponent.
-
-        As many as there are columns can't tell the columns apart, and a few times as
-        many tell less than pairs of columns do.
-        """
-        settings, required = self._settings(), self.basis_.required_columns_
-        n_columns, size = required.shape[1], float(sums.kish[0])
-        self.pairs_used_ = settings.pairs is True
-        if settings.pairs is True or not rows.weighing.by_entry:
-            return
-        few = size <= min(ROWS_A_COLUMN * n_columns, FEW * rows.n_rows)
-        if settings.pairs == "auto" and few and only_columns(required).ndim == 1:
+                under, complete, self.direction_ = two.numerator, others, "reverse"
+        # 2. Whether enough rows are complete.
+        sums, size = complete[1], float(complete[1].kish[0])
+        if self.pairs_used_ or not under.weighing.by_entry:
+            return complete
+        few = size <= min(ROWS_A_COLUMN * n_columns, FEW * under.n_rows)
+        if settings.pairs == "auto" and few and columns.ndim == 1:
             self.pairs_used_ = True
             done = "The ratio was fitted by pairs of columns, as if it were normal."
             remedies: tuple[str, ...] = ("set pairs=False to use complete rows",)
         elif size <= n_columns:
-            self.fallback_used_ = True
             done = f"A joint fit needs more than {n_columns}."
-            remedies = (
-                "set pairs=True",
-                "set fallback='naive-bayes' in KLIEP to take columns as independent",
-                "use NaiveBayesRatio",
-                "use fewer columns",
-            )
+            remedies = ("set pairs=True", "use NaiveBayesRatio", "use fewer columns")
         else:
-            return
+            return complete
         message = Message(
             "Class {label!r} has {count} row(s) in which everything is observed, of "
             f"{{n_rows}}, worth {{size:.1f}} of equal weight. {done}",
-            label=rows.label,
+            label=under.label,
             remedies=(*remedies, Remedy.MORE_ROWS),
             facts={"count": int(sums.count[0]), "n_rows": sums.n_rows, "size": size},
         )
-        if self.pairs_used_:
-            warnings.warn(SmallSampleWarning(message), stacklevel=callers_level())
-        elif settings.fallback == "raise":
+        if not self.pairs_used_:
             raise DataError(message)
-
-    def _problem(
-        self,
-        objective: Objective,
-        two: Two[ClassRows],
-        complete: tuple[ClassRows, WeightSums] | None = None,
-    ) -> RatioProblem:
-        """The problem without penalties, as the fit was made."""
-        apart = self._apart or self.fallback_used_
-        how = {"apart": apart, "pairs": self.pairs_used_}
-        return pose(objective, two, self.basis_, complete=complete, **how)
+        warnings.warn(SmallSampleWarning(message), stacklevel=callers_level())
+        return complete
 
     def _store(
         self, problem: RatioProblem, solution: Solution, two: Two[ClassRows]
     ) -> None:
         """Set what was learned."""
         assert problem.weight_sums is not None
-        intercepts = self._sign * problem.intercept(solution)
-        self.coef_ = self._sign * problem.gather(solution.theta)
+        sign, theta = SIGN[self.direction_], solution.theta
+        intercepts = sign * problem.intercept(solution)
+        self.coef_ = sign * problem.gather(theta)
         self._part_intercepts = intercepts
         self.intercept_ = float(intercepts.sum())
         if not np.isfinite(self.coef_).all() or not np.isfinite(intercepts).all():
@@ -489,17 +480,23 @@ class LinearRatio(BaseRatio):
                 "The features have values so large that their weighted sums overflow. "
                 "Scale the columns, to a standard deviation of about one."
             )
-        self.log_normalizer_ = -self.intercept_ if self._is_log_linear() else 0.0
+        self.log_normalizer_ = -self.intercept_ if self.link == "log" else 0.0
         self.n_iter_ = int(solution.n_iter.max())
         self.converged_ = bool((solution.status == Status.CONVERGED).all())
         self.objective_value_ = float(solution.value.sum())
+        # Kish's effective number of denominator rows under the weights w·exp(θᵀf),
+        # which KLIEP's gradient and Hessian are means over.
         self.tilt_sample_size_ = None
         by_rows = not (self._apart or self.pairs_used_)
         if isinstance(problem.objective, KLIEPObjective) and by_rows:
-            self.tilt_sample_size_ = float(problem.tilt_size(solution).min())
+            log_total = np.log(problem.denominator.total) - sign * intercepts
+            log_total -= np.vecdot(theta, problem.centre)
+            log_squares = problem.log_tilted(2.0 * theta, squared=True)
+            size = np.exp(2.0 * log_total - log_squares)
+            self.tilt_sample_size_ = float(size.min())
         pairs = list(zip(two, problem.weight_sums, strict=True))
         self.effective_sample_size_ = {
-            rows.label: effective_size(rows, sums) for rows, sums in pairs
+            rows.label: class_rows.effective_size(rows, sums) for rows, sums in pairs
         }
         kish = problem.weight_sums.numerator.kish
         self._summary = {
@@ -508,35 +505,31 @@ class LinearRatio(BaseRatio):
             "effective_rows": np.zeros(self.coef_.shape) + kish,
         }
 
-    def _is_log_linear(self) -> bool:
-        """Whether the score is log r, rather than r."""
-        return True
-
     def _log_ratio(self, X: Any) -> FloatArray:
-        score: Any
+        nan = self._missingness() is not None
+        linear, theta = type(self.basis_) is LinearBasis, as_numpy(self.coef_)
         rows = None if self._apart else on_device(X)
         if rows is not None:
             features = rows
-            if type(self.basis_) is not LinearBasis:
+            if not linear:
                 features = like(rows, self._features(as_numpy(rows), as_numpy(rows)))
-            nan, theta = self._missingness() is not None, as_numpy(self.coef_)
             score = linear_scores(features, theta, self.intercept_, allow_nan=nan)
-            if not self._is_log_linear():
+            if self.link != "log":
                 score = score.clamp(min=0.0).log()
-            log_ratio: FloatArray = score
-            return log_ratio
+            return score  # type: ignore[no-any-return]
         X = on_host(X)
-        features = self._features(X, self._read_scored(X))
-        score = features @ as_numpy(self.coef_) + float(self.intercept_)
-        if not self._is_log_linear():
+        table = read_table(self, X, reset=False, finite="allow-nan" if nan else True)
+        features = table if linear else self._features(X, table)
+        score = features @ theta + float(self.intercept_)
+        if self.link != "log":
             with np.errstate(divide="ignore"):
                 score = np.log(np.maximum(score, 0.0))
         return np.asarray(score)
 
     def _score_rows(self, two: Two[ClassRows]) -> float:
-        problem = self._problem(self._settings()._objective(), self._oriented(two))
-        coef, intercepts = as_numpy(self.coef_), self._part_intercepts
-        return -problem.value(self._sign * coef, self._sign * intercepts)
+        problem = pose(self, self._settings()._objective(), self._oriented(two))
+        coef, sign = as_numpy(self.coef_), SIGN[self.direction_]
+        return -problem.value(sign * coef, sign * self._part_intercepts)
 
     def _warn(
         self, problem: RatioProblem, solution: Solution, two: Two[ClassRows]
@@ -544,16 +537,19 @@ class LinearRatio(BaseRatio):
         """Warn of all that a fit may rest on, or lack."""
         assert problem.weight_sums is not None
         columns = only_columns(self.basis_.required_columns_)
-        apart = self._apart or self.fallback_used_
+        apart = self._apart
         names, level = self.basis_.get_feature_names_out, callers_level() + 1
         linear = problem.objective.linear_numerator
         by_feature = Two(apart or linear, apart or self.pairs_used_)
         for rows, sums, each in zip(two, problem.weight_sums, by_feature, strict=True):
-            warn_of_weights(rows, sums, columns if each else None, names, level)
+            required = columns if each else None
+            class_rows.warn_of_weights(rows, sums, required, names, level)
         if not self.converged_:
             solved = (solution.status, solution.decrement, solution.n_iter)
-            fitted_apart = self._column_names() if apart else []
-            report_status(type(self).__name__, *solved, fitted_apart)
+            named: Any = getattr(self, "feature_names_in_", None)
+            if named is None:
+                named = [f"x{j}" for j in range(self.n_features_in_)]
+            report_status(type(self).__name__, *solved, named if apart else ())
         l1, l2 = self._fitted_strength
         if self.tilt_sample_size_ is None or not self.converged_ or (l1 + l2).all():
             return
@@ -581,39 +577,12 @@ class LinearRatio(BaseRatio):
         )  # fmt: skip
         warnings.warn(SmallSampleWarning(message), stacklevel=callers_level())
 
-    def _column_names(self) -> list[str]:
-        if hasattr(self, "feature_names_in_"):
-            return [str(name) for name in self.feature_names_in_]
-        return [f"x{j}" for j in range(self.n_features_in_)]
-
     def __getstate__(self) -> dict[str, Any]:
         """What is saved: coefficients on the host, wherever they were learned."""
         state: dict[str, Any] = dict(super().__getstate__())
         if is_tensor(state.get("coef_")):
             state["coef_"] = as_numpy(state["coef_"])
         return state
-
-    def _coefficients(self) -> list[tuple[str, float]]:
-        names = self.basis_.get_feature_names_out()
-        return [(str(n), float(c)) for n, c in zip(names, self.coef_, strict=True)]
-
-    def _notes(self) -> list[str]:
-        notes = super()._notes()
-        if self.pairs_used_:
-            notes.append(
-                "Few rows were complete, and the ratio was fitted by pairs of columns."
-            )
-        if self.fallback_used_:
-            notes.append(
-                "The denominator has too few complete rows, and its columns were taken "
-                "as independent."
-            )
-        if not notes and self._is_log_linear() and not self._fitted_strength[0].any():
-            notes.append(
-                "Standard errors: ratio_uncertainty(ratio, X, y).summary(), with the "
-                "rows of the fit."
-            )
-        return notes
 
     def summary_frame(self, backend: Backend = "pandas") -> Any:
         """Coefficients and diagnostics, a row for each basis feature.
@@ -647,7 +616,6 @@ class JointRatio(LinearRatio):
     l2: Any
     l1: Any = 0.0
     penalty_weights: PenaltyWeights = "uniform"
-    fallback: Fallback = "raise"
     direction: Direction = "forward"
     pairs: Pairs = False
     solver: SolverName
@@ -732,7 +700,7 @@ def optimum(
         )
     two = ratio._oriented(ratio._read(X, y, sample_weight, inclusion, reset=False))
     settings, required = ratio._settings(), ratio.basis_.required_columns_
-    problem = ratio._problem(settings._objective(), two)
+    problem, sign = pose(ratio, settings._objective(), two), SIGN[ratio.direction_]
     weights = settings.penalty_weights
     units = penalty_units(weights, two.numerator, required, problem)
     problem = problem.penalised(units, ratio._fitted_strength)
@@ -744,8 +712,8 @@ def optimum(
         features = problem.features[i, :width]
         return Factor(
             problem.problems(slice(i, i + 1), width),
-            ratio._sign * ratio.coef_[features],
-            ratio._sign * float(ratio._part_intercepts[i]),
+            sign * ratio.coef_[features],
+            sign * float(ratio._part_intercepts[i]),
             features,
             required[features[0]] if ratio._apart else np.ones(n_columns, dtype=bool),
             required if by_feature else None,
@@ -758,7 +726,8 @@ def optimum(
 
 def basis_features(ratio: LinearRatio, X: Any) -> FloatArray:
     """A fitted ratio's basis features at rows, NaN where one can't be evaluated."""
-    return ratio._features(X, ratio._read_scored(X))
+    finite, X = ratio._missingness() is None or "allow-nan", on_host(X)
+    return ratio._features(X, read_table(ratio, X, reset=False, finite=finite))
 
 
 def feature_names(

@@ -1,4 +1,4 @@
-"""Ratios by an objective: KLIEP, f-divergences, and the paper's general form."""
+"""Ratios by an objective: KLIEP, f-divergences, any objective; and naive Bayes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from missratio._base.reading import read_table
 from missratio._base.storable import storable
-from missratio.basis import LinearBasis
+from missratio.basis import Basis, ColumnwiseBasis, LinearBasis
 from missratio.objective import (
     Divergence,
     KLIEPObjective,
@@ -21,14 +21,17 @@ from missratio.objective import (
 from missratio.ratio.base import BaseRatio, MissingnessParameter, SolverName, Two
 from missratio.ratio.fit import (
     Direction,
-    Fallback,
     JointRatio,
+    LinearRatio,
     Pairs,
     PenaltyWeights,
     check_columns,
+    check_log_linear,
     stack_samples,
 )
-from missratio.rows import MemorySource, Normalization, check_missingness
+from missratio.ratio.problem import RatioProblem
+from missratio.rows import ClassRows, MemorySource, Normalization, check_missingness
+from missratio.solver import Solution, Status
 
 
 @storable(finite=("coef_", "intercept_", "log_normalizer_", "column_log_normalizer_"))
@@ -75,12 +78,6 @@ class KLIEP(JointRatio):
         covariance of all these means, so that the penalty is on the variance of the
         estimated mean score. It is the best of the three for a basis with many
         features. `KLIEPCV` chooses the strength.
-    fallback : {"raise", "naive-bayes"}, default="raise"
-        What to do without pairs, if the class under the exponent loses single values
-        and the effective sample size (Kish) of its complete rows is no larger than the
-        number of columns.
-        "naive-bayes" treats the denominator's columns as independent, each fitted on
-        all rows in which it is observed.
     solver : {"auto", "newton", "lbfgs"}, default="auto"
         "auto" is Newton's method up to 500 basis features, L-BFGS above; with
         l1 it is a proximal Newton method in any case.
@@ -132,8 +129,6 @@ class KLIEP(JointRatio):
         The direction taken.
     pairs_used_ : bool
         Whether pairs of columns took the place of complete rows.
-    fallback_used_ : bool
-        Whether the fallback took the place of the joint fit.
     standard_error_ : ndarray of shape (n_basis_features,), or None
         Standard error of each feature's weighted mean over the numerator class, the
         unit of the penalties; None for "uniform".
@@ -164,7 +159,6 @@ class KLIEP(JointRatio):
     l2: Any = 0.0
     l1: Any = 0.0
     penalty_weights: PenaltyWeights = "uniform"
-    fallback: Fallback = "raise"
     solver: SolverName = "auto"
     tol: float = 1e-8
     max_iter: int = 100
@@ -232,9 +226,6 @@ class FDivergenceRatio(JointRatio):
     def _objective(self) -> Objective:
         return as_divergence_objective(self.divergence, self.link)
 
-    def _is_log_linear(self) -> bool:
-        return self.link == "log"
-
 
 @dataclass(eq=False, repr=False)
 class ObjectiveRatio(JointRatio):
@@ -275,6 +266,93 @@ class ObjectiveRatio(JointRatio):
                 f"{self.objective!r}."
             )
         return self.objective
+
+
+@storable(finite=("coef_", "intercept_", "log_normalizer_", "column_log_normalizer_"))
+@dataclass(eq=False, repr=False)
+class NaiveBayesRatio(LinearRatio):
+    """Density ratio r̂(z) = Π_j r̂_j(z_j), each factor from its own column alone.
+
+    The paper's answer to partial missingness: where columns are independent within each
+    class, the ratio is the product of the columns' ratios, and column j is fitted on
+    all rows in which it is observed, with weights 1/(1 − φ_j). All columns are solved
+    as one batch.
+
+    Parameters
+    ----------
+    estimator : KLIEP, FDivergenceRatio or ObjectiveRatio, default=None
+        How each column is fitted; None stands for ``KLIEP()``. Its basis is evaluated
+        column by column.
+    missingness : mapping from class to Missingness, "ignore" or None, default=None
+        Why values are missing, by row or by entry; None takes the estimator's. "ignore"
+        uses the entries that are observed as they are (per-feature complete case).
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_basis_features,)
+        Coefficients, column after column.
+    log_normalizer_ : float
+        Sum of the columns' log normalisers.
+    intercept_ : float
+        −log_normalizer_.
+    column_log_normalizer_ : ndarray of shape (n_columns,)
+    column_converged_ : ndarray of bool of shape (n_columns,)
+    converged_ : bool
+        Whether all columns converged.
+    n_iter_ : int
+        The most iterations that a column took.
+    effective_sample_size_ : dict from class to SampleSize
+        Of the column with the smallest effective size.
+    classes_ : ndarray of shape (2,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import missratio as mr
+    >>> rng = np.random.default_rng(0)
+    >>> Z1, Z0 = rng.normal(0.5, 1, (2000, 2)), rng.normal(0, 1, (2000, 2))
+    >>> phi = mr.LogisticMissingness(intercept=0.0, coef=[1.0, -1.0])
+    >>> X = np.concatenate([mr.corrupt(Z1, phi, random_state=0), Z0])
+    >>> y = np.repeat([1, 0], 2000)
+    >>> mr.NaiveBayesRatio(missingness={1: phi}).fit(X, y).coef_.round(1)
+    array([0.5, 0.5])
+    """
+
+    estimator: JointRatio | None = None
+    missingness: MissingnessParameter = None
+
+    _apart = True
+
+    def _settings(self) -> JointRatio:
+        """How each column is to be fitted."""
+        estimator = KLIEP() if self.estimator is None else self.estimator
+        if not isinstance(estimator, JointRatio):
+            raise TypeError(
+                "estimator must be a KLIEP, FDivergenceRatio or ObjectiveRatio, got "
+                f"{self.estimator!r}."
+            )
+        check_log_linear(estimator)
+        return estimator
+
+    def _missingness(self) -> MissingnessParameter:
+        if self.missingness is not None or self.estimator is None:
+            return self.missingness
+        inner: MissingnessParameter = getattr(self.estimator, "missingness", None)
+        return inner
+
+    def _store(
+        self, problem: RatioProblem, solution: Solution, two: Two[ClassRows]
+    ) -> None:
+        super()._store(problem, solution, two)
+        self.column_log_normalizer_ = -self._part_intercepts
+        self.column_converged_ = solution.status == Status.CONVERGED
+
+    @property
+    def bases_(self) -> list[Basis]:
+        """The fitted basis of each column."""
+        if isinstance(self.basis_, ColumnwiseBasis):
+            return self.basis_.transformers_
+        return [LinearBasis().fit(np.zeros((1, 1)))] * self.n_features_in_
 
 
 def density_ratio(

@@ -9,13 +9,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from missratio._base.typing import BoolArray, FloatArray, IntArray
-from missratio.basis import Basis
-from missratio.engine import BLOCK_ELEMENTS, AnySample, sample_of
+from missratio.engine import BLOCK_ELEMENTS, AnySample, RowSample, Sample
 from missratio.moments import Link, Parameters, Sums
 from missratio.objective import Expectations, KLIEPObjective, Objective
 from missratio.ratio.base import Two
-from missratio.ratio.pairs import NormalMoments, floored, pair_covariance
-from missratio.rows import ClassRows, WeightSums, only_columns
+from missratio.rows import (
+    ClassRows,
+    RowBlock,
+    WeightSums,
+    only_columns,
+    weights_of_features,
+)
+from missratio.rows import source as limits
 from missratio.solver import Evaluation, Solution, Status, newton_direction
 
 # Scores that spread by more than this may be on their way to infinity.
@@ -46,9 +51,9 @@ class WeightedMean:
     # Means are divided already.
     total: ClassVar[FloatArray] = np.ones(1)
 
-    def problems(self, which: slice | BoolArray) -> WeightedMean:
-        """The means of some problems of the batch."""
-        return WeightedMean(self.mean[which], self.mass[which])
+    def problems(self, which: Any, width: int | None = None) -> WeightedMean:
+        """The means of some problems of the batch, of their first features."""
+        return WeightedMean(self.mean[which][:, :width], self.mass[which])
 
     def held(self, stride: int, centre: FloatArray) -> WeightedMean:
         """The means of all rows, for a sample of some."""
@@ -105,11 +110,6 @@ class RatioProblem:
         return bool((np.abs(self.centre) <= spread).all())
 
     @property
-    def n_parameters(self) -> int:
-        """Length of a parameter vector."""
-        return int(self.centre.shape[1]) + self.objective.fits_intercept
-
-    @property
     def bounded(self) -> bool:
         """Whether a ridge holds every coefficient; a matrix is definite."""
         if isinstance(self.denominator, NormalMoments):
@@ -118,9 +118,10 @@ class RatioProblem:
 
     def start(self) -> FloatArray:
         """Parameters of the ratio that is one everywhere."""
-        theta = np.zeros((len(self.centre), self.n_parameters))
+        theta = np.zeros_like(self.centre)
         if self.objective.fits_intercept:
-            theta[:, -1] = self.objective.unit_score
+            last = np.full((len(theta), 1), self.objective.unit_score)
+            theta = np.concatenate([theta, last], axis=1)
         return theta
 
     def sums(
@@ -141,7 +142,7 @@ class RatioProblem:
         elements = BLOCK_ELEMENTS
         if second_order:
             # A block has more rows than a Hessian, or merging would cost more.
-            elements = max(elements // 4, 2 * self.n_parameters**2)
+            elements = max(elements // 4, 2 * theta.shape[1] ** 2)
 
         found = []
         for term_of, sample in (
@@ -244,26 +245,6 @@ class RatioProblem:
         assert self.l1 is not None
         return np.vecdot(np.abs(theta[:, : self.l1.shape[1]]), self.l1)
 
-    def recedes(self, direction: FloatArray) -> BoolArray:
-        """Whether the objective falls for ever, or levels off, along a direction.
-
-        It does where no denominator row scores above the numerator: the numerator's
-        mean then lies on the hull of the denominator's rows, or outside of it.
-        """
-        length = np.abs(direction).max(axis=1, keepdims=True)
-        unit = direction / np.where(length > 0.0, length, 1.0)
-        numerator, denominator = self.sums(unit, second_order=False, lowest=True)
-        lowest = numerator[0].lowest
-        highest = denominator[0].highest
-        if self.l1 is not None:
-            highest = highest + self._growth(unit)
-        spread = highest - np.minimum(denominator[0].lowest, lowest)
-        # Along collinear features scores don't differ, but for rounding.
-        few = self.denominator.peek()
-        size = np.abs(unit[:, : few.shape[2]]) * few.std(axis=1, dtype=np.float64)
-        real = spread > 1e-6 * size.max(axis=1)
-        return np.asarray(real & (highest - lowest <= 1e-6 * spread), dtype=bool)
-
     def far_out(self, solution: Solution) -> BoolArray:
         """Whether scores spread so much that they may be on their way to infinity."""
         few = self.denominator.peek()
@@ -296,7 +277,21 @@ class RatioProblem:
             if self.l2 is not None and self.l2.ndim == 2:
                 # What is penalised can't go to infinity; the rest may.
                 step[:, : self.l2.shape[1]] *= self.l2 == 0.0
-            status[suspect & self.recedes(step)] = Status.NO_OPTIMUM
+            # The objective falls for ever, or levels off, where no denominator row
+            # scores above the numerator: its mean is on the rows' hull, or outside.
+            length = np.abs(step).max(axis=1, keepdims=True)
+            unit = step / np.where(length > 0.0, length, 1.0)
+            numerator, denominator = self.sums(unit, second_order=False, lowest=True)
+            lowest, highest = numerator[0].lowest, denominator[0].highest
+            if self.l1 is not None:
+                highest = highest + self._growth(unit)
+            spread = highest - np.minimum(denominator[0].lowest, lowest)
+            # Along collinear features scores don't differ, but for rounding.
+            few = self.denominator.peek()
+            size = np.abs(unit[:, : few.shape[2]]) * few.std(axis=1, dtype=np.float64)
+            recedes = spread > 1e-6 * size.max(axis=1)
+            recedes &= highest - lowest <= 1e-6 * spread
+            status[suspect & recedes] = Status.NO_OPTIMUM
         return replace(solution, status=status)
 
     def intercept(self, solution: Solution) -> FloatArray:
@@ -304,10 +299,21 @@ class RatioProblem:
 
         Where the objective has none, it makes E[exp s(Z⁰)] one: −log N̂.
         """
-        if not self.objective.fits_intercept:
-            return -self.log_mass(solution)
-        coef, centred = solution.theta[:, :-1], solution.theta[:, -1]
-        return np.asarray(centred - np.vecdot(coef, self.centre))
+        coef = solution.theta[:, : self.centre.shape[1]]
+        shift = np.vecdot(coef, self.centre)
+        if self.objective.fits_intercept:
+            return np.asarray(solution.theta[:, -1] - shift)
+        if not isinstance(self.objective, KLIEPObjective):
+            log_total = np.log(self.denominator.total)
+            return np.asarray(log_total - self.log_tilted(coef) - shift)
+        assert isinstance(self.numerator, WeightedMean)
+        # It is a part of the optimal value, −θᵀE f + log E exp s + penalty.
+        log_mean = solution.value + np.vecdot(coef, self.numerator.mean)
+        if self.l2 is not None:
+            log_mean -= 0.5 * np.vecdot(self._pull(coef), coef)
+        if self.l1 is not None:
+            log_mean -= self._growth(coef)
+        return np.asarray(-log_mean - shift)
 
     def theta(self, coef: FloatArray, intercept: FloatArray) -> FloatArray:
         """The parameter vectors of given coefficients and (uncentred) intercepts."""
@@ -316,67 +322,22 @@ class RatioProblem:
         centred = intercept + np.vecdot(coef, self.centre)
         return np.concatenate([coef, centred[:, None]], axis=1)
 
-    def log_mass(self, solution: Solution) -> FloatArray:
-        """Log E[exp s(Z⁰)], where s = θᵀf is not centred."""
-        coef = solution.theta[:, : self.centre.shape[1]]
-        shift = np.vecdot(coef, self.centre)
-        if isinstance(self.objective, KLIEPObjective):
-            assert isinstance(self.numerator, WeightedMean)
-            # It is a part of the optimal value, −θᵀE f + log E exp s + penalty.
-            log_mean = solution.value + np.vecdot(coef, self.numerator.mean)
-            if self.l2 is not None:
-                log_mean -= 0.5 * np.vecdot(self._pull(coef), coef)
-            if self.l1 is not None:
-                log_mean -= self._growth(coef)
-            return np.asarray(log_mean + shift)
-        log_mean = self._log_tilted(coef) - np.log(self.denominator.total)
-        return np.asarray(log_mean + shift)
-
-    def tilt_size(self, solution: Solution) -> FloatArray:
-        """Kish's effective number of denominator rows under the weights w·exp(θᵀf).
-
-        They are what KLIEP's gradient and Hessian are means over.
-        """
-        coef = solution.theta[:, : self.centre.shape[1]]
-        log_total = self.log_mass(solution) - np.vecdot(coef, self.centre)
-        log_total += np.log(self.denominator.total)
-        log_squares = self._log_tilted(2.0 * coef, squared=True)
-        return np.asarray(np.exp(2.0 * log_total - log_squares))
-
-    def _log_tilted(self, coef: FloatArray, *, squared: bool = False) -> FloatArray:
+    def log_tilted(self, coef: FloatArray, *, squared: bool = False) -> FloatArray:
         """Log Σ w exp(θᵀf̃) over the denominator's rows, or with squared weights."""
         sample, term_of = self.denominator, KLIEPObjective().denominator
         at = Parameters(coef, None if sample.centred else self.centre, None)
         (found,) = sample.sums(term_of, at, second_order=False, squared=squared)
         return np.asarray(np.log(found.value) + found.log_scale)
 
-    def thinned(self, stride: int) -> RatioProblem:
-        """The same problem on every stride-th row, in single precision."""
-        return replace(
-            self,
-            numerator=self.numerator.held(stride, self.centre),
-            denominator=self.denominator.held(stride, self.centre),
-        )
-
     def problems(self, which: Any, width: int | None = None) -> RatioProblem:
         """Some problems of the batch, with their first features, or with all."""
         l1, l2, first = self.l1, self.l2, slice(width)
         if l2 is not None:
             l2 = l2[which][:, first] if l2.ndim == 2 else l2[which][:, first, first]
-        samples: list[Any] = []
-        for sample in (self.numerator, self.denominator):
-            some: Any = sample.problems(which)
-            if width is not None and isinstance(some, WeightedMean):
-                some = replace(some, mean=some.mean[:, :width])
-            elif width is not None and some.features is not None:
-                some = replace(some, features=some.features[..., :width])
-                if getattr(some, "stand_in", None) is not None:
-                    some = replace(some, stand_in=some.stand_in[:, :width])
-            samples.append(some)
         return replace(
             self,
-            numerator=samples[0],
-            denominator=samples[1],
+            numerator=self.numerator.problems(which, width),
+            denominator=self.denominator.problems(which, width),
             centre=self.centre[which][:, first],
             l2=l2,
             l1=None if l1 is None else l1[which][:, first],
@@ -467,32 +428,107 @@ def weighted_means(
     return totals / divisor, centre, sums.mass / divisor
 
 
+class NormalMoments(Sample):
+    """Rows of one problem that stand for a normal law, by their mean and covariance.
+
+    They take the place of the class under the exponent where few of its rows are
+    complete: log E exp(θᵀf) is taken to be θᵀm + ½ θᵀΣθ, and KLIEP's optimum is then
+    θ = Σ⁻¹(μ₁ − m), Fisher's discriminant. The moments need pairs of columns only.
+    """
+
+    @classmethod
+    def of(cls, mean: FloatArray, covariance: FloatArray) -> NormalMoments:
+        """Rows with these moments: two on each axis of the covariance."""
+        values, vectors = np.linalg.eigh(covariance)
+        axes = (vectors * np.sqrt(len(values) * np.maximum(values, 0.0))).T
+        rows = mean + np.concatenate([axes, -axes])
+        return cls(rows[None], np.ones(1), centred=True)
+
+    def sums(self, term_of: Link, at: Parameters, **options: Any) -> list[Sums]:
+        """E exp s under the normal law, and its derivatives."""
+        mean, coef = self.features[0].mean(axis=0), at.coef[0]
+        change = self.features[0] - mean
+        covariance = change.T @ change / len(change)
+        log_mean = coef @ mean + 0.5 * coef @ covariance @ coef
+        slope, size = mean + covariance @ coef, len(mean)
+        if at.intercept is not None:
+            log_mean, slope = log_mean + at.intercept[0], np.append(slope, 1.0)
+        curvature = np.outer(slope, slope)
+        curvature[:size, :size] += covariance
+        bend = curvature[None] if options["second_order"] else None
+        far = np.full(1, np.inf)
+        return [Sums(np.array([log_mean]), np.ones(1), slope[None], bend, -far, far)]
+
+
+def feature_weights(
+    rows: ClassRows, block: RowBlock, columns: BoolArray | IntArray
+) -> FloatArray:
+    """What a block's rows weigh for each feature, or, in one column, for all."""
+    if block.ipw is None:
+        return np.ones((len(block.rows), 1))
+    if block.ipw.ndim == 1:
+        return block.ipw[:, None]
+    return weights_of_features(block.ipw, columns, rows.groups)
+
+
+def pair_moments(
+    rows: ClassRows, columns: IntArray
+) -> tuple[FloatArray, FloatArray, WeightSums]:
+    """A class's mean and covariance of features, pair by pair, and its weights' sums.
+
+    A covariance is Σ w_jk (f_j − m_j)(f_k − m_k) / Σ w_jk, with w_jk the weight of a
+    row in which both columns are observed: the product of theirs, or that of one where
+    they are lost together. No row has to be complete. `columns` has the only column
+    that each feature needs.
+    """
+    sums = rows.feature_sums(columns)
+    mean = weighted_means(rows, sums)[0]
+    owner = columns if rows.groups is None else rows.groups[columns]
+    together = owner[:, None] == owner
+
+    def work(block: RowBlock) -> FloatArray:
+        weights = feature_weights(rows, block, columns)
+        once = together | (weights.shape[1] == 1)
+        weights = np.broadcast_to(weights, block.features.shape)
+        seen = weights > 0.0
+        change = np.where(seen, block.features - mean, 0.0)
+        share = weights
+        if block.sample_weight is not None:
+            share = block.sample_weight[:, None] * weights
+        return np.array(
+            [
+                np.where(once, x.T @ (seen * y), x.T @ (weights * y))
+                for x, y in ((share * change, change), (share, seen))
+            ]
+        )
+
+    products, mass = rows.fold(work, lambda parts: np.sum(parts, axis=0))
+    covariance = products / np.where(mass > 0.0, mass, 1.0)
+    return mean, np.asarray((covariance + covariance.T) / 2.0), sums
+
+
 def pose(
+    ratio: Any,
     objective: Objective,
     two: Two[ClassRows],
-    basis: Basis,
-    *,
-    apart: bool,
-    pairs: bool = False,
     complete: tuple[ClassRows, WeightSums] | None = None,
 ) -> RatioProblem:
-    """The problem that two classes' rows pose, without penalties.
+    """The problem that two classes' rows pose to a ratio, without penalties.
 
     It is one in all features, on the denominator's complete rows, or by its pairs of
-    columns; or, where they are apart, one for each column (naive Bayes), on all rows in
-    which it is observed.
+    columns; or, for naive Bayes, one for each column, on all rows in which it is
+    observed. The denominator's complete rows are given where they are known.
     """
     # 1. Which features each problem has; −1 fills up where some have fewer.
-    required = basis.required_columns_
+    required, apart = ratio.basis_.required_columns_, ratio._apart
     columns = only_columns(required)
     features = np.arange(len(required))[None]
-    if (apart or pairs) and columns.ndim == 2:
+    if ratio.pairs_used_ and columns.ndim == 2:
         several = np.flatnonzero(required.sum(axis=1) != 1)[:10]
-        names = [str(name) for name in basis.get_feature_names_out()[several]]
+        names = [str(name) for name in ratio.basis_.get_feature_names_out()[several]]
         raise ValueError(
-            "fallback='naive-bayes' and pairs=True need basis features of one column "
-            f"each, and {names} are not. Use a basis without products, or "
-            "fallback='raise' and pairs=False."
+            f"pairs=True needs basis features of one column each, and {names} are not. "
+            "Use a basis without products, or pairs=False."
         )
     if apart:
         owners, widths = np.unique(columns, return_counts=True)
@@ -505,24 +541,33 @@ def pose(
     mean, centres, mass = weighted_means(two.numerator, sums)
     centre = centres[filled]
 
-    # 3. Both classes' rows.
+    # 3. Both classes' rows: on their device, as a centred copy, or in place.
     def sample(
         rows: ClassRows, known: tuple[ClassRows, WeightSums] | None = None
     ) -> tuple[AnySample, WeightSums]:
+        by: dict[str, Any] = {}
         if apart:
-            found = rows.feature_sums(columns)
+            whole, found = rows, rows.feature_sums(columns)
             total = np.broadcast_to(rows.divisor(found.mass), columns.shape)
-            by: dict[str, Any] = {"features": filled, "columns": owners}
+            total = total[features[:, 0]]
+            by = {"features": filled, "columns": owners}
             by["stand_in"] = rows.some_observed(required.argmax(axis=1))[filled]
-            return sample_of(rows, total[features[:, 0]], centre, **by), found
-        whole, found = rows.complete() if known is None else known
-        if not found.count[0]:
-            raise ValueError(
-                f"Class {rows.label!r} has no row in which everything is observed (of "
-                f"{found.n_rows}), and its joint fit needs complete rows. Use "
-                "NaiveBayesRatio, fewer columns, or more rows."
-            )
-        return sample_of(whole, rows.divisor(found.mass), centre), found
+        else:
+            whole, found = rows.complete() if known is None else known
+            total = rows.divisor(found.mass)
+            if not found.count[0]:
+                raise ValueError(
+                    f"Class {rows.label!r} has no row in which everything is observed "
+                    f"(of {found.n_rows}), and its joint fit needs complete rows. Use "
+                    "NaiveBayesRatio, fewer columns, or more rows."
+                )
+        if whole.source.sample is not None:
+            return whole.source.sample(total), found
+        in_place = RowSample(whole, total, **by)
+        if in_place.size > limits.HELD_ELEMENTS:
+            return in_place, found
+        # Small samples are copied, so that a class lies together in memory.
+        return in_place.held(1, centre, single=False), found
 
     numerator: AnySample | WeightedMean
     if objective.linear_numerator:
@@ -535,14 +580,18 @@ def pose(
     else:
         numerator, sums = sample(two.numerator)
     denominator: AnySample
-    if pairs:
-        # One covariance of both classes has half the noise of that of one.
-        others = two.denominator.feature_sums(columns)
-        other_mean = weighted_means(two.denominator, others)[0]
-        pooled = pair_covariance(two.numerator, mean, required)
-        pooled += pair_covariance(two.denominator, other_mean, required)
-        size = min(float(sums.kish.min()), float(others.kish.min()))
-        covariance = floored(pooled / 2.0, min(len(mean) / size, 1.0))
+    if ratio.pairs_used_:
+        # One covariance of both classes has half the noise of that of one. Entries that
+        # come from different rows may make up none: eigenvalues have a floor.
+        only = required.argmax(axis=1)
+        own, (other_mean, other, others) = (pair_moments(rows, only) for rows in two)
+        pooled = (own[1] + other) / 2.0
+        floor = min(len(mean) / min(sums.kish.min(), others.kish.min()), 1.0)
+        spread = np.sqrt(np.maximum(np.diagonal(pooled), 0.0))
+        unit = np.where(spread > 0.0, spread, 1.0)
+        values, vectors = np.linalg.eigh(pooled / np.outer(unit, unit))
+        lifted = (vectors * np.maximum(values, floor)) @ vectors.T
+        covariance = lifted * np.outer(spread, spread)
         denominator = NormalMoments.of(other_mean - centre[0], covariance)
     else:
         denominator, others = sample(two.denominator, complete)

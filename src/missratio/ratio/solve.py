@@ -54,26 +54,24 @@ def solve(
     Newton's, and above, or for solver="lbfgs", by L-BFGS. `start` has the shape
     (n_problems, n_parameters).
     """
-    n_problems = len(problem.centre)
-    one, length = _second_order, n_problems
+    begin = problem.start() if start is None else start
+    n_problems, n_parameters = begin.shape
+    method, length = _second_order, n_problems
     if problem.l1 is not None:
-        one, length = _with_l1, 1
-    elif solver == "lbfgs" or (
-        solver == "auto" and problem.n_parameters > NEWTON_PARAMETERS
-    ):
-        one, length = _first_order, 1
+        method, length = _with_l1, 1
+    elif solver == "lbfgs" or (solver == "auto" and n_parameters > NEWTON_PARAMETERS):
+        method, length = _first_order, 1
     elif isinstance(problem.denominator, Sample):
         length = max(1, CHUNK_ELEMENTS * n_problems // max(problem.denominator.size, 1))
-    begin = problem.start() if start is None else start
-
     options: dict[str, Any] = {"tol": tol, "max_iter": max_iter}
     options["known"] = start is not None
     with one_blas_thread(problem.denominator.size) as threads:
         if length >= n_problems:
-            return one(problem, begin, **options)
+            return problem.confirmed(method(problem, begin, **options))
 
         def part(which: slice) -> Solution:
-            return one(problem.problems(which), begin[which], **options)
+            some = problem.problems(which)
+            return some.confirmed(method(some, begin[which], **options))
 
         chunks = [slice(i, i + length) for i in range(0, n_problems, length)]
         return Solution.concatenate(in_threads(part, chunks, threads))
@@ -84,41 +82,50 @@ def _second_order(
 ) -> Solution:
     """Newton's method; with few Hessians where they are dear, and after a pilot.
 
-    A pilot finds where to begin, unless that is known.
+    A pilot, unless the beginning is known, is the solution on some of the rows, to its
+    own statistical error.
     """
-    options: dict[str, Any] = {
-        "tol": tol,
-        "max_iter": max_iter,
-        "precision": problem.denominator.precision,
-    }
-    first = None
-    if len(problem.centre) > 1:
-        return problem.confirmed(newton(problem, begin, **options))
-    rough = None if known else _pilot(problem, tol, max_iter)
+    sample, n_parameters = problem.denominator, begin.shape[1]
+    options: dict[str, Any] = {"max_iter": max_iter, "precision": sample.precision}
+    if len(begin) > 1:
+        return newton(problem, begin, tol=tol, **options)
+    dear = n_parameters >= KEPT_PARAMETERS
+    # 1. A pilot where rows are many.
+    rough = None
+    least = max(PILOT_ROWS, PILOT_ROWS_A_PARAMETER * n_parameters, sample.cheap_rows)
+    stride = sample.n_rows // least
+    if not known and stride >= (2 if dear else PILOT_STRIDE):
+        # More rows than this for each parameter would cost more than they save.
+        most = PILOT_ROWS * n_parameters
+        stride = min(stride, max(PILOT_STRIDE, sample.n_rows // most))
+        few = sample.held(stride, problem.centre)
+        means = problem.numerator.held(stride, problem.centre)
+        pilot = replace(problem, numerator=means, denominator=few)
+        coarse = max(tol, 0.3 * math.sqrt(n_parameters / few.n_rows))
+        steps = min(max_iter, PILOT_STEPS)
+        rough = pilot.confirmed(
+            _second_order(pilot, begin, known=False, tol=coarse, max_iter=steps)
+        )
+    # 2. All rows, from where the pilot ended if it hasn't misled.
+    first, piloted = None, rough is not None and rough.status[0] == Status.CONVERGED
     # Reading rows anew costs more than a Hessian.
-    fresh = problem.denominator.rereads or (
-        rough is None and problem.n_parameters < KEPT_PARAMETERS
-    )
-    if rough is not None:
+    fresh = sample.rereads or not (piloted or dear)
+    if rough is not None and piloted:
         first = problem(rough.theta, second_order=True, rough=not fresh)
         if first.value[0] < rough.value[0] + PILOT_GAP:
             begin = rough.theta
         else:
             first = None
-    return problem.confirmed(
-        quick_newton(problem, begin, fresh=fresh, first=first, **options)
-    )
+    return quick_newton(problem, begin, fresh=fresh, first=first, tol=tol, **options)
 
 
 def _with_l1(
     problem: RatioProblem, begin: FloatArray, *, known: bool, tol: float, max_iter: int
 ) -> Solution:
-    """The proximal Newton method."""
+    """The proximal Newton method; an intercept has no penalty."""
     assert problem.l1 is not None
-    l1 = np.zeros(problem.n_parameters)
-    l1[: problem.l1.shape[1]] = problem.l1[0]
-    found = proximal_newton(problem, begin, l1, tol=tol, max_iter=max_iter)
-    return problem.confirmed(found)
+    l1 = np.pad(problem.l1[0], (0, begin.shape[1] - problem.l1.shape[1]))
+    return proximal_newton(problem, begin, l1, tol=tol, max_iter=max_iter)
 
 
 def _first_order(
@@ -126,51 +133,24 @@ def _first_order(
 ) -> Solution:
     """L-BFGS on features scaled by their spread over some denominator rows.
 
-    Where it ends short of an optimum that a penalty vouches for, Newton's method goes
-    on: it takes a weak one with nearly as many parameters as rows.
+    Where it ends short of an optimum, or so far out that there may be none, Newton's
+    method goes on: it takes a weak penalty with nearly as many parameters as rows, and
+    shows where coefficients grow without bound.
     """
     stride = max(1, problem.denominator.n_rows // SCALE_ROWS)
     rows = np.asarray(problem.denominator.held(stride, problem.centre).features[0])
     spread = rows.std(axis=0, dtype=np.float64)
     visible = spread > 1e-8 * np.abs(rows).max(axis=0)
-    scale = np.ones(problem.n_parameters)
+    scale = np.ones(begin.shape[1])
     scale[: len(spread)] = 1.0 / np.where(visible, spread, 1.0)
     found = lbfgs(problem, begin, scale=scale, tol=tol, max_iter=10 * max_iter)
+    limits: dict[str, Any] = {"tol": tol, "max_iter": max_iter}
     unsolved = found.status[0] in (Status.STALLED, Status.OUT_OF_ITERATIONS)
     if unsolved and problem.bounded:
-        limits: dict[str, Any] = {"tol": tol, "max_iter": max_iter}
         return _second_order(problem, found.theta, known=True, **limits)
-    checked = problem.confirmed(found)
-    if checked.status[0] != Status.CONVERGED or not problem.far_out(found).any():
-        return checked
-    # Too coarse to tell by one step of Newton's: a few more show where it leads.
-    onwards = newton(problem, found.theta, tol=tol, max_iter=max_iter)
-    if problem.confirmed(onwards).status[0] == Status.NO_OPTIMUM:
-        return replace(found, status=np.array([int(Status.NO_OPTIMUM)]))
+    far_out = not problem.bounded and problem.far_out(found).any()
+    if found.status[0] == Status.CONVERGED and far_out:
+        onwards = newton(problem, found.theta, **limits)
+        if problem.confirmed(onwards).status[0] == Status.NO_OPTIMUM:
+            return replace(found, status=np.array([int(Status.NO_OPTIMUM)]))
     return found
-
-
-def _pilot(problem: RatioProblem, tol: float, max_iter: int) -> Solution | None:
-    """The solution on some of the rows, to its own statistical error.
-
-    None where rows aren't many, or where it has none.
-    """
-    n_parameters = problem.n_parameters
-    least = max(
-        PILOT_ROWS,
-        PILOT_ROWS_A_PARAMETER * n_parameters,
-        problem.denominator.cheap_rows,
-    )
-    stride = problem.denominator.n_rows // least
-    worth = 2 if n_parameters >= KEPT_PARAMETERS else PILOT_STRIDE
-    if len(problem.centre) > 1 or stride < worth:
-        return None
-    # More rows than this for each parameter would cost more than they save.
-    most = PILOT_ROWS * n_parameters
-    stride = min(stride, max(PILOT_STRIDE, problem.denominator.n_rows // most))
-    pilot = problem.thinned(stride)
-    coarse = max(tol, 0.3 * math.sqrt(n_parameters / pilot.denominator.n_rows))
-    steps = min(max_iter, PILOT_STEPS)
-    start = pilot.start()
-    rough = _second_order(pilot, start, known=False, tol=coarse, max_iter=steps)
-    return rough if rough.status[0] == Status.CONVERGED else None

@@ -39,7 +39,7 @@ PEEKED = 256
 GPU_CHEAP_ROWS = 1_000_000
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class TensorSample(AnySample):
     """One class's complete rows and their weights, on a device, for one problem.
 
@@ -75,11 +75,9 @@ class TensorSample(AnySample):
     def __post_init__(self) -> None:
         """Note how large it is, and how precise."""
         double = self.rows.element_size() == 8
-        self._note(
-            size=self.n_rows * int(self.rows.shape[1]),
-            dtype=np.float64 if double else np.float32,
-            cheap_rows=GPU_CHEAP_ROWS if self.rows.is_cuda else 0,
-        )
+        self.size = self.n_rows * int(self.rows.shape[1])
+        self.precision = float(np.finfo(np.float64 if double else np.float32).eps)
+        self.cheap_rows = GPU_CHEAP_ROWS if self.rows.is_cuda else 0
 
     def _blocks(self) -> Iterator[tuple[torch.Tensor, torch.Tensor | None]]:
         """Rows that have a weight, and their weights."""
@@ -214,7 +212,9 @@ class TensorSample(AnySample):
         peeked: FloatArray = as_numpy(few[:: 1 + len(few) // PEEKED])[None]
         return peeked
 
-    def problems(self, which: slice | BoolArray) -> TensorSample:
+    def problems(
+        self, which: slice | BoolArray, width: int | None = None
+    ) -> TensorSample:
         """Itself: there is one problem."""
         return self
 

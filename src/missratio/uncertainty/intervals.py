@@ -468,7 +468,7 @@ def _check(ratio: Any) -> None:
             f"NaiveBayesRatio, got {ratio!r}. {BOOTSTRAP}"
         )
     check_is_fitted(ratio)
-    if not ratio._is_log_linear():
+    if ratio.link != "log":
         raise ValueError(
             f"{ratio!r} models the ratio itself, not its logarithm. Use link='log'. "
             f"{BOOTSTRAP}"
@@ -477,11 +477,6 @@ def _check(ratio: Any) -> None:
         raise ValueError(
             "Under an L1 penalty some coefficients are held at zero, and the sandwich "
             f"formula does not apply. Use a ridge penalty (l2). {BOOTSTRAP}"
-        )
-    if ratio.fallback_used_:
-        raise ValueError(
-            "Class 0 had too few complete rows, and its columns were taken as "
-            f"independent. {BOOTSTRAP}"
         )
     if not getattr(ratio, "converged_", True):
         raise ValueError(

@@ -75,7 +75,7 @@ def test_an_absent_file_is_downloaded_once(tmp_path, publisher, page, address):
         (None, "404"),
         (b"something else", "not " + DIGEST),
         (zipped(CTG_xls=b"something else"), "refused"),
-        (zipped(other_xls=CONTENT), r"no CTG\.xls in the archive"),
+        (zipped(other_xls=CONTENT), r"no item named 'CTG\.xls' in the archive"),
         (zipped(CTG_xls=CONTENT * 99)[:-60] + b"PK\x05\x06" + 18 * b"\0", "archive"),
     ],
     ids=["absent", "damaged", "damaged in an archive", "not in it", "broken archive"],

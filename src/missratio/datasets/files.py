@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import logging
 import os
 import tempfile
@@ -11,6 +10,7 @@ import zipfile
 import zlib
 from contextlib import suppress
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Literal
 
@@ -151,7 +151,7 @@ def available(data_home: DataHome = None) -> list[DataFile]:
         if path is not None and source.sha256 is not None:
             digest = "differs"
             with suppress(ValueError):
-                if _digest(_content(path)) == source.sha256:
+                if sha256(_content(path)).hexdigest() == source.sha256:
                     digest = "matches"
         file = source.files[0] if path is None else path.name
         publisher = source.publisher, source.page, not source.urls
@@ -202,12 +202,13 @@ def read_file(name: str, data_home: DataHome, verify: bool) -> tuple[Path, bytes
     if path is None:
         path = _download(source, folder)
     content = _content(path)
-    if verify and source.sha256 is not None and _digest(content) != source.sha256:
+    digest = sha256(content).hexdigest()
+    if verify and source.sha256 not in (None, digest):
         raise ValueError(
             f"{path} is not the file that {source.name!r} is pinned to: its SHA-256 is "
-            f"{_digest(content)}, not {source.sha256}. It is damaged or another "
-            f"edition: replace it by the one from {source.page}, or pass verify=False "
-            "to read it as it is."
+            f"{digest}, not {source.sha256}. It is damaged or another edition: replace "
+            f"it by the one from {source.page}, or pass verify=False to read it as it "
+            "is."
         )
     return path, content
 
@@ -229,10 +230,6 @@ def _content(path: Path) -> bytes:
         ) from error
 
 
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
-
-
 def _download(source: PublishedFile, folder: Path) -> Path:
     """Download a file into the folder; its digest is checked before it is put there."""
     file = source.files[0]
@@ -245,55 +242,38 @@ def _download(source: PublishedFile, folder: Path) -> Path:
             f"{file} is not in {folder}, and {source.publisher.partition(',')[0]} "
             f"lets only account holders download it. {by_hand}"
         )
-    reasons = []
+    import pooch
+
+    logger, reasons = pooch.get_logger(), []
+    level = logger.level
     for url in source.urls:
         try:
-            content = _from_web(url, file)
-        except (OSError, ValueError) as error:
+            # It would announce the download.
+            logger.setLevel(logging.WARNING)
+            # The digest is that of the file, not of an archive which it is in.
+            with tempfile.TemporaryDirectory() as place:
+                http = pooch.HTTPDownloader(timeout=_TIMEOUT)
+                path = pooch.retrieve(url, None, "download", place, downloader=http)
+                content = Path(path).read_bytes()
+                if zipfile.is_zipfile(path):
+                    with zipfile.ZipFile(path) as archive:
+                        size = archive.getinfo(file).file_size
+                        if size > _LARGEST:
+                            raise ValueError(f"{file} claims {size} bytes")
+                        content = archive.read(file)
+        except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
             reasons.append(f"{url}: {error}")
             continue
-        if source.sha256 in (None, _digest(content)):
+        finally:
+            logger.setLevel(level)
+        digest = sha256(content).hexdigest()
+        if source.sha256 in (None, digest):
             return write_whole(folder / file, content)
         reasons.append(
-            f"{url}: its {file} has the SHA-256 {_digest(content)}, not "
-            f"{source.sha256}, and was refused"
+            f"{url}: its {file} has the SHA-256 {digest}, not {source.sha256}, and was "
+            "refused"
         )
     raise FileNotFoundError(
         f"{file} is not in {folder}, and could not be downloaded ("
         f"{'; '.join(reasons)}). {by_hand}"
     )
-
-
-def _from_web(url: str, file: str) -> bytes:
-    """The content of a file at an address, or of the file in a zip archive there."""
-    import pooch
-
-    logger = pooch.get_logger()
-    level = logger.level
-    logger.setLevel(logging.WARNING)
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            # The digest is checked by the caller: that of the file, not of an archive.
-            path = pooch.retrieve(
-                url,
-                known_hash=None,
-                fname="download",
-                path=folder,
-                downloader=pooch.HTTPDownloader(timeout=_TIMEOUT),
-            )
-            if not zipfile.is_zipfile(path):
-                return Path(path).read_bytes()
-            with zipfile.ZipFile(path) as archive:
-                sizes = {info.filename: info.file_size for info in archive.infolist()}
-                if file not in sizes:
-                    raise ValueError(f"there is no {file} in the archive at {url}")
-                if sizes[file] > _LARGEST:
-                    raise ValueError(
-                        f"{file} in the archive at {url} claims {sizes[file]} bytes, "
-                        f"more than {_LARGEST}"
-                    )
-                return archive.read(file)
-    except zipfile.BadZipFile as error:
-        raise ValueError(f"the archive at {url} is damaged: {error}") from error
-    finally:
-        logger.setLevel(level)

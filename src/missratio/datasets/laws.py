@@ -54,36 +54,30 @@ class GaussianMixture:
         self, weights: ArrayLike, means: ArrayLike, covariances: ArrayLike
     ) -> None:
         given = {"weights": weights, "means": means, "covariances": covariances}
-        for ndim, (name, values) in enumerate(given.items(), 1):
+        for name, values in given.items():
             value = np.array(values, dtype=np.float64)
-            if value.ndim != ndim or not np.isfinite(value).all():
-                raise ValueError(
-                    f"{name} must be finite and have {ndim} dimension(s): got shape "
-                    f"{value.shape}. For k components in d dimensions the shapes are "
-                    "(k,), (k, d) and (k, d, d)."
-                )
             value.flags.writeable = False
             object.__setattr__(self, name, value)
-        self._check()
-
-    def _check(self) -> None:
-        weights, covariances, (k, d) = self.weights, self.covariances, self.means.shape
-        if d == 0 or weights.shape != (k,) or covariances.shape != (k, d, d):
+        shapes = [np.shape(each) for each in (self.weights, self.means)]
+        k, d = (*self.means.shape, 0, 0)[:2]
+        if shapes != [(k,), (k, d)] or self.covariances.shape != (k, d, d) or d == 0:
             raise ValueError(
                 "weights, means and covariances must have shapes (k,), (k, d) and (k, "
-                f"d, d), d above 0: got {weights.shape}, {self.means.shape} and "
-                f"{covariances.shape}."
+                f"d, d), d above 0: got {shapes[0]}, {shapes[1]} and "
+                f"{self.covariances.shape}."
             )
-        if (weights < 0).any() or not np.isclose(weights.sum(), 1.0, rtol=0, atol=1e-9):
+        total = self.weights.sum()
+        if (self.weights < 0).any() or not np.isclose(total, 1.0, rtol=0, atol=1e-9):
             raise ValueError(
-                "weights must be non-negative and have the sum 1: got "
-                f"{weights.tolist()}."
+                f"weights must be non-negative and have the sum 1: got {self.weights}."
             )
-        symmetric = np.allclose(covariances, covariances.transpose(0, 2, 1))
-        if not symmetric or (np.linalg.eigvalsh(covariances) <= 0).any():
+        finite = np.isfinite(self.means).all() and np.isfinite(self.covariances).all()
+        turned = self.covariances.transpose(0, 2, 1)
+        sound = finite and np.allclose(self.covariances, turned)
+        if not sound or (np.linalg.eigvalsh(self.covariances) <= 0).any():
             raise ValueError(
-                "covariances must be symmetric and positive definite: got "
-                f"{covariances.tolist()}."
+                "means must be finite, and covariances symmetric and positive "
+                f"definite: got {self.means.tolist()} and {self.covariances.tolist()}."
             )
 
     @cached_property
@@ -99,14 +93,6 @@ class GaussianMixture:
     def mean(self) -> FloatArray:
         """E Z, of shape (d,)."""
         return np.asarray(self.weights @ self.means)
-
-    @property
-    def covariance(self) -> FloatArray:
-        """Cov Z, of shape (d, d): within the components, and between their means."""
-        apart = self.means - self.mean
-        between = np.einsum("k,ki,kj->ij", self.weights, apart, apart)
-        within = np.einsum("k,kij->ij", self.weights, self.covariances)
-        return np.asarray(within + between)
 
     def sample(self, n: int, rng: Rng) -> FloatArray:
         """Draw independent rows.
@@ -235,12 +221,6 @@ class Simulation:
         """The number of columns."""
         return self.numerator.n_features
 
-    def law(self, label: int) -> GaussianMixture:
-        """The law of a class, 1 or 0."""
-        if label not in (0, 1):
-            raise ValueError(f"label must be 1 or 0: got {label!r}.")
-        return self.numerator if label == 1 else self.denominator
-
     def draw(self, n1: int, n0: int, rng: Rng) -> tuple[FloatArray, IntArray]:
         """Complete rows with their labels, those of class 1 before those of class 0.
 
@@ -286,15 +266,14 @@ class Simulation:
         ((500, 2), 200)
         """
         sizes = np.asarray(n_samples)
-        whole = sizes.dtype.kind in "iu" and sizes.shape in ((), (2,))
-        if not whole or sizes.min() < 0:
+        if sizes.shape == () and sizes.dtype.kind in "iu":
+            sizes = np.array([sizes // 2, sizes - sizes // 2])
+        if sizes.shape != (2,) or sizes.dtype.kind not in "iu" or sizes.min() < 0:
             raise ValueError(
                 "n_samples must be a number of rows, or the rows of class 0 and of "
                 f"class 1: got {n_samples!r}."
             )
-        n0, n1 = (
-            sizes.tolist() if sizes.ndim else (int(sizes) // 2, -(-int(sizes) // 2))
-        )
+        n0, n1 = sizes.tolist()
         rng = random_state
         if not isinstance(rng, np.random.RandomState):
             rng = np.random.default_rng(rng)
@@ -349,8 +328,8 @@ class Simulation:
         coef.flags.writeable = False
         return coef, float(-0.5 * coef @ (mean_1 + mean_0))
 
-    def ratio_tail(self, cut: ArrayLike, label: int = 1) -> FloatArray:
-        """P(log r(Z) > cut) for Z of a class: the true ratio's power, or its error.
+    def ratio_tail(self, cut: ArrayLike) -> FloatArray:
+        """P(log r(Z¹) > cut): the power of the true ratio.
 
         Exact where the log ratio is linear. Elsewhere from 2¹⁷ points of a scrambled
         Sobol sequence for each component, the same every time. Over scramblings the
@@ -362,17 +341,15 @@ class Simulation:
         ----------
         cut : array-like
             One or many.
-        label : {1, 0}, default=1
 
         Returns
         -------
         ndarray of the shape of `cut`
         """
-        law = self.law(label)
         if self._linear is not None:
             coef, intercept = self._linear
-            return law.tail(coef, np.asarray(cut) - intercept)
-        values, beyond = self._scores[label]
+            return self.numerator.tail(coef, np.asarray(cut) - intercept)
+        values, beyond = self._scores[1]
         return np.asarray(beyond[np.searchsorted(values, cut, side="right")])
 
     @cached_property
@@ -405,8 +382,10 @@ class Simulation:
             values, beyond = self._scores[0]
             return float(values[np.argmax(beyond[1:] <= alpha)])
         coef, intercept = self._linear
-        spread = np.sqrt(coef @ self.denominator.covariance @ coef)
-        return float(intercept + coef @ self.denominator.mean - spread * ndtri(alpha))
+        # As coef = Σ⁻¹(μ₁ − μ₀), this is the variance of the log ratio.
+        variance = coef @ (self.numerator.mean - self.denominator.mean)
+        level = intercept + coef @ self.denominator.mean
+        return float(level - np.sqrt(variance) * ndtri(alpha))
 
     def oracle_power(self, alpha: float) -> float:
         """The largest power of any test of level α (Neyman and Pearson's lemma).
@@ -420,7 +399,7 @@ class Simulation:
         float
             P(log r(Z¹) > C*), exact or nearly so as in `ratio_tail`.
         """
-        return float(self.ratio_tail(self.oracle_threshold(alpha), label=1))
+        return float(self.ratio_tail(self.oracle_threshold(alpha)))
 
 
 def spread_points(

@@ -198,6 +198,7 @@ def load_weather(
 
 def _weather(content: bytes, path: Path, published: bool) -> Parsed:
     import pyarrow
+    from pyarrow import compute
 
     columns = dict.fromkeys(WEATHER_MEASUREMENTS, pyarrow.float64())
     columns |= dict.fromkeys([*WEATHER_LEVELS, "RainTomorrow"], pyarrow.string())
@@ -207,42 +208,32 @@ def _weather(content: bytes, path: Path, published: bool) -> Parsed:
         raise ValueError(f"{path} has no day with a label in 'RainTomorrow'.")
     labels = np.array(table["RainTomorrow"])
     _check_labels(np.unique(labels).tolist(), ["No", "Yes"], path)
-    blocks = [_trimmed(np.array(table[n]), published) for n in WEATHER_MEASUREMENTS]
-    names = list(WEATHER_MEASUREMENTS)
+    blocks, names = [], list(WEATHER_MEASUREMENTS)
+    for name in WEATHER_MEASUREMENTS:
+        # Within median ± 5 IQR.
+        values = np.array(table[name])
+        if not np.isnan(values).all():
+            first, median, third = np.nanpercentile(values, [25, 50, 75])
+            low, high = median - 5.0 * (third - first), median + 5.0 * (third - first)
+            values = np.clip(values, low, high)
+            if published:
+                values[np.isnan(values)] = low
+        blocks.append(values)
     for name, levels in WEATHER_LEVELS.items():
-        blocks.append(_indicators(table[name], levels, path, published))
+        # A column for each level but the first, 1.0 where it is that level.
+        code = compute.index_in(table[name], value_set=pyarrow.array(levels))
+        foreign = table[name].filter(
+            compute.and_(table[name].is_valid(), code.is_null())
+        )
+        _check_labels(foreign.unique().to_pylist(), levels, path)
+        codes = np.array(code.fill_null(-1))
+        indicators = np.eye(len(levels))[codes][:, 1:]
+        indicators[codes == -1] = 0.0 if published else np.nan
+        blocks.append(indicators)
         names += [f"{name}_{level}" for level in levels[1:]]
     no_rain = (labels == "No").astype(np.intp)
     classes = ("rain tomorrow", "no rain tomorrow")
     return np.column_stack(blocks), no_rain, names, classes
-
-
-def _trimmed(values: FloatArray, published: bool) -> FloatArray:
-    """The values within median ± 5 IQR, what is missing as the variant has it."""
-    if np.isnan(values).all():
-        return values
-    first, median, third = np.nanpercentile(values, [25, 50, 75])
-    low, high = median - 5.0 * (third - first), median + 5.0 * (third - first)
-    trimmed = np.clip(values, low, high)
-    return np.where(np.isnan(trimmed), low, trimmed) if published else trimmed
-
-
-def _indicators(
-    column: Any, levels: list[str], path: Path, published: bool
-) -> FloatArray:
-    """A column for each level but the first, 1.0 where it is that level."""
-    import pyarrow
-    from pyarrow import compute
-
-    code = compute.index_in(column, value_set=pyarrow.array(levels))
-    foreign = column.filter(compute.and_(column.is_valid(), code.is_null()))
-    _check_labels(foreign.unique().to_pylist(), levels, path)
-    codes = np.array(code.fill_null(-1))
-    indicators = np.zeros((len(codes), len(levels) - 1))
-    indicators[codes[:, np.newaxis] == np.arange(1, len(levels))] = 1.0
-    if not published:
-        indicators[codes == -1] = np.nan
-    return indicators
 
 
 def _read_csv(content: bytes, path: Path, columns: Mapping[str, Any]) -> Any:

@@ -1,9 +1,20 @@
-"""From rows to the covariance of a class's means, its weights' estimation included."""
+"""A solved problem to first order, and what rows so do to its solution.
+
+The gradient G = Σ_t h_t S_t + λθ is made of means over rows: a_t = E g_t, and
+S_t = E g_t' f̃. It is zero at the solution, and so a change of the means moves that by
+
+    δ(θ, b) = −H⁻¹ δG,    δG = Σ_t h_t δS_t + Σ_tu h_tu S_t δa_u,
+
+with H the Hessian. A mean moves with every row by w(u − ū)/Σw after Hájek, and by
+(wu − ū)/n after Horvitz and Thompson: so it is enough to know each row's u. The sum
+over rows of the outer product of what each does is the covariance of a class's part;
+where weights were learned, their estimation adds its own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -11,19 +22,163 @@ import numpy as np
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.learning import Influence, LearnedMissingness, influence_of
 from missratio.missingness import Block, joint_weight
+from missratio.objective import Expectations, KLIEPObjective, Term
+from missratio.ratio import Factor, WeightedMean
 from missratio.rows import ClassRows, RowBlock, weights_of_features
-from missratio.uncertainty.expansion import Means
 from missratio.uncertainty.reliability import rates, weight_sums
 
 # A row that has all of the weight can't be left out: no row counts for more than this.
 LARGEST_LEVERAGE = 0.99
 
 
+@dataclass(frozen=True, slots=True)
+class Means:
+    """One class's means in the gradient, as functions of a row."""
+
+    # ū, the means over the rows, of shape (n_means,).
+    mean: FloatArray
+    # What a change of the means does to (θ, log N̂), (n_features + 1, n_means).
+    to_result: FloatArray
+    # On which columns' weights each mean depends, (n_means, n_columns).
+    mask: BoolArray
+    # Whether each feature has weights of its own.
+    by_feature: bool
+    # Each row's u by its features, and what its leverage is once multiplied by its
+    # weight; None for ones. Leverage is the share of a row in the Hessian (and in the
+    # normaliser): without the row the solution would move further than to first order
+    # by 1/(1 − leverage).
+    rows: Callable[[FloatArray], tuple[FloatArray, FloatArray | None]]
+
+
+def expand(factor: Factor) -> tuple[tuple[Means, Means], float]:
+    """A factor's means, of numerator and denominator, and the decrement √(GᵀH⁻¹G)."""
+    problem, objective = factor.problem, factor.problem.objective
+    # 1. The solution, its Hessian, and what parameters do to (θ, log N̂).
+    theta = problem.theta(factor.coef[None], np.array([factor.intercept]))
+    evaluation = problem(theta, second_order=True)
+    assert evaluation.hessian is not None
+    hessian, gradient = evaluation.hessian[0], evaluation.gradient[0]
+    size = np.sqrt(np.abs(np.diagonal(hessian)))
+    size[size == 0.0] = 1.0
+    scaled = hessian / np.outer(size, size)
+    if np.linalg.cond(scaled) > 1e12:
+        raise ValueError(
+            "The objective is flat in some direction at its optimum, so that standard "
+            "errors have no bound: some basis features are combinations of others. "
+            "Drop them, or set l2 > 0."
+        )
+    inverse = np.linalg.inv(scaled) / np.outer(size, size)
+    centre, log_normalizer = problem.centre[0], 0.0
+    if objective.fits_intercept:
+        to_result = np.eye(len(centre) + 1)
+        to_result[-1] = np.append(centre, -1.0)
+    else:
+        # log E exp s, centred, moves by the tilted mean.
+        tilted_problem = replace(problem, objective=KLIEPObjective())
+        _, (sums,) = tilted_problem.sums(factor.coef[None], second_order=False)
+        mean = centre + sums.slope[0] / sums.value[0]
+        to_result = np.concatenate([np.eye(len(centre)), mean[None]])
+        log_normalizer = -factor.intercept - float(factor.coef @ centre)
+    to_result = -to_result @ inverse
+    # 2. Derivatives of the outer function, terms of the numerator first: h_t as
+    #    `first`, Σ_u h_tu S_u as `second`, and h_t S_t + a_t Σ_u h_tu S_u, the mean of
+    #    what rows do to the gradient, as `part`.
+    numerator, denominator = problem.sums(theta, second_order=False)
+    totals = [problem.numerator.total] * len(numerator)
+    totals += [problem.denominator.total] * len(denominator)
+    pairs = list(zip([*numerator, *denominator], totals, strict=True))
+    value = np.array([term.value / total for term, total in pairs])
+    slope = np.array([term.slope[0] / total[0] for term, total in pairs])
+    scale = np.array([term.log_scale for term, _ in pairs])
+    outer = objective.combine(Expectations(value, scale, len(numerator)))
+    first, second = outer.gradient[:, 0], np.zeros_like(slope)
+    if outer.hessian is not None:
+        second = outer.hessian[:, :, 0] @ slope
+    part = first[:, None] * slope + second * value
+
+    def score_means(is_numerator: bool) -> Means:
+        """A class that enters row by row, through functions of the score."""
+        split = len(numerator)
+        which = slice(split) if is_numerator else slice(split, None)
+        function = objective.numerator if is_numerator else objective.denominator
+        intercept = float(theta[0, -1]) if objective.fits_intercept else 0.0
+        # Without an intercept the last mean of the denominator is that of the
+        # normalised tilt, which moves log N̂ alone.
+        tilted = not (is_numerator or objective.fits_intercept)
+
+        def rows(features: FloatArray) -> tuple[FloatArray, FloatArray]:
+            centred = _centred(features, centre)
+            score = centred @ factor.coef + intercept
+            terms = function(score)
+            full = centred
+            if objective.fits_intercept:
+                full = np.concatenate([centred, np.ones((len(centred), 1))], axis=1)
+            moved, curvature = np.zeros((2, len(score)))
+            u = np.zeros_like(full)
+            for t, term in enumerate((terms,) if isinstance(terms, Term) else terms):
+                times = np.exp(np.asarray(term.log_scale) - scale[which][t, 0])
+                moved += first[which][t] * times * term.slope
+                curvature += first[which][t] * times * term.curvature
+                u += (times * term.value)[:, None] * second[which][t]
+            u += moved[:, None] * full
+            leverage = curvature * ((full @ inverse) * full).sum(axis=1)
+            if tilted:
+                tilt = np.exp(score - log_normalizer)
+                u = np.concatenate([u, tilt[:, None]], axis=1)
+                leverage = leverage + tilt
+            return u, leverage
+
+        mean, change = part[which].sum(axis=0), to_result
+        if tilted:
+            alone = np.eye(len(to_result))[:, -1:]
+            mean, change = np.append(mean, 1.0), np.hstack([to_result, alone])
+        mask = np.tile(factor.columns, (len(mean), 1))
+        return Means(mean, change, mask, False, rows)
+
+    def feature_means(numerator: WeightedMean, change: FloatArray) -> Means:
+        """A numerator that enters through means of the features alone.
+
+        The printed objective has the means of features that are not centred, even where
+        weights don't average to one.
+        """
+        by_feature, mask = factor.required is not None, factor.required
+        mean, shift = numerator.mean[0] + centre, np.zeros_like(centre)
+        if objective.fits_intercept and not by_feature:
+            mean, shift = numerator.mean[0], centre
+        if mask is None:
+            mask = np.tile(factor.columns, (len(centre), 1))
+        if objective.fits_intercept:
+            mean = np.append(mean, 0.0 if by_feature else numerator.mass[0])
+            last = np.zeros_like(factor.columns) if by_feature else factor.columns
+            mask = np.concatenate([mask, last[None]])
+
+        def rows(features: FloatArray) -> tuple[FloatArray, None]:
+            width = len(mean) - features.shape[1]
+            constant = np.full((len(features), width), float(not by_feature))
+            return np.concatenate([_centred(features, shift), constant], axis=1), None
+
+        return Means(mean, change, mask, by_feature, rows)
+
+    if isinstance(problem.numerator, WeightedMean):
+        change = first[0] * np.eye(theta.shape[1]) + np.outer(second[0], theta[0])
+        means = feature_means(problem.numerator, to_result @ change)
+    else:
+        means = score_means(True)
+    decrement = float(np.sqrt(max(gradient @ inverse @ gradient, 0.0)))
+    return (means, score_means(False)), decrement
+
+
+def _centred(features: FloatArray, centre: FloatArray) -> FloatArray:
+    centred = features - centre
+    centred[np.isnan(centred)] = 0.0
+    return centred
+
+
 def weights_of(
     means: Means,
     block: RowBlock,
     weights: FloatArray | None,
-    groups: IntArray | None = None,
+    groups: IntArray | None,
 ) -> FloatArray:
     """Weights, (n_rows, 1), or (n_rows, n_means) where each mean has its own."""
     if weights is None:
@@ -44,153 +199,77 @@ def weights_of(
     return weights if more is None else weights * more[:, None]
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """How far results move with the rows of a class, or of both."""
+def class_spread(
+    rows: ClassRows,
+    factors: Sequence[tuple[IntArray, Means]],
+    largest: FloatArray | None,
+    parts: Sequence[LearnedPart],
+    to_result: FloatArray,
+) -> tuple[FloatArray, ...]:
+    """How far the results move with the rows of a class.
 
-    # Of the results, with the error of a learned φ.
-    covariance: FloatArray
-    # What the sampling of rows does, φ taken as given.
-    variance: FloatArray
-    # Sums of the fourth powers of what each row does.
-    fourth: FloatArray
-    # The variance through each mean, summed; and times the rate of its weights.
-    parts: FloatArray
-    heavy: FloatArray
+    Parameters
+    ----------
+    rows : ClassRows
+    factors : sequence
+        Which features each factor of the ratio has, and its means.
+    largest : ndarray of shape (1,) or (1, n_columns), or None
+        What weights are at most; None if they are by no model.
+    parts : sequence of LearnedPart
+        What was learned of the class's φ.
+    to_result : ndarray of shape (n_results, n_means)
+        What a change of the means does to the results.
 
-    def __add__(self, other: Spread) -> Spread:
-        both = zip(astuple(self), astuple(other), strict=True)
-        return Spread(*(own + more for own, more in both))
+    Returns
+    -------
+    covariance : ndarray of shape (n_results, n_results)
+        Of the results, with the error of a learned φ.
+    variance, fourth : ndarray of shape (n_results,)
+        What the sampling of rows does, φ taken as given, and the sums of the fourth
+        powers of what each row does.
+    through, heavy : ndarray of shape (n_results,)
+        The variance through each mean, summed; and times the rate of its weights.
+    """
+    sizes = [len(means.mean) for _, means in factors]
+    size, hajek, adjusted = sum(sizes), rows.self_normalised, rows.adjusted
 
-    @property
-    def by_rows(self) -> FloatArray:
-        """Degrees of freedom 2V²/ΣI⁴ of each result, by the rows' influences I.
+    def weigh(block: RowBlock, weights: FloatArray | None) -> list[FloatArray]:
+        return [weights_of(means, block, weights, rows.groups) for _, means in factors]
 
-        Satterthwaite's: a sum of squares V = ΣI² with relative variance ΣI⁴/V² is
-        spread as χ² with as many degrees of freedom. About 2n/3 for normal influences,
-        and few where a handful of rows decides. Infinite where no row moves the result.
-        """
-        with np.errstate(divide="ignore", invalid="ignore"):
-            degrees = 2.0 * self.variance**2 / self.fourth
-        return np.where(self.fourth > 0.0, degrees, np.inf)
+    def beside(columns: list[FloatArray]) -> FloatArray:
+        """What all means have, (n_rows, n_means)."""
+        whole = [
+            np.broadcast_to(each, (len(each), width))
+            for each, width in zip(columns, sizes, strict=True)
+        ]
+        return whole[0] if len(whole) == 1 else np.concatenate(whole, axis=1)
 
-    @property
-    def by_weights(self) -> FloatArray:
-        """Degrees of freedom of each result that weights like these have on average.
+    # 1. What each factor's weighted sums are divided by.
+    masses = rows.fold(
+        lambda block: [each.sum(axis=0) for each in weigh(block, block.ipw)],
+        lambda found: [np.sum(each, axis=0) for each in zip(*found, strict=True)],
+    )
+    totals = [rows.divisor(mass) for mass in masses]
 
-        The rows alone can't tell: where the heaviest happen not to be observed, all
-        seems well. Two or more, since even a single row gives so many.
-        """
-        with np.errstate(divide="ignore", invalid="ignore"):
-            degrees = self.parts / self.heavy
-        return np.maximum(np.where(self.heavy > 0.0, degrees, np.inf), 2.0)
-
-
-@dataclass(frozen=True, slots=True)
-class ClassMeans:
-    """All means of one class, of one factor of the ratio after the other."""
-
-    rows: ClassRows
-    # Which features each factor has, and its means.
-    factors: Sequence[tuple[IntArray, Means]]
-    # What weights are at most, (1,) or (1, n_columns); None if they are by no model.
-    largest: FloatArray | None = None
-
-    def spread(self, parts: Sequence[LearnedPart], to_result: FloatArray) -> Spread:
-        """How far the results move with the rows of the class.
-
-        `parts` are what was learned of the class's φ; `to_result` says what a change of
-        the means does to the results, of shape (n_results, n_means).
-        """
-        totals = self._totals()
-        size = sum(len(means.mean) for _, means in self.factors)
-
-        def work(block: RowBlock) -> FloatArray:
-            weights = block.ipw
-            plain, left_out, moved = self._influences(block, weights, totals)
-            found = [
-                (moved.T @ moved).ravel(),
-                ((moved @ to_result.T) ** 4).sum(axis=0),
-                weight_sums(self._mean_weights(block, weights)).ravel(),
-            ]
-            for part in parts:
-                assert weights is not None
-                found += part.sums(block.rows, weights, plain, left_out)
-            return np.concatenate(found)
-
-        found = self.rows.fold(work, lambda parts: np.sum(parts, axis=0))
-        ends = np.cumsum([size * size, len(to_result), 5 * size])
-        own, fourth, sums, rest = np.split(found, ends)
-        meat = own.reshape(size, size)
-        covariance = to_result @ meat @ to_result.T
-        variance = np.diagonal(covariance).copy()
-        through = to_result**2 * np.diagonal(meat)
-        mask = np.concatenate([means.mask for _, means in self.factors])
-        for part in parts:
-            n_groups, width, _ = part.influence.variance.shape
-            sums_of_part, rest = np.split(rest, [2 * width * size * n_groups])
-            slope, overlap = sums_of_part.reshape(2, width, size, n_groups)
-            by_phi = part.covariance(slope, overlap, mask)
-            covariance = covariance + to_result @ by_phi @ to_result.T
-        rate = rates(sums.reshape(5, size), self.rows.n_rows, self._largest(size))
-        return Spread(covariance, variance, fourth, through.sum(axis=1), through @ rate)
-
-    def _largest(self, size: int) -> FloatArray:
-        """What the weights of each mean are at most."""
-        if self.largest is None:
-            return np.full(size, np.inf)
-        own = self.rows.source.sample_weight
-        own = None if own is None else own.max(keepdims=True)
-        block = RowBlock(np.ones((1, 1)), np.ones((1, 1)), own, 0)
-        return np.asarray(self._mean_weights(block, self.largest)[0])
-
-    def _mean_weights(self, block: RowBlock, weights: FloatArray | None) -> FloatArray:
-        """The weights that each mean has, of shape (n_rows, n_means)."""
-        found = []
-        for _, means in self.factors:
-            own = weights_of(means, block, weights, self.rows.groups)
-            found.append(np.broadcast_to(own, (len(own), len(means.mean))))
-        return _beside(found)
-
-    def _totals(self) -> list[FloatArray]:
-        """What each factor's weighted sums are divided by."""
-
-        def work(block: RowBlock) -> list[FloatArray]:
-            return [
-                weights_of(means, block, block.ipw, self.rows.groups).sum(axis=0)
-                for _, means in self.factors
-            ]
-
-        def merge(parts: Sequence[list[FloatArray]]) -> list[FloatArray]:
-            return [np.sum(each, axis=0) for each in zip(*parts, strict=True)]
-
-        masses = self.rows.fold(work, merge)
-        return [self.rows.divisor(mass) for mass in masses]
-
-    def _influences(
-        self, block: RowBlock, weights: FloatArray | None, totals: Sequence[FloatArray]
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """What each row does to the means, three times (n_rows, n_means).
-
-        `plain` is w ∂(mean)/∂w, for a change of the row's weight; `left_out` is that
-        divided by 1 − leverage; `moved` is the row's influence, which is what the
-        sampling of rows moves.
-        """
-        hajek, adjusted = self.rows.self_normalised, self.rows.adjusted
+    # 2. What each row does to the means: `plain` is w ∂(mean)/∂w, for a change of the
+    # row's weight; `left_out` is that divided by 1 − leverage; `moved` is the row's
+    # influence, which is what the sampling of rows moves.
+    def work(block: RowBlock) -> FloatArray:
         features = block.features.astype(np.float64, copy=False)
         each = np.ones(len(features))
         if block.sample_weight is not None:
             each = block.sample_weight
-        each = (each / self.rows.sample_weight_total)[:, None]
+        each = (each / rows.sample_weight_total)[:, None]
+        weighed = weigh(block, block.ipw)
         plain, left_out, moved = [], [], []
-        for (place, means), total in zip(self.factors, totals, strict=True):
+        for k, (place, means) in enumerate(factors):
             if adjusted is not None and means.by_feature:
                 # Slopes come from other folds: to first order only the terms move.
                 terms = adjusted[block.place][:, place]
                 u = np.pad(terms, ((0, 0), (0, len(means.mean) - terms.shape[1])))
                 share, lever = each, each
             else:
-                share = weights_of(means, block, weights, self.rows.groups) / total
+                share = weighed[k] / totals[k]
                 u, leverage = means.rows(features[:, place])
                 lever = share if leverage is None else share * leverage[:, None]
             change = share * (u - means.mean if hajek else u)
@@ -198,11 +277,41 @@ class ClassMeans:
             plain.append(change)
             left_out.append(factor * change)
             moved.append(left_out[-1] if hajek else left_out[-1] - each * means.mean)
-        return _beside(plain), _beside(left_out), _beside(moved)
+        influence = beside(moved)
+        found = [
+            (influence.T @ influence).ravel(),
+            ((influence @ to_result.T) ** 4).sum(axis=0),
+            weight_sums(beside(weighed)).ravel(),
+        ]
+        for part in parts:
+            assert block.ipw is not None
+            found += part.sums(block.rows, block.ipw, beside(plain), beside(left_out))
+        return np.concatenate(found)
 
-
-def _beside(parts: list[FloatArray]) -> FloatArray:
-    return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+    found = rows.fold(work, lambda parts: np.sum(parts, axis=0))
+    ends = np.cumsum([size * size, len(to_result), 5 * size])
+    own, fourth, sums, rest = np.split(found, ends)
+    meat = own.reshape(size, size)
+    covariance = to_result @ meat @ to_result.T
+    variance = np.diagonal(covariance).copy()
+    through = to_result**2 * np.diagonal(meat)
+    # 3. What the estimation of φ adds.
+    mask = np.concatenate([means.mask for _, means in factors])
+    for part in parts:
+        n_groups, width, _ = part.influence.variance.shape
+        sums_of_part, rest = np.split(rest, [2 * width * size * n_groups])
+        slope, overlap = sums_of_part.reshape(2, width, size, n_groups)
+        by_phi = part.covariance(slope, overlap, mask)
+        covariance = covariance + to_result @ by_phi @ to_result.T
+    # 4. How widely weights are spread, by what they are at most too.
+    most = np.full(size, np.inf)
+    if largest is not None:
+        heaviest = rows.source.sample_weight
+        heaviest = None if heaviest is None else heaviest.max(keepdims=True)
+        block = RowBlock(np.ones((1, 1)), np.ones((1, 1)), heaviest, 0)
+        most = beside(weigh(block, largest))[0]
+    rate = rates(sums.reshape(5, size), rows.n_rows, most)
+    return covariance, variance, fourth, through.sum(axis=1), through @ rate
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from missratio._base.reading import joined, row_blocks
 from missratio._base.summary import Summary, figure
 from missratio._base.threads import one_blas_thread
-from missratio._base.typing import BoolArray, FloatArray, IntArray
+from missratio._base.typing import BoolArray, FloatArray
 from missratio.learning import LearnedMissingness, was_learned_from
 from missratio.missingness import BlockMissingness, Missingness
 from missratio.ratio import (
@@ -27,9 +27,8 @@ from missratio.ratio import (
     missingness_of,
     optimum,
 )
-from missratio.rows import ClassRows, class_model
-from missratio.uncertainty.covariance import ClassMeans, LearnedPart, Spread
-from missratio.uncertainty.expansion import Means, expand
+from missratio.rows import ClassModel, ClassRows, class_model
+from missratio.uncertainty.covariance import LearnedPart, class_spread, expand
 from missratio.uncertainty.reliability import (
     FEWEST_EXPECTED,
     expected_in_tail,
@@ -69,14 +68,14 @@ class RatioUncertainty:
     learned_on : dict from class to {"same", "other"}
         For each class whose missingness was learned, whether its rows are taken to be
         those that it was learned from.
-    degrees_of_freedom : ndarray of shape (n_basis_features + 1,), optional
+    degrees_of_freedom : ndarray of shape (n_basis_features + 1,)
         Of the standard errors: by how evenly rows contribute to them (Satterthwaite),
-        or by how widely weights like theirs are spread, whichever is less. None: many.
-    steady : ndarray of bool of shape (n_basis_features + 1,), optional
+        or by how widely weights like theirs are spread, whichever is less.
+    steady : ndarray of bool of shape (n_basis_features + 1,)
         Where there are enough of them, 5 by the rows and 30 by the weights. Elsewhere a
         few rows decide, and rows as heavy that did not happen to be observed would have
-        moved the estimate. None: everywhere.
-    undetermined : dict from int to float, optional
+        moved the estimate.
+    undetermined : dict from int to float
         Basis features that have one value only in the denominator's rows, and that
         value. A penalty made their coefficients up, so that they have no interval, nor
         has log r at a row where the feature has another value.
@@ -85,9 +84,9 @@ class RatioUncertainty:
     ratio: LinearRatio
     covariance: FloatArray
     learned_on: dict[Any, LearnedOn]
-    degrees_of_freedom: FloatArray | None = None
-    steady: BoolArray | None = None
-    undetermined: dict[int, float] = field(default_factory=dict)
+    degrees_of_freedom: FloatArray
+    steady: BoolArray
+    undetermined: dict[int, float]
 
     @property
     def standard_errors(self) -> FloatArray:
@@ -105,17 +104,9 @@ class RatioUncertainty:
 
         It is where the rows determine the coefficient and no handful of them decides.
         """
-        reliable = np.ones(len(self.covariance), dtype=bool)
-        if self.steady is not None:
-            reliable &= self.steady
+        reliable = self.steady.copy()
         reliable[list(self.undetermined)] = False
         return reliable
-
-    @property
-    def _degrees(self) -> FloatArray:
-        if self.degrees_of_freedom is None:
-            return np.full(len(self.covariance), np.inf)
-        return self.degrees_of_freedom
 
     def log_ratio(self, X: Any) -> tuple[FloatArray, FloatArray]:
         """The estimated log ratio at each row, and its standard error.
@@ -142,7 +133,7 @@ class RatioUncertainty:
         size = features.shape[1]
         first, cross = self.covariance[:size, :size], self.covariance[:size, size]
         own, last = np.diagonal(first), self.covariance[size, size]
-        rates = 1.0 / self._degrees
+        rates = 1.0 / self.degrees_of_freedom
         for rows in row_blocks((len(features), size)):
             block = features[rows].astype(np.float64, copy=False)
             variance[rows] = ((block @ first - 2.0 * cross) * block).sum(axis=1)
@@ -196,7 +187,7 @@ class RatioUncertainty:
         ndarray of shape (n_features,)
         """
         errors = self.standard_errors[:-1]
-        return _quantile(level, self._degrees[:-1]) * errors
+        return _quantile(level, self.degrees_of_freedom[:-1]) * errors
 
     def summary(self, level: float = 0.95) -> Summary:
         """Coefficients with standard errors and intervals, at a glance.
@@ -218,15 +209,6 @@ class RatioUncertainty:
         cells = [[figure(float(x)) for x in column] for column in numbers]
         tail = f"{(1.0 - level) / 2.0:.3g}", f"{(1.0 + level) / 2.0:.3g}"
         log_error = ("std. error of it", figure(float(self.standard_errors[-1])))
-        return Summary(
-            title=f"{whole.title}, with standard errors",
-            facts=(*whole.facts, log_error),
-            header=("feature", "coefficient", "std. error", "z", *tail, ""),
-            rows=tuple(zip(names, *cells, marks, strict=True)),
-            notes=self._notes(),
-        )
-
-    def _notes(self) -> tuple[str, ...]:
         notes = ["Standard errors by the sandwich formula; intervals by Student's t."]
         for label, source in self.learned_on.items():
             rows = "these rows" if source == "same" else "other rows"
@@ -238,7 +220,13 @@ class RatioUncertainty:
                 "(!) A few rows decide, or none: the interval may be too short, or "
                 "there is none."
             )
-        return tuple(notes)
+        return Summary(
+            title=f"{whole.title}, with standard errors",
+            facts=(*whole.facts, log_error),
+            header=("feature", "coefficient", "std. error", "z", *tail, ""),
+            rows=tuple(zip(names, *cells, marks, strict=True)),
+            notes=tuple(notes),
+        )
 
     def summary_frame(self, level: float = 0.95, backend: Backend = "pandas") -> Any:
         """Coefficients with their uncertainty, a row for each basis feature.
@@ -362,36 +350,52 @@ def ratio_uncertainty(
                 f"coefficients are not optimal for them (decrement {worst:.2g}). Give "
                 "the rows of the fit, and its sample_weight where it had any."
             )
-        size = len(ratio.coef_) + 1
-        none = np.zeros(size)
-        spread = Spread(np.zeros((size, size)), none, none, none, none)
+        size, in_tail, spreads = len(ratio.coef_) + 1, np.inf, []
         found: dict[Any, LearnedOn] = {}
-        in_tail = np.inf
         for place, own in enumerate(rows):
-            learned = _learned(ratio, own, learned_on)
+            model = class_model(missingness_of(ratio), own.label, own.names)
+            learned = _learned(model, own, learned_on)
             if learned:
                 same = all(part.shared for part in learned)
                 found[own.label] = "same" if same else "other"
             means = [(features, pair[place]) for features, pair, _ in expansions]
-            model = class_model(missingness_of(ratio), own.label, own.names)
+            # What the class's means do to (θ, log N̂): log normalisers add up.
+            columns = []
+            for features, each in means:
+                block = np.zeros((size, each.to_result.shape[1]))
+                block[features] = each.to_result[:-1]
+                block[-1] = each.to_result[-1]
+                columns.append(block)
+            to_result = np.concatenate(columns, axis=1)
             in_tail = min(in_tail, expected_in_tail(own, model))
             # Values that were looked up have weights of their own.
             largest = largest_weights(own, model) if inclusion is None else None
-            own_means = ClassMeans(own, means, largest)
-            spread += own_means.spread(learned, _to_results(means, size))
+            spreads.append(class_spread(own, means, largest, learned, to_result))
+        covariance, variance, fourth, through, heavy = (
+            np.sum(both, axis=0) for both in zip(*spreads, strict=True)
+        )
         classes = [rows.denominator]
         if not ratio._settings()._objective().linear_numerator:
             classes.append(rows.numerator)
         by_column = isinstance(ratio, NaiveBayesRatio)
         undetermined = undetermined_features(classes, by_column)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # Satterthwaite's degrees of freedom by the rows' influences I: a sum of squares
+        # V = ΣI² with relative variance ΣI⁴/V² is spread as χ² with 2V²/ΣI⁴. About 2n/3
+        # for normal influences, and few where a handful of rows decides.
+        by_rows = np.where(fourth > 0.0, 2.0 * variance**2 / fourth, np.inf)
+        # Those that weights like these have on average. The rows alone can't tell:
+        # where the heaviest happen not to be observed, all seems well. Two or more,
+        # since even a single row gives so many.
+        by_weights = np.where(heavy > 0.0, through / heavy, np.inf)
+    by_weights = np.maximum(by_weights, 2.0)
+    steady = (by_rows >= FEWEST_BY_ROWS) & (by_weights >= FEWEST_BY_WEIGHTS)
     uncertainty = RatioUncertainty(
         ratio,
-        _positive(spread.covariance),
+        _positive(covariance),
         found,
-        np.minimum(spread.by_rows, spread.by_weights),
-        (spread.by_rows >= FEWEST_BY_ROWS)
-        & (spread.by_weights >= FEWEST_BY_WEIGHTS)
-        & (in_tail >= FEWEST_EXPECTED),
+        np.minimum(by_rows, by_weights),
+        steady & (in_tail >= FEWEST_EXPECTED),
         undetermined,
     )
     _warn_if_unreliable(uncertainty)
@@ -399,11 +403,9 @@ def ratio_uncertainty(
 
 
 def _learned(
-    ratio: LinearRatio, own: ClassRows, learned_on: LearnedOn
+    model: ClassModel, own: ClassRows, learned_on: LearnedOn
 ) -> list[LearnedPart]:
     """A class's φ, where it was learned: of all columns, and of each category."""
-    names = getattr(ratio, "feature_names_in_", None)
-    model = class_model(missingness_of(ratio), own.label, names)
     if not isinstance(model, Missingness) or not model.learned:
         return []
     blocks = model.blocks if isinstance(model, BlockMissingness) else ()
@@ -483,17 +485,6 @@ def _check(ratio: Any) -> None:
             f"{type(ratio).__name__} did not converge, and standard errors hold at an "
             "optimum only. Add a ridge penalty (l2=0.01 is a start), or raise max_iter."
         )
-
-
-def _to_results(means: list[tuple[IntArray, Means]], size: int) -> FloatArray:
-    """What the means of one class do to (θ, log N̂): log normalisers add up."""
-    columns = []
-    for features, each in means:
-        block = np.zeros((size, each.to_result.shape[1]))
-        block[features] = each.to_result[:-1]
-        block[-1] = each.to_result[-1]
-        columns.append(block)
-    return np.concatenate(columns, axis=1)
 
 
 def _positive(covariance: FloatArray) -> FloatArray:

@@ -72,7 +72,7 @@ FITS = [plain, several, grouped]
 EVERYONE = [
     ({"estimator": LogisticRegression}, r"write LogisticRegression\(\)"),
     ({"estimator": Columns()}, "neither decision_function nor predict_proba"),
-    ({"estimator": Columns(1)}, r"Columns.predict_proba must give .* shape \(\d+, 1\)"),
+    ({"estimator": Columns(1)}, r"must give one score a row.* shape \(\d+, 1\)"),
     ({"estimator": Columns(4)}, r"got shape \(\d+, 4\)"),
     ({"delta": "0.1"}, "delta must be a number, got '0.1' of type"),
     ({"delta": -0.1}, "delta must lie"),
@@ -135,7 +135,7 @@ def test_probabilities_are_from_0_to_1(fit, value):
         (several, {"alpha": 0.1}, "must map classes"),
         (several, {"order": [0, 1]}, "each class once"),
         (several, {"order": [0, 1, 2]}, "each class but the last"),
-        (several, {"choice_size": 0.7}, "to fit on; both"),
+        (several, {"choice_size": 0.7}, "to fit on"),
         (several, {"y": np.zeros(600, dtype=int)}, "one class only, 0: there is noth"),
         (several, {"y": np.repeat([0, 1, 2], [300, 299, 1]), "alpha": {2: 0.4},
                    "calibration_size": 0.6}, "leaves 0 to fit on"),

@@ -93,9 +93,9 @@ class Given:
 @pytest.mark.parametrize(
     ("value", "match"),
     [
-        (np.inf, r"must be finite: Given.predict_log_ratio gave \+inf at"),
+        (np.inf, r"must be finite, .*: Given.predict_log_ratio gave \+inf at"),
         (np.nan, "not NaN: Given.*Give a ratio"),
-        (-np.inf, "above 0 at some rows.*at all [0-9]+ training rows.*Bring rows"),
+        (-np.inf, "above 0 at some rows.*of [0-9]+ training rows.*Give a"),
     ],
 )
 def test_a_ratio_that_cant_weigh_rows_is_refused(value, match):

@@ -35,8 +35,7 @@ def test_no_phi_of_the_region_asks_for_a_larger_threshold(d, rowwise, seed):
         first, slope = np.array(points).T
         phi = mr.LogisticMissingness(first[0] if rowwise else first, slope, rowwise)
         trust = replace(calibration.trust, point=phi)
-        rows = Weighted(held, scores).weighed(replace(trust, point=None))
-        sample = rows.sample(trust)
+        sample = Weighted.by(replace(trust, point=None), held, scores).sample(trust)
         asked.append(calibration.rule.select(sample, 0.3, 0.05).threshold)
     assert model.threshold_ == pytest.approx(max(asked), rel=1e-4) or d > 1
     assert model.threshold_ >= max(asked)

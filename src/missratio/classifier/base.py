@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,20 +23,14 @@ from missratio._base.callbacks import CallbackSupportMixin
 from missratio._base.hints import check_number
 from missratio._base.reading import read_labels
 from missratio._base.typing import FloatArray, IntArray
-from missratio.classifier.certificate import Certificate
-from missratio.classifier.certify import Score, certify
 from missratio.classifier.columns import some_columns
 from missratio.classifier.estimators import (
     ClassTable,
     complete_mask,
     missingness_parameters,
 )
-from missratio.classifier.promise import Calibration, Promise, Weighted
-from missratio.classifier.reading import (
-    read_rows,
-    read_units,
-    warn_of_repeated_rows,
-)
+from missratio.classifier.promise import Promise
+from missratio.classifier.reading import read_rows, read_units
 from missratio.missingness import Missingness, RowInclusion
 from missratio.ratio import check_choice
 from missratio.rows import check_missingness
@@ -54,53 +47,6 @@ def few(index: IntArray) -> IntArray:
     """Rows to look at, where there are more than enough."""
     places = np.linspace(0, len(index) - 1, min(len(index), MOST_ROWS))
     return index[places.astype(np.intp)]
-
-
-@dataclass(frozen=True)
-class PromisedRows:
-    """The rows of a table that a promise is certified with.
-
-    Parameters
-    ----------
-    promise : Promise
-    held, training : ndarray of int
-        Rows that calibrate, and other rows of the class.
-    design : RowInclusion or None
-        By what draw those that calibrate are there, where that takes φ's place.
-    """
-
-    promise: Promise
-    held: IntArray
-    training: IntArray
-    design: RowInclusion | None
-
-    def promising(self, **changes: Any) -> PromisedRows:
-        """The same rows for another promise."""
-        return replace(self, promise=replace(self.promise, **changes))
-
-    def known(self, table: ClassTable, scores: FloatArray) -> Weighted | None:
-        """The rows that don't calibrate, scored; None where there is none."""
-        if not len(self.training):
-            return None
-        return Weighted(table.take(self.training), scores[self.training])
-
-    def certify(
-        self,
-        table: ClassTable,
-        scores: FloatArray,
-        score: Score,
-        rng: np.random.Generator,
-        other: Weighted | None = None,
-    ) -> tuple[Certificate, Calibration]:
-        """The threshold of scores of the table's rows, as `certify` chooses it."""
-        held = Weighted(table.take(self.held), scores[self.held], inclusion=self.design)
-        training = self.known(table, scores)
-        # Rows of one unit are not independent: a unit calibrates by one row.
-        independent = [self.held, self.training] if table.units is None else [self.held]
-        tested = table.take(np.concatenate(independent))
-        certified = certify(self.promise, held, training, other, score, rng, tested)
-        warn_of_repeated_rows(held.X, None if training is None else training.X)
-        return certified
 
 
 class CertifiedClassifier(
@@ -133,30 +79,36 @@ class CertifiedClassifier(
     def _labels(self, y: Any) -> list[Any]:
         """Note `classes_`, and give the classes in the order of their positions."""
 
-    def _evidence(
+    def _promise(
         self,
         table: ClassTable,
-        promise: Promise,
+        alpha: float,
+        delta: float,
         held: IntArray,
         known: IntArray,
-    ) -> PromisedRows:
-        """A promise, with its class's rows among those held out, and among others."""
-        position = table.labels.index(promise.label)
-        rows, training = table.rows_of(position, held), table.rows_of(position, known)
-        design = table.design(position, rows)
+        position: int = 0,
+        **more: Any,
+    ) -> Promise:
+        """A promise about a class's error, with its rows among those given."""
+        rows, training = (table.rows_of(position, part) for part in (held, known))
+        model, design = table.reasons(position, rows)
         if design is not None and table.drawn is not None:
             design = table.drawn.besides(rows, training)
-        promise = replace(promise, model=table.model(position, rows))
-        return PromisedRows(promise, rows, training, design)
-
-    def _promise(
-        self, table: ClassTable, alpha: float, delta: float, **more: Any
-    ) -> Promise:
-        """A promise about a class's error, the first's unless another is named."""
-        own = ("rule", "deployment", "odds_factor", "on_infeasible")
-        asked = {name: getattr(self, name) for name in own}
-        asked |= dict(zip(("label", "wrong"), table.labels, strict=False))
-        return Promise(alpha=alpha, delta=delta, **{**asked, **more})
+        return Promise(
+            table.labels[position],
+            more.pop("wrong", table.labels[1]),
+            alpha,
+            delta,
+            self.rule,
+            self.deployment,
+            self.odds_factor,
+            more.pop("on_infeasible", self.on_infeasible),
+            rows,
+            training,
+            model,
+            design,
+            **more,
+        )
 
     def _table(
         self,
@@ -200,39 +152,34 @@ class CertifiedClassifier(
             )
         return RowInclusion.of(inclusion, complete_mask(X), X.shape[1], y)
 
-    def _resolve_missingness(self) -> Mapping[Any, Missingness] | None:
-        """The models by label: the classifier's own, or the estimator's."""
+    def _models(self, *, every: bool = False) -> Mapping[Any, Missingness] | None:
+        """The models by label: the classifier's own, or the estimator's.
+
+        Of the columns that are used, or of every one.
+        """
         missingness = self.missingness
-        if missingness is None:
-            own: Any = ()
-            if self.estimator is not None:
-                own = missingness_parameters(self.estimator).values()
-            missingness = next((v for v in own if isinstance(v, Mapping)), None)
+        if missingness is None and self.estimator is not None:
+            given = missingness_parameters(self.estimator).values()
+            missingness = next((v for v in given if isinstance(v, Mapping)), None)
         if isinstance(missingness, str):
             raise ValueError(
                 f"missingness={missingness!r} can't be certified: complete cases don't "
                 "stand for complete rows. Give the controlled class's model, or use "
-                "deployment='as-observed', which needs none, and set it in the "
-                "estimator alone."
+                "deployment='as-observed', and set it in the estimator alone."
             )
         check_missingness(missingness, self.classes_)
         if missingness is None:
             return None
-        names = getattr(self, "feature_names_in_", None)
-        given = {label: model for label, model in missingness.items() if model}
-        return {label: model.bound(names) for label, model in given.items()}
+        names, width = getattr(self, "feature_names_in_", None), self.n_features_in_
+        models = {k: phi.bound(names) for k, phi in missingness.items() if phi}
+        if every or self._positions is None:
+            return models
+        some = self._positions
+        return {k: phi.some_columns(some, width) for k, phi in models.items()}
 
     def _used(self, X: Any) -> Any:
         """The columns that are used."""
         return X if self._positions is None else some_columns(X, self._positions)
-
-    def _models(self) -> Mapping[Any, Missingness] | None:
-        """The models by label, of the columns that are used."""
-        models, positions = self._resolve_missingness(), self._positions
-        if models is None or positions is None:
-            return models
-        width = self.n_features_in_
-        return {k: phi.some_columns(positions, width) for k, phi in models.items()}
 
     def _check_parameters(self) -> None:
         """Refuse what can't be fitted, or isn't among the choices."""
@@ -249,7 +196,11 @@ class CertifiedClassifier(
             )
         check_choice("deployment", self.deployment, DEPLOYMENTS)
         check_choice("on_infeasible", self.on_infeasible, INFEASIBLE)
-        check_factor("odds_factor", self.odds_factor)
+        for name in ("odds_factor", "target_factor"):
+            factor = getattr(self, name, 1.0)
+            check_number(name, factor)
+            if not 1.0 <= factor < np.inf:
+                raise ValueError(f"{name} must be 1 or more, and finite: got {factor}.")
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Fit parameters go to the estimator.
@@ -308,10 +259,3 @@ class CertifiedClassifier(
         tags.input_tags.allow_nan = allowed or self.missingness is not None
         tags.classifier_tags.multi_class = isinstance(self.alpha, Mapping)
         return tags
-
-
-def check_factor(name: str, factor: float) -> None:
-    """Refuse a factor that odds, or a ratio, can't be wrong by."""
-    check_number(name, factor)
-    if not 1.0 <= factor < np.inf:
-        raise ValueError(f"{name} must be 1 or more, and finite: got {factor}.")

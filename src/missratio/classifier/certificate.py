@@ -13,7 +13,6 @@ import narwhals.stable.v2 as nw
 from missratio._base.hints import listed
 from missratio._base.storable import storable
 from missratio._base.summary import Summary, figure
-from missratio.classifier.promise import TargetRatio
 from missratio.learning import LearnedMissingness
 from missratio.missingness import BlockMissingness, Missingness, MissingnessCheck
 
@@ -275,7 +274,7 @@ def tested(
 
 
 def assumptions(
-    promise: Promise, cap: float | None, looked_up: bool
+    promise: Promise, cap: float | None, looked_up: bool, by_unit: bool
 ) -> tuple[str, ...]:
     """What a guarantee rests on.
 
@@ -286,24 +285,69 @@ def assumptions(
         The largest weight that a row may have to be classified as the other class.
     looked_up : bool
         Whether incomplete rows were drawn and looked up, instead of a model.
+    by_unit : bool
+        Whether one row of each unit calibrates.
     """
     label, target, model = promise.label, promise.target, promise.model
-    drawn = "the calibration rows were drawn independently from the "
-    drawn += f"{rows_of(label)} of the source"
-    shifted = () if target is None else _on_target(target)
-    if target is None:
-        drawn = "the calibration rows were drawn independently from the same "
-        drawn += f"population as the {rows_of(label)} to be classified"
+    # 1. Where rows come from.
+    drawn = (
+        "the calibration rows were drawn independently from the same population as the "
+        f"{rows_of(label)} to be classified"
+    )
+    shifted: tuple[str, ...] = ()
+    if target is not None:
+        drawn = (
+            "the calibration rows were drawn independently from the "
+            f"{rows_of(label)} of the source"
+        )
+        given, how = "as it was given", "; its error is not allowed for"
+        if target.rows:
+            given = f"the one that was learned from {target.rows} of its rows"
+        if target.factor != 1.0:
+            how = f", but for a factor of up to {target.factor:.3g} either way"
+        shifted = (
+            "rows with the same values are of each class as often in the target as in "
+            "the source: only the values are distributed differently (covariate shift)",
+            f"the density ratio of the target to the source is {given}, up to a "
+            f"constant{how}",
+        )
     before = f"{drawn}, as they were before values went missing"
     reach = "rows with a missing value are always classified as "
     reach += named(label if promise.fallback is None else promise.fallback)
-    if model is not None and cap is not None:
-        often = f"{1 - 1 / cap:.3g}"
-        reach += f", and so are rows that go missing with probability above {often}"
+    # 2. How values go missing.
     if promise.deployment == "as-observed":
         found: tuple[str, ...] = (f"{drawn}, and lose values just as these do",)
     elif model is not None:
-        found = (before, *_on_model(model, promise.odds_factor), reach, *shifted)
+        if cap is not None:
+            reach += ", and so are rows that go missing with probability above "
+            reach += f"{1 - 1 / cap:.3g}"
+        blocks = getattr(model, "blocks", ())
+        further = any(set(block.inputs) - set(block.columns) for block in blocks)
+        on = (
+            "its own value and the columns that φ names" if further else "its own value"
+        )
+        how = (
+            "entries go missing independently of each other, given the row, and each "
+            f"with a probability that depends on {on} alone (what the other "
+            "columns and the label add can't be tested without looked-up values)"
+        )
+        if model.rowwise:
+            how = (
+                "a whole row goes missing with a probability that depends on its own "
+                "values alone"
+            )
+        often = f"this probability, φ, is that of {model!r}"
+        if model.learned:
+            often = (
+                "the log-odds of being missing are linear in the values, and the "
+                "values looked up were drawn at random among the missing ones"
+            )
+            if isinstance(model, LearnedMissingness) and not model.checks:
+                often += "; no test of this was made"
+        if promise.odds_factor != 1.0:
+            factor = f"{promise.odds_factor:.3g}"
+            often += f"; its odds may be up to {factor} times as large or small"
+        found = (before, how, often, reach, *shifted)
     elif looked_up:
         found = (
             before,
@@ -319,51 +363,7 @@ def assumptions(
         "one row of each unit calibrates, drawn at random: the error is that of a "
         "random row of a random unit, so a unit counts once, however many rows it has"
     )
-    return (*found, unit) if promise.by_unit else found
-
-
-def _on_target(target: TargetRatio) -> tuple[str, str]:
-    """What is assumed of another population."""
-    given = "as it was given"
-    if target.rows:
-        given = f"the one that was learned from {target.rows} of its rows"
-    how = "; its error is not allowed for"
-    if target.factor != 1.0:
-        how = f", but for a factor of up to {target.factor:.3g} either way"
-    return (
-        "rows with the same values are of each class as often in the target as in the "
-        "source: only the values are distributed differently (covariate shift)",
-        f"the density ratio of the target to the source is {given}, up to a constant"
-        f"{how}",
-    )
-
-
-def _on_model(model: Missingness, odds_factor: float) -> tuple[str, str]:
-    """What is assumed of how values go missing."""
-    blocks = getattr(model, "blocks", ())
-    further = any(set(block.inputs) - set(block.columns) for block in blocks)
-    own = "its own value and the columns that φ names" if further else "its own value"
-    how = (
-        "entries go missing independently of each other, given the row, and each "
-        f"with a probability that depends on {own} alone (what the other "
-        "columns and the label add can't be tested without looked-up values)"
-    )
-    if model.rowwise:
-        how = (
-            "a whole row goes missing with a probability that depends on its own "
-            "values alone"
-        )
-    often = f"this probability, φ, is that of {model!r}"
-    if model.learned:
-        often = (
-            "the log-odds of being missing are linear in the values, and the values "
-            "looked up were drawn at random among the missing ones"
-        )
-        if isinstance(model, LearnedMissingness) and not model.checks:
-            often += "; no test of this was made"
-    if odds_factor != 1.0:
-        often += f"; its odds may be up to {odds_factor:.3g} times as large or small"
-    return how, often
+    return (*found, unit) if by_unit else found
 
 
 @dataclass(frozen=True)

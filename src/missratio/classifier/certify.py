@@ -32,10 +32,11 @@ from typing import Any
 
 import numpy as np
 
+from missratio._base.blocks import take_rows
 from missratio._base.reading import as_numeric_array
-from missratio._base.typing import FloatArray
+from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier.certificate import Certificate, assumptions, tested
-from missratio.classifier.estimators import measure_rounding
+from missratio.classifier.estimators import ClassTable, measure_rounding
 from missratio.classifier.promise import (
     Calibration,
     Promise,
@@ -43,6 +44,7 @@ from missratio.classifier.promise import (
     Weighted,
     widened_weights,
 )
+from missratio.classifier.reading import warn_of_repeated_rows
 from missratio.exceptions import Message, NoCertificateError, Remedy
 from missratio.learning import LearnedMissingness
 from missratio.missingness import (
@@ -54,14 +56,13 @@ from missratio.missingness import (
 )
 from missratio.ratio import check_choice
 from missratio.threshold import (
+    LookUpRule,
     Rule,
     TargetRule,
     fewest,
     fewest_look_ups,
     make_rule,
 )
-
-Score = Callable[[Any], FloatArray]
 
 # Odds that are wrong by more are as good as unknown.
 LARGEST_FACTOR = 1024.0
@@ -70,52 +71,57 @@ FACTOR_PRECISION = 1e-3
 
 def certify(
     promise: Promise,
-    rows: Weighted,
-    training: Weighted | None,
-    other: Weighted | None,
-    score: Score,
+    table: ClassTable,
+    scores: FloatArray,
+    score: Callable[[Any], FloatArray],
     rng: np.random.Generator,
-    tested_rows: Any,
+    others: IntArray | None = None,
 ) -> tuple[Certificate, Calibration]:
     """Choose the threshold above which a row of a class is wrong, and what that keeps.
 
     Parameters
     ----------
     promise : Promise
-    rows : Weighted
-        Calibration rows, of the class. Weights are found here, for all rows.
-    training : Weighted or None
-        Rows of the class that take no part in calibration, to prepare the rule with.
-    other : Weighted or None
-        Rows of the other class, to choose a cap by.
+        With the rows of the table that calibrate, and others of the class.
+    table : ClassTable
+    scores : ndarray of shape (n_rows,)
+        Of these rows of the table, at least.
     score : callable
         Gives the scores of rows, to see how they are rounded.
     rng : Generator
         For rules that draw.
-    tested_rows : table
-        Independent rows of the class, which may contradict φ.
+    others : ndarray of int, or None
+        Rows of the other class, to choose a cap by.
     """
-    # 1. Whether rows contradict φ.
-    model, target = promise.model, promise.target
+    model, target, trust = promise.model, promise.target, promise.trust
+    X, n_rows = take_rows(table.X, promise.held), len(promise.held)
+    drawn: dict[str, Any] = {"inclusion": promise.design}
+    # 1. Whether rows contradict φ. Rows of one unit are not independent: a unit
+    #    calibrates by one row. A group may have no row at all.
     checks: tuple[MissingnessCheck, ...] = ()
     if model is not None:
-        if len(rows.scores):
-            # A group may have no row at all.
+        independent = [promise.held]
+        independent += [promise.training] if table.units is None else []
+        if n_rows:
+            rows = take_rows(table.X, np.concatenate(independent))
             checks = missingness_check(
-                tested_rows, model, complete=True, odds_factor=promise.odds_factor
+                rows, model, complete=True, odds_factor=promise.odds_factor
             )
         tests = getattr(model, "checks", ())
         refuse_contradiction(checks, promise.label, tests, promise.odds_factor)
-        draws = rng.uniform(size=len(rows.scores))
-        rows = replace(rows, draws=draws, coin=float(rng.uniform()))
+        drawn |= {"draws": rng.uniform(size=n_rows), "coin": float(rng.uniform())}
     if target is not None:
-        target.log_ratios(rows.X, "calibration")
+        target.log_ratios(X, "calibration")
     # 2. Weights, and by training rows what promises most power.
-    rows, known = rows.weighed(promise.trust), None
+    held = Weighted.by(trust, X, scores[promise.held], **drawn)
+    training = take_rows(table.X, promise.training) if len(promise.training) else None
+    known = detected = None
     if training is not None and (model is not None or target is not None):
-        known = training.weighed(promise.trust)
-    trust, how = choose_trust(promise, known, other, len(rows.scores))
-    calibration = calibrate(promise, trust, how, rows, known)
+        known = Weighted.by(trust, training, scores[promise.training])
+    if known is not None and others is not None:
+        detected = scores[others], trust.edges(take_rows(table.X, others))[1]
+    trust, how, _ = choose_trust(promise, known, detected, n_rows)
+    calibration = calibrate(promise, trust, how, held, known)
     # 3. The threshold, and how much more it would hold for.
     sample, name = calibration.sample, calibration.rule.name
     lookups, threshold, facts = sample.lookups, np.inf, dict[str, Any]()
@@ -123,11 +129,11 @@ def certify(
         chosen = calibration.select([promise.alpha])[0]
         name = chosen.rule
         if chosen.threshold is not None:
-            rounding = measure_rounding(score, rows.X, rows.scores, chosen.threshold)
+            rounding = measure_rounding(score, X, held.scores, chosen.threshold)
             calibration = replace(calibration, rounding=rounding)
-            threshold = rounding.moved(chosen.threshold)
+            threshold = calibration.threshold(promise.alpha)
             slack = [
-                _slack(promise, rows, each, threshold)
+                _slack(promise, held, each, threshold)
                 for each in (calibration, *calibration.others)
             ]
             least = min((each for each in slack if each is not None), default=None)
@@ -152,15 +158,18 @@ def certify(
         observed=sample.n_known,
         effective_rows=sample.effective_rows,
         threshold=threshold,
-        assumptions=assumptions(promise, trust.cap, lookups is not None),
+        assumptions=assumptions(
+            promise, trust.cap, lookups is not None, table.units is not None
+        ),
         checks=tested(model, checks),
         target_rows=None if target is None else target.rows,
-        missingness_delta=promise.missingness_part,
+        missingness_delta=promise.parts[0],
         columns=promise.columns,
         looked_up=0 if lookups is None else int(lookups.drawn.sum()),
         not_found=0 if lookups is None else lookups.not_found,
         **(facts or nothing),
     )
+    warn_of_repeated_rows(X, training)
     return certificate, calibration
 
 
@@ -170,52 +179,29 @@ def _slack(
     """By what factor odds of being missing, or a target's ratio, may be wrong.
 
     The largest Γ at which the rule, with weights between those of odds/Γ and of
-    odds·Γ, would have chosen this threshold or a smaller one.
+    odds·Γ, would have chosen this threshold or a smaller one. Infinite beyond 1024.
     """
-    trust, target, start = calibration.trust, promise.target, promise.odds_factor
-    if target is not None:
-        start = target.factor
-    unknown = trust.cap is None if target is not None else trust.model is None
-    if unknown:
+    trust, target, low = calibration.trust, promise.target, promise.odds_factor
+    if (trust.model if target is None else trust.cap) is None:
         return None
-    low, high, entries = rows.low, rows.high, rows.entries
-    reached = rows.at(trust) if trust.point else rows
-    if target is None:
-        # Sorted once, so that the sample of every factor need not be.
-        scores = trust.score(rows.X, reached.scores, high)
-        order = np.argsort(-scores)
-        assert reached.entries is not None
-        assert reached.weights is not None
-        assert reached.draws is not None
-        entries = reached.entries[order]
-        weights, draws = reached.weights[order], reached.draws[order]
-        reached = replace(reached, scores=scores[order], weights=weights, draws=draws)
+    at = rows if trust.point is None else rows.at(trust)
+    reached = trust.score(rows.X, at.scores, rows.high)
 
     def holds(factor: float) -> bool:
         if target is None:
-            assert entries is not None
-            least, most = widened_weights(entries, factor)
             wider = trust.widened(factor)
+            least, most = widened_weights(at.entries, factor)
         else:
-            assert trust.cap is not None
-            assert low is not None
-            assert high is not None
-            more, wrong = factor / target.factor, replace(target, factor=factor)
-            wider = replace(trust, target=wrong, cap=trust.cap * more)
-            least, most = low / more, high * more
-        sample = replace(reached, low=least, high=most).sample(wider)
+            more = factor / target.factor
+            wider = replace(trust, target=replace(target, factor=factor))
+            wider = replace(wider, cap=more * (trust.cap or np.inf))
+            least, most = rows.low / more, rows.high * more
+        sample = replace(at, scores=reached, low=least, high=most).sample(wider)
         again = replace(calibration, sample=sample, others=())
         return again.threshold(promise.alpha) <= threshold
 
-    return largest_factor(holds, start)
-
-
-def largest_factor(holds: Callable[[float], bool], start: float = 1.0) -> float:
-    """The largest factor up to which a claim holds, from one on at which it does.
-
-    Infinite beyond 1024.
-    """
-    low, high = start, 2.0 * start
+    low = low if target is None else target.factor
+    high = 2.0 * low
     while holds(high):
         low, high = high, 2.0 * high
         if low >= LARGEST_FACTOR:
@@ -238,50 +224,51 @@ def infeasible(
     """Why no threshold can be certified, and what to do."""
     sample, alpha, delta = calibration.sample, promise.alpha, calibration.delta
     lookups, n_rows = sample.lookups, sample.n_rows
+    claim = NO_THRESHOLD
+    facts = {"alpha": alpha, "delta": delta, "rows": n_rows, "group": promise.group}
     if lookups is not None:
         drawn, wants = int(lookups.drawn.sum()), MORE_ROWS
         needed = fewest_look_ups(sample, alpha, delta)
         if needed is not None and needed > drawn:
             wants = f"look up {needed} of them or more, several times that for power"
-        return _no_certificate(
-            NO_THRESHOLD + "of {rows} calibration rows of class {label!r}, "
-            "{incomplete} are incomplete and {drawn} of these were looked up ({lost} "
-            "not found).",
-            promise,
-            (wants, Remedy.RAISE_LEVELS),
-            delta=delta,
-            rows=n_rows,
-            incomplete=int(lookups.incomplete.sum()),
-            drawn=drawn,
-            lost=lookups.not_found,
+        claim += (
+            "of {rows} calibration rows of class {label!r}, {incomplete} are "
+            "incomplete and {drawn} of these were looked up ({lost} not found)."
         )
-    needed, about = None, ""
-    if sample.bound is not None:
-        needed = calibration.rule.least_rows(alpha, delta, sample.bound)
-    if needed is None or needed <= n_rows:
-        # The sample is repeated whole, as if so many more rows of the kind had come.
-        rng = np.random.default_rng(0)
+        facts |= {"incomplete": int(lookups.incomplete.sum())}
+        facts |= {"drawn": drawn, "lost": lookups.not_found}
+        remedies: tuple[str, ...] = (wants, Remedy.RAISE_LEVELS)
+    else:
+        needed, about = None, ""
+        if sample.bound is not None:
+            needed = calibration.rule.least_rows(alpha, delta, sample.bound)
+        if needed is None or needed <= n_rows:
+            # The sample is repeated whole, as if so many more rows of the kind had
+            # come.
+            rng = np.random.default_rng(0)
 
-        def passes(further: int) -> bool:
-            rows = sample.repeated(1 + further, rng)
-            more = replace(calibration, sample=rows, others=())
-            return bool(sample.ranked.n_scored and more.threshold(alpha) < np.inf)
+            def passes(further: int) -> bool:
+                rows = sample.repeated(1 + further, rng)
+                more = replace(calibration, sample=rows, others=())
+                return bool(sample.ranked.n_scored and more.threshold(alpha) < np.inf)
 
-        most = min(MOST_TIMES, MOST_REPEATED // max(n_rows, 1))
-        further, about = fewest(passes, most), "about "
-        needed = None if further is None else (1 + further) * n_rows
-    wants = f"rule {rule!r} needs {about}{needed} or more"
-    if needed is None:
-        wants = f"rule {rule!r} would need very many more rows like these"
-    return _no_certificate(
-        NO_THRESHOLD + "got {rows} calibration rows of class {label!r} ({observed} "
-        "observed), and {wants}.",
-        promise,
-        (Remedy.RAISE_LEVELS, MORE_ROWS, Remedy.OTHER_RULE),
-        delta=delta,
-        rows=n_rows,
-        observed=sample.n_observed,
-        wants=wants,
+            most = min(MOST_TIMES, MOST_REPEATED // max(n_rows, 1))
+            further, about = fewest(passes, most), "about "
+            needed = None if further is None else (1 + further) * n_rows
+        wants = f"needs {about}{needed} or more"
+        if needed is None:
+            wants = "would need very many more rows like these"
+        claim += (
+            "got {rows} calibration rows of class {label!r} ({observed} observed), and "
+            "rule {rule!r} {wants}."
+        )
+        facts |= {"observed": sample.n_observed, "rule": rule, "wants": wants}
+        remedies = (Remedy.RAISE_LEVELS, MORE_ROWS, Remedy.OTHER_RULE)
+    if promise.group is not None:
+        claim = "Group {group!r}: " + claim
+    remedies = (*remedies, *promise.remedies)
+    return NoCertificateError(
+        Message(claim, label=promise.label, remedies=remedies, facts=facts)
     )
 
 
@@ -299,13 +286,13 @@ def refuse_open(promise: Promise, rows: Any) -> None:
     B are out of reach. `rows` are those that will calibrate.
     """
     model, trust, n_rows = promise.model, promise.trust, rows.shape[0]
-    if model is None or model.rowwise or trust.delta is None or is_searched(trust):
+    if model is None or model.rowwise or trust.delta is None or trust.searched:
         return
     if promise.rule not in JUDGED or promise.on_infeasible != "raise" or not n_rows:
         return
     low, high = trust.edges(rows)
     weights = high[high > 0.0]
-    most = promise.alpha / -np.expm1(np.log(promise.rule_part) / n_rows)
+    most = promise.alpha / -np.expm1(np.log(promise.parts[1]) / n_rows)
     reached = np.count_nonzero(weights <= most) >= REACHED * len(weights)
     if reached or low.mean() > 1.0 - promise.alpha:
         return
@@ -331,20 +318,6 @@ def refuse_open(promise: Promise, rows: Any) -> None:
     raise NoCertificateError(message)
 
 
-def _no_certificate(
-    claim: str, promise: Promise, remedies: tuple[str, ...], **facts: Any
-) -> NoCertificateError:
-    """What can't be promised; about a group where the promise is."""
-    if promise.group is not None:
-        claim = "Group {group!r}: " + claim
-    facts = {**facts, "alpha": promise.alpha, "group": promise.group}
-    remedies = (*remedies, *promise.remedies)
-    message = Message(claim, label=promise.label, remedies=remedies, facts=facts)
-    return NoCertificateError(message)
-
-
-# Columns that lose values beyond which the band stands for the region.
-MOST_COLUMNS = 8
 STARTS = 32
 # Of a region's points the first sweep tries every so many.
 FIRST = 4
@@ -378,16 +351,47 @@ def calibrate(
         1 tries all points of a region, as a certificate has to; a larger number takes
         every so many, for a forecast.
     """
-    if not is_searched(trust):
-        return Calibration.under(trust, rule, promise.rule_part, rows, training)
+    delta = promise.parts[1]
+
+    def under(trust: Trust) -> Calibration:
+        """Rows weighed by one φ, and the rule prepared by training rows."""
+        sample = rows.sample(trust)
+        if sample.lookups is not None and isinstance(rule, str):
+            check_choice("rule", rule, ("auto", LookUpRule.name))
+            return Calibration(sample, trust, LookUpRule(), delta)
+        known = None if training is None else training.sample(trust)
+        complete = trust.model is None and trust.target is None
+        prepared = make_rule(rule, training=known, complete=complete)
+        return Calibration(sample, trust, prepared, delta)
+
+    if not trust.searched:
+        return under(trust)
     model = trust.model
     assert isinstance(model, LearnedMissingness)
     assert trust.delta is not None
+    # 1. Points (intercept, slope) of each column's region; none where nothing is lost.
+    #    A φ that gives an observed row no chance is refuted by it. In its place comes
+    #    the one on the way from the estimate at which the row is just possible.
     tables = [rows.X] if training is None else [rows.X, training.X]
-    regions = [points[::step] for points in _possible(model, trust.delta, tables)]
-    lossy = [j for j, points in enumerate(regions) if len(points)]
+    tables = [as_numeric_array(X).astype(np.float64) for X in tables]
     coef = np.atleast_1d(np.asarray(model.coef, dtype=np.float64))
     worst = np.stack([np.broadcast_to(model.intercept, coef.shape), coef])
+    regions = dict[int, FloatArray]()
+    for j, points in enumerate(model.region(trust.delta)):
+        if not len(points) or not np.isfinite(points).all():
+            continue
+        ends = [
+            end.reduce(values[:, j], initial=np.nan)
+            for values in tables
+            for end in (np.fmin, np.fmax)
+        ]
+        design, centre = np.stack([np.ones(len(ends)), ends]), worst[:, j]
+        start, away = centre @ design, (points[:, :2] - centre) @ design
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.where(start + away > MOST, (MOST - start) / away, 1.0)
+        share = np.clip(share.min(axis=1, keepdims=True), 0.0, 1.0)
+        regions[j] = (centre + share * (points[:, :2] - centre))[::step]
+    # 2. Ask each φ for its thresholds, and go on from the one that asks most.
     levels = [times * promise.alpha for times in LEVELS if times * promise.alpha < 1.0]
     levels = levels if step == 1 else levels[:1]
     tried: list[tuple[Calibration, list[float]]] = []
@@ -398,12 +402,11 @@ def calibrate(
         for intercept, slopes in candidates:
             first = intercept[0] if model.rowwise else intercept
             phi = LogisticMissingness(first, slopes, rowwise=model.rowwise)
-            point = replace(trust, point=phi)
-            under = Calibration.under(point, rule, promise.rule_part, rows, training)
-            found = [each.threshold for each in under.select(levels)]
-            tried.append((under, [np.inf if x is None else x for x in found]))
-        asked = [thresholds[0] for _, thresholds in tried[-len(candidates) :]]
-        worst = candidates[int(np.argmax(asked))]
+            found = under(replace(trust, point=phi))
+            asked = [each.threshold for each in found.select(levels)]
+            tried.append((found, [np.inf if x is None else x for x in asked]))
+        most = [thresholds[0] for _, thresholds in tried[-len(candidates) :]]
+        worst = candidates[int(np.argmax(most))]
 
     def moved(points: dict[int, FloatArray]) -> FloatArray:
         """The worst, but for some columns."""
@@ -414,71 +417,25 @@ def calibrate(
 
     ask([worst])
     sweeps = [1]
-    if len(lossy) > 1:
+    if len(regions) > 1:
         sweeps = [FIRST, 1]
         # What is worst of one column depends on the others: the search begins at the
         # worst of some φ drawn from the region.
-        draw = np.random.default_rng(0).random((STARTS if step == 1 else 0, len(lossy)))
-        starts = [
-            moved(
-                {
-                    j: regions[j][int(share * len(regions[j]))]
-                    for j, share in zip(lossy, shares, strict=True)
-                }
+        n_starts = STARTS if step == 1 else 0
+        starts = [worst]
+        for shares in np.random.default_rng(0).random((n_starts, len(regions))):
+            pairs = zip(regions.items(), shares, strict=True)
+            starts.append(
+                moved({j: own[int(share * len(own))] for (j, own), share in pairs})
             )
-            for shares in draw
-        ]
-        ask([worst, *starts])
+        ask(starts)
     for every in sweeps:
-        for j in lossy:
-            ask([moved({j: point}) for point in regions[j][::every]])
+        for j, points in regions.items():
+            ask([moved({j: point}) for point in points[::every]])
     demands = np.array([thresholds for _, thresholds in tried])
     most: list[int] = np.argmax(demands, axis=0).tolist()
     others = tuple(tried[at][0] for at in dict.fromkeys(most) if at != most[0])
     return replace(tried[most[0]][0], others=others)
-
-
-def is_searched(trust: Trust) -> bool:
-    """Whether every φ of a region calibrates, instead of a band round them.
-
-    A φ of whole rows in several columns has a region of too many dimensions.
-    """
-    model = trust.model
-    if not isinstance(model, LearnedMissingness) or trust.delta is None:
-        return False
-    if trust.target is not None or (model.rowwise and np.size(model.coef) > 1):
-        return False
-    return sum(each is not None for each in model.evidence) <= MOST_COLUMNS
-
-
-def _possible(
-    model: LearnedMissingness, delta: float, rows: list[Any]
-) -> list[FloatArray]:
-    """Points (intercept, slope) of each column's region; none where nothing is lost.
-
-    A φ that gives an observed row no chance is refuted by it. In its place comes the
-    one on the way from the estimate at which the row is just possible.
-    """
-    tables = [as_numeric_array(X).astype(np.float64) for X in rows]
-    estimate = np.stack(np.broadcast_arrays(model.intercept, model.coef), axis=-1)
-    possible = []
-    for j, points in enumerate(model.region(delta)):
-        if not np.isfinite(points).all():
-            possible.append(points[:0])
-            continue
-        ends = [
-            end.reduce(table[:, j], initial=np.nan)
-            for table in tables
-            for end in (np.fmin, np.fmax)
-        ]
-        design = np.stack([np.ones(len(ends)), ends])
-        centre = np.atleast_2d(estimate)[j]
-        start, away = centre @ design, (points[:, :2] - centre) @ design
-        with np.errstate(divide="ignore", invalid="ignore"):
-            share = np.where(start + away > MOST, (MOST - start) / away, 1.0)
-        share = np.clip(share.min(axis=1, keepdims=True), 0.0, 1.0)
-        possible.append(centre + share * (points[:, :2] - centre))
-    return possible
 
 
 # Which shares of the observed training rows a cap may leave.
@@ -499,39 +456,51 @@ CLEARLY = 0.05
 
 
 def choose_trust(
-    promise: Promise, training: Weighted | None, other: Weighted | None, n_rows: int
-) -> tuple[Trust, str | Rule]:
-    """What the weights are taken for, and the rule.
+    promise: Promise,
+    training: Weighted | None,
+    other: tuple[FloatArray, FloatArray] | None,
+    n_rows: int,
+    *,
+    forecast: bool = False,
+) -> tuple[Trust, str | Rule, float]:
+    """What the weights are taken for, the rule, and the power that these promise.
+
+    The power is that at the error that so many calibration rows should certify, no
+    certificate being no power: for rules that draw, this is exact. For others it is
+    averaged with the power at the threshold that the training rows themselves certify,
+    as it is where every φ that a model leaves possible has a say.
 
     Parameters
     ----------
     promise : Promise
     training : Weighted or None
-        Weighed rows of the controlled class that take no part in calibration.
-    other : Weighted or None
-        Rows of the other class, to be told from these. None takes the training rows for
-        them, tilted by their scores, and a cap that promises clearly more.
+        Rows of the controlled class that take no part in calibration.
+    other : pair of ndarray of shape (n_other,), or None
+        Scores of rows of the other class, to be told from these, and the largest
+        weights that they may have. None takes the training rows for them, tilted by
+        their scores, and a cap that promises clearly more.
     n_rows : int
         Calibration rows to come.
+    forecast : bool, default=False
+        Whether the power is wanted where there is nothing to choose, too.
     """
     trust, rule = promise.trust, promise.rule
     if training is None:
-        return trust, rule
-    searched = is_searched(trust)
+        return trust, rule, 0.0
     if promise.target is not None and isinstance(rule, str):
         # Weights may not average to one.
         check_choice("rule", rule, ("auto", TargetRule.name))
         rule = TargetRule()
-    several, rules = other is not None or (rule in JUDGED and not searched), [rule]
+    searched, rules = trust.searched, [rule]
+    several = other is not None or (rule in JUDGED and not searched)
     if several and rule == "auto" and searched:
         # One rule for all φ: each φ alone would choose as if it were the true one.
         rules = ["counting", "tuned-betting"]
+    # 1. Caps on the weights, or none; the mildest of them first.
     choices: list[tuple[Trust, str | Rule]] = []
-    assert training.high is not None
     heaviest = training.high[training.high > 0.0]
     known = trust.bound(training.X.shape[1])
     for each in rules:
-        # Caps on the weights, or none; the mildest of them first.
         uses, caps = make_rule(each).bound, heaviest[:0]
         if promise.caps and uses != "unused" and len(heaviest):
             caps = np.unique(np.quantile(heaviest, CAP_LEVELS))[::-1]
@@ -543,118 +512,33 @@ def choose_trust(
         if known is not None or not len(caps):
             choices.append((trust, each))
         choices += [(replace(trust, cap=cap), each) for cap in caps.tolist()]
-    if len(choices) == 1:
-        return choices[0]
-    beyond = None if other is None else trust.edges(other.X)[1]
-    promised = [
-        _promised_power(promise, *choice, training, other, beyond, n_rows)
-        for choice in choices
-    ]
+    if len(choices) == 1 and not forecast:
+        return (*choices[0], 0.0)
+    # 2. The power that each promises.
+    promised = []
+    for choice in choices:
+        capped, how = choice
+        likely = calibrate(promise, capped, how, training, training, COARSE)
+        sample, alpha = likely.sample, promise.alpha
+        root = likely.rule.expected_root(n_rows, sample.bound, alpha, likely.delta)
+        if other is None:
+            promised.append(_tilted_power(training, capped, max(root or 0.0, 0.0) ** 2))
+            continue
+        scores, powers = capped.score(None, *other), list[float]()
+        if root is not None:
+            possible = root > 0.0 and sample.ranked.n_scored
+            expected = sample.threshold(sample.tail_of(root**2)) if possible else np.inf
+            powers.append(float(np.mean(scores > expected)))
+        chosen = likely.select([alpha])[0]
+        if root is None or searched or chosen.rule not in DRAWING:
+            least = chosen.threshold
+            powers.append(-1.0 if least is None else float(np.mean(scores > least)))
+        # Of caps that promise the same power, the one that certifies the larger error.
+        promised.append(float(np.mean(powers)) + TIE * (root or 0.0))
     if other is None:
         promised[0] += CLEARLY
-    return choices[int(np.argmax(promised))]
-
-
-def promised_power(
-    promise: Promise, training: Weighted, other: Weighted, n_rows: int
-) -> float:
-    """The power that training rows promise under the best cap and rule."""
-    if promise.model is None:
-        sample = training.sample(promise.trust)
-        rule = make_rule(promise.rule, complete=True)
-        root = rule.expected_root(n_rows, 1.0, promise.alpha, promise.delta) or 0.0
-        threshold = sample.threshold(sample.tail_of(root**2)) if root > 0.0 else np.inf
-        return float(np.mean(other.scores > threshold))
-    known = training.weighed(promise.trust)
-    trust, how = choose_trust(promise, known, other, n_rows)
-    beyond = promise.trust.edges(other.X)[1]
-    return _promised_power(promise, trust, how, known, other, beyond, n_rows)
-
-
-def cap_may_pay(promise: Promise, n_rows: int, n_columns: int) -> bool:
-    """Whether a cap may be worth the calibration rows that have to choose it.
-
-    By φ, the number of rows and the levels alone: no row is looked at.
-    """
-    trust, pilots = promise.trust, round(PILOT * n_rows)
-    drawn = promise.rule in ("auto", *DRAWING) and pilots >= FEWEST_PILOTS
-    if promise.model is None or not drawn or is_searched(trust):
-        return False
-    bound = trust.bound(n_columns)
-    if bound is None:
-        return True
-    rule = make_rule(promise.rule)
-    now, best = (
-        rule.expected_root(rows, most, promise.alpha, promise.rule_part) or 0.0
-        for rows, most in ((n_rows, bound), (n_rows - pilots, 1.0))
-    )
-    return now < WORTHWHILE * best
-
-
-def choose_cap(
-    promise: Promise, training: Weighted, other: Weighted, n_rows: int
-) -> Trust | None:
-    """As `choose_trust`, where a cap has to be known beforehand; None without one."""
-    known = training.weighed(promise.trust)
-    trust, _ = choose_trust(replace(promise, caps=True), known, other, n_rows)
-    return None if trust.cap is None else trust
-
-
-def expected_error(
-    promise: Promise, training: Weighted, n_rows: int
-) -> Callable[[float], float] | None:
-    """The error that should be certified at a level, where rows are weighted.
-
-    None where they count the same, or the rule can't tell.
-    """
-    if promise.model is None:
-        return None
-    sample = training.weighed(promise.trust).sample(promise.trust)
-    if not sample.n_observed:
-        return None
-    rule = make_rule(promise.rule, training=sample)
-
-    @cache
-    def root(level: float) -> float | None:
-        return rule.expected_root(n_rows, sample.bound, level, promise.rule_part)
-
-    if root(promise.alpha) is None:
-        return None
-    return lambda level: max(root(level) or 0.0, 0.0) ** 2
-
-
-def _promised_power(
-    promise: Promise,
-    trust: Trust,
-    how: str | Rule,
-    training: Weighted,
-    other: Weighted | None,
-    heaviest: FloatArray | None,
-    n_rows: int,
-) -> float:
-    """The power that training rows promise under a choice.
-
-    At the error that so many calibration rows should certify, no certificate being no
-    power: for rules that draw, this is exact. For others it is averaged with the power
-    at the threshold that the training rows themselves certify, as it is where every φ
-    that a model leaves possible has a say.
-    """
-    likely = calibrate(promise, trust, how, training, training, COARSE)
-    sample, rule, delta = likely.sample, likely.rule, promise.rule_part
-    root = rule.expected_root(n_rows, sample.bound, promise.alpha, delta)
-    if other is None or heaviest is None:
-        return _tilted_power(training, trust, max(root or 0.0, 0.0) ** 2)
-    scores, powers = trust.score(other.X, other.scores, heaviest), []
-    if root is not None:
-        possible = root > 0.0 and sample.ranked.n_scored
-        expected = sample.threshold(sample.tail_of(root**2)) if possible else np.inf
-        powers.append(float(np.mean(scores > expected)))
-    chosen = likely.select([promise.alpha])[0]
-    if root is None or is_searched(trust) or chosen.rule not in DRAWING:
-        least = chosen.threshold
-        powers.append(-1.0 if least is None else float(np.mean(scores > least)))
-    # Of caps that promise the same power, the one that certifies the larger error.
-    return float(np.mean(powers)) + TIE * (root or 0.0)
+    best = int(np.argmax(promised))
+    return (*choices[best], promised[best])
 
 
 def _tilted_power(training: Weighted, trust: Trust, error: float) -> float:
@@ -662,8 +546,6 @@ def _tilted_power(training: Weighted, trust: Trust, error: float) -> float:
 
     It is, where scores are log-ratios. Between rows the curve is taken to be straight.
     """
-    assert training.weights is not None
-    assert training.high is not None
     known = (training.weights > 0.0) & np.isfinite(training.scores)
     if not known.any():
         return 0.0
@@ -675,3 +557,78 @@ def _tilted_power(training: Weighted, trust: Trust, error: float) -> float:
     errors = np.cumsum(weights[reached]) / weights.sum()
     powers = np.cumsum(tilt[reached]) / tilt.sum()
     return float(np.interp(error, np.append(0.0, errors), np.append(0.0, powers)))
+
+
+def promised_power(
+    promise: Promise, table: ClassTable, scores: FloatArray, others: IntArray
+) -> float:
+    """The power that training rows promise under the best cap and rule."""
+    trust, index, n_rows = promise.trust, promise.training, len(promise.held)
+    training = Weighted.by(trust, take_rows(table.X, index), scores[index])
+    if promise.model is not None:
+        other = scores[others], trust.edges(take_rows(table.X, others))[1]
+        return choose_trust(promise, training, other, n_rows, forecast=True)[2]
+    sample, rule = training.sample(trust), make_rule(promise.rule, complete=True)
+    root = rule.expected_root(n_rows, 1.0, promise.alpha, promise.delta) or 0.0
+    threshold = sample.threshold(sample.tail_of(root**2)) if root > 0.0 else np.inf
+    return float(np.mean(scores[others] > threshold))
+
+
+def cap_may_pay(promise: Promise, n_columns: int) -> bool:
+    """Whether a cap may be worth the calibration rows that have to choose it.
+
+    By φ, the number of rows and the levels alone: no row is looked at.
+    """
+    trust, n_rows = promise.trust, len(promise.held)
+    pilots = round(PILOT * n_rows)
+    drawn = promise.rule in ("auto", *DRAWING) and pilots >= FEWEST_PILOTS
+    if promise.model is None or not drawn or trust.searched:
+        return False
+    bound = trust.bound(n_columns)
+    if bound is None:
+        return True
+    rule = make_rule(promise.rule)
+    now, best = (
+        rule.expected_root(rows, most, promise.alpha, promise.parts[1]) or 0.0
+        for rows, most in ((n_rows, bound), (n_rows - pilots, 1.0))
+    )
+    return now < WORTHWHILE * best
+
+
+def choose_cap(
+    promise: Promise, table: ClassTable, scores: FloatArray, others: IntArray
+) -> Trust | None:
+    """As `choose_trust`, where a cap has to be known beforehand; None without one."""
+    if promise.model is None or not len(promise.training):
+        return None
+    trust, index = promise.trust, promise.training
+    known = Weighted.by(trust, take_rows(table.X, index), scores[index])
+    other = scores[others], trust.edges(take_rows(table.X, others))[1]
+    capped = replace(promise, caps=True)
+    trust = choose_trust(capped, known, other, len(promise.held))[0]
+    return None if trust.cap is None else trust
+
+
+def expected_error(
+    promise: Promise, table: ClassTable, scores: FloatArray
+) -> Callable[[float], float] | None:
+    """The error that should be certified at a level, where rows are weighted.
+
+    None where they count the same, or the rule can't tell.
+    """
+    if promise.model is None or not len(promise.training):
+        return None
+    trust, index, n_rows = promise.trust, promise.training, len(promise.held)
+    known = Weighted.by(trust, take_rows(table.X, index), scores[index])
+    sample = known.sample(trust)
+    if not sample.n_observed:
+        return None
+    rule = make_rule(promise.rule, training=sample)
+
+    @cache
+    def root(level: float) -> float | None:
+        return rule.expected_root(n_rows, sample.bound, level, promise.parts[1])
+
+    if root(promise.alpha) is None:
+        return None
+    return lambda level: max(root(level) or 0.0, 0.0) ** 2

@@ -23,6 +23,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 from sklearn.base import clone
 
+from missratio._base.blocks import take_rows
 from missratio._base.hints import another_type, did_you_mean, listed
 from missratio._base.reading import as_frame, as_numeric_array
 from missratio._base.typing import IntArray
@@ -32,7 +33,7 @@ from missratio.classifier.estimators import (
     missingness_parameters,
     raw_scores,
 )
-from missratio.classifier.promise import Promise, Weighted
+from missratio.classifier.promise import Promise
 from missratio.weights import inverse_probability_weights
 
 # Sets of columns that are tried out, of those that are added one by one.
@@ -97,7 +98,6 @@ def affordable_columns(
     promise: Promise,
     estimator: Any,
     fitted: IntArray,
-    n_held: int,
 ) -> tuple[IntArray, float]:
     """The columns with which a certificate promises most power, and that power.
 
@@ -106,61 +106,56 @@ def affordable_columns(
     table : ClassTable
         Of two classes.
     promise : Promise
-        Without a model.
+        With the calibration rows to come, of which only the number counts.
     estimator : estimator
     fitted : ndarray of int
         Training rows.
-    n_held : int
-        Calibration rows to come.
     """
     width = table.X.shape[1]
-    order = _added_columns(table, promise, fitted, n_held)
+    order = _added_columns(table, promise, fitted)
     sizes = np.unique(np.geomspace(1, len(order), TRIED).round().astype(int))
     best, power = np.arange(width), 0.0
     for size in sizes.tolist():
         positions = np.sort(order[:size])
         some = narrowed_table(table, positions)
         own = narrowed_estimator(estimator, positions, width)
-        promised = affordable_power(some, promise, own, fitted, n_held)
+        promised = affordable_power(some, promise, own, fitted)
         if promised > power:
             best, power = positions, promised
     return best, power
 
 
 def affordable_power(
-    table: ClassTable, promise: Promise, estimator: Any, fitted: IntArray, n_held: int
+    table: ClassTable, promise: Promise, estimator: Any, fitted: IntArray
 ) -> float:
     """The power that a certificate promises, by one half of the training rows.
 
     The estimator is fitted to the other half; 0 where it can't be.
     """
-    halves = [
+    first, second = (
         np.sort(np.concatenate([table.rows_of(k, fitted)[half::2] for k in range(2)]))
         for half in range(2)
-    ]
+    )
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = table.fit(estimator, halves[0]).estimators[0]
+            half_fitted = table.fit_one(estimator, first)
     except (ValueError, np.linalg.LinAlgError):
         # Too few rows are complete to be fitted to.
         return 0.0
-    index = [table.rows_of(k, halves[1]) for k in range(2)]
-    controlled, other = (
-        Weighted(X, raw_scores(found, X, table.deployment, unscored=-np.inf))
-        for X in map(table.take, index)
-    )
-    promise = replace(promise, model=table.model(0, index[0]))
-    return max(promised_power(promise, controlled, other, n_held), 0.0)
+    X, scores = take_rows(table.X, second), np.full(len(table.codes), np.nan)
+    scores[second] = raw_scores(half_fitted, X, table.deployment, unscored=-np.inf)
+    controlled, other = (table.rows_of(k, second) for k in range(2))
+    model, _ = table.reasons(0, controlled)
+    promise = replace(promise, model=model, training=controlled)
+    return max(promised_power(promise, table, scores, other), 0.0)
 
 
-def _added_columns(
-    table: ClassTable, promise: Promise, fitted: IntArray, n_held: int
-) -> IntArray:
+def _added_columns(table: ClassTable, promise: Promise, fitted: IntArray) -> IntArray:
     """Columns in the order in which each promises most, as far as any promises some."""
     moments, weights = [], np.empty((0, 0))
     for position in (1, 0):
-        rows = table.take(table.rows_of(position, fitted))
+        rows = take_rows(table.X, table.rows_of(position, fitted))
         model = (table.models or {}).get(table.labels[position])
         weights = (
             np.ones(rows.shape)
@@ -176,7 +171,11 @@ def _added_columns(
     unit = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
     shift = (other - mean) / unit
     covariance = covariance / np.outer(unit, unit) + RIDGE * np.eye(len(unit))
-    chosen, product, worth = list[int](), np.ones(len(weights)), n_held / len(weights)
+    chosen, product, worth = (
+        list[int](),
+        np.ones(len(weights)),
+        len(promise.held) / len(weights),
+    )
     while len(chosen) < len(unit):
         rest = [j for j in range(len(unit)) if j not in chosen]
         masses = product[:, None] * weights[:, rest]

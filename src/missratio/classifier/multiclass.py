@@ -12,13 +12,19 @@ from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from missratio._base.blocks import take_rows
 from missratio._base.callbacks import handed_down
 from missratio._base.hints import generator
 from missratio._base.storable import storable
 from missratio._base.typing import FloatArray, IntArray
-from missratio.classifier.base import CertifiedClassifier, PromisedRows, few
+from missratio.classifier.base import CertifiedClassifier, few
 from missratio.classifier.certificate import MulticlassCertificate, percent
-from missratio.classifier.certify import choose_cap, expected_error, infeasible
+from missratio.classifier.certify import (
+    certify,
+    choose_cap,
+    expected_error,
+    infeasible,
+)
 from missratio.classifier.decision import (
     Choice,
     ClassBounds,
@@ -30,7 +36,7 @@ from missratio.classifier.decision import (
     with_threshold,
 )
 from missratio.classifier.estimators import ClassTable
-from missratio.classifier.promise import Calibration, Trust, Weighted
+from missratio.classifier.promise import Calibration, Promise, Trust
 from missratio.classifier.reading import read_rows
 from missratio.exceptions import Message, NoCertificateError, Remedy
 from missratio.missingness import Missingness
@@ -292,55 +298,53 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         fitted, chosen, held = table.split(sizes, rng)
         self.calibration_index_, self.choice_index_ = held, chosen
         self.scores_ = table.fit(handed_down(self, self.estimator), fitted)
-        known, promised = np.sort(np.concatenate([fitted, chosen])), {}
+        known, promises = np.sort(np.concatenate([fitted, chosen])), {}
         for position in undecided.bounded:
             label = labels[position]
-            promise = self._promise(
+            promises[position] = self._promise(
                 table,
                 self.alpha[label],
                 bounds.most,
-                label=label,
+                held,
+                known,
+                position,
                 wrong=bounds.wrong(label),
                 on_infeasible="reject_all",
                 fallback=bounds.fallback,
                 remedies=("bound fewer classes",),
             )
-            promised[position] = self._evidence(table, promise, held, known)
         # 1. Scores of all rows that anything is chosen by.
         training, choosing = (
             [few(table.rows_of(k, part)) for k in range(len(labels))]
             for part in (fitted, chosen)
         )
-        weighted = [x.training for x in promised.values() if x.promise.model]
+        weighted = [x.training for x in promises.values() if x.model]
         index = np.unique(np.concatenate([held, *training, *choosing, *weighted]))
         values = np.full((len(table.codes), len(labels)), np.nan)
-        values[index] = self._class_scores(table.take(index))
+        values[index] = self._class_scores(take_rows(table.X, index))
         # 2. Caps on weights, where giving rows up is an error of no bounded class: one
         #    that weighs more gets the fallback. Where classes are ordered, that isn't
         #    under-classified; where only one is bounded, it is that one.
-        for position in promised if self.order or len(promised) == 1 else ():
-            each, alone = promised[position], bounds.alone().scores(values, position)
-            shown = each.known(table, alone)
-            if each.promise.model is None or shown is None:
-                continue
-            wrong = [training[labels.index(label)] for label in each.promise.wrong]
+        for position in promises if self.order or len(promises) == 1 else ():
+            promise, alone = promises[position], bounds.alone().scores(values, position)
+            wrong = [training[labels.index(label)] for label in promise.wrong]
             others = few(np.sort(np.concatenate(wrong)))
-            detected = Weighted(table.take(others), alone[others])
-            trust = choose_cap(each.promise, shown, detected, len(each.held))
+            trust = choose_cap(promise, table, alone, others)
             if trust is not None:
-                self.caps_[each.promise.label] = trust
-                promised[position] = each.promising(cap=trust.cap)
+                self.caps_[promise.label] = trust
+                promises[position] = replace(promise, cap=trust.cap)
                 rows = np.flatnonzero(~np.isnan(values[:, 0]))
-                values[rows] = self._beyond_caps(table.take(rows), values[rows])
+                X = take_rows(table.X, rows)
+                values[rows] = self._beyond_caps(X, values[rows])
         # 3. How scores become labels, by parts of δ; or, where there may be too little
         #    room for that, by all of it: then a path is fixed, along which thresholds
         #    move together, as far down as each class is certified.
-        parts = {k: each.promising(delta=bounds.part) for k, each in promised.items()}
+        parts = {k: replace(each, delta=bounds.part) for k, each in promises.items()}
         choice = self._choice(bounds, table, training, choosing, parts, values)
         decision, path = choose_offsets(choice, undecided), None
         if isinstance(decision, UnorderedDecision):
             if not choice.is_possible or choice.certain(decision) < SURE:
-                parts = promised
+                parts = promises
                 choice = self._choice(bounds, table, training, choosing, parts, values)
                 decision = choose_offsets(choice, undecided)
                 path = decision.thresholds
@@ -358,9 +362,9 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
             ) -> FloatArray:
                 return fixed.scores(self._class_scores(X), position)
 
-            each, label = parts[position], labels[position]
+            promise, label = parts[position], labels[position]
             own = decision.scores(values, position)
-            found, calibration = each.certify(table, own, score, rng)
+            found, calibration = certify(promise, table, own, score, rng)
             if not found.certified or found.threshold == np.inf:
                 # No threshold below ∞ leaves few enough rows above it.
                 crowded = [trade for trade in self.trade_offs_ if label in trade.labels]
@@ -371,7 +375,7 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
                 lost = (sample.values == np.inf).any()
                 if crowded and lost and (needed or 0) <= sample.n_rows:
                     raise self._crowded(crowded[0], label, calibration)
-                raise infeasible(each.promise, calibration, found.rule)
+                raise infeasible(promise, calibration, found.rule)
             decision = with_threshold(decision, position, found.threshold)
             certificates.append(found)
             self.calibrations_[label] = calibration
@@ -437,7 +441,7 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         table: ClassTable,
         training: list[IntArray],
         choosing: list[IntArray],
-        promised: Mapping[int, PromisedRows],
+        promises: Mapping[int, Promise],
         values: FloatArray,
     ) -> Choice:
         """The rows to choose by, and what those to calibrate on are worth."""
@@ -446,20 +450,19 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
             [table.choosing(k, index, values[index]) for k, index in enumerate(part)]
             for part in (training, choosing)
         )
-        for position, each in promised.items():
+        for position, promise in promises.items():
             share = rows[position].effective / max(len(choosing[position]), 1)
-            worth[position] = round(share * len(each.held))
-            known = each.known(table, bounds.alone().scores(values, position))
-            if known is not None:
-                level = expected_error(each.promise, known, len(each.held))
-                if level is not None:
-                    expected[position] = level
+            worth[position] = round(share * len(promise.held))
+            alone = bounds.alone().scores(values, position)
+            level = expected_error(promise, table, alone)
+            if level is not None:
+                expected[position] = level
         # Rows that the estimator was fitted to tell as much, unless it knows them by
         # heart.
         error, margin = mistaken(rows)
         if mistaken(seen)[0] >= error - margin:
             rows = [each.joined(more) for each, more in zip(rows, seen, strict=True)]
-        delta = next(iter(promised.values())).promise.delta
+        delta = next(iter(promises.values())).delta
         return Choice(tuple(rows), bounds.levels, worth, delta, expected)
 
     def _class_scores(self, X: Any) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
@@ -10,10 +11,15 @@ from typing import Any, Literal, Self
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import logsumexp
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from missratio._base.blocks import take_rows
 from missratio._base.callbacks import handed_down
 from missratio._base.hints import (
     another_type,
@@ -25,25 +31,21 @@ from missratio._base.hints import (
 from missratio._base.reading import column_names, read_labels
 from missratio._base.storable import storable
 from missratio._base.typing import FloatArray, IntArray
-from missratio.classifier.base import (
-    CertifiedClassifier,
-    check_factor,
-    few,
-)
+from missratio.classifier import columns as affordable
+from missratio.classifier import reading
+from missratio.classifier.base import CertifiedClassifier, few
 from missratio.classifier.certificate import Certificate, GroupedCertificate
-from missratio.classifier.certify import PILOT, cap_may_pay, choose_cap, refuse_open
-from missratio.classifier.columns import (
-    affordable_columns,
-    affordable_power,
-    narrowed_estimator,
-    narrowed_table,
-    read_columns,
+from missratio.classifier.certify import (
+    PILOT,
+    cap_may_pay,
+    certify,
+    choose_cap,
+    refuse_open,
 )
 from missratio.classifier.estimators import (
     ClassTable,
     complete_mask,
     default_estimator,
-    fit_source,
     raw_scores,
     takes_groups,
     unexplained,
@@ -53,24 +55,14 @@ from missratio.classifier.promise import (
     Promise,
     TargetRatio,
     Trust,
+    WeakTargetWarning,
     Weighted,
-    learn_target,
-    warn_of_weak_target,
 )
-from missratio.classifier.reading import (
-    hold_out,
-    one_of_each,
-    read_groups,
-    read_rows,
-    read_units,
-    refuse_in_memory,
-    shares_by_group,
-    warn_of_unknown_groups,
-    warn_without_power,
-)
+from missratio.classifier.reading import read_groups, read_rows, read_units
 from missratio.exceptions import Message, NoCertificateError, Remedy
+from missratio.imputation import ImputationEnsemble
 from missratio.missingness import Missingness
-from missratio.ratio import check_choice, stack_samples, two_classes
+from missratio.ratio import KLIEP, check_choice, stack_samples, two_classes
 from missratio.rows import LabelledSource, as_source
 from missratio.tensor import on_host
 from missratio.threshold import (
@@ -83,6 +75,12 @@ from missratio.threshold import (
 
 # With fewer complete rows among those that calibrate, ways out are named.
 FEW_COMPLETE = 0.1
+# Parts of the training rows, each scored by an estimator fitted on the others.
+FOLDS = 3
+# Rows of either class a coefficient, with which in-sample scores are as good.
+FEW_ROWS = 10
+# A ratio that was learned from fewer rows is hardly known; nor is an error by so few.
+FEWEST_ROWS, FEWEST_EFFECTIVE = 50, 20.0
 
 
 class TwoClassClassifier(CertifiedClassifier):
@@ -116,32 +114,56 @@ class TwoClassClassifier(CertifiedClassifier):
         table: ClassTable,
         held: IntArray,
         known: IntArray,
-        estimator: Any,
+        fitted: Any,
         refit: Any,
         weighted: bool,
     ) -> FloatArray:
         """Scores of all rows that thresholds, rules and caps are chosen by; else NaN.
 
         Where the estimator may know the rows that it was fitted on by heart, these are
-        scored by others, each fitted to some of them: clones of `refit`, or none.
+        scored by others, each fitted to some of them: clones of `refit`, or none. It
+        doesn't, where it has few coefficients for so many rows of each class, and they
+        can't be, where a part of the rows is too few to fit on.
         """
-        values = None
-        if weighted and refit is not None:
-            values = table.unseen_scores(refit, estimator, known)
+        values = np.full(len(table.codes), np.nan)
         shown = known if weighted else few(table.rows_of(1, known))
         index = np.concatenate([held, shown])
-        if values is None:
-            values = np.full(len(table.codes), np.nan)
-        else:
-            index = held
-        values[index] = self._score(table.take(index))
+        if hasattr(fitted, "winner_"):
+            # A search has chosen, and its winner alone is fitted again.
+            refit, fitted = fitted.winner_, fitted.estimator_
+        if isinstance(fitted, ImputationEnsemble):
+            fitted = fitted.estimators_[0]
+        last = getattr(fitted, "best_estimator_", fitted)
+        last = last[-1] if isinstance(last, Pipeline) else last
+        coef, units = getattr(last, "coef_", None), table.units
+        least = np.bincount(table.codes[known], minlength=2).min()
+        if (
+            not weighted
+            or refit is None
+            or (coef is not None and np.size(coef) * FEW_ROWS <= least)
+        ):
+            values[index] = self._score(take_rows(table.X, index))
+            return values
+        splitter = StratifiedKFold if units is None else StratifiedGroupKFold
+        parts = splitter(FOLDS, shuffle=True, random_state=0)
+        members = None if units is None else units[known]
+        with warnings.catch_warnings():
+            # What there is to say was said of the fit to all of these rows.
+            warnings.simplefilter("ignore")
+            try:
+                for rest, part in parts.split(known, table.codes[known], members):
+                    again = table.fit_one(refit, known[rest])
+                    values[known[part]] = raw_scores(
+                        again,
+                        take_rows(table.X, known[part]),
+                        self.deployment,
+                        unscored=-np.inf,
+                    )
+                index = held
+            except ValueError:
+                pass
+        values[index] = self._score(take_rows(table.X, index))
         return values
-
-    def _raw(self, X: Any, estimator: Any) -> FloatArray:
-        """An estimator's scores of rows; −∞ for those that can't be scored."""
-        return raw_scores(
-            estimator, X, self.deployment, sign=self._sign, unscored=-np.inf
-        )
 
     def _labelled(self, is_other: Any) -> Any:
         """The labels of rows, by whether they are classified as the other class."""
@@ -336,9 +358,17 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         self._forget()
         if (source := as_source(X, y)) is not None:
             memory = {"inclusion": inclusion, "target": target, "groups": groups}
-            memory["columns"] = None if isinstance(self.columns, str) else self.columns
-            refuse_in_memory({**memory, **params})
+            memory |= {} if isinstance(self.columns, str) else {"columns": self.columns}
+            names = [
+                k for k, value in {**memory, **params}.items() if value is not None
+            ]
+            if names:
+                raise ValueError(
+                    f"{sorted(names)} go with a table in memory, and these rows are "
+                    "read block by block. Leave them out, or bring rows into memory."
+                )
             return self._fit_source(source)
+        # 1. The table, with the columns that are asked for.
         if groups is not None and takes_groups(self.estimator):
             params = {**params, "groups": groups}
         self._read_columns(X)
@@ -358,63 +388,64 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         if isinstance(self.estimator, FrozenEstimator):
             held, known = table.rows_of(0), table.rows_of(1)
             if table.units is not None:
-                held = one_of_each(table.units, held, rng)
-            return self._calibrate(table, held, known, rng)
-        # 1. Split rows, and fit the estimator, with the columns that promise most.
+                held = reading.one_of_each(table.units, held, rng)
+            self.calibration_index_ = self._calibrate(table, held, known, rng)
+            self.training_index_ = held[:0]
+            return self
+        # 2. Split rows, and fit the estimator, with the columns that promise most.
         fitted, _, held = table.split(
             {0: {"calibration_size": self.calibration_size}}, rng
         )
         self.calibration_index_, self.training_index_ = held, fitted
-        estimator, model = self.estimator, table.model(0, held)
+        estimator, (model, _) = self.estimator, table.reasons(0, held)
         if estimator is None:
-            estimator = default_estimator(table)
+            estimator = default_estimator(table, fitted)
         single = model is not None and not model.rowwise and model.groups is None
         if single and isinstance(self.columns, str) and self.columns == "auto":
-            promise = self._own_promise(table)
-            self._positions, _ = affordable_columns(
-                table, promise, estimator, fitted, len(held)
+            promise = self._own_promise(table, held, fitted)
+            self._positions, _ = affordable.affordable_columns(
+                table, promise, estimator, fitted
             )
-            table = narrowed_table(table, self._positions)
+            table = affordable.narrowed_table(table, self._positions)
         if self._positions is not None:
             width = self.n_features_in_
-            estimator = narrowed_estimator(estimator, self._positions, width)
-        # 2. Certify a threshold; where too few rows are complete, name ways out.
+            estimator = affordable.narrowed_estimator(estimator, self._positions, width)
+        # 3. Certify a threshold; where too few rows are complete, name ways out.
         try:
-            if model is not None and target is None:
-                own = replace(self._own_promise(table), model=table.model(0, held))
-                refuse_open(own, table.take(held))
-            scores = table.fit(handed_down(self, estimator), fitted)
+            if target is None:
+                promise = self._own_promise(table, held, fitted)
+                refuse_open(promise, take_rows(table.X, held))
+            self.estimator_ = table.fit_one(handed_down(self, estimator), fitted)
             if target is not None:
                 self.target_ = self._learn_target(target, table, fitted)
-            found = scores.estimators[0]
-            return self._certify(table, found, held, fitted, rng, refit=estimator)
+            self._certify(table, held, fitted, rng, estimator)
         except ValueError as error:
-            complete = complete_mask(table.take(held)).mean()
+            complete = complete_mask(take_rows(table.X, held))
             foreign = type(error) not in (ValueError, NoCertificateError)
-            if foreign or not single or complete > FEW_COMPLETE or target is not None:
+            few_are = single and complete.mean() <= FEW_COMPLETE and target is None
+            if foreign or not few_are:
                 raise
-            message = Message.plain(str(error))
-            if isinstance(error, NoCertificateError):
-                message = error.message
-            ways = self._ways_out(message, table, estimator, held, fitted)
+            message = getattr(error, "message", None) or Message.plain(str(error))
+            promise = self._own_promise(table, held, fitted)
+            ways = self._ways_out(message, table, promise, estimator, complete, fitted)
             raise NoCertificateError(ways) from error
+        return self
 
     def _ways_out(
         self,
         message: Message,
         table: ClassTable,
+        promise: Promise,
         estimator: Any,
-        held: IntArray,
+        complete: Any,
         fitted: IntArray,
     ) -> Message:
         """What to do where few rows are complete, with the power to expect of it."""
-        complete, promise = complete_mask(table.take(held)), self._own_promise(table)
-        n_held, lost = len(held), int((~complete).sum())
+        n_held, lost, remedies = len(complete), int((~complete).sum()), []
         facts: dict[str, Any] = {"n_held": n_held, "n_complete": n_held - lost}
-        remedies = []
         if isinstance(self.columns, str) and self.columns == "all":
-            positions, facts["power"] = affordable_columns(
-                table, promise, estimator, fitted, n_held
+            positions, facts["power"] = affordable.affordable_columns(
+                table, promise, estimator, fitted
             )
             facts["asked"] = self.columns_[positions].tolist()
             remedies.append(
@@ -422,17 +453,16 @@ class NeymanPearsonClassifier(TwoClassClassifier):
                 "{power:.2f})"
             )
         observed = replace(table, deployment="as-observed", models=None, drawn=None)
-        power = affordable_power(
-            observed, promise, default_estimator(observed), fitted, n_held
+        power = affordable.affordable_power(
+            observed, promise, default_estimator(observed, fitted), fitted
         )
         remedies.append(
             "classify rows as they come, blanks included (deployment='as-observed': "
             f"expected power {power:.2f}, and φ isn't needed)"
         )
-        seen = np.zeros(n_held - lost, dtype=np.intp)
-        lookups = LookUps(seen, np.array([lost]))
-        scores = np.zeros(len(seen))
-        sample = CalibrationSample(scores, None, n_held, 1.0, lookups=lookups)
+        seen = np.zeros(n_held - lost)
+        lookups = LookUps(seen.astype(np.intp), np.array([lost]))
+        sample = CalibrationSample(seen, None, n_held, 1.0, lookups=lookups)
         needed = fewest_look_ups(sample, self.alpha, self.delta)
         if needed is not None:
             remedies.append(
@@ -440,10 +470,10 @@ class NeymanPearsonClassifier(TwoClassClassifier):
                 "drawn at random, and several times that for power (plan_queries, "
                 "revealed.fill and inclusion=)"
             )
-        claim = "{n_complete} of {n_held} calibration rows are complete. "
         return replace(
             message,
-            claim=claim + message.claim,
+            claim="{n_complete} of {n_held} calibration rows are complete. "
+            + message.claim,
             remedies=tuple(remedies),
             facts={**message.facts, **facts},
         )
@@ -454,7 +484,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
             check_choice("columns", self.columns, ("all", "auto"))
         else:
             names, width = column_names(X), getattr(X, "shape", np.shape(X))[1]
-            self._positions = read_columns(self.columns, names, width)
+            self._positions = affordable.read_columns(self.columns, names, width)
 
     @property
     def columns_(self) -> Any:
@@ -476,7 +506,9 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         alone.columns, alone._positions = "all", None
         alone.missingness, alone.n_features_in_ = self._models(), len(self._positions)
         if self.estimator is not None:
-            alone.estimator = narrowed_estimator(self.estimator, self._positions, width)
+            alone.estimator = affordable.narrowed_estimator(
+                self.estimator, self._positions, width
+            )
         if hasattr(self, "feature_names_in_"):
             alone.feature_names_in_ = self.columns_
         return alone
@@ -488,11 +520,13 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         # The estimator will see the controlled class as 0, its first.
         self.target_, self._sign, self._positions = None, 1.0, None
 
-    def _own_promise(self, table: ClassTable) -> Promise:
+    def _own_promise(
+        self, table: ClassTable, held: IntArray, known: IntArray
+    ) -> Promise:
         columns, kept = None, 1.0
         if self._positions is not None:
             columns = tuple(self.columns_.tolist())
-            model = (self._resolve_missingness() or {}).get(table.labels[0])
+            model = (self._models(every=True) or {}).get(table.labels[0])
             learned = np.array([e is not None for e in getattr(model, "evidence", ())])
             if learned.any():
                 kept = float(learned[self._positions].sum() / learned.sum())
@@ -500,85 +534,125 @@ class NeymanPearsonClassifier(TwoClassClassifier):
             table,
             self.alpha,
             self.delta,
+            held,
+            known,
             columns=columns,
             kept=kept,
             missingness_delta=self.missingness_delta,
             target=self.target_,
             caps=True,
-            by_unit=table.units is not None,
         )
 
     def _certify(
         self,
         table: ClassTable,
-        estimator: Any,
         held: IntArray,
         known: IntArray,
         rng: np.random.Generator,
         refit: Any = None,
-    ) -> Self:
-        """Choose the threshold by rows that the estimator hasn't seen."""
-        self.estimator_, other = estimator, table.rows_of(1, known)
-        promised = self._evidence(table, self._own_promise(table), held, known)
-        # 1. Scores of rows.
-        weighted = promised.promise.model is not None or self.target_ is not None
-        values = self._values(table, held, known, estimator, refit, weighted)
-        # 2. The threshold and its certificate.
-        detected = None
-        if weighted and len(other):
-            detected = Weighted(table.take(other), values[other])
-        certified = promised.certify(table, values, self._score, rng, detected)
-        self.certificate_, self.calibration_ = certified
+    ) -> IntArray:
+        """Choose the threshold by rows that the estimator hasn't seen: those given.
+
+        Where no other row can choose a cap, some of them do. The others are returned.
+        """
+        promise = self._own_promise(table, held, known)
+        alone = not len(promise.training) and table.drawn is None
+        if alone and cap_may_pay(promise, table.X.shape[1]):
+            pilot, held = np.split(rng.permutation(held), [round(PILOT * len(held))])
+            known, held = np.sort(np.concatenate([pilot, known])), np.sort(held)
+            promise = self._own_promise(table, held, known)
+        # 1. Scores of rows, the threshold and its certificate.
+        other = table.rows_of(1, known)
+        weighted = promise.model is not None or self.target_ is not None
+        values = self._values(table, held, known, self.estimator_, refit, weighted)
+        self.certificate_, self.calibration_ = certify(
+            promise, table, values, self._score, rng, other if len(other) else None
+        )
         self.threshold_ = self.certificate_.threshold
-        # 3. What it says little about, or detects none of.
-        sample, shown = self.calibration_.sample, few(other)
-        if self.target_ is not None:
-            warn_of_weak_target(self.target_, sample.effective_rows, sample.n_rows)
+        # 2. What it says little about, or detects none of.
+        target, sample, doubts = self.target_, self.calibration_.sample, []
+        if target is not None and 0 < target.rows < FEWEST_ROWS:
+            doubts.append(
+                f"its density ratio was learned from {target.rows} target row(s), "
+                f"fewer than {FEWEST_ROWS}, and the certificate takes the ratio at its "
+                "word"
+            )
+        if target is not None and sample.effective_rows < FEWEST_EFFECTIVE:
+            doubts.append(
+                f"the {sample.n_rows} calibration rows are worth "
+                f"{sample.effective_rows:.3g} as the target weighs them: few of them "
+                "are like its rows"
+            )
+        if doubts:
+            warnings.warn(
+                f"Little is known about the target: {'; '.join(doubts)}. Bring more "
+                "rows like the target's, or allow for a wrong ratio by target_factor.",
+                WeakTargetWarning,
+                stacklevel=2,
+            )
         if self.certificate_.certified:
-            trust, rows = self.calibration_.trust, table.take(shown)
+            shown = few(other)
+            trust, rows = self.calibration_.trust, take_rows(table.X, shown)
             seen = trust.score(rows, values[shown]) if len(shown) else None
-            warn_without_power(values[held], self.threshold_, seen)
-        return self
+            reading.warn_without_power(values[held], self.threshold_, seen)
+        return held
 
     def _learn_target(
         self, target: Any, table: ClassTable, rest: IntArray
     ) -> TargetRatio:
-        """The target's density ratio, from rows that don't calibrate."""
-        weights, codes = np.ones(len(rest)), table.codes
+        """The target's density ratio as it was given, or learned.
+
+        From complete rows of the target, of any class, and rows that don't calibrate.
+        """
+        source, weights = take_rows(table.X, rest), np.ones(len(rest))
         for position in range(2):
             # Rows that calibrate are missing here: the others stand for them.
-            members = codes[rest] == position
-            share = members.sum() / np.count_nonzero(codes == position)
+            members = table.codes[rest] == position
+            share = members.sum() / np.count_nonzero(table.codes == position)
             weights[members] = table.weights(position, rest[members]) / share
+        ratio, n_rows = target, 0
         if not hasattr(target, "predict_log_ratio"):
             target = read_rows(self, target, reset=False)
-        return learn_target(
-            target, self.target_ratio, table.take(rest), weights, self.target_factor
-        )
+            n_rows, n_complete = target.shape[0], int(complete_mask(target).sum())
+            if n_complete < n_rows:
+                raise ValueError(
+                    f"{n_rows - n_complete} target row(s) have missing values: which "
+                    "rows are complete says nothing about the target as a whole. Give "
+                    "complete rows, or a ratio that was learned with a missingness."
+                )
+            seen = np.flatnonzero(weights > 0.0)
+            X, labels = stack_samples(target, take_rows(source, seen))
+            learner = KLIEP() if self.target_ratio is None else clone(self.target_ratio)
+            masses = np.concatenate([np.ones(n_rows), weights[seen]])
+            ratio = learner.fit(X, labels, sample_weight=masses)
+        learned = TargetRatio(ratio, n_rows, factor=self.target_factor)
+        # Weights are one on average.
+        total = logsumexp(learned.log_ratios(source, "training"), b=weights)
+        return replace(learned, shift=float(total - np.log(weights.sum())))
 
     def _fit_source(self, source: LabelledSource) -> Self:
         """The same for rows that are read block by block."""
         rng = generator(self.random_state)
-        rest, labels, incomplete, parts = hold_out(
+        rest, labels, incomplete, parts = reading.hold_out(
             source,
             self.controlled_class,
             self.calibration_size,
             int(rng.integers(2**31)),
         )
         labels = self._labels(np.array(labels))
-        models = self._resolve_missingness() or {}
+        rows = nw.from_numpy(np.concatenate(parts), source.names, backend="pyarrow")
+        X = read_rows(self, rows.to_native(), reset=True)
+        models = self._models() or {}
         lost = incomplete and self.deployment == "complete"
         if lost and labels[0] not in models:
             raise unexplained(labels[0])
-        rows = nw.from_numpy(np.concatenate(parts), source.names, backend="pyarrow")
-        X = read_rows(self, rows.to_native(), reset=True)
-        codes = {label: code for code, label in enumerate(labels)}
-        fitted = fit_source(handed_down(self, self.estimator), rest, models, codes)
         sizes = [len(part) for part in parts]
         members = np.repeat([0, 0, 1], sizes)
         table = ClassTable(X, members, labels, models, self.deployment)
+        self.estimator_ = table.fit_one(handed_down(self, self.estimator), rest)
         held, known = np.split(np.arange(len(members)), sizes[:1])
-        return self._certify(table, fitted, held, known, rng)
+        self._certify(table, held, known, rng)
+        return self
 
     def calibrate(
         self,
@@ -652,15 +726,13 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         table = ClassTable(rows, codes, labels, models, self.deployment, drawn=drawn)
         held, known = np.split(np.arange(rows.shape[0]), [n_rows])
         # Whether losses are explained is a matter of all rows: no seed decides it.
-        table.model(0, held)
+        table.reasons(0, held)
         if groups is not None:
             table = replace(table, units=read_units(groups, X))
-            held = one_of_each(read_units(groups, X), held, rng)
-        self._calibrate(table, held, known, rng)
+            held = reading.one_of_each(read_units(groups, X), held, rng)
+        held = self._calibrate(table, held, known, rng)
         if self.certificate_.rows < n_rows:
-            self._calibrating = self.calibration_index_
-        for name in ("calibration_index_", "training_index_"):
-            self.__dict__.pop(name)
+            self._calibrating = held
         return self
 
     def _calibrate(
@@ -669,8 +741,8 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         held: IntArray,
         known: IntArray,
         rng: np.random.Generator,
-    ) -> Self:
-        """Certify with the estimator as it is; of its rows some may choose a cap."""
+    ) -> IntArray:
+        """Certify with the estimator as it is, and give the rows that calibrate."""
         classes, labels = np.asarray(self.estimator.classes_), table.labels
         if set(classes.tolist()) != set(labels):
             raise ValueError(
@@ -678,16 +750,13 @@ class NeymanPearsonClassifier(TwoClassClassifier):
                 f"{self.classes_.tolist()}. Fit it with the same labels."
             )
         self._sign = 1.0 if classes[0] == labels[0] else -1.0
-        promise = replace(self._own_promise(table), model=table.model(0, held))
-        alone = not len(table.rows_of(0, known)) and table.drawn is None
-        if alone and cap_may_pay(promise, len(held), table.X.shape[1]):
-            pilot, held = np.split(rng.permutation(held), [round(PILOT * len(held))])
-            known, held = np.sort(np.concatenate([pilot, known])), np.sort(held)
-        self.calibration_index_, self.training_index_ = held, held[:0]
-        return self._certify(table, self.estimator, held, known, rng)
+        self.estimator_ = self.estimator
+        return self._certify(table, held, known, rng)
 
     def _score(self, X: Any) -> FloatArray:
-        return self._raw(X, self.estimator_)
+        return raw_scores(
+            self.estimator_, X, self.deployment, sign=self._sign, unscored=-np.inf
+        )
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -700,7 +769,6 @@ class NeymanPearsonClassifier(TwoClassClassifier):
                     "missingness_delta is a part of delta, so it must lie strictly "
                     f"between 0 and {self.delta}: got {part}."
                 )
-        check_factor("target_factor", self.target_factor)
 
     def calibration_sample(self, X0: Any) -> CalibrationSample:
         """Scored rows of the controlled class, weighted as the certificate does.
@@ -718,8 +786,8 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         check_is_fitted(self, "threshold_")
         X0 = self._used(read_rows(self, X0, reset=False))
         trust = self.calibration_.trust
-        rows = Weighted(X0, self._score(X0)).weighed(replace(trust, point=None))
-        return rows.sample(trust)
+        band = replace(trust, point=None)
+        return Weighted.by(band, X0, self._score(X0)).sample(trust)
 
     def decision_function(self, X: Any) -> FloatArray:
         """Distance of the score from the threshold, positive for `classes_[1]`.
@@ -909,44 +977,47 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
         self._check_parameters()
         table = self._table(X, y, inclusion, {})
         members = read_groups(groups, table.X)
-        promises = self._promises(table, members)
+        levels = self._levels(members)
         rng, self.cap_ = generator(self.random_state), None
         fitted, _, held = table.split(
             {0: {"calibration_size": self.calibration_size}}, rng
         )
         self.calibration_index_ = held
         self.scores_ = table.fit(handed_down(self, self.estimator), fitted)
-        estimator, evidence = self.scores_.estimators[0], []
-        for promise in promises:
-            rows = (
-                held if promise.group is None else held[members[held] == promise.group]
+        promises = []
+        for group, level in levels.items():
+            rows = held if group is None else held[members[held] == group]
+            promises.append(
+                self._promise(
+                    table,
+                    level,
+                    self.delta / len(levels),
+                    rows,
+                    fitted,
+                    group=group,
+                    remedies=MERGE[group is None :],
+                )
             )
-            evidence.append(self._evidence(table, promise, rows, fitted))
         # 1. Scores of all rows that a cap and thresholds are chosen by.
-        weighted, other = (
-            evidence[0].promise.model is not None,
-            table.rows_of(1, fitted),
-        )
-        refit = self.estimator
-        values = self._values(table, held, fitted, estimator, refit, weighted)
+        estimator, weighted = self.scores_.estimators[0], promises[0].model is not None
+        values = self._values(table, held, fitted, estimator, self.estimator, weighted)
         # 2. A cap on weights for all groups, where that promises power.
-        known = evidence[0].known(table, values)
-        if weighted and known is not None:
-            level = min(each.promise.alpha for each in evidence)
-            promise = replace(evidence[0].promise, alpha=level, group=None)
-            detected = Weighted(table.take(other), values[other])
-            self.cap_ = choose_cap(promise, known, detected, len(held))
+        every = replace(promises[0], alpha=min(levels.values()), group=None, held=held)
+        self.cap_ = choose_cap(every, table, values, table.rows_of(1, fitted))
         if self.cap_ is not None:
             index = np.flatnonzero(~np.isnan(values))
-            values[index] = self.cap_.score(table.take(index), values[index])
-            evidence = [each.promising(cap=self.cap_.cap) for each in evidence]
+            rows = take_rows(table.X, index)
+            values[index] = self.cap_.score(rows, values[index])
+            promises = [replace(each, cap=self.cap_.cap) for each in promises]
         # 3. A threshold for each promise.
-        certified = [each.certify(table, values, self._score, rng) for each in evidence]
+        certified = [
+            certify(each, table, values, self._score, rng) for each in promises
+        ]
         self.calibrations_ = tuple(calibration for _, calibration in certified)
         self.certificate_ = GroupedCertificate(
             self.delta,
-            tuple(found for found, _ in certified),
-            tuple(promise.group for promise in promises),
+            tuple(certificate for certificate, _ in certified),
+            tuple(levels),
             self.threshold == "shared",
         )
         self.groups_ = [g for g in self.certificate_.groups if g is not None]
@@ -975,7 +1046,7 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
                     "row."
                 )
             members = read_groups(groups, scores)
-            warn_of_unknown_groups(members.tolist(), list(self.thresholds_))
+            reading.warn_of_unknown_groups(members.tolist(), list(self.thresholds_))
             known = (self.thresholds_.get(group, np.inf) for group in members.tolist())
             limits = np.array(list(known))
         return self._labelled(scores > limits)
@@ -1018,7 +1089,7 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
         predicted = np.asarray(self.predict(X, groups)) != controlled
         is_other = np.asarray(y) != controlled
         members = read_groups(groups, X)
-        return shares_by_group(members, predicted, is_other)
+        return reading.shares_by_group(members, predicted, is_other)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -1033,7 +1104,8 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
             check_levels(level, self.delta)
         check_choice("threshold", self.threshold, THRESHOLDS)
 
-    def _promises(self, table: ClassTable, members: Any) -> list[Promise]:
+    def _levels(self, members: Any) -> dict[Any, float]:
+        """The bound on the error of each group; None for all rows together."""
         groups = sorted(set(members.tolist()), key=str)
         given = dict(self.group_alpha or {})
         for group in given:
@@ -1044,18 +1116,13 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
                     f"group_alpha names a group {group!r} that no row is in.{hint} "
                     f"There are {listed(groups)}."
                 )
-        levels = {group: given.get(group, self.alpha) for group in groups}
         if self.threshold == "shared":
-            levels = {None: self.alpha, **given}
-        part = self.delta / len(levels)
-        return [
-            self._promise(
-                table, level, part, group=group, remedies=MERGE[group is None :]
-            )
-            for group, level in levels.items()
-        ]
+            return {None: self.alpha, **given}
+        return {group: given.get(group, self.alpha) for group in groups}
 
     def _score(self, X: Any) -> FloatArray:
         """How much more a row is like the other class; −∞ where it has no score."""
-        scores = self._raw(X, self.scores_.estimators[0])
+        scores = raw_scores(
+            self.scores_.estimators[0], X, self.deployment, unscored=-np.inf
+        )
         return scores if self.cap_ is None else self.cap_.score(X, scores)

@@ -323,7 +323,6 @@ def sensitivity_curve(
     draws = np.zeros(len(scores))
     if kept.draws is not None:
         draws[scores > -np.inf] = kept.draws[kept.values > -np.inf]
-    weighed = Weighted(rows, scores, draws=draws, coin=kept.coin)
 
     def power(threshold: float, phi: Missingness | None) -> float:
         weights = complete_row_weights(others, phi)
@@ -331,7 +330,8 @@ def sensitivity_curve(
 
     def at(trust: Trust) -> tuple[float, float]:
         """The certified error of the threshold as it is, and the power of a new one."""
-        sample = weighed.weighed(trust).sample(trust)
+        weighed = Weighted.by(trust, rows, scores, draws=draws, coin=kept.coin)
+        sample = weighed.sample(trust)
         again = replace(calibration, sample=sample, others=())
         low, high = 0.0, 1.0
         for _ in range(BOUND_STEPS):

@@ -14,31 +14,20 @@ importance.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
-from sklearn.base import clone
 
 from missratio._base.blocks import take_rows
 from missratio._base.storable import storable
-from missratio._base.typing import FloatArray
-from missratio.classifier.estimators import Rounding, complete_mask
+from missratio._base.typing import FloatArray, IntArray
+from missratio.classifier.estimators import complete_mask
 from missratio.exceptions import Remedy
 from missratio.learning import LearnedMissingness
 from missratio.missingness import LogisticMissingness, Missingness, RowInclusion, once
-from missratio.ratio import KLIEP, check_choice, stack_samples
-from missratio.threshold import (
-    CalibrationSample,
-    LookUpRule,
-    Rule,
-    Selection,
-    looked_up_sample,
-    make_rule,
-)
+from missratio.threshold import CalibrationSample, Rule, Selection, looked_up_sample
 from missratio.weights import (
     complete_row_weight_edges,
     inverse_probability_weights,
@@ -47,8 +36,6 @@ from missratio.weights import (
 
 # Rows that stand for more than this many times the average are as good as unseen.
 LARGEST_LOG = 50.0
-# A ratio that was learned from fewer rows is hardly known; nor is an error by so few.
-FEWEST_ROWS, FEWEST_EFFECTIVE = 50, 20.0
 
 
 class WeakTargetWarning(UserWarning):
@@ -105,117 +92,45 @@ class TargetRatio:
                     "ratio that is a number at every row of X."
                 )
             found[complete] = logs
-        if what and (found == np.inf).any():
+        if what and ((found == np.inf).any() or (found == -np.inf).all()):
             raise ValueError(
-                f"The target's density ratio must be finite: {name} gave +inf at "
-                f"{np.count_nonzero(found == np.inf)} of {len(found)} {what} rows, and "
-                "no row stands for infinitely many. Give a bounded ratio, or one with "
-                "more penalty."
-            )
-        if what and not (found > -np.inf).any():
-            raise ValueError(
-                f"The target's density ratio must be above 0 at some rows: {name} gave "
-                f"-inf, a ratio of 0, at all {len(found)} {what} rows. The target has "
-                "no rows like these, so they say nothing about it. Bring rows like the "
-                "target's, or give a ratio that overlaps with X."
+                f"The target's density ratio must be finite, and above 0 at some rows: "
+                f"{name} gave +inf at {np.count_nonzero(found == np.inf)} and -inf, a "
+                f"ratio of 0, at {np.count_nonzero(found == -np.inf)} of {len(found)} "
+                f"{what} rows. Give a bounded ratio that overlaps with X."
             )
         return found
 
 
-def learn_target(
-    target: Any, estimator: Any, source: Any, weights: FloatArray, factor: float
-) -> TargetRatio:
-    """The target's density ratio: as it was given, or learned.
-
-    Parameters
-    ----------
-    target : array or dataframe of shape (n_target_rows, n_columns), or ratio
-        Complete rows of the target, of any class; or an object with
-        `predict_log_ratio`, for a ratio that is known.
-    estimator : ratio or None
-        How to learn it; None for KLIEP.
-    source : array or dataframe of shape (n_rows, n_columns)
-        Rows of both classes that take no part in calibration.
-    weights : ndarray of shape (n_rows,)
-        What they stand for in the source; 0 for incomplete ones.
-    factor : float
-        By what factor the ratio is to be allowed to be wrong.
-    """
-    ratio, n_rows = target, 0
-    if not hasattr(target, "predict_log_ratio"):
-        complete = complete_mask(target)
-        if not complete.all():
-            raise ValueError(
-                f"{int((~complete).sum())} target row(s) have missing values: which "
-                "rows are complete says nothing about the target as a whole. Give "
-                "complete rows, or a ratio that was learned from incomplete ones with "
-                "its missingness."
-            )
-        seen, n_rows = np.flatnonzero(weights > 0.0), len(complete)
-        X, labels = stack_samples(target, take_rows(source, seen))
-        learner = KLIEP() if estimator is None else clone(estimator)
-        own = np.concatenate([np.ones(n_rows), weights[seen]])
-        ratio = learner.fit(X, labels, sample_weight=own)
-    found = TargetRatio(ratio, n_rows, factor=factor)
-    # Weights are one on average.
-    total = logsumexp(found.log_ratios(source, "training"), b=weights)
-    return replace(found, shift=float(total - np.log(weights.sum())))
-
-
-def warn_of_weak_target(found: TargetRatio, effective_rows: float, n_rows: int) -> None:
-    """Warn where little is known about a target.
-
-    Parameters
-    ----------
-    found : TargetRatio
-    effective_rows : float
-        Kish's effective size of the calibration rows, as the target weighs them.
-    n_rows : int
-        How many calibration rows there are.
-    """
-    known = []
-    if 0 < found.rows < FEWEST_ROWS:
-        known.append(
-            f"its density ratio was learned from {found.rows} target row(s), fewer "
-            f"than {FEWEST_ROWS}, and the certificate takes the ratio at its word"
-        )
-    if effective_rows < FEWEST_EFFECTIVE:
-        known.append(
-            f"the {n_rows} calibration rows are worth {effective_rows:.3g} as the "
-            "target weighs them: few of them are like its rows"
-        )
-    if known:
-        warnings.warn(
-            f"Little is known about the target: {'; '.join(known)}. Bring more rows "
-            "like the target's, or allow for a wrong ratio by target_factor.",
-            WeakTargetWarning,
-            stacklevel=2,
-        )
-
-
-# What a cap stays below when odds are widened, and a weight in any case.
+# The logarithm of the largest cap, and the largest weight that a row is given.
 LARGEST_LOG_CAP, HEAVIEST = 700.0, 1e15
+# Columns that lose values beyond which the band stands for the region.
+MOST_COLUMNS = 8
 
 
 @dataclass(frozen=True)
 class Promise:
-    """P(error of a class above α) ≤ δ, and how the threshold is chosen.
+    """P(error of a class above α) ≤ δ, how the threshold is chosen, and by which rows.
 
     Parameters
     ----------
     label, wrong : object
         The class, and the one or those that its rows must not get.
     alpha, delta : float
-    model : Missingness or None
-        Why rows of the class are missing; None where none can be, or it was drawn which
-        of them are there.
     rule : str or Rule
     deployment : {"complete", "as-observed"}
     odds_factor : float
         By what factor the odds of being missing may be wrong.
+    on_infeasible : {"raise", "reject_all"}
+    held, training : ndarray of int
+        Rows of the class that calibrate, and others.
+    model : Missingness or None
+        Why rows of the class are missing; None where none can be, or it was drawn which
+        of them are there.
+    design : RowInclusion or None
+        By what draw those that calibrate are there, where that takes φ's place.
     missingness_delta : float or None
         The part of δ that a learned φ may be out of its region with; None for half.
-    on_infeasible : {"raise", "reject_all"}
     group : object
         The group of rows that it is about; None for all.
     fallback : object
@@ -228,8 +143,6 @@ class Promise:
         Whether rows of large weight may be given up for a smaller bound.
     cap : float or None
         A cap that was chosen before.
-    by_unit : bool
-        Whether one row of each unit calibrates.
     columns : tuple or None
         The columns that scores are made of, where these are not all.
     kept : float
@@ -241,40 +154,37 @@ class Promise:
     wrong: Any
     alpha: float
     delta: float
-    model: Missingness | None = None
-    rule: str | Rule = "auto"
-    deployment: str = "complete"
-    odds_factor: float = 1.0
+    rule: str | Rule
+    deployment: str
+    odds_factor: float
+    on_infeasible: str
+    held: IntArray
+    training: IntArray
+    model: Missingness | None
+    design: RowInclusion | None
     missingness_delta: float | None = None
-    on_infeasible: str = "raise"
     group: Any = None
     fallback: Any = None
     target: TargetRatio | None = None
     remedies: tuple[str, ...] = (Remedy.REJECT_ALL,)
     caps: bool = False
     cap: float | None = None
-    by_unit: bool = False
     columns: tuple[Any, ...] | None = None
     kept: float = 1.0
 
     @property
+    def parts(self) -> tuple[float, float]:
+        """The parts of δ: that a learned φ is out of its region, and the rule's."""
+        part = 0.0
+        if self.model is not None and self.model.learned:
+            part = self.missingness_delta or self.delta / 2.0
+        return part, self.delta - part
+
+    @property
     def trust(self) -> Trust:
         """How far the weights by the model are trusted, before a cap is chosen."""
-        part = self.kept * self.missingness_part or None
+        part = self.kept * self.parts[0] or None
         return Trust(self.model, part, self.odds_factor, self.cap, self.target)
-
-    @property
-    def missingness_part(self) -> float:
-        """The part of δ that a learned φ may be out of its region with."""
-        if self.model is None or not self.model.learned:
-            return 0.0
-        part = self.missingness_delta
-        return self.delta / 2.0 if part is None else part
-
-    @property
-    def rule_part(self) -> float:
-        """The part of δ that is the rule's."""
-        return self.delta - self.missingness_part
 
 
 @storable()
@@ -310,39 +220,46 @@ class Trust:
     point: Missingness | None = None
 
     @property
-    def at_point(self) -> Trust:
-        """Trust in that φ alone, for rows within reach, and their largest weight."""
-        cap = self.cap
-        if cap is not None and isinstance(self.point, LogisticMissingness):
-            cap = min(cap, self._largest_within(self.point, cap) * (1.0 + 1e-9))
-        return Trust(self.point, None, self.odds_factor, cap, self.target)
+    def searched(self) -> bool:
+        """Whether every φ of a region calibrates, instead of a band round them.
 
-    def _largest_within(self, point: LogisticMissingness, cap: float) -> float:
-        """The largest weight that one φ of the region gives to a row within reach.
-
-        Known where one column loses values: the largest odds that the region allows
-        grow beyond the cap at some value, or at one on either side.
+        A φ of whole rows in several columns has a region of too many dimensions.
         """
-        assert isinstance(self.model, LearnedMissingness)
+        model = self.model
+        if not isinstance(model, LearnedMissingness) or self.delta is None:
+            return False
+        if self.target is not None or (model.rowwise and np.size(model.coef) > 1):
+            return False
+        return sum(each is not None for each in model.evidence) <= MOST_COLUMNS
+
+    @property
+    def at_point(self) -> Trust:
+        """Trust in that φ alone, for rows within reach, and their largest weight.
+
+        That weight is known where one column loses values: the largest odds that the
+        region allows grow beyond the cap at some value, or at one on either side.
+        """
+        cap, point, model = self.cap, self.point, self.model
+        alone = Trust(point, None, self.odds_factor, cap, self.target)
+        if cap is None or cap <= 1.0 or not isinstance(point, LogisticMissingness):
+            return alone
+        assert isinstance(model, LearnedMissingness)
         assert self.delta is not None
-        regions = self.model.region(self.delta)
+        regions = model.region(self.delta)
         lossy = [j for j, points in enumerate(regions) if np.isfinite(points).all()]
-        if len(lossy) != 1 or cap <= 1.0:
-            return cap
+        if len(lossy) != 1:
+            return alone
         first, slope = regions[lossy[0]][:, 0], regions[lossy[0]][:, 1]
         with np.errstate(divide="ignore", invalid="ignore"):
             reached = (math.log((cap - 1.0) / self.odds_factor) - first) / slope
-        ends = np.array(
-            [
-                reached[slope < 0.0].max(initial=-np.inf),
-                reached[slope > 0.0].min(initial=np.inf),
-            ]
-        )
-        intercept = np.broadcast_to(point.intercept, np.shape(point.coef))
+        low = reached[slope < 0.0].max(initial=-np.inf)
+        high = reached[slope > 0.0].min(initial=np.inf)
+        intercept = np.broadcast_to(point.intercept, np.shape(point.coef))[lossy[0]]
         along = np.asarray(point.coef)[lossy[0]]
         with np.errstate(invalid="ignore"):
-            highest = float(np.nanmax(intercept[lossy[0]] + along * ends))
-        return 1.0 + self.odds_factor * math.exp(min(highest, LARGEST_LOG_CAP))
+            highest = float(np.nanmax(intercept + along * np.array([low, high])))
+        most = 1.0 + self.odds_factor * math.exp(min(highest, LARGEST_LOG_CAP))
+        return replace(alone, cap=min(cap, most * (1.0 + 1e-9)))
 
     def widened(self, factor: float) -> Trust:
         """The estimated odds wrong by up to a factor, of rows within the same reach."""
@@ -405,10 +322,10 @@ class Weighted:
     X : array or dataframe of shape (n_rows, n_columns)
         NaN where a value is missing.
     scores : ndarray of shape (n_rows,)
-    weights, low, high : ndarray of shape (n_rows,), or None
+    weights, low, high : ndarray of shape (n_rows,)
         What rows stand for, 0 where any entry is missing, and the least and the largest
-        that this may be; None where all rows count the same.
-    entries : ndarray of shape (n_rows,) or (n_rows, n_columns), or None
+        that this may be.
+    entries : ndarray of shape (n_rows,) or (n_rows, n_columns)
         The weights 1/(1 − φ) that these are made of.
     draws : ndarray of shape (n_rows,), or None
         Random numbers for rules that keep rows at random.
@@ -420,55 +337,53 @@ class Weighted:
 
     X: Any
     scores: FloatArray
-    weights: FloatArray | None = None
-    low: FloatArray | None = None
-    high: FloatArray | None = None
-    entries: FloatArray | None = None
+    weights: FloatArray
+    low: FloatArray
+    high: FloatArray
+    entries: FloatArray
     draws: FloatArray | None = None
     coin: float = 1.0
     inclusion: RowInclusion | None = None
 
-    def weighed(self, trust: Trust) -> Weighted:
-        """The same rows with their weights: φ is evaluated here, and nowhere else."""
-        if trust.model is None and trust.target is None:
-            return self
-        entries, weights = None, np.ones(len(self.scores))
+    @classmethod
+    def by(cls, trust: Trust, X: Any, scores: FloatArray, **more: Any) -> Weighted:
+        """Rows with their weights: φ is evaluated here, and nowhere else."""
+        entries = weights = np.ones(len(scores))
         if trust.model is not None:
-            entries = inverse_probability_weights(self.X, trust.model)
+            entries = weights = inverse_probability_weights(X, trust.model)
             if trust.model.groups is not None:
-                entries = entries[:, once(trust.model.groups)]
-            weights = entries if entries.ndim == 1 else row_weights(entries)
+                entries = weights = entries[:, once(trust.model.groups)]
+            if entries.ndim == 2:
+                weights = row_weights(entries)
         low = high = weights
         if trust.delta is not None:
-            low, high = replace(trust, target=None).edges(self.X)
-        elif entries is not None and trust.odds_factor != 1.0:
+            low, high = replace(trust, target=None).edges(X)
+        elif trust.odds_factor != 1.0:
             low, high = widened_weights(entries, trust.odds_factor)
         if trust.target is not None:
-            ratio, factor = trust.target.weights(self.X), trust.target.factor
+            ratio, factor = trust.target.weights(X), trust.target.factor
             weights = weights * ratio
             low, high = low * ratio / factor, high * ratio * factor
         # The edges are kept from being huge; rounding apart, this is all that clipping
         # does.
         weights = np.clip(weights, low, high)
-        return replace(self, weights=weights, low=low, high=high, entries=entries)
+        return cls(X, scores, weights, low, high, entries, **more)
 
     def at(self, trust: Trust) -> Weighted:
         """The same by the one φ of a region that a trust is in."""
-        assert self.high is not None
-        within = replace(self, scores=trust.score(self.X, self.scores, self.high))
-        return within.weighed(trust.at_point)
+        scores, drawn = trust.score(self.X, self.scores, self.high), self.draws
+        return Weighted.by(trust.at_point, self.X, scores, draws=drawn, coin=self.coin)
 
     def sample(self, trust: Trust) -> CalibrationSample:
         """Rows of the controlled class, as a rule sees them."""
         if trust.point is not None:
             return self.at(trust).sample(trust.at_point)
-        drawn = self.inclusion
-        if drawn is not None:
+        if (drawn := self.inclusion) is not None:
             scores = np.where(drawn.found, self.scores, np.nan)
             return looked_up_sample(
                 scores, drawn.probability, drawn.strata, expected=drawn.expected
             )
-        if self.weights is None or self.low is None or self.high is None:
+        if trust.model is None and trust.target is None:
             return CalibrationSample.build(self.scores)
         certain = trust.delta is None and trust.odds_factor == 1.0
         certain &= trust.target is None or trust.target.factor == 1.0
@@ -510,8 +425,10 @@ class Calibration:
         Fixed before their scores were seen.
     delta : float
         The part of δ that is the rule's.
-    rounding : Rounding
-        How far thresholds are moved up, so that rounding can't lift a row above them.
+    rounding : tuple of two floats
+        How far thresholds are moved up, so that rounding can't lift a row above them:
+        2ε, ε being the first as a multiple of a score's size, its absolute value plus
+        the second.
     others : tuple of Calibration
         The same rows under other φ that a learned model leaves possible. A threshold
         is certified by all of them.
@@ -521,28 +438,8 @@ class Calibration:
     trust: Trust
     rule: Rule
     delta: float
-    rounding: Rounding = field(default_factory=Rounding)
+    rounding: tuple[float, float] = (0.0, 0.0)
     others: tuple[Calibration, ...] = ()
-
-    @classmethod
-    def under(
-        cls,
-        trust: Trust,
-        rule: str | Rule,
-        delta: float,
-        rows: Weighted,
-        training: Weighted | None,
-    ) -> Calibration:
-        """Rows weighed by one φ, and the rule prepared by training rows."""
-        sample = rows.sample(trust)
-        if sample.lookups is not None and isinstance(rule, str):
-            check_choice("rule", rule, ("auto", LookUpRule.name))
-            return cls(sample, trust, LookUpRule(), delta)
-        known = None if training is None else training.sample(trust)
-        complete = trust.model is None and trust.target is None
-        return cls(
-            sample, trust, make_rule(rule, training=known, complete=complete), delta
-        )
 
     def select(self, alphas: Sequence[float]) -> list[Selection]:
         """The thresholds that the rule certifies at some levels.
@@ -553,13 +450,14 @@ class Calibration:
         """
         chosen = [[self.rule.select(self.sample, a, self.delta) for a in alphas]]
         chosen += [other.select(alphas) for other in self.others]
-        strictest = []
+        strictest, (relative, scale) = [], self.rounding
         for each in zip(*chosen, strict=True):
             one = max(
                 each, key=lambda x: np.inf if x.threshold is None else x.threshold
             )
-            if one.threshold is not None:
-                one = replace(one, threshold=self.rounding.moved(one.threshold))
+            if one.threshold is not None and np.isfinite(one.threshold):
+                moved = 2.0 * relative * (abs(one.threshold) + scale)
+                one = replace(one, threshold=one.threshold + moved)
             strictest.append(one)
         return strictest
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -299,16 +299,6 @@ def hold_out(
         )
     rest = TrainingSource(source, lot, source.names, source.n_rows)
     return rest, labels, incomplete, rows
-
-
-def refuse_in_memory(given: Mapping[str, Any]) -> None:
-    """Refuse parameters of `fit` that go with a table in memory."""
-    names = sorted(name for name, value in given.items() if value is not None)
-    if names:
-        raise ValueError(
-            f"{names} go with a table in memory, and these rows are read block by "
-            "block. Leave them out, or bring the rows into memory."
-        )
 
 
 # A column that has this many values, as a share of the distinct rows, is continuous.

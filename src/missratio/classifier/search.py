@@ -7,6 +7,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from missratio._base.blocks import take_rows
 from missratio._base.callbacks import CallbackSupportMixin, told
 from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray, IntArray
@@ -22,7 +24,6 @@ from missratio.classifier.decision import (
     Choice,
     ChoosingRows,
     ClassBounds,
-    UnorderedDecision,
     choose_offsets,
 )
 from missratio.classifier.estimators import ClassTable, complete_mask
@@ -142,6 +143,8 @@ def measured_power(
 
 # A candidate that can't be fitted is out of the comparison, and says why.
 FAILURES = (ValueError, TypeError, ImportError, np.linalg.LinAlgError)
+# A share of rows that get their class, its error, a cost, and a doubt.
+Measured = tuple[float | None, float | None, float, str]
 CROWDED = "bounded classes may leave each other no room"
 
 
@@ -318,9 +321,9 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_rows,)
         """
-        check_is_fitted(self, "scores_")
-        scores = self.scores_.of(X, "as-observed")
-        return self.classes_[np.argmax(scores, axis=1)]
+        scores = self.decision_function(X)
+        places = scores > 0.0 if scores.ndim == 1 else np.argmax(scores, axis=1)
+        return self.classes_[places.astype(np.intp)]
 
     def _compared(self, table: ClassTable) -> PowerComparison:
         """What each candidate reached, and which is the best.
@@ -339,21 +342,26 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         used = np.flatnonzero(fold >= 0)
         # 2. Try each candidate, as long as there is time; the first in any case.
         first, costs = next(iter(self.candidates)), dict[str, float]()
-        bounded, counted, measure, note = self._measure(table, used)
+        measure: Callable[..., Measured]
+        if isinstance(self.alpha, Mapping):
+            bounds = ClassBounds(self.alpha, self.delta, self.order, table.labels)
+            free = getattr(bounds.undecided(), "free", ())
+            counted, note = free or tuple(range(len(table.labels))), ""
+            measure = partial(self._under_bounds, table, bounds, counted)
+        else:
+            counted = ()
+            measure, note = self._at_level(table, used, self.alpha)
 
         def tried(name: str) -> CandidatePower:
             costs[name], began = np.inf, time.process_time()
             left = np.inf if name == first else self.seconds - (began - start)
             if note or left <= 0.0:
-                why = (
-                    "too few rows to compare"
-                    if note
-                    else "there was no time left for it"
-                )
+                late = "there was no time left for it"
+                why = "too few rows to compare" if note else late
                 return CandidatePower(name, note=why)
             if self.on_candidate is not None:
                 self.on_candidate(name)
-            out, scores = [], []
+            out, scores, why = [], [], ""
             for k in range(self.folds):
                 kept = np.flatnonzero((fold >= 0) & (fold != k))
                 out.append(np.flatnonzero(fold == k))
@@ -361,16 +369,16 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                     with warnings.catch_warnings():
                         warnings.simplefilter("ignore")
                         fitted = table.fit(self.candidates[name], kept)
-                        scores.append(fitted.of(table.take(out[-1]), self.deployment))
+                        rows = take_rows(table.X, out[-1])
+                        scores.append(fitted.of(rows, self.deployment))
                 except FAILURES as error:
                     reason = " ".join(str(error).split()).split(". ")[0].rstrip(".")
-                    spent = time.process_time() - began
                     why = f"it can't be fitted: {reason}"
-                    return CandidatePower(name, seconds=spent, note=why)
                 spent = time.process_time() - began
                 needed = spent * self.folds / (k + 1)
-                if needed > left and k + 1 < self.folds:
+                if not why and needed > left and k + 1 < self.folds:
                     why = f"it would have taken about {needed:.2g} s"
+                if why:
                     return CandidatePower(name, seconds=spent, note=why)
             share, spread, costs[name], doubt = measure(
                 np.concatenate(out), np.concatenate(scores)
@@ -380,6 +388,7 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
 
         powers = told(self, "candidate", self.candidates, tried, len(self.candidates))
         # 3. Take the best; of equal ones, or where nothing was measured, the first.
+        bounded = tuple(self.alpha) if isinstance(self.alpha, Mapping) else (0,)
         is_bounded = np.isin(table.codes[used], bounded)
         return PowerComparison(
             chosen=min(costs, key=lambda name: costs[name]),
@@ -394,60 +403,45 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             note=note,
         )
 
-    def _measure(
-        self, table: ClassTable, used: IntArray
-    ) -> tuple[tuple[int, ...], tuple[int, ...], Callable[..., Any], str]:
-        """The bounded classes, those that are compared, how scores are measured, doubt.
-
-        The measure gives a share of rows that get their class, its error, a cost and a
-        doubt. The last thing says why rows can't tell candidates apart, or nothing.
-        """
-        if isinstance(self.alpha, Mapping):
-            bounds = ClassBounds(self.alpha, self.delta, self.order, table.labels)
-            decision = bounds.undecided()
-            free = decision.free if isinstance(decision, UnorderedDecision) else ()
-            counted = free or tuple(range(len(table.labels)))
-
-            def several(index: IntArray, scores: FloatArray) -> Any:
-                return self._under_bounds(table, bounds, counted, index, scores)
-
-            return tuple(self.alpha), counted, several, ""
-        weights, alpha = np.ones(len(used)), self.alpha
-        for position in range(2) if self.deployment == "complete" else ():
-            members = np.flatnonzero(table.codes[used] == position)
-            rows, model = table.take(used[members]), (table.models or {}).get(position)
+    def _at_level(
+        self, table: ClassTable, used: IntArray, alpha: float
+    ) -> tuple[Callable[..., Measured], str]:
+        """How scores of two classes are measured, and why rows can't tell, if so."""
+        weights, complete = np.ones(len(used)), self.deployment == "complete"
+        is_other, note = table.codes[used] == 1, ""
+        for position in range(2) if complete else ():
+            members = np.flatnonzero(is_other == position)
+            X = take_rows(table.X, used[members])
+            model = (table.models or {}).get(position)
             if model is not None:
-                weights[members] = complete_row_weights(rows, model)
+                weights[members] = complete_row_weights(X, model)
             elif table.drawn is not None:
                 weights[members] = table.drawn.take(used[members]).weights
             else:
-                weights[members] = complete_mask(rows)
-        whole = "complete rows" if self.deployment == "complete" else "rows"
-        note = ""
+                weights[members] = complete_mask(X)
         # With fewer rows above the threshold, by their effective number (Kish), the
         # order of candidates is chance.
-        least = (FEWEST_ABOVE / alpha, FEWEST_OTHER)
-        for position, whose in ((1, "the other class"), (0, "the controlled class")):
-            own = weights[table.codes[used] == position]
-            size = float(effective_sample_size(own))
-            if size < least[position]:
+        for members, least, whose in (
+            (is_other, FEWEST_OTHER, "the other class"),
+            (~is_other, FEWEST_ABOVE / alpha, "the controlled class"),
+        ):
+            masses = weights[members]
+            size = float(effective_sample_size(masses))
+            if size < least:
                 note = (
-                    f"the {np.count_nonzero(own)} {whole} of {whose} are worth "
-                    f"{size:.0f} by their weights, and to tell methods apart at an "
-                    f"error of {100.0 * alpha:.4g}% takes {math.ceil(least[position])} "
-                    "or more"
+                    f"the {np.count_nonzero(masses)} {'complete ' * complete}rows of "
+                    f"{whose} are worth {size:.0f} by their weights, and to tell "
+                    f"methods apart at an error of {100.0 * alpha:.4g}% takes "
+                    f"{math.ceil(least)} or more"
                 )
 
-        def single(index: IntArray, scores: FloatArray) -> Any:
+        def measure(index: IntArray, scores: FloatArray) -> Measured:
             values = np.nan_to_num(scores[:, 1] - scores[:, 0], nan=-np.inf)
-            mass, is_other = (
-                weights[np.searchsorted(used, index)],
-                table.codes[index] == 1,
-            )
-            power, error = measured_power(values, is_other, mass, alpha)
+            at = np.searchsorted(used, index)
+            power, error = measured_power(values, is_other[at], weights[at], alpha)
             return power, error, np.inf if power is None else -power, ""
 
-        return (0,), (), single, note
+        return measure, note
 
     def _under_bounds(
         self,
@@ -456,7 +450,7 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         counted: tuple[int, ...],
         index: IntArray,
         scores: FloatArray,
-    ) -> tuple[float | None, float | None, float, str]:
+    ) -> Measured:
         """The mean share of rows that get their class, its error, a cost, a doubt."""
         rows, worth = [], {}
         for position in range(len(table.labels)):
@@ -472,9 +466,8 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         certain = choice.certain(decision)
         decision, shares, variance = choice.with_thresholds(decision), [], 0.0
         for position in counted:
-            own = rows[position]
-            right = decision.decide(own.scores) == position
-            masses = own.weights / own.weights.sum()
+            right = decision.decide(rows[position].scores) == position
+            masses = rows[position].weights / rows[position].weights.sum()
             # Rounding must not make it more than all of them.
             shares.append(min(float(masses @ right), 1.0))
             variance += float(np.sum(masses**2 * (right - shares[-1]) ** 2))

@@ -167,7 +167,7 @@ class LabelledRows:
 
     def model(self, label: Any) -> Missingness | None:
         """Why rows of a class are missing; None where no model was given."""
-        models = self.classifier._resolve_missingness() or {}
+        models = self.classifier._models() or {}
         model: Missingness | None = models.get(label)
         return model
 

@@ -34,8 +34,9 @@ from missratio.app.workflow.account import Account, account_of
 THREADED_TREES = 1_000_000
 # The library's share of rows to choose offsets by, where several classes are bounded.
 CHOICE_SIZE = 0.1
-# Rows of each class to compare methods on where missing values are drawn.
-IMPUTED_ROWS = 2_000
+# Rows of each class to compare methods on, and parts to leave out in turn, where
+# missing values are drawn: a fit takes several times as long.
+IMPUTED_ROWS, IMPUTED_FOLDS = 2_000, 3
 # Groups that a message lists.
 SHOWN = 10
 
@@ -120,6 +121,7 @@ def fit_table(
             elif account.models:
                 by_row = all(model.rowwise for model in account.models.values())
                 missing = "rows" if by_row else "values"
+            folds = IMPUTED_FOLDS if missing == "values" else 5
             share = 1.0 - options.calibration_size - CHOICE_SIZE * several
             situation = methods.Situation(
                 numbers, len(names) - numbers, missing, int(share * complete),
@@ -143,6 +145,7 @@ def fit_table(
                     **bounds,
                     deployment=account.deployment,
                     seconds=options.compare_seconds,
+                    folds=folds,
                     most_rows=IMPUTED_ROWS if missing == "values" else 5_000,
                     random_state=options.seed,
                     on_candidate=lambda n: progress.step(f"Comparing methods: {n}"),
@@ -206,6 +209,7 @@ def fit_table(
             names=_names(table.encoder),
             comparison=comparison,
             origin={"command": command, "file": file, "sha256": digest},
+            folds=folds,
             column=options.groups or "group",
         )
     model = TableModel(

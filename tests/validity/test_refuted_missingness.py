@@ -104,6 +104,16 @@ def test_what_data_refute_is_refused_and_breaks_no_certificate(name):
     assert check(40, *WRONG[name])[0] >= 36
 
 
+@pytest.mark.parametrize(("phi", "least"), [((-0.87, 0.5), 36), ((-0.85, 0.0), 40)])
+def test_a_slope_that_is_too_flat_is_refused_whatever_its_share(phi, least):
+    model = mr.LogisticMissingness([phi[0], *[-np.inf] * 2], [phi[1], 0.0, 0.0])
+    found = [
+        outcome(seed, lambda z: rising(z, -1.0, 1.2), model, correlated(0.4, 3))[0]
+        for seed in range(40)
+    ]
+    assert sum(found) >= least
+
+
 @pytest.mark.parametrize("phi", ["table", "look-ups", stated(-1.0, 1.0)], ids=str)
 def test_a_right_phi_is_not_refused(phi):
     assert check(20, rising, phi)[0] == 0

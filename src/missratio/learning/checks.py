@@ -31,7 +31,6 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.polynomial import legendre
-from scipy.special import erfcx
 from scipy.stats import chi2
 from scipy.stats import t as student
 
@@ -39,8 +38,8 @@ from missratio._base.reading import joined
 from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.learning.evidence import Evidence
-from missratio.learning.shadow import LARGEST_LOG_ODDS, SMALLEST, ShadowEvidence
-from missratio.missingness import DOUBT
+from missratio.learning.shadow import LARGEST_LOG_ODDS, ShadowEvidence
+from missratio.missingness import DOUBT, least_factor, residual_tails
 
 Kind = Literal["form", "other columns", "agreement", "instrument", "together"]
 Source = Literal["table", "looked up"]
@@ -81,8 +80,6 @@ RANKED = 4096
 DEGREES = (2, 3, 4)
 # Of this many functions at most, those that deviate most, the rates are computed.
 MOST_REFINED = 8
-NEWTON_STEPS = 20
-RATE_TOLERANCE = 1e-3
 SAME = 1e-10
 
 
@@ -390,21 +387,6 @@ def _ranks_in_laws(score: FloatArray, evidence: Evidence) -> FloatArray:
     return rank
 
 
-def least_factor(parts: FloatArray, total: float) -> float:
-    """By what factor odds must be wrong, either way and at the least, to explain a sum.
-
-    `parts` are what observed rows add to it, each in proportion to its odds; the total
-    has what missing rows add as well.
-    """
-    parts = parts * np.copysign(1.0, total)
-    more, less = parts[parts > 0.0].sum(), -parts[parts < 0.0].sum()
-    # more·(1 − 1/Γ) + less·(Γ − 1) = |total|.
-    half = (less - more + abs(total)) / 2.0
-    if less <= SMALLEST * more:
-        return float(more / (more - abs(total))) if more > abs(total) else np.inf
-    return float((half + np.sqrt(half**2 + more * less)) / less)
-
-
 @dataclass(frozen=True)
 class Residuals:
     """The fitted φ of a feature, or of whole rows, row by row.
@@ -508,7 +490,7 @@ class Residuals:
         """
         h = self.instruments
         g = h[:, :1] * functions - h @ projections.T
-        first, second = (_tails(g, *law, sums) for law in self.laws)
+        first, second = (residual_tails(g, *law, sums) for law in self.laws)
         return np.minimum(first[0], second[0]), np.maximum(first[1], second[1])
 
     def _factor(
@@ -580,54 +562,3 @@ class Residuals:
             if found.p_value < test.p_value:
                 test = found._replace(place=functions.shape[1])
         return test._replace(p_value=min(1.0, n_tests * test.p_value))
-
-
-def _tails(
-    g: FloatArray, counts: FloatArray, odds: FloatArray, sums: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """I = sup_s (s·sum − K(s)), by Newton's method, and the two tails beyond the sums.
-
-    K(s) = Σ counts·(s g o + log(1 + φ(e^(−s g (1 + o)) − 1))). The tails are Lugannani
-    and Rice's (1980), as of sums on a lattice, in steps of what a row adds; but at most
-    Chernoff's bound.
-    """
-    kept = counts > 0.0
-    if not kept.all():
-        g, counts, odds = g[kept], counts[kept], odds[kept]
-    odds = odds[:, None]
-    phi, jumps = odds / (1.0 + odds), g * (1.0 + odds)
-    largest = LARGEST_LOG_ODDS / np.abs(jumps).max(axis=0)
-    drift = counts[:, None] * (g * odds)
-    total, falls, squares = drift.sum(axis=0), drift * (1.0 - phi), drift * g
-
-    def rate(s: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        power = np.expm1(-s * jumps)
-        below = 1.0 + phi * power
-        value = s * (sums - total) - counts @ np.log(below)
-        slope = sums + np.einsum("ij,ij->j", falls, power / below)
-        power += 1.0
-        power /= below**2
-        return value, slope, np.einsum("ij,ij->j", squares, power)
-
-    s = np.zeros(len(sums))
-    best, slope, curvature = rate(s)
-    lattice = np.einsum("ij,ij->j", squares, np.abs(jumps)) / curvature
-    step = slope / curvature
-    for _ in range(NEWTON_STEPS):
-        tried = np.clip(s + step, -largest, largest)
-        found, *rest = rate(tried)
-        up = found > best
-        s, best = np.where(up, tried, s), np.where(up, found, best)
-        slope, curvature = (
-            np.where(up, a, b) for a, b in zip(rest, (slope, curvature), strict=True)
-        )
-        step = np.where(up, slope / np.maximum(curvature, SMALLEST), step / 4.0)
-        if (np.abs(slope * step) < RATE_TOLERANCE).all():
-            break
-    root = np.sqrt(2.0 * np.maximum(best, SMALLEST))
-    scale = -np.expm1(-np.abs(s) * lattice) / lattice * np.sqrt(curvature)
-    mills = np.sqrt(np.pi / 2.0) * erfcx(root / np.sqrt(2.0))
-    tail = np.sqrt(2.0 / np.pi) * (
-        mills + 1.0 / np.maximum(scale, SMALLEST) - 1.0 / root
-    )
-    return best, np.exp(-best) * np.clip(tail, 0.0, 1.0)

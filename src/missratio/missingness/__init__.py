@@ -9,8 +9,10 @@ from missratio.missingness.check import (
     MissingnessContradictionWarning as MissingnessContradictionWarning,
 )
 from missratio.missingness.check import contradictions as contradictions
+from missratio.missingness.check import least_factor as least_factor
 from missratio.missingness.check import missingness_check as missingness_check
 from missratio.missingness.check import refuse_contradiction as refuse_contradiction
+from missratio.missingness.check import residual_tails as residual_tails
 from missratio.missingness.check import warn_of_contradiction as warn_of_contradiction
 from missratio.missingness.contract import Missingness as Missingness
 from missratio.missingness.contract import corrupt as corrupt

@@ -23,9 +23,15 @@ certificate then, so that a shortfall endangers estimates only.
 E[W | z] = 1 holds among any rows that are chosen without looking at whether the column
 is missing, such as those in which other columns predict a high value of it. A φ of the
 right share and the wrong shape has too little weight among these and too much where
-they predict a low one, or the other way round: e-values of different rows multiply.
-Blocks of rows are predicted by what earlier blocks taught, which keeps the e-value what
-it is.
+they predict a low one, or the other way round. Each half of the rows is predicted by
+what the other half teaches. Given the rows, W − 1 is −1 with probability φ and the odds
+o otherwise, independently. So the law of a sum Σ (W − 1) g, g being known from other
+columns, follows from φ, with observed rows standing for the missing ones that are like
+them, and the saddlepoint's tail holds for counts of any size (`residual_tails`). Rows
+like none that was observed, each missing with odds of o* at most, move the sum by |g|
+each and all go missing with probability (1 + 1/o*)^−N, N being their number. However
+many there are, the tail that allows for them is the one with tilts s of
+|s g| ≤ log(1 + 1/o*).
 """
 
 from __future__ import annotations
@@ -34,14 +40,15 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations, pairwise
+from itertools import combinations
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from scipy.special import erfcx
 
 from missratio._base.reading import as_numeric_array, column_name, column_names
 from missratio._base.threads import one_blas_thread, share
-from missratio._base.typing import FloatArray, IntArray
+from missratio._base.typing import FloatArray
 from missratio.exceptions import Explained, Message, Remedy
 from missratio.missingness.contract import Missingness, joint_weight, once
 
@@ -66,6 +73,13 @@ _BLOCK = 4096
 # Rows and columns within which values are predicted from other columns, and the ridge.
 _FEWEST_PREDICTED, _MOST_PREDICTED, _WIDEST = 200, 20_000, 200
 _RIDGE = 0.05
+_THIRDS = ("low", "middling", "high")
+# Odds of which no row may have been observed, if nothing says what φ is at most.
+_UNSEEN_ODDS = 4.0
+# Of the saddlepoint's tail.
+_LARGEST_EXPONENT, _SMALLEST = 50.0, 1e-300
+_NEWTON_STEPS = 20
+_RATE_TOLERANCE = 1e-3
 
 
 class WeightEvidence(NamedTuple):
@@ -116,14 +130,16 @@ def log_evidence(
     Where φ's maximum isn't known, and a bound is inf, one on weights is taken from
     those observed: with r the range of the observed log-odds, 1 + 2 max o · e^min(r,
     1). Were what is missing spread over another r of log-odds beyond the largest that
-    was observed, some of it would have been observed below the bound. A few values show
-    no range: then there is no bound.
+    was observed, some of it would have been observed below the bound. It is at least
+    that of a φ of 0.8, which a step may have where no row was observed. A few values
+    show no range: then there is no bound.
     """
     n_missing = (tested.n_rows - tested.n_observed)[:, None]
     over = n_missing * _LOG_STAKES + tested.growth
     largest = np.maximum(tested.largest, _SMALLEST_ODDS)
     spread = np.log(largest / np.clip(tested.least, _SMALLEST_ODDS, largest))
     plausible = 2.0 * tested.largest * np.exp(np.minimum(spread, 1.0))
+    plausible = np.maximum(plausible, _UNSEEN_ODDS)
     plausible[tested.n_observed < _FEWEST] = np.inf
     room = np.where(np.isfinite(bounds), bounds - 1.0, plausible)
     room = np.maximum(room, largest)[:, None]
@@ -180,13 +196,15 @@ class MissingnessCheck:
         The missing share of the table.
     mean_weight : float
         One on average, if φ is right.
-    log_e_value : float
-        Natural logarithm of the evidence against φ.
+    p_value : float
+        Small where the table speaks against φ.
     level : float
         The chance that a φ that is right is said to be contradicted.
     exact : bool
-        Whether that level is guaranteed. It isn't for too little weight where φ's
-        maximum is not known.
+        Whether that level needs no guess at odds that were never observed. It does for
+        too little weight where φ's maximum is not known.
+    odds_factor : float
+        By what factor the odds φ/(1 − φ) must be wrong, at the least, to explain it.
     joint : bool
         Whether it is about entries that go missing together.
     among : str
@@ -199,16 +217,12 @@ class MissingnessCheck:
     expected: float
     found: float
     mean_weight: float
-    log_e_value: float
+    p_value: float
     level: float
     exact: bool
+    odds_factor: float
     joint: bool = False
     among: str = ""
-
-    @property
-    def p_value(self) -> float:
-        """min(1, 1/e-value): small where the table speaks against φ."""
-        return math.exp(-max(self.log_e_value, 0.0))
 
     @property
     def verdict(self) -> Literal["consistent", "shortfall", "contradiction"]:
@@ -217,15 +231,9 @@ class MissingnessCheck:
         "contradiction": φ is wrong, but for a chance of `level`. "shortfall": φ is
         wrong, or values are missing of which none like them was observed.
         """
-        if self.log_e_value < math.log(1.0 / self.level):
+        if self.p_value > self.level:
             return "consistent"
         return "contradiction" if self.exact else "shortfall"
-
-    @property
-    def odds_factor(self) -> float:
-        """By what factor the odds φ/(1 − φ) are wrong, if all are wrong alike."""
-        odds = self.found * (1.0 - self.expected), self.expected * (1.0 - self.found)
-        return max(odds) / min(odds) if min(odds) > 0.0 else math.inf
 
     @property
     def sentence(self) -> str:
@@ -283,8 +291,8 @@ def missingness_check(
 ) -> tuple[MissingnessCheck, ...]:
     """Test E W = 1 for the rows of one class, to see whether the table contradicts φ.
 
-    All the checks together contradict a right φ with probability at most `level`, which
-    is Markov's bound on an e-value. It is strict: a right φ is contradicted less
+    All the checks together contradict a right φ with probability at most `level`. Most
+    of them are strict, by Markov's bound on an e-value: a right φ is contradicted less
     often than that.
 
     Parameters
@@ -324,9 +332,6 @@ def missingness_check(
     missingness = missingness.bound(column_names(X) if names is None else names)
     if not 0.0 < level < 1.0:
         raise ValueError(f"level must lie strictly between 0 and 1, got {level}.")
-    sides = None
-    if complete and not missingness.rowwise and missingness.groups is None:
-        sides = _sides(as_numeric_array(X))
     # The weights; or the least and the largest ones that φ may give.
     if missingness.learned:
         low, high = missingness.probability_band(X, level)
@@ -335,7 +340,7 @@ def missingness_check(
     edges = [_weights(low, 1.0 / odds_factor)]
     if low is not high or odds_factor > 1.0:
         edges.append(_weights(high, odds_factor))
-    return _checks(X, missingness, edges, level, complete, odds_factor, names, sides)
+    return _checks(X, missingness, edges, level, complete, odds_factor, names, True)
 
 
 def contradictions(
@@ -363,9 +368,12 @@ def _checks(
     complete: bool,
     odds_factor: float,
     names: Sequence[str] | None,
-    sides: IntArray | None = None,
+    shapes: bool = False,
 ) -> tuple[MissingnessCheck, ...]:
-    """Test weights, or their edges, for all that a model's columns are."""
+    """Test weights, or their edges, for all that a model's columns are.
+
+    With `shapes`, among rows alike in other columns as well.
+    """
     n_columns = np.shape(X)[1]
     maxima = missingness.column_maxima(n_columns)
     with np.errstate(divide="ignore"):
@@ -379,36 +387,185 @@ def _checks(
         kept = once(missingness.groups)
         edges = [each[:, kept] for each in edges]
         shown, bounds = [shown[j] for j in kept], bounds[kept]
-    return check_weights(edges, shown, bounds, level, complete=complete, sides=sides)
+        shapes = False
+    table = as_numeric_array(X) if complete and shapes else None
+    return check_weights(edges, shown, bounds, level, complete=complete, table=table)
 
 
-def _sides(X: FloatArray) -> IntArray | None:
-    """1 where other columns predict a high value, −1 where a low one, 0 elsewhere.
+def _shape_checks(
+    X: FloatArray,
+    edges: Sequence[FloatArray],
+    bounds: FloatArray,
+    names: Sequence[str],
+    columns: Sequence[int],
+    level: float,
+) -> list[MissingnessCheck]:
+    """Test shares among rows in which other columns predict a low or a high value.
 
-    A third of the rows is on either side, which tells more than halves would.
-
-    The first eighth of the rows predicts the second, these the second quarter, and half
-    of them the rest.
+    Rows are thirds by what is predicted of them. In each, g is what speaks most for log
+    odds that are too flat or too steep about their mean: E[φ (z − c)] / E[φ/(1 − φ)],
+    by the other half of the rows. It is small where weights are large.
     """
     n_rows, width = X.shape
     if n_rows < _FEWEST_PREDICTED or not 1 < width <= _WIDEST:
-        return None
+        return []
+    # 1. Predict each half of the rows by what the other half teaches.
     order = np.random.default_rng(0).permutation(n_rows)[:_MOST_PREDICTED]
-    table, sides = X[order].astype(np.float64), np.zeros((n_rows, width), dtype=np.intp)
-    for start, end in pairwise(len(order) // part for part in (8, 4, 2, 1)):
-        known = np.ma.masked_invalid(table[:start])
-        mean, spread = known.mean(axis=0).filled(0.0), known.std(axis=0).filled(0.0)
-        scaled = (table[:end] - mean) / np.where(spread > 0.0, spread, np.inf)
-        scaled = np.clip(np.nan_to_num(scaled), -4.0, 4.0)
-        products = scaled[:start].T @ scaled[:start] / start
+    table = X[order].astype(np.float64)
+    known = np.ma.masked_invalid(table)
+    spread = known.std(axis=0).filled(0.0)
+    scaled = (table - known.mean(axis=0).filled(0.0)) / np.where(
+        spread > 0.0, spread, np.inf
+    )
+    scaled = np.clip(np.nan_to_num(scaled), -4.0, 4.0)
+    third = np.empty(table.shape, dtype=np.intp)
+    parts = np.array_split(np.arange(len(order)), 2)
+    for half, other in (parts, parts[::-1]):
+        products = scaled[other].T @ scaled[other] / len(other)
         precision = np.linalg.inv(products + _RIDGE * np.eye(width))
         diagonal = np.diag(precision).copy()
         np.fill_diagonal(precision, 0.0)
-        predicted = scaled[start:] @ precision / -diagonal
-        low, high = np.quantile(predicted, [1 / 3, 2 / 3], axis=0)
-        side = (predicted > high).astype(np.intp) - (predicted < low)
-        sides[order[start:end]] = side
-    return sides
+        predicted = scaled[half] @ precision / -diagonal
+        third[half] = 3 * predicted.argsort(axis=0).argsort(axis=0) // len(half)
+    # 2. Compare each column's weights with one, by thirds.
+    checks = []
+    for j in columns:
+        seen = edges[0][order, j] > 0.0
+        low, high = (
+            np.clip(each[order[seen], j] - 1.0, 0.0, _LARGEST_ODDS)
+            for each in (edges[0], edges[-1])
+        )
+        odds, g = np.zeros(len(order)), np.zeros(len(order))
+        odds[seen] = np.sqrt(low * high)
+        for half, other in (parts, parts[::-1]):
+            o, z, at = odds[other], scaled[other, j], third[other, j]
+            tilt = np.bincount(at, o * (z - o @ z / max(o.sum(), _SMALLEST)), 3)
+            tilt /= np.maximum(np.bincount(at, o * (1.0 + o), 3), _SMALLEST)
+            g[half] = (tilt / max(np.abs(tilt).max(), _SMALLEST))[third[half, j]]
+        of_seen, lost = g[seen], g[~seen].sum()
+        p_value, factor, found = 1.0, 1.0, odds[seen]
+        # The least sum that φ may give is above zero, or the largest one below.
+        for first, second, sign in ((low, high, 1.0), (high, low, -1.0)):
+            o = np.where(of_seen > 0.0, first, second)
+            total, variance = o @ of_seen - lost, (o * (1.0 + o)) @ of_seen**2
+            if not sign * total > np.sqrt(variance) > 0.0:
+                continue
+            room = bounds[j] - 1.0
+            if not np.isfinite(room):
+                room = max(math.e * o.max(), _UNSEEN_ODDS)
+            steepest = math.log1p(1.0 / max(room, o.max()))
+            tilts = [-steepest / max(g.max(), _SMALLEST)]
+            tilts.append(steepest / max(-g.min(), _SMALLEST))
+            _, (p_value,) = residual_tails(
+                of_seen[:, None], 1.0 + o, o, np.array([total]), tuple(tilts)
+            )
+            factor, found = least_factor(o * of_seen, total), o
+        # 3. What is said of the third that deviates most.
+        at = third[:, j]
+        n, n_seen, expected = (
+            np.bincount(rows, weight, 3)
+            for rows, weight in ((at, None), (at[seen], None), (at[seen], found))
+        )
+        k = int(np.argmax(np.abs(n_seen + expected - n)))
+        checks.append(
+            MissingnessCheck(
+                names[j],
+                int(n[k]),
+                int(n_seen[k]),
+                float(expected[k] / max(n_seen[k] + expected[k], _SMALLEST)),
+                float(1.0 - n_seen[k] / n[k]),
+                float((n_seen[k] + expected[k]) / n[k]),
+                float(p_value),
+                level,
+                bool(np.isfinite(bounds[j])),
+                factor,
+                among=f" (where other columns predict a {_THIRDS[k]} value)",
+            )
+        )
+    return checks
+
+
+def residual_tails(
+    g: FloatArray,
+    counts: FloatArray,
+    odds: FloatArray,
+    sums: FloatArray,
+    tilts: tuple[float, float] = (-math.inf, math.inf),
+) -> tuple[FloatArray, FloatArray]:
+    """How far out sums Σ m g are, where m is −1 with probability φ and the odds else.
+
+    The rates I = sup_s (s·sum − K(s)) by Newton's method, and how probable it is that
+    sums are as far out on either side. With φ = odds/(1 + odds), K(s) = Σ counts·(s g o
+    + log(1 + φ(e^(−s g (1 + o)) − 1))). The tails are Lugannani and Rice's (1980), as
+    of sums on a lattice, in steps of what a row adds; but at most Chernoff's bound,
+    which they are where s is at an end of `tilts`.
+
+    Parameters
+    ----------
+    g : ndarray of shape (n_rows, n_functions)
+    counts, odds : ndarray of shape (n_rows,)
+        How many rows each stands for.
+    sums : ndarray of shape (n_functions,)
+    tilts : tuple of two floats
+        The least and the largest s.
+    """
+    kept = counts > 0.0
+    if not kept.all():
+        g, counts, odds = g[kept], counts[kept], odds[kept]
+    odds = odds[:, None]
+    phi, jumps = odds / (1.0 + odds), g * (1.0 + odds)
+    largest = _LARGEST_EXPONENT / np.abs(jumps).max(axis=0)
+    low, high = np.maximum(tilts[0], -largest), np.minimum(tilts[1], largest)
+    drift = counts[:, None] * (g * odds)
+    total, falls, squares = drift.sum(axis=0), drift * (1.0 - phi), drift * g
+
+    def rate(s: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        power = np.expm1(-s * jumps)
+        below = 1.0 + phi * power
+        value = s * (sums - total) - counts @ np.log(below)
+        slope = sums + np.einsum("ij,ij->j", falls, power / below)
+        power += 1.0
+        power /= below**2
+        return value, slope, np.einsum("ij,ij->j", squares, power)
+
+    s = np.zeros(len(sums))
+    best, slope, curvature = rate(s)
+    lattice = np.einsum("ij,ij->j", squares, np.abs(jumps)) / curvature
+    step = slope / curvature
+    for _ in range(_NEWTON_STEPS):
+        tried = np.clip(s + step, low, high)
+        found, *rest = rate(tried)
+        up = found > best
+        s, best = np.where(up, tried, s), np.where(up, found, best)
+        slope, curvature = (
+            np.where(up, a, b) for a, b in zip(rest, (slope, curvature), strict=True)
+        )
+        step = np.where(up, slope / np.maximum(curvature, _SMALLEST), step / 4.0)
+        if (np.abs(slope * step) < _RATE_TOLERANCE).all():
+            break
+    root = np.sqrt(2.0 * np.maximum(best, _SMALLEST))
+    scale = -np.expm1(-np.abs(s) * lattice) / lattice * np.sqrt(curvature)
+    mills = np.sqrt(np.pi / 2.0) * erfcx(root / np.sqrt(2.0))
+    tail = np.sqrt(2.0 / np.pi) * (
+        mills + 1.0 / np.maximum(scale, _SMALLEST) - 1.0 / root
+    )
+    tail[(s <= tilts[0]) | (s >= tilts[1])] = 1.0
+    return best, np.exp(-best) * np.clip(tail, 0.0, 1.0)
+
+
+def least_factor(parts: FloatArray, total: float) -> float:
+    """By what factor odds must be wrong, either way and at the least, to explain a sum.
+
+    `parts` are what observed rows add to it, each in proportion to its odds; the total
+    has what missing rows add as well.
+    """
+    parts = parts * np.copysign(1.0, total)
+    more, less = parts[parts > 0.0].sum(), -parts[parts < 0.0].sum()
+    # more·(1 − 1/Γ) + less·(Γ − 1) = |total|.
+    half = (less - more + abs(total)) / 2.0
+    if less <= _SMALLEST * more:
+        return float(more / (more - abs(total))) if more > abs(total) else np.inf
+    return float((half + np.sqrt(half**2 + more * less)) / less)
 
 
 def check_weights(
@@ -418,25 +575,22 @@ def check_weights(
     level: float = LEVEL,
     *,
     complete: bool = False,
-    sides: IntArray | None = None,
+    table: FloatArray | None = None,
 ) -> tuple[MissingnessCheck, ...]:
     """Test that weights have mean one.
 
     `edges` are the weights, (n,) or (n, d); or the least and the largest ones that φ
     may give. `bounds` are on the weights of each column, inf where none is known;
     `level` is over all checks together; `complete` tests products over columns as well,
-    and `sides` says among which rows each column is tested once more.
+    and with a `table` each column is tested among rows alike in other columns.
     """
     columns = [each.reshape(len(each), -1) for each in edges]
     n_rows, width = columns[0].shape
     evidence = [[WeightEvidence.of(each)] for each in columns]
     known = evidence[-1][0]
-    lossy = np.flatnonzero(known.n_observed + known.odds != n_rows).tolist()
+    lossy = np.flatnonzero((known.odds > 0.0) | (known.n_observed < n_rows)).tolist()
     # 1. What is tested: columns, of which rows.
     tested: list[tuple[tuple[int, ...], Any]] = []
-    if sides is not None:
-        tested += [((j,), sides[:, j] == side) for j in lossy for side in (1, -1)]
-    n_sides = len(tested)
     if complete and len(lossy) > 1:
         pairs = list(combinations(lossy, 2))
         # Some of the rows are enough where there are many pairs.
@@ -459,39 +613,36 @@ def check_weights(
         under = log_evidence(most, limits)[1]
     # Where nothing is observed there is nothing to compare.
     over[most.n_observed == 0] = under[most.n_observed == 0] = -math.inf
-    # A column's sides speak together: too much on one of them, too little on the other.
-    high, low = (np.arange(width + k, width + n_sides, 2) for k in (0, 1))
-    over[high], under[high] = over[high] + under[low], under[high] + over[low]
-    # 3. Each is tested in two ways.
-    kept = np.delete(np.arange(len(tested)), low)
-    each_level = level / (2 * len(kept))
-    checks = []
-    for k in kept.tolist():
-        group, among = tested[k][0], ""
+    # 3. A column that has nothing to lose is no test.
+    n_tests = len(lossy) * (1 if table is None else 2) + len(tested) - width
+    each_level, checks = level / max(n_tests, 1), []
+    for k, (group, _) in enumerate(tested):
         what = " or ".join(names[j] for j in group) if len(group) < 3 else "rows"
         too_much = bool(over[k] >= under[k])
         worse = least if too_much else most
         n, seen, odds = (float(each[k]) for each in worse[:3])
-        exact = bool(np.isfinite(limits[k]))
-        if k in high:
-            among = " (where other columns predict a high value)"
-        else:
-            exact |= too_much
+        expected = 1.0 - seen / (seen + odds) if seen else 1.0
+        share = 1.0 - seen / max(n, 1.0)
+        either = share * (1.0 - expected), expected * (1.0 - share)
         checks.append(
             MissingnessCheck(
                 what,
                 int(n),
                 int(seen),
-                1.0 - seen / (seen + odds) if seen else 1.0,
-                1.0 - seen / max(n, 1.0),
+                expected,
+                share,
                 (seen + odds) / max(n, 1.0),
-                float(max(over[k], under[k])),
+                # It is tested in two ways.
+                min(1.0, 2.0 * math.exp(-max(over[k], under[k], 0.0))),
                 each_level,
-                exact,
+                too_much or bool(np.isfinite(limits[k])),
+                max(either) / min(either) if min(either) > 0.0 else math.inf,
                 len(group) > 1,
-                among,
             )
         )
+    if table is not None:
+        options = columns, np.asarray(bounds), names, lossy, each_level
+        checks[width:width] = _shape_checks(table, *options)
     return tuple(checks)
 
 
@@ -596,7 +747,7 @@ def _clearest(
             check.joint,
             check.among != "",
             not check.exact,
-            -check.log_e_value,
+            check.p_value,
         )
     )
     return found

@@ -396,9 +396,9 @@ def hard_table(rng):
     kind, most = rng.choice(["logistic", "constant", "step", "step, no maximum"]), None
     if kind == "logistic":
         slope = rng.choice([-2.5, -1.2, -0.5, 0.5, 1.2, 2.5]) / Z.std()
-        phi = mr.LogisticMissingness.from_proportion(
-            Z, coef=np.full(d, slope), proportion=share
-        ).missing_probability(Z)
+        Z, coef = np.clip(Z, -9.0 * Z.std(), 9.0 * Z.std()), np.full(d, slope)
+        model = mr.LogisticMissingness.from_proportion(Z, coef, proportion=share)
+        phi = model.missing_probability(Z)
     elif kind == "constant":
         phi, most = np.full(Z.shape, share), share
     else:

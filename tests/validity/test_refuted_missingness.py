@@ -131,3 +131,23 @@ def test_weak_instruments_break_no_certificate(rho, repeats, n):
 
 def test_columns_that_say_nothing_of_phi_break_no_certificate():
     check(40, lambda z: rising(z, -0.5, 0.6), draw=correlated(0.0, 3))
+
+
+def test_a_phi_from_the_table_says_that_its_form_is_an_assumption():
+    """A step looks like a logistic φ from other columns, however many rows there are.
+
+    The test of the form has three degrees of freedom.
+    """
+    rng, n = np.random.default_rng(1), 100_000
+    X0 = correlated(0.4, 3)(rng, n)
+    X0[rng.random(n) < 0.85 * (X0[:, 0] > 0.8), 0] = np.nan
+    phi = mr.learn_missingness(X0)
+    (form,) = [check for check in phi.checks if check.kind == "form"]
+    assert form.statistic < 10.0
+    model = mr.NeymanPearsonClassifier(
+        mr.KLIEP(), ALPHA, DELTA, missingness={0: phi}, on_infeasible="reject_all"
+    )
+    X1 = correlated(0.4, 3)(rng, 1000) + 1.0
+    model.fit(np.concatenate([X0[:3000], X1]), np.repeat([0, 1], [3000, 1000]))
+    said = " ".join(model.certificate_.assumptions)
+    assert "hardly tell such a φ from a step or a bump" in said

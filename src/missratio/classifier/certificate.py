@@ -338,9 +338,14 @@ def assumptions(
             )
         often = f"this probability, φ, is that of {model!r}"
         if model.learned:
-            often = (
-                "the log-odds of being missing are linear in the values, and the "
-                "values looked up were drawn at random among the missing ones"
+            often = "the log-odds of being missing are linear in the values"
+            parts = [block.model for block in blocks] or [model]
+            known = [x for part in parts for x in getattr(part, "evidence", ()) if x]
+            often += (
+                ", and those looked up were drawn at random among the missing ones"
+                if any(evidence.n_revealed for evidence in known)
+                else " (the other columns alone hardly tell such a φ from a step or a "
+                "bump; looked-up values do)"
             )
             if isinstance(model, LearnedMissingness) and not model.checks:
                 often += "; no test of this was made"

@@ -439,8 +439,9 @@ def _shape_checks(
         odds[seen] = np.sqrt(low * high)
         for half, other in (parts, parts[::-1]):
             o, z, at = odds[other], scaled[other, j], third[other, j]
-            tilt = np.bincount(at, o * (z - o @ z / max(o.sum(), _SMALLEST)), 3)
-            tilt /= np.maximum(np.bincount(at, o * (1.0 + o), 3), _SMALLEST)
+            moved = np.bincount(at, o * (z - o @ z / max(o.sum(), _SMALLEST)), 3)
+            weight = np.bincount(at, o * (1.0 + o), 3)
+            tilt = moved / np.maximum(weight, _SMALLEST)
             g[half] = (tilt / max(np.abs(tilt).max(), _SMALLEST))[third[half, j]]
         of_seen, lost = g[seen], g[~seen].sum()
         p_value, factor, found = 1.0, 1.0, odds[seen]

@@ -12,19 +12,6 @@ from missratio._files.parquet import find_files, in_order
 from missratio.exceptions import TableError, UnreadableFileError
 
 
-def table(n=5000, seed=0):
-    rng = np.random.default_rng(seed)
-    numbers = pa.array(np.where(rng.random(n) < 0.2, np.nan, rng.normal(size=n)))
-    return pa.table(
-        {
-            "a": numbers,
-            "b.c": pa.array(rng.integers(9, size=n)),
-            "text": pa.array([f"level {i % 50}" * 20 for i in range(n)]),
-            "none": pa.nulls(n, pa.float64()),
-        }
-    )
-
-
 def by_table(path, columns):
     return open_table(path).read(columns).num_rows
 
@@ -39,17 +26,6 @@ def by_row_groups(path, columns):
 
 
 DOORS = [by_table, by_batches, by_row_groups]
-
-
-@pytest.mark.parametrize("compression", ["none", "snappy", "zstd", "gzip", "lz4"])
-@pytest.mark.parametrize("version", ["1.0", "2.0"])
-def test_what_pyarrow_writes_is_read(tmp_path, compression, version):
-    path = tmp_path / "t.parquet"
-    pq.write_table(
-        table(), path, compression=compression, data_page_version=version,
-        row_group_size=2000, data_page_size=512, write_page_checksum=True,
-    )  # fmt: skip
-    assert [door(path, ["b.c", "none"]) for door in DOORS] == [5000] * 3
 
 
 def varint(number):

@@ -30,7 +30,7 @@ from optional_packages import optional
 import missratio as mr
 from missratio._files import open_table
 from missratio.app.modelfile import ModelFileError
-from missratio.app.tables.labelled import Wanted, read_labelled
+from missratio.app.tables.labelled import read_labelled
 from missratio.app.workflow import PhiFileError, read_missingness
 from missratio.exceptions import TableError
 
@@ -257,7 +257,7 @@ def fuzz(strategy, share, path, read, refusal):
 
 
 def read_table(path):
-    read_labelled(open_table(path), Wanted("y"))
+    read_labelled(open_table(path), "y")
 
 
 def test_mutated_csv_tables(folder):
@@ -328,7 +328,7 @@ def test_what_is_fuzzed_is_sound_to_begin_with(folder):
     for content in CSV:
         path.with_suffix(".csv").write_bytes(content)
         table = open_table(path.with_suffix(".csv"))
-        assert len(read_labelled(table, Wanted("y")).y) == 12
+        assert len(read_labelled(table, "y").y) == 12
     path.with_suffix(".toml").write_bytes(PHI)
     assert len(read_missingness(path.with_suffix(".toml"), COLUMNS, [0, 1])) == 2
     for kind in FUZZED:

@@ -40,7 +40,7 @@ def write_table(path, content):
 def read_table(path, encoding=None, sheet=None, **wanted):
     """A file's labelled table, whose labels are in the column y."""
     from missratio._files import open_table
-    from missratio.app.tables.labelled import Wanted, read_labelled
+    from missratio.app.tables.labelled import read_labelled
 
     source = open_table(path, encoding=encoding, sheet=sheet)
-    return read_labelled(source, Wanted("y", **wanted))
+    return read_labelled(source, "y", **wanted)

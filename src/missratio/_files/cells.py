@@ -230,12 +230,14 @@ class Cells:
 
         Parameters
         ----------
-        column : PyArrow array
+        column : PyArrow array, in chunks or not
             Of text, numbers or booleans. A whole number has no decimal point.
         """
         import pyarrow
         from pyarrow import compute
 
+        if isinstance(column, pyarrow.ChunkedArray):
+            column = column.combine_chunks()
         if pyarrow.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
         if pyarrow.types.is_floating(column.type):
@@ -260,7 +262,7 @@ class Cells:
 
         Parameters
         ----------
-        column : PyArrow array
+        column : PyArrow array, in chunks or not
             Of numbers or booleans, or of texts that are numbers.
 
         Raises
@@ -270,6 +272,8 @@ class Cells:
         """
         import pyarrow
 
+        if isinstance(column, pyarrow.ChunkedArray):
+            column = column.combine_chunks()
         if is_text(column.type):
             column = self._parsed(column)
         elif str(column.type) != "double":

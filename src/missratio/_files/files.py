@@ -11,13 +11,12 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from difflib import get_close_matches
 from glob import escape
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from missratio._base.hints import listed
+from missratio._base.hints import did_you_mean, listed
 from missratio.exceptions import DestinationError, Message, Remedy, TableError
 
 CSV = (".csv", ".tsv", ".txt")
@@ -72,7 +71,11 @@ class RegularFile:
                 "a folder of Parquet files."
             )
         if not path.exists():
-            raise FileNotFoundError(f"There is no file {path}.{_near(path)}")
+            near = f" There is no folder {path.parent} either."
+            if path.parent.is_dir():
+                names = [file.name for file in path.parent.iterdir() if file.is_file()]
+                near = did_you_mean(path.name, names)
+            raise FileNotFoundError(f"There is no file {path}.{near}")
         if not path.is_file():
             raise TableError(f"{path} is not a regular file: copy it into one first.")
         if path.stat().st_size == 0:
@@ -101,14 +104,6 @@ def _identity(state: os.stat_result) -> tuple[int, ...]:
     return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns
 
 
-def _near(path: Path) -> str:
-    if not path.parent.is_dir():
-        return f" There is no folder {path.parent} either."
-    names = [file.name for file in path.parent.iterdir() if file.is_file()]
-    near = get_close_matches(path.name, names, n=1)
-    return f" Did you mean {str(path.with_name(near[0]))!r}?" if near else ""
-
-
 def check_writable(
     path: Path, *, force: bool, others: Sequence[Path | None] = ()
 ) -> None:
@@ -125,11 +120,8 @@ def check_writable(
     for other in (each for each in others if each is not None):
         both = path.exists() and other.exists()
         if path.samefile(other) if both else path.resolve() == other.resolve():
-            raise _taken(
-                path,
-                "{file} has another use in this command, and is never overwritten. "
-                "Choose another name.",
-            )
+            use = "{file} has another use in this command, and is never overwritten."
+            raise _taken(path, use, "choose another name")
     _check_free(path, force=force)
     if not path.parent.is_dir():
         raise FileNotFoundError(f"There is no folder {path.parent} to write into.")
@@ -154,7 +146,13 @@ def written_whole(path: Path, *, force: bool) -> Iterator[Path]:
         Whether a file of that name is overwritten, instead of an error.
     """
     check_writable(path, force=force)
-    _sweep(path)
+    # Drafts of this destination that killed runs have left are removed.
+    drafts = f".{escape(path.stem)}{_MARK}-*{escape(path.suffix)}"
+    for old in path.parent.glob(drafts):
+        with suppress(OSError):
+            age = time.time() - old.stat().st_mtime
+            if age > _OLD_SECONDS and old.is_file() and not old.is_symlink():
+                old.unlink()
     before = path.stat() if path.exists() else None
     mode = 0o666 if before is None else stat.S_IMODE(before.st_mode)
     draft = _draft_of(path)
@@ -192,11 +190,8 @@ def _check_free(path: Path, *, force: bool) -> None:
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder: name a file in it.")
     if path.exists() and not path.is_file():
-        raise _taken(
-            path,
-            "{file} is a device or a pipe, and only regular files are written. Choose "
-            "another name.",
-        )
+        kind = "{file} is a device or a pipe, and only regular files are written."
+        raise _taken(path, kind, "choose another name")
     if path.exists() and not force:
         raise _taken(path, "{file} exists.", "choose another name", Remedy.OVERWRITE)
 
@@ -237,13 +232,3 @@ def _move(draft: Path, path: Path, *, force: bool) -> None:
             os.fsync(folder)
         finally:
             os.close(folder)
-
-
-def _sweep(path: Path) -> None:
-    """Remove drafts of this destination that killed runs have left."""
-    pattern = f".{escape(path.stem)}{_MARK}-*{escape(path.suffix)}"
-    for draft in path.parent.glob(pattern):
-        with suppress(OSError):
-            old = time.time() - draft.stat().st_mtime > _OLD_SECONDS
-            if old and draft.is_file() and not draft.is_symlink():
-                draft.unlink()

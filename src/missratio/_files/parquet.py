@@ -73,6 +73,7 @@ class ParquetTable(TableFile):
     """A Parquet file, of which only a few pages are in memory at a time."""
 
     n_rows: int
+    unit = "row"
 
     def __init__(self, file: RegularFile) -> None:
         super().__init__(file)
@@ -94,10 +95,6 @@ class ParquetTable(TableFile):
     def line_numbers(self) -> Sequence[int]:
         """The number of each row, from 1."""
         return range(1, self.n_rows + 1)
-
-    def place(self, row: int) -> str:
-        """The number of a row: a Parquet file has no lines."""
-        return f"row {row + 1}"
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """Record batches of some columns, of the types that the file has."""

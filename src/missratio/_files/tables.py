@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from typing import Any
 
 from missratio._base.hints import listed
@@ -23,6 +22,8 @@ class TableFile(ABC):
     """The columns, in their order."""
     n_rows: int | None = None
     """How many rows there are, if that is known before they are read."""
+    unit = "line"
+    """What rows are counted in."""
     marks: tuple[Mark, ...] = ()
     """The decimal marks of numbers that are text, as far as they can be told."""
 
@@ -47,8 +48,7 @@ class TableFile(ABC):
         row : int
             From 0, as `read` has it.
         """
-        line = next(islice(self.lines(), row, None), None)
-        return f"row {row + 1}" if line is None else f"line {line[0]}"
+        return f"{self.unit} {self.line_numbers()[row]}"
 
     @abstractmethod
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:

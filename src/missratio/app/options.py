@@ -275,6 +275,15 @@ class TableOptions(Reading, Writing):
 
     READS: ClassVar[tuple[str, ...]] = ("data",)
 
+    @property
+    def cells(self) -> dict[str, Any]:
+        """What cells mean, as `read_labelled` takes it."""
+        return {
+            "categorical": self.categorical,
+            "missing_values": self.missing_value,
+            "skip_unlabelled": self.skip_unlabelled,
+        }
+
 
 @dataclass(frozen=True, kw_only=True)
 class QueryOptions(TableOptions):

@@ -123,9 +123,3 @@ def test_the_table_teaches_why_a_category_is_blank(fitted):
     assert facts["way"] == "table"
     (block,) = model.classifier.missingness["well"].blocks
     assert block.columns == tuple(model.encoder.indicators["ward"])
-
-
-def test_for_complete_rows_the_ways_are_shown(fitted):
-    said = fitted("--new-rows complete", status=3)
-    assert "'ward'" in said
-    assert "look up nothing" in said

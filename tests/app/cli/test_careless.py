@@ -84,20 +84,6 @@ def test_control_characters_do_not_reach_the_terminal(run, tmp_path):
     assert "m\\x1b]0;x\\x07.skops" in result.stdout
 
 
-def test_messages_about_a_table_name_its_file(run, arguments, table):
-    run(*arguments)
-    new, out = table.with_name("new.csv"), table.with_name("p.csv")
-    for content, message in {
-        "p,q\n1,x\n": "'x' in line 2 is not one",
-        "p,q\n1,inf\n": "must be finite",
-        "p\n1\n": "lacks 'q'",
-    }.items():
-        new.write_text(content)
-        said = run("predict", arguments[-1], new, "--out", out, status=3).stderr
-        assert message in said
-        assert str(new) in said
-
-
 def test_formulas_are_marked_in_csv(run, table, tmp_path, read_csv):
     rows = table.read_text().splitlines()
     ids = ["=1+1", "@x", "-5", "+a", "plain"]

@@ -117,28 +117,6 @@ def test_methods_bound_the_error(fit, patients, complete, method):
     assert above[sick].mean() > 0.1
 
 
-def test_learned_missingness(run, fit, fill, patients, complete):
-    plan = patients.with_name("plan.csv")
-    words = "--target state --controlled well --id id --per-feature 40 --json"
-    asked = json.loads(run("query", patients, words, "--out", plan).stdout)
-    assert asked["queries"] == 80
-
-    def truth(line):
-        row = int(line["line"]) - 2
-        assert line["id"] == f"P{row:04}"
-        assert "row" not in line
-        return complete[0][row, ["pulse", "sugar"].index(line["feature"])]
-
-    fill(plan, truth)
-    path, facts = fit("--queries", plan)
-    assert facts["way"] == "both"
-    assert "80 looked-up values" in facts["missingness"]
-    assert facts["certificate"]["missingness_delta"] > 0
-    phi = mr.load_model(path).classifier.missingness["well"]
-    np.testing.assert_allclose(phi.coef * [10, 1, 1], [1.0, 0.0, 0.0], atol=0.6)
-    assert phi.intercept[2] == -np.inf
-
-
 MISTAKES = {
     "--target stat": (3, "Did you mean 'state'"),
     "--controlled wel": (3, "Did you mean 'well'? There are"),

@@ -94,26 +94,6 @@ def test_a_group_with_too_few_rows_names_the_remedies(run, tmp_path, csv_file):
     assert re.search(r"Group '80-99': finds no 'ill', as \d+ calibration rows", said)
 
 
-def test_missing_values_by_a_written_phi(run, tmp_path, csv_file):
-    rng, rows = np.random.default_rng(5), []
-    for pulse, sugar, age, state in draw(4000, 4):
-        lost = rng.random() < 1 / (1 + np.exp(2.0 - pulse))
-        rows.append(["" if lost and state == "well" else pulse, sugar, age, state])
-    table = csv_file(tmp_path / "t.csv", HEADER, rows)
-    phi, out = tmp_path / "phi.toml", tmp_path / "m.skops"
-    phi.write_text(
-        '[classes.well]\nmissing = "values"\nkind = "logistic"\n'
-        "features.pulse = { intercept = -2.0, coef = 1.0 }\n"
-    )
-    words = ["fit", table, GROUPS, "--alpha 20% --json", "--missingness", phi]
-    facts = json.loads(run(*words, "--out", out).stdout)
-    assert all(entry["certified"] for entry in facts["errors"])
-    new = csv_file(tmp_path / "new.csv", HEADER, draw(20_000, 6))
-    words = ["predict", out, new, "--json", "--out", tmp_path / "p.csv"]
-    for shares in json.loads(run(*words).stdout)["measured"]["groups"].values():
-        assert shares["classes"]["well"]["wrong"]["share"] <= 0.2
-
-
 @pytest.mark.needs("matplotlib")
 def test_watch_has_a_monitor_for_each_group(run, fitted, tmp_path, csv_file):
     state, figure = tmp_path / "state.json", tmp_path / "watch.png"

@@ -187,24 +187,3 @@ def test_a_complete_row_without_a_score_says_so_too(patients_model):
     X[1, 0] = 1e300
     _, second = reasons(model.encoder, table, X, np.array([True, True]))
     assert second == "its values are too large for a score"
-
-
-def test_errors_are_measured_where_there_are_labels(
-    patients_model, run, read_csv, day, tmp_path
-):
-    labelled, out = day(5), tmp_path / "p.csv"
-    words = ["predict", patients_model, labelled, "--drop id --force", "--out", out]
-    measured = json.loads(run(*words, "--json").stdout)["measured"]
-    states = [row["state"] for row in read_csv(labelled)]
-    pairs = list(zip(states, [row["label"] for row in read_csv(out)], strict=True))
-    wrong, total = pairs.count(("well", "sick")), states.count("well")
-    well, sick = (measured["classes"][name] for name in ("well", "sick"))
-    assert (well["rows"], well["wrong"]["events"]) == (total, wrong)
-    assert sick["found"]["events"] == pairs.count(("sick", "sick"))
-    assert well["wrong"]["low"] < well["wrong"]["share"] < well["wrong"]["high"]
-    said = " ".join(run(*words).stdout.split())
-    assert f"{wrong} of {total} 'well' are called 'sick' (" in said
-    assert "at most 20% was promised" in said
-
-
-# Plans

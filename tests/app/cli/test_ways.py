@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import missratio as mr
-from missratio.app.report import Report
 
 FIT = "--target state --controlled ill --alpha 0.15 --drop id"
 ASK = "--target state --controlled ill --alpha 0.15 --id id"
@@ -130,24 +129,6 @@ def test_a_budget_of_look_ups_ends_in_a_certificate(table, budget, looked_up, fi
     above = model.decide(fresh).codes
     assert above[ill].mean() < 0.15
     assert above[~ill].mean() > 0.2
-
-
-def test_the_report_says_what_was_looked_up(looked_up):
-    _, model, facts = looked_up
-    data = json.loads(model.report)
-    assert data["sensitivity"] is None
-    assert data["certificate"]["looked_up"] == facts["certificate"]["looked_up"]
-    ill = data["missingness"]["classes"][0]
-    assert (ill["label"], ill["kind"]) == ("ill", "looked-up")
-    # What was looked up is still shown as what was missing.
-    missing = {f["name"]: f["missing"][0] for f in data["missingness"]["features"]}
-    assert {k: v for k, v in missing.items() if v} == facts["missing"]["ill"]
-    patterns = data["missingness"]["patterns"]
-    known = sum(entry["rows"][0] for entry in patterns["listed"])
-    assert patterns["left_out"] or known == 300
-    words = Report(data).markdown()
-    assert "Looked up" in words
-    assert "What if φ is wrong?" not in words
 
 
 def test_single_values_are_data_for_the_score(table, fit, ask, answer):

@@ -27,50 +27,28 @@ def models(tmp_path):
     return read
 
 
-def test_logistic_values(models):
-    text = """
-        [classes.well]
-        missing = "values"
-        kind = "logistic"
-        features.pulse = { intercept = -13.0, coef = 0.1 }
-    """
+VALUES = '[classes.well]\nmissing = "values"\nkind = "{}"\nfeatures.pulse = '
+ROWS = '[classes.well]\nmissing = "rows"\nkind = "{}"\n'
+MEANT = {
+    VALUES.format("logistic") + "{ intercept = -13.0, coef = 0.1 }": [[0.5, 0, 0]],
     # Some editors put a mark before the text.
-    for start in ("", "\ufeff"):
-        phi = models(start + text)["well"]
-        np.testing.assert_allclose(phi.missing_probability(ROW), [[0.5, 0, 0]])
+    "\ufeff" + VALUES.format("step") + "{ above = 120, probability = 0.8 }": [
+        [0.8, 0, 0]
+    ],
+    VALUES.format("step") + "{ below = 120, probability = 0.8 }": [[0, 0, 0]],
+    ROWS.format("step")
+    + "direction = { pulse = 1, sugar = -2 }\nthreshold = 119\nprobability = 0.9": [
+        0.9
+    ],
+    ROWS.format("logistic") + "intercept = -13.0\ncoef.pulse = 0.1": [0.5],
+}
 
 
-@pytest.mark.parametrize(("side", "expected"), [("above", 0.8), ("below", 0.0)])
-def test_step_values(models, side, expected):
-    text = f"""
-        [classes.well]
-        missing = "values"
-        kind = "step"
-        features.pulse = {{ {side} = 120, probability = 0.8 }}
-    """
+@pytest.mark.parametrize("text", MEANT)
+def test_what_is_written_is_what_is_meant(models, text):
     phi = models(text)["well"]
-    np.testing.assert_allclose(phi.missing_probability(ROW), [[expected, 0, 0]])
-
-
-def test_whole_rows(models):
-    text = """
-        [classes.1]
-        missing = "rows"
-        kind = "step"
-        direction = { pulse = 1.0, sugar = -2.0 }
-        threshold = 119.0
-        probability = 0.9
-        [classes.0]
-        missing = "rows"
-        kind = "logistic"
-        intercept = -13.0
-        coef.pulse = 0.1
-    """
-    found = models(text, labels=(0, 1))
-    np.testing.assert_allclose(found[1].missing_probability(ROW), [0.9])
-    np.testing.assert_allclose(found[0].missing_probability(ROW), [0.5])
-    assert found[1].rowwise
-    assert found[0].rowwise
+    np.testing.assert_allclose(phi.missing_probability(ROW), MEANT[text])
+    assert phi.rowwise == ("rows" in text)
 
 
 def test_the_example_is_what_it_says(models):

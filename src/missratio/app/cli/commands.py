@@ -12,17 +12,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from missratio._base.hints import listed
+from missratio.app import options as asked
 from missratio.app.cli import shell
 from missratio.app.cli.shell import CommandOutcome, Progress, phrased
-from missratio.app.options import (
-    EXAMPLE_FILE,
-    ExportOptions,
-    FitOptions,
-    PredictOptions,
-    QueryOptions,
-    ReportOptions,
-    WatchOptions,
-)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,17 +30,17 @@ def write_example(wanted: bool) -> None:
     """Write an example of a missingness file, and leave."""
     if not wanted:
         return
-    with shell.failures(EXAMPLE_FILE):
+    with shell.failures(asked.EXAMPLE_FILE):
         from missratio._files import written_whole
         from missratio.app.workflow import EXAMPLE
 
-        with written_whole(EXAMPLE_FILE, force=False) as draft:
+        with written_whole(asked.EXAMPLE_FILE, force=False) as draft:
             draft.write_text(EXAMPLE, encoding="utf-8")
-    shell.say(f"{EXAMPLE_FILE}: an example of a file for --missingness.")
+    shell.say(f"{asked.EXAMPLE_FILE}: an example of a file for --missingness.")
     raise typer.Exit
 
 
-def fit(options: FitOptions, progress: Progress) -> CommandOutcome:
+def fit(options: asked.FitOptions, progress: Progress) -> CommandOutcome:
     """Fit a classifier to a table, with a certificate for one or several errors."""
     from missratio.app.modelfile import plain, save_model
     from missratio.app.workflow import fit_table
@@ -119,7 +111,7 @@ def condensed(messages: Sequence[Message]) -> list[str]:
     return said
 
 
-def query(options: QueryOptions, progress: Progress) -> CommandOutcome:
+def query(options: asked.QueryOptions, progress: Progress) -> CommandOutcome:
     """Draw which missing values to look up, as a table to fill in.
 
     Give it back to `missratio fit` by --queries, with the same DATA, --target and
@@ -166,7 +158,7 @@ def _load(path: Path, progress: Progress) -> TableModel:
     return load_table_model(path)
 
 
-def predict(options: PredictOptions, progress: Progress) -> CommandOutcome:
+def predict(options: asked.PredictOptions, progress: Progress) -> CommandOutcome:
     """Write a label and a score for every row of a table of any size."""
     from missratio.app.modelfile import GROUPS, SEVERAL_CLASSES, plain
     from missratio.app.workflow import predict_table
@@ -205,7 +197,7 @@ def predict(options: PredictOptions, progress: Progress) -> CommandOutcome:
     return CommandOutcome(facts, lines)
 
 
-def report(options: ReportOptions, progress: Progress) -> CommandOutcome:
+def report(options: asked.ReportOptions, progress: Progress) -> CommandOutcome:
     """Write a page that shows what a model guarantees, and on what evidence."""
     from missratio._files import written_whole
     from missratio.app.modelfile import ModelFileError
@@ -228,7 +220,7 @@ def report(options: ReportOptions, progress: Progress) -> CommandOutcome:
     return CommandOutcome({"report": str(out)}, [f"Written: {out}"])
 
 
-def export(options: ExportOptions, progress: Progress) -> CommandOutcome:
+def export(options: asked.ExportOptions, progress: Progress) -> CommandOutcome:
     """Write a linear or tree model, with its threshold, as an ONNX file."""
     from missratio.app.export import export_onnx
 
@@ -241,7 +233,7 @@ def export(options: ExportOptions, progress: Progress) -> CommandOutcome:
     )
 
 
-def watch(options: WatchOptions, progress: Progress) -> CommandOutcome:
+def watch(options: asked.WatchOptions, progress: Progress) -> CommandOutcome:
     """Check on newer, labelled rows whether promises are still kept.
 
     Exit status 0: no sign that it isn't; 6: alarm. You may run it every day: with

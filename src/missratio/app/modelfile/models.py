@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio._files.cells import canonical
-from missratio.app.tables.columns import Encoder, as_arrow, column_names, flat
+from missratio.app.tables.columns import Encoder, as_arrow, column_names
 from missratio.classifier import (
     Certificate,
     GroupedNeymanPearsonClassifier,
@@ -234,8 +234,7 @@ class TableModel:
         if self.needs_groups:
             assert self.group_column is not None
             table = as_arrow(X, [self.group_column])
-            cells = self.encoder.with_marks(()).cells
-            groups = cells.texts(flat(table.column(self.group_column))).to_pylist()
+            groups = self.encoder.with_marks(()).texts(table, self.group_column)
         labels = np.array(self.labels, dtype=self.classes_.dtype)
         return labels[self.decide(encoded, groups).codes]
 

@@ -26,6 +26,7 @@ BLANK = ""
 """The level of a missing category, where that is a level of its own."""
 # Where more than this share of a column are numbers, the rest are taken for slips.
 _MOSTLY = 0.5
+_CORRECT = "Correct it, or leave it blank if it is missing."
 _PANDAS_NAME = re.compile(r"__index_level_\d+__|Unnamed: \d+")
 
 
@@ -148,7 +149,7 @@ class Encoder:
 
     def texts(self, table: Any, column: str) -> list[str | None]:
         """What a column of a table says; None where a cell is missing."""
-        texts: list[str | None] = self.cells.texts(flat(table[column])).to_pylist()
+        texts: list[str | None] = self.cells.texts(table[column]).to_pylist()
         return texts
 
     def with_marks(self, marks: tuple[Mark, ...]) -> Encoder:
@@ -186,7 +187,7 @@ class Encoder:
             if column.name in known:
                 parts.append(known[column.name])
                 continue
-            cells = flat(table.column(column.name))
+            cells = table.column(column.name)
             try:
                 if column.levels is None:
                     parts.append(self.cells.numbers(cells))
@@ -196,8 +197,7 @@ class Encoder:
                 doubt = f" {error.doubt}" if error.doubt else ""
                 raise TableError(
                     f"Column {column.name!r} holds numbers: {error.text!r} in "
-                    f"{place(first_row + error.row)} is not one.{doubt} Correct it, or "
-                    "leave it blank if it is missing."
+                    f"{place(first_row + error.row)} is not one.{doubt} {_CORRECT}"
                 ) from error
             except pyarrow.ArrowException as error:
                 kind = "numbers" if column.levels is None else "texts"
@@ -212,8 +212,7 @@ class Encoder:
             row, j = infinite[0]
             raise TableError(
                 f"Column {self.encoded_names[j]!r} must be finite: got {X[row, j]} in "
-                f"{place(first_row + row)}. Correct it, or leave it blank if it is "
-                "missing."
+                f"{place(first_row + row)}. {_CORRECT}"
             )
         return X
 
@@ -265,15 +264,6 @@ class Encoder:
                 "The table has columns that the model doesn't know: "
                 f"{listed(extra, SHOWN)}. {remedy}"
             )
-
-
-def flat(column: Any) -> Any:
-    """A column without chunks."""
-    import pyarrow
-
-    return (
-        column.combine_chunks() if isinstance(column, pyarrow.ChunkedArray) else column
-    )
 
 
 def check_names(source: TableFile, option: str, names: Sequence[str]) -> None:
@@ -348,7 +338,7 @@ def read_columns(
     columns, problems, known = [], {}, {}
     notes = list(map(Message.plain, source.notes))
     for name in names:
-        column, forced = flat(table.column(name)), name in categorical
+        column, forced = table.column(name), name in categorical
         problem = None
         if _PANDAS_NAME.fullmatch(name):
             problem = (

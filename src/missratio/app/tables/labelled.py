@@ -15,14 +15,7 @@ from missratio._base.hints import did_you_mean, shown
 from missratio._base.typing import FloatArray, IntArray
 from missratio._files import TableFile
 from missratio._files.cells import Cells, canonical, is_number, is_text, whole_numbers
-from missratio.app.tables.columns import (
-    BLANK,
-    Encoder,
-    check_names,
-    flat,
-    named_columns,
-    read_columns,
-)
+from missratio.app.tables import columns
 from missratio.exceptions import Message, TableError, about_file
 
 # Numbers that people write for a value that isn't there.
@@ -60,63 +53,6 @@ def sentinels(X: FloatArray, names: Sequence[str]) -> list[Message]:
     return notes
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """What of a table is asked for.
-
-    Parameters
-    ----------
-    target : str
-        The column of labels.
-    drop : sequence of str
-        Columns to leave out.
-    categorical : sequence of str
-        Columns that are categories though they look like numbers.
-    missing_values : sequence of str
-        What stands for a missing cell, beside the usual.
-    blank_level : bool
-        Whether a missing category is a level of its own, instead of an error.
-    skip_unlabelled : bool
-        Whether rows without a label are left out, instead of an error.
-    groups : str or None
-        The column that says which group each row is in; it is not a feature then.
-    """
-
-    target: str
-    drop: Sequence[str] = ()
-    categorical: Sequence[str] = ()
-    missing_values: Sequence[str] = ()
-    blank_level: bool = False
-    skip_unlabelled: bool = False
-    groups: str | None = None
-
-    @property
-    def not_features(self) -> list[str]:
-        """Columns that no score is made of."""
-        return [self.target, *self.drop, *([self.groups] if self.groups else [])]
-
-    def found_in(self, source: TableFile) -> Wanted:
-        """The same, with lists of names taken apart, and every name looked up."""
-        asked = replace(
-            self,
-            drop=named_columns(source, self.drop),
-            categorical=named_columns(source, self.categorical),
-        )
-        for option, names in (
-            ("--target", [asked.target]),
-            ("--drop", asked.drop),
-            ("--categorical", asked.categorical),
-            ("--groups", [] if asked.groups is None else [asked.groups]),
-        ):
-            check_names(source, option, names)
-        if asked.groups == asked.target:
-            raise TableError(
-                f"--groups {asked.groups}: that is the target. Groups are rows whose "
-                "errors are bounded apart; name another column."
-            )
-        return asked
-
-
 @dataclass(frozen=True, eq=False)
 class LabelledTable:
     """Rows of two classes as numbers.
@@ -128,8 +64,10 @@ class LabelledTable:
     y : ndarray of shape (n_rows,)
         Labels: whole numbers or texts.
     encoder : Encoder
-    wanted : Wanted
-        What was asked for, with names as the table has them.
+    target : str
+        The column of labels.
+    dropped : tuple of str
+        Other columns that no score is made of.
     counts : dict
         How many rows each label has.
     rows : ndarray of int
@@ -144,8 +82,9 @@ class LabelledTable:
 
     X: FloatArray
     y: NDArray[Any]
-    encoder: Encoder
-    wanted: Wanted
+    encoder: columns.Encoder
+    target: str
+    dropped: tuple[str, ...]
     counts: dict[Any, int]
     rows: IntArray = field(repr=False)
     notes: list[Message] = field(default_factory=list)
@@ -160,10 +99,10 @@ class LabelledTable:
         import pyarrow
 
         names = self.encoder.names[: self.encoder.n_numeric]
-        columns = {name: self.X[:, j] for j, name in enumerate(names)}
+        numbers = {name: self.X[:, j] for j, name in enumerate(names)}
         for name, places in self.blank_categories.items():
-            columns[name] = self.X[:, places] @ np.arange(1.0, len(places) + 1.0)
-        return pyarrow.table(columns)
+            numbers[name] = self.X[:, places] @ np.arange(1.0, len(places) + 1.0)
+        return pyarrow.table(numbers)
 
     @cached_property
     def blank_categories(self) -> dict[str, IntArray]:
@@ -226,7 +165,9 @@ class LabelledTable:
     @property
     def has_blank_level(self) -> bool:
         """Whether a category has blanks that are a level of their own."""
-        return any(BLANK in (column.levels or ()) for column in self.encoder.columns)
+        return any(
+            columns.BLANK in (column.levels or ()) for column in self.encoder.columns
+        )
 
     def n_complete(self, label: Any) -> int:
         """How many rows of a class miss no cell."""
@@ -234,66 +175,106 @@ class LabelledTable:
         return self.counts[label] - int(lost)
 
 
-def read_labelled(source: TableFile, wanted: Wanted) -> LabelledTable:
-    """Read a labelled table whole."""
+def read_labelled(
+    source: TableFile,
+    target: str,
+    *,
+    drop: Sequence[str] = (),
+    categorical: Sequence[str] = (),
+    missing_values: Sequence[str] = (),
+    blank_level: bool = False,
+    skip_unlabelled: bool = False,
+    groups: str | None = None,
+) -> LabelledTable:
+    """Read a labelled table whole.
+
+    Parameters
+    ----------
+    source : TableFile
+    target : str
+        The column of labels.
+    drop : sequence of str
+        Columns to leave out; one text may name several, with commas between.
+    categorical : sequence of str
+        Columns that are categories though they look like numbers, in the same way.
+    missing_values : sequence of str
+        What stands for a missing cell, beside the usual.
+    blank_level : bool
+        Whether a missing category is a level of its own, instead of an error.
+    skip_unlabelled : bool
+        Whether rows without a label are left out, instead of an error.
+    groups : str or None
+        The column that says which group each row is in; it is not a feature then.
+    """
     source.check_header()
-    wanted = wanted.found_in(source)
-    names = [name for name in source.names if name not in wanted.not_features]
+    drop, categorical = (
+        columns.named_columns(source, each) for each in (drop, categorical)
+    )
+    beside = [groups] if groups else []
+    for option, given in (
+        ("--target", [target]), ("--drop", drop), ("--categorical", categorical),
+        ("--groups", beside),
+    ):  # fmt: skip
+        columns.check_names(source, option, given)
+    if groups == target:
+        raise TableError(
+            f"--groups {groups}: that is the target. Groups are rows whose errors are "
+            "bounded apart; name another column."
+        )
+    dropped = tuple(dict.fromkeys([*drop, *beside]))
+    names = [name for name in source.names if name not in (target, *dropped)]
     if not names:
         raise TableError(f"{source.path} has no column but the target: bring features.")
-    beside = [wanted.groups] if wanted.groups else []
-    table = source.read([*names, *beside, wanted.target])
-    cells = Cells(tuple(wanted.missing_values), source.marks)
-    encoder, known, notes = read_columns(
-        table, names, source, cells, wanted.categorical, wanted.blank_level
+    table = source.read([*names, *beside, target])
+    cells = Cells(tuple(missing_values), source.marks)
+    encoder, known, notes = columns.read_columns(
+        table, names, source, cells, categorical, blank_level
     )
     with about_file(source.path):
         X = encoder.encode(table, known=known, place=source.place)
-        codes, labels = _labels(
-            flat(table.column(wanted.target)), cells, f"--target {wanted.target}"
-        )
+        codes, labels = _labels(table.column(target), cells, f"--target {target}")
     # Rows without any cell don't count; others without a label are refused, or left
     # out with a note.
     kept, unlabelled = (np.flatnonzero(each) for each in (codes >= 0, codes < 0))
     blank = np.ones(len(unlabelled), dtype=bool)
     for column in table.take(unlabelled).columns if len(unlabelled) else ():
-        blank &= cells.texts(flat(column)).is_null().to_numpy(zero_copy_only=False)
+        blank &= cells.texts(column).is_null().to_numpy(zero_copy_only=False)
     if count := int((~blank).sum()):
-        if not wanted.skip_unlabelled:
+        if not skip_unlabelled:
             raise TableError(
-                f"{source.path}: {count} row(s) have no label in {wanted.target!r}, "
-                f"the first is {source.place(int(unlabelled[~blank][0]))}. Leave rows "
-                "without a label out (--skip-unlabelled): they say nothing about the "
-                "classes."
+                f"{source.path}: {count} row(s) have no label in {target!r}, "
+                f"the first is {source.place(int(unlabelled[~blank][0]))}. Leave them "
+                "out (--skip-unlabelled): they say nothing about the classes."
             )
         notes.append(Message.plain(f"{count} row(s) without a label were left out."))
     if not len(kept):
-        raise TableError(f"{source.path}: no row has a label in {wanted.target!r}.")
+        raise TableError(f"{source.path}: no row has a label in {target!r}.")
     if len(kept) < len(codes):
         X, codes = X[kept], codes[kept]
-    groups = None
-    if (name := wanted.groups) is not None:
+    members = None
+    if groups is not None:
         with about_file(source.path):
-            places, names = _labels(flat(table.column(name)), cells, f"--groups {name}")
+            places, names = _labels(table.column(groups), cells, f"--groups {groups}")
         lost = kept[places[kept] < 0]
         if len(lost):
             raise TableError(
-                f"{source.path}: {len(lost)} row(s) have no group in {name!r}, the "
+                f"{source.path}: {len(lost)} row(s) have no group in {groups!r}, the "
                 f"first is {source.place(int(lost[0]))}. Write one into each, such as "
                 "'unknown', or leave these rows out."
             )
-        groups = np.array(names, dtype=object)[places[kept]]
+        members = np.array(names, dtype=object)[places[kept]]
     sizes = np.bincount(codes, minlength=len(labels)).tolist()
     return LabelledTable(
         X,
         np.array(labels)[codes],
         encoder,
-        wanted,
+        target,
+        dropped,
         # A dictionary of labels may hold some that no row has.
         {label: n for label, n in zip(labels, sizes, strict=True) if n},
         kept,
         [*notes, *sentinels(X, encoder.names[: encoder.n_numeric])],
-        groups=groups,
+        groups=members,
     )
 
 
@@ -307,6 +288,7 @@ def _labels(column: Any, cells: Cells, what: str) -> tuple[IntArray, list[Any]]:
             f"{what} must hold labels, numbers or texts: it is of type {column.type}. "
             "Make texts of it, or name another column."
         )
+    column = column.combine_chunks()
     if not pyarrow.types.is_dictionary(column.type):
         column = column.dictionary_encode()
     # Different cells may have one text, such as with and without a space.
@@ -332,7 +314,7 @@ def find_label(table: LabelledTable, option: str, typed: str) -> Any:
     if canonical(typed) not in by_name:
         hint = did_you_mean(typed, map(str, table.counts))
         raise TableError(
-            f"{option} {typed!r} is not a label in {table.wanted.target!r}.{hint} "
+            f"{option} {typed!r} is not a label in {table.target!r}.{hint} "
             f"There are {_shown(table)}."
         )
     return by_name[canonical(typed)]
@@ -364,7 +346,7 @@ def two_classes(
                     "without --controlled)"
                 )
             raise TableError(
-                f"The target {table.wanted.target!r} must have two labels: got "
+                f"The target {table.target!r} must have two labels: got "
                 f"{_shown(table)}. {remedy}, or choose another target."
             )
         return table, label

@@ -57,14 +57,9 @@ def plan_table(options: QueryOptions, progress: Listener) -> QueryPlan:
     source = open_table(options.data, **options.how)
     keys = [] if options.id_column is None else [options.id_column]
     check_names(source, "--id", keys)
-    wanted = labelled.Wanted(
-        options.target,
-        [*options.drop, *keys],
-        options.categorical,
-        options.missing_value,
-        skip_unlabelled=options.skip_unlabelled,
+    table = labelled.read_labelled(
+        source, options.target, drop=[*options.drop, *keys], **options.cells
     )
-    table = labelled.read_labelled(source, wanted)
     with about_file(source.path):
         table, controlled = labelled.two_classes(
             table, options.controlled, options.versus
@@ -229,8 +224,23 @@ def account_of(
             )
         )
     models = read_missingness(phi_file, table.encoder, list(table.counts))
-    with about_file(file):
-        _check_models(table, models)
+    places = table.encoder.places
+    for label, counts in table.missing.items():
+        model = models.get(label)
+        if not counts or (model is not None and model.rowwise):
+            continue
+        start = f"{file}: Class {label!r} has missing values in"
+        if model is None:
+            raise TableError(
+                f"{start} {_named(counts)}, and the file says nothing of that class. "
+                "Add it."
+            )
+        largest = model.column_maxima(X.shape[1])
+        if unsaid := [name for name in counts if largest[places[name][0]] == 0.0]:
+            raise TableError(
+                f"{start} {listed(unsaid)}, and its model says that none are. Add the "
+                "column(s) to it."
+            )
     sentence = f"{PHI} is as {phi_file} says; the certificate assumes that it is right."
     return Account("file", sentence, X, models)
 
@@ -270,28 +280,6 @@ def _loses_whole_rows(table: labelled.LabelledTable, label: Any) -> bool:
     X = table.X[table.y == label]
     lost = np.isnan(X[rows_with_nan(X)])
     return X.shape[1] > 1 and len(lost) > 0 and bool(lost.all())
-
-
-def _check_models(
-    table: labelled.LabelledTable, models: Mapping[Any, Missingness]
-) -> None:
-    """Refuse models of a file that leave missing cells unexplained."""
-    for label, counts in table.missing.items():
-        model = models.get(label)
-        if not counts or (model is not None and model.rowwise):
-            continue
-        if model is None:
-            raise TableError(
-                f"Class {label!r} has missing values in {_named(counts)}, and the file "
-                "says nothing of that class. Add it."
-            )
-        largest, places = model.column_maxima(table.X.shape[1]), table.encoder.places
-        unsaid = [name for name in counts if largest[places[name][0]] == 0.0]
-        if unsaid:
-            raise TableError(
-                f"Class {label!r} has missing values in {listed(unsaid)}, and its "
-                "model says that none are. Add the column(s) to it."
-            )
 
 
 def _named(counts: Mapping[str, int]) -> str:

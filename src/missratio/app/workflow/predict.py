@@ -20,7 +20,7 @@ from missratio._files.files import kind_of
 from missratio._files.workbooks import SheetWriter
 from missratio.app.modelfile import GROUPS, SEVERAL_CLASSES, Decisions, TableModel
 from missratio.app.options import Listener, PredictOptions
-from missratio.app.tables.columns import Encoder, check_names, flat, named_columns
+from missratio.app.tables.columns import Encoder, check_names, named_columns
 from missratio.evaluation import exact_interval
 from missratio.exceptions import TableError, about_file
 
@@ -161,7 +161,7 @@ def reasons(
         gaps = np.flatnonzero(lost[:, places[:1]].any(axis=1))
         texts = [None] * len(gaps)
         if column.levels is not None and len(gaps):
-            cells = flat(table.column(column.name)).take(rows[gaps])
+            cells = table.column(column.name).take(rows[gaps])
             texts = encoder.cells.texts(cells).to_pylist()
         for gap, text in zip(gaps, texts, strict=True):
             new = f"{text!r} of {column.name!r} is new"

@@ -150,8 +150,7 @@ def watch_table(
             if held and held[0] != name:
                 raise LabelsToComeError(
                     f"{source.path} is held back: {held[0]}, which came before it, "
-                    "still lacks labels. Run that again when they are in, and this one "
-                    "then."
+                    "still lacks labels. Run that again first, when they are in."
                 )
         except LabelsToComeError:
             if name not in held:
@@ -205,10 +204,8 @@ def _rows(
         if lost := len(texts) - len(labels):
             raise LabelsToComeError(
                 f"{lost} row(s) have no label in {model.target!r}. The table is held "
-                "back: none of it is counted before all its labels are in, and later "
-                "tables wait for it. Run it again then. Rows that will never get a "
-                "label may be left out if that has nothing to do with what the model "
-                "said of them."
+                "back until all its labels are in, and later tables wait for it. Leave "
+                "rows out that will never get one, if the model's word isn't why."
             )
         if strange := sorted(set(labels) - known):
             raise TableError(
@@ -276,8 +273,7 @@ def _read_state(
     if version != FORMAT:
         raise TableError(
             f"{state} was written by another version of missratio, which bets "
-            "otherwise: it can't be continued. Name another file by --state, in which "
-            "counts begin anew."
+            "otherwise. Name another file by --state, in which counts begin anew."
         )
     same = [(m.alpha, m.delta) for m in known] == [
         (each.alpha, each.delta) for each in promises

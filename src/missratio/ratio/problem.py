@@ -418,10 +418,7 @@ def weighted_means(
         mean = np.average(rows.adjusted, axis=0, weights=rows.source.sample_weight)
         centre = mean.astype(dtype).astype(np.float64)
         return mean, centre, np.ones(len(mean))
-    totals = sums.sums
-    if sums.origin is not None:
-        totals = totals + sums.mass * sums.origin.astype(np.float64)
-    divisor = rows.divisor(sums.mass)
+    totals, divisor = sums.sums, rows.divisor(sums.mass)
     if not rows.self_normalised:
         divisor = divisor / n_tables
     centre = (totals / sums.mass).astype(dtype).astype(np.float64)

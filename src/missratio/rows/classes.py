@@ -309,28 +309,19 @@ class ClassRows:
         whole : bool, default=True
             Whether each feature must be observed in some row, as in a whole class.
         """
-        source, origin = self.source, None
-        if source.features.dtype != np.float64 and source.first_pass is None:
-            # Sums of single precision need features about zero: some row is subtracted.
-            middle = np.nan_to_num(np.nanmedian(self.peek(), axis=0))
-            origin = np.asarray(middle, source.features.dtype)
 
         def work(block: RowBlock) -> WeightSums:
             weights = block.ipw
             if weights is not None and weights.ndim == 2:
                 weights = weights_of_features(weights, required, self.weighing.groups)
             with np.errstate(over="ignore", invalid="ignore"):
-                part = weighted_sums(
-                    block.features, weights, block.sample_weight, origin
-                )
+                part = weighted_sums(block.features, weights, block.sample_weight)
             if not np.isfinite(part.sums.sum()):
                 self._refuse_odd(block)
             return part
 
-        if source.first_pass is None:
-            sums = self.fold(work, WeightSums.merged)
-        else:
-            sums = source.first_pass[0]
+        known = self.source.first_pass
+        sums = self.fold(work, WeightSums.merged) if known is None else known[0]
         if not whole:
             return sums
         self._check_any(sums.count)

@@ -294,9 +294,7 @@ class WeightSums:
     mass : ndarray of shape (..., n_weights)
         Σ v, where v is w times the row's sample weight.
     sums : ndarray of shape (..., n_features)
-        Σ v (f − origin).
-    origin : ndarray of shape (n_features,), or None
-        What was subtracted before summing, where sums would lose digits.
+        Σ v f.
     """
 
     n_rows: int
@@ -306,7 +304,6 @@ class WeightSums:
     largest: FloatArray
     mass: FloatArray
     sums: FloatArray
-    origin: FloatArray | None = None
 
     @classmethod
     def merged(cls, parts: Sequence[WeightSums]) -> WeightSums:
@@ -315,7 +312,6 @@ class WeightSums:
         return cls(
             n_rows=sum(part.n_rows for part in parts),
             largest=np.max([part.largest for part in parts], axis=0),
-            origin=parts[0].origin,
             **{
                 name: np.sum([getattr(p, name) for p in parts], axis=0)
                 for name in names
@@ -335,7 +331,6 @@ def weighted_sums(
     features: FloatArray,
     weights: FloatArray | None,
     sample_weight: FloatArray | None = None,
-    origin: FloatArray | None = None,
 ) -> WeightSums:
     """Sum up the rows of a block, in double precision.
 
@@ -346,11 +341,8 @@ def weighted_sums(
     weights : ndarray of shape (..., n_rows) or (..., n_rows, n_features), or None
         0 where missing; None stands for ones.
     sample_weight : ndarray of shape (n_rows,), or None
-    origin : ndarray of shape (n_features,), optional
-        Subtracted from the features first.
     """
-    n_rows = features.shape[-2]
-    values = features if origin is None else features - origin
+    n_rows, values = features.shape[-2], features
     ones = np.ones(n_rows)
     if weights is None:
         each = np.full((*features.shape[:-2], 1), float(n_rows))
@@ -364,9 +356,7 @@ def weighted_sums(
             # lets go of the interpreter lock, its matmul doesn't.
             add = np.dot if values.ndim == 2 else np.matmul
             sums = add(ones if sample_weight is None else sample_weight, values)
-        return WeightSums(
-            n_rows, each, each, each, np.ones_like(each), mass, sums, origin
-        )
+        return WeightSums(n_rows, each, each, each, np.ones_like(each), mass, sums)
     weights = weights[..., None] if weights.ndim < features.ndim else weights
     combined = weights if sample_weight is None else weights * sample_weight[:, None]
     # Any number will do for what is missing and weighs nothing. To choose by a mask
@@ -388,5 +378,4 @@ def weighted_sums(
         total if sample_weight is None else ones @ combined,
         # Minus infinity has become a number that no table has.
         np.where(sums < 1e-50 * LOWEST, -np.inf, sums),
-        origin,
     )

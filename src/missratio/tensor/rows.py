@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -181,6 +182,15 @@ class TensorSample(AnySample):
             parts.append(found)
         return merge_all(parts)
 
+    def plain_sums(self) -> FloatArray:
+        """Σ w x over all rows, which must be finite."""
+        shift = self.peek()[0].mean(axis=0, dtype=np.float64)
+        shift = shift.astype(np.float32).astype(np.float64)
+        at = Parameters(np.zeros((1, len(shift))), shift[None], None)
+        (found,) = self.sums(KLIEPObjective().denominator, at, second_order=False)
+        total = found.slope[0] + found.value[0] * shift
+        return np.asarray(total * np.exp(found.log_scale[0]))
+
     def refuse_odd(self) -> None:
         """Refuse rows that aren't finite."""
         if not all(bool(rows.isfinite().all()) for rows, _ in self._blocks()):
@@ -207,6 +217,10 @@ class TensorSample(AnySample):
 
     def peek(self) -> FloatArray:
         """Features of a few hundred rows from all over the sample, on the host."""
+        return self._few
+
+    @cached_property
+    def _few(self) -> FloatArray:
         few = self.every(1 + len(self.rows) // (4 * PEEKED)).rows
         few = few if len(few) else self.every(1).rows
         peeked: FloatArray = as_numpy(few[:: 1 + len(few) // PEEKED])[None]
@@ -362,22 +376,20 @@ def tensor_classes(
 
 def _first_pass(source: TensorSource, weighed: ClassRows) -> TensorSource:
     """One pass over a class's rows: sums of features and of complete rows' weights."""
-    import torch
-
-    rows, mask, plain = source.tensor, source.chosen, weighed.weighing.plain
-    weights = rows.new_zeros(len(rows))
-    if plain:
+    rows, mask, count = source.tensor, source.chosen, source.n_rows
+    if weighed.weighing.plain:
         weights = None if mask is None else mask.to(rows.dtype)
-    added: list[torch.Tensor] = []
+        sample = TensorSample(rows, weights, count * np.ones(1), count)
+        sums = weighted_sums(np.empty((count, 0)), None)
+        sums = replace(sums, sums=sample.plain_sums())
+        return replace(source, row_weights=weights, first_pass=(sums, sums))
+    weights = rows.new_zeros(len(rows))
     by_feature: list[WeightSums] = []
     by_row: list[WeightSums] = []
     for start in range(0, len(rows), BLOCK_ROWS):
         place = slice(start, start + BLOCK_ROWS)
         own = slice(None) if mask is None else mask[place]
         block = rows[place][own]
-        if plain:
-            added.append(block.sum(0, dtype=torch.float64))
-            continue
         entries = complete = device_weights(weighed, block)
         if entries.ndim == 2:
             # Columns that go missing together count once.
@@ -392,19 +404,11 @@ def _first_pass(source: TensorSource, weighed: ClassRows) -> TensorSource:
         ):
             # As `weighted_sums`.
             w = each if each.ndim == 2 else each[:, None]
-            count, total, squares = (w > 0).sum(0), w.sum(0), (w**2).sum(0)
-            found = (count, total, squares, w.amax(0), total, (w * x).sum(0))
+            n_seen, total, squares = (w > 0).sum(0), w.sum(0), (w**2).sum(0)
+            found = (n_seen, total, squares, w.amax(0), total, (w * x).sum(0))
             parts.append(WeightSums(len(x), *(as_numpy(e.double()) for e in found)))
-    source = replace(source, row_weights=weights)
-    if not plain:
-        both = WeightSums.merged(by_feature), WeightSums.merged(by_row)
-        return replace(source, first_pass=both)
-    whole = as_numpy(torch.stack(added).sum(0))
-    sums = replace(weighted_sums(np.empty((source.n_rows, 0)), None), sums=whole)
-    source = replace(source, first_pass=(sums, sums))
-    if not np.isfinite(whole).all():
-        source.sample(np.ones(1)).refuse_odd()
-    return source
+    both = WeightSums.merged(by_feature), WeightSums.merged(by_row)
+    return replace(source, row_weights=weights, first_pass=both)
 
 
 def device_weights(weighed: ClassRows, rows: torch.Tensor) -> torch.Tensor:

@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 import missratio as mr
-from missratio.rows import LabelledBlock
 from missratio.rows import cluster as cluster_rows
-from missratio.rows.cluster import held, of_collection
 
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
@@ -79,7 +77,7 @@ def test_dataframes_of_every_kind_and_labels_of_text(cluster, kind):
 
 @pytest.mark.usefixtures("blockwise")
 def test_digits_do_not_depend_on_which_worker_holds_what_nor_on_its_death(cluster):
-    source = of_collection(*collections(*labelled()))
+    source = cluster_rows.of_collection(*collections(*labelled()))
     expected = mr.KLIEP().fit(source).coef_.copy()
     holders = cluster.who_has([holding for _, holding in source.holdings])
     for worker, holding in source.holdings:
@@ -93,36 +91,10 @@ def test_digits_do_not_depend_on_which_worker_holds_what_nor_on_its_death(cluste
                 lambda held, n: dict(held)[n], holding, number
             )
     parts = [parts[number] for number in sorted(parts)]
-    one = replace(source, holdings=held(cluster, parts))
+    one = replace(source, holdings=cluster_rows.held(cluster, parts))
     np.testing.assert_array_equal(mr.KLIEP().fit(one).coef_, expected)
     os.kill(next(iter(cluster.run(os.getpid).values())), signal.SIGKILL)
     np.testing.assert_array_equal(mr.KLIEP().fit(source).coef_, expected)
-
-
-@pytest.mark.parametrize("n_workers", [1, 2, 3, 7])
-def test_groups_have_the_same_digits_whichever_worker_holds_their_parts(n_workers):
-    rng = np.random.default_rng(n_workers)
-    values = 10.0 ** rng.uniform(-8, 8, 3 * cluster_rows.GROUP + 5)
-    parts = [LabelledBlock(v.reshape(1, 1), np.zeros(1), 0, "") for v in values]
-    holder = rng.integers(0, n_workers, len(parts))
-
-    together = [list(enumerate(parts))]
-    apart = [
-        [(i, part) for i, part in enumerate(parts) if holder[i] == worker]
-        for worker in range(n_workers)
-    ]
-    digits = set()
-    for held_by_workers in (together, apart):
-        packed = [
-            cluster_rows.fold_parts(_first, sum, len(parts), own)
-            for own in held_by_workers
-        ]
-        digits.add(cluster_rows.merge_parts(sum, packed))
-    assert len(digits) == 1
-
-
-def _first(block):
-    return float(block.rows[0, 0])
 
 
 INFINITE = np.where(np.arange(2000)[:, None] == 1500, np.inf, labelled(2000)[0])
@@ -159,12 +131,12 @@ def test_a_cluster_that_is_closed_says_so():
     ) as own:
         client = distributed.Client(own, set_as_default=False)
         with client.as_current():
-            source = of_collection(*collections(*labelled(200)))
+            source = cluster_rows.of_collection(*collections(*labelled(200)))
         client.close()
         with pytest.raises(RuntimeError, match="client or the cluster was closed"):
             mr.KLIEP().fit(source)
     with pytest.raises(TypeError, match=r"must be a distributed\.Client, got None"):
-        held(None, [])
+        cluster_rows.of_files(source, None)
 
 
 def test_predictions_map_over_partitions(cluster):

@@ -10,9 +10,10 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain, groupby
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -28,9 +29,6 @@ Holdings = Sequence[tuple[str, Any]]
 
 # How often a pass is tried again where a worker fails in it.
 RETRIES = 2
-# Sums of so many consecutive parts are merged into one, by the worker that holds them
-# all or else here: the digits are the same, and fewer sums travel.
-GROUP = 32
 # Characters of what Dask says, which may list every task.
 SHOWN = 300
 
@@ -46,24 +44,22 @@ class ClusterSource(LabelledSource):
         For each worker, its address, and the parts that it holds with their numbers.
     names : tuple of str
     n_rows : int
-    n_parts : int
     """
 
     client: Any
     holdings: Holdings
     names: tuple[str, ...]
     n_rows: int
-    n_parts: int
 
     def __reduce__(self) -> tuple[Any, ...]:
         # On a worker it is only a name.
-        return type(self), (None, (), self.names, self.n_rows, self.n_parts)
+        return type(self), (None, (), self.names, self.n_rows)
 
     def fold(
         self, work: Callable[[LabelledBlock], Result], merge: Merge[Result]
     ) -> Result:
-        """One task a worker; results by group, merged here in the parts' order."""
-        on_parts = partial(fold_parts, work, merge, self.n_parts)
+        """One task a worker; what it makes of its parts is merged in their order."""
+        on_parts = partial(fold_parts, work, merge)
         with _explained():
             packed = _gathered(self.client, on_parts, self.holdings)
         return merge_parts(merge, packed)
@@ -79,11 +75,10 @@ def _explained() -> Iterator[None]:
     except Exception as error:
         said = f"{type(error).__name__}: {error}"[:SHOWN].rstrip(". ")
         raise RuntimeError(
-            f"The cluster couldn't work on its rows: {said}. "
-            "The client or the cluster was closed, a worker was lost with rows that "
-            "can't be computed again, or it ran out of memory. Bring the collection "
-            "from where it was read (persist() keeps the recipe, scatter() doesn't), "
-            "or in smaller partitions, and fit again."
+            f"The cluster couldn't work on its rows: {said}. The client or the cluster "
+            "was closed, a worker was lost with rows that can't be computed again, or "
+            "it ran out of memory. Bring the collection from where it was read, or in "
+            "smaller partitions, and fit again."
         ) from error
 
 
@@ -95,33 +90,16 @@ def held(client: Any, parts: Sequence[Any]) -> Holdings:
     """
     from distributed import wait
 
-    workers = _workers(client)
+    own: dict[str, list[Any]] = {w: [] for w in client.scheduler_info(-1)["workers"]}
+    if not own:
+        raise RuntimeError("The cluster has no worker: start some, and fit again.")
     wait(parts)
     holders = client.who_has(parts)
-    own: dict[str, list[int]] = {worker: [] for worker in workers}
     for i, part in enumerate(parts):
         at = [worker for worker in holders.get(part.key, ()) if worker in own]
         least = min(own, key=lambda worker: len(own[worker]))
-        own[min(at) if at else least].append(i)
-    given = [
-        (worker, [(i, parts[i]) for i in numbers])
-        for worker, numbers in own.items()
-        if numbers
-    ]
-    return _on_each(client, list, given)
-
-
-def _workers(client: Any) -> list[str]:
-    """The workers' addresses."""
-    if not hasattr(client, "scheduler_info"):
-        raise TypeError(
-            f"client must be a distributed.Client, got {client!r}. Make one by "
-            "distributed.Client(address)."
-        )
-    workers = list(client.scheduler_info(-1)["workers"])
-    if not workers:
-        raise RuntimeError("The cluster has no worker: start some, and fit again.")
-    return workers
+        own[min(at) if at else least].append((i, part))
+    return _on_each(client, list, [(w, given) for w, given in own.items() if given])
 
 
 def _on_each(client: Any, work: Callable[[Any], Any], holdings: Holdings) -> Holdings:
@@ -140,39 +118,25 @@ def _gathered(client: Any, work: Callable[[Any], Any], holdings: Holdings) -> li
     return list(client.gather(found))
 
 
-def fold_parts(
-    work: Any, merge: Any, n_parts: int, parts: list[tuple[int, Any]]
-) -> bytes:
-    """The sums of each part, on a worker, or of a group where it holds all of it.
+def fold_parts(work: Any, merge: Any, parts: list[tuple[int, Any]]) -> bytes:
+    """The sums of each part, on a worker, with its number; empty ones are left out.
 
-    Each with the number of the first part; empty parts are left out. They come as one
-    pickle: Dask would take a list of hundreds apart, which for 1,000 parts takes longer
-    than all else of a pass.
+    They come as one pickle: Dask would take a list of hundreds apart, which for 1,000
+    parts takes longer than all else of a pass.
     """
-
-    def fold_part(part: Any) -> Any:
+    found = []
+    for number, part in parts:
         if isinstance(part, LabelledSource):
-            return part.fold(work, merge)
-        return merge([work(part)]) if len(part.labels) else None
-
-    found: list[tuple[int, Any]] = []
-    for first, members in groupby(parts, lambda part: part[0] - part[0] % GROUP):
-        sums = [(number, fold_part(part)) for number, part in members]
-        some = [(number, each) for number, each in sums if each is not None]
-        if some and len(sums) == min(GROUP, n_parts - first):
-            some = [(first, merge([each for _, each in some]))]
-        found += some
+            found.append((number, part.fold(work, merge)))
+        elif len(part.labels):
+            found.append((number, merge([work(part)])))
     return pickle.dumps(found, pickle.HIGHEST_PROTOCOL)
 
 
 def merge_parts(merge: Merge[Result], packed: Sequence[bytes]) -> Result:
-    """All workers' sums, by groups in their order, and then those of the groups."""
-    found = sorted(
-        (each for part in packed for each in pickle.loads(part)),
-        key=lambda part: part[0],
-    )
-    groups = groupby(found, lambda part: part[0] // GROUP)
-    return merge([merge([sums for _, sums in members]) for _, members in groups])
+    """All workers' sums, in the order of their parts."""
+    found = dict(chain(*map(pickle.loads, packed)))
+    return merge([found[number] for number in sorted(found)])
 
 
 def of_collection(X: Any, y: Any) -> ClusterSource:
@@ -184,9 +148,17 @@ def of_collection(X: Any, y: Any) -> ClusterSource:
     y : dask.array.Array, dask.dataframe.Series, or array-like
         Labels, in partitions of the same rows.
     """
-    client = _current_client()
-    from dask.delayed import delayed
+    try:
+        from dask.delayed import delayed
+        from distributed import default_client
 
+        client = default_client()
+    except (ImportError, ValueError) as error:
+        raise RuntimeError(
+            "A Dask collection is fitted on a cluster, and there is no client. Install "
+            "missratio[dask], and make one first: distributed.Client() starts workers "
+            "on this machine."
+        ) from error
     names = [str(name) for name in getattr(X, "columns", ())]
     if not names:
         if len(X.shape) != 2 or X.shape[1] != X.shape[1]:
@@ -203,38 +175,32 @@ def of_collection(X: Any, y: Any) -> ClusterSource:
     block = delayed(_as_block, pure=True)
     pairs = zip(rows, labels, strict=True)
     parts = client.compute([block(names, i, *pair) for i, pair in enumerate(pairs)])
-    # Rows are counted, and each part told where it begins, by one task a worker.
+
+    # Rows are counted, and each part is told where it begins, by one task a worker.
+    def counted(own: Any) -> Any:
+        return [(number, len(block.rows)) for number, block in own]
+
+    def placed(own: Any) -> Any:
+        return [(number, replace(part, start=starts[number])) for number, part in own]
+
     with _explained():
         holdings = held(client, parts)
-        counts = dict(chain(*_gathered(client, _counts, holdings)))
+        counts = dict(chain(*_gathered(client, counted, holdings)))
     starts = [0, *np.cumsum([counts[i] for i in range(len(parts))]).tolist()]
-    holdings = _on_each(client, partial(_placed, starts), holdings)
-    return ClusterSource(client, holdings, tuple(names), starts[-1], len(parts))
+    holdings = _on_each(client, placed, holdings)
+    return ClusterSource(client, holdings, tuple(names), starts[-1])
 
 
 def of_files(source: LabelledSource, client: Any) -> ClusterSource:
     """A source of files that workers read themselves, a part for each row group."""
-    _workers(client)
-    parts = client.map(_itself, source.split(), pure=False)
-    holdings = held(client, parts)
-    return ClusterSource(client, holdings, source.names, source.n_rows, len(parts))
-
-
-def _itself(part: Any) -> Any:
-    return part
-
-
-def _current_client() -> Any:
-    try:
-        from distributed import default_client
-
-        return default_client()
-    except (ImportError, ValueError) as error:
-        raise RuntimeError(
-            "A Dask collection is fitted on a cluster, and there is no client. Install "
-            "missratio[dask], and make one first: distributed.Client() starts workers "
-            "on this machine."
-        ) from error
+    if not hasattr(client, "scheduler_info"):
+        raise TypeError(
+            f"client must be a distributed.Client, got {client!r}. Make one by "
+            "distributed.Client(address)."
+        )
+    # A task that copies a part, so that it can be made again where a worker is lost.
+    holdings = held(client, client.map(copy, source.split(), pure=False))
+    return ClusterSource(client, holdings, source.names, source.n_rows)
 
 
 def _partitions(collection: Any) -> list[Any]:
@@ -258,13 +224,8 @@ def _as_block(names: list[str], number: int, rows: Any, labels: Any) -> Labelled
         raise ValueError(f"The columns of {where} are {found}, not {names}.")
     try:
         refuse_foreign(rows)
-        table = check_array(
-            rows,
-            dtype=FLOATS,
-            order="C",
-            ensure_all_finite=False,
-            ensure_min_samples=0,
-        )
+        options = {"ensure_all_finite": False, "ensure_min_samples": 0}
+        table = check_array(rows, dtype=FLOATS, order="C", **options)
         marks = read_labels(labels)
     except (TypeError, ValueError) as error:
         raise ValueError(f"In {where}: {error}") from error
@@ -275,13 +236,3 @@ def _as_block(names: list[str], number: int, rows: Any, labels: Any) -> Labelled
             "into the same rows."
         )
     return LabelledBlock(table, marks, 0, where)
-
-
-def _counts(parts: list[tuple[int, LabelledBlock]]) -> list[tuple[int, int]]:
-    return [(number, len(block.rows)) for number, block in parts]
-
-
-def _placed(
-    starts: list[int], parts: list[tuple[int, LabelledBlock]]
-) -> list[tuple[int, LabelledBlock]]:
-    return [(number, replace(block, start=starts[number])) for number, block in parts]

@@ -13,8 +13,7 @@ import numpy as np
 
 from missratio._base.hints import listed
 from missratio._base.threads import one_blas_thread, share
-from missratio._base.typing import FloatArray
-from missratio._files.parquet import ParquetFile, RowGroup, find_files, in_order
+from missratio._files.parquet import RowGroup, find_files, in_order
 from missratio.rows.labelled import LabelledBlock, LabelledSource, check_label_count
 from missratio.rows.source import Merge, Result
 
@@ -36,35 +35,28 @@ class ParquetSource(LabelledSource):
 
     Parameters
     ----------
-    files : tuple of ParquetFile
+    groups : tuple of RowGroup
     target : str
         The column of labels.
     names : tuple of str
         The columns of numbers, in order.
     single : bool
         Whether all of them are of single precision, in all files.
-    only : tuple, optional
-        The row groups to read; all by default.
     """
 
-    files: tuple[ParquetFile, ...]
+    groups: tuple[RowGroup, ...]
     target: str
     names: tuple[str, ...]
     single: bool = False
-    only: tuple[RowGroup, ...] | None = None
 
     @cached_property
     def n_rows(self) -> int:  # type: ignore[override]
         """How many rows the files have, as their footers say."""
-        return sum(group.rows for group in self._groups)
-
-    @cached_property
-    def _groups(self) -> tuple[RowGroup, ...]:
-        return in_order(self.files) if self.only is None else self.only
+        return sum(group.rows for group in self.groups)
 
     def split(self) -> Sequence[ParquetSource]:
         """A source for each row group, which know where their rows begin."""
-        return [replace(self, files=(), only=(group,)) for group in self._groups]
+        return [replace(self, groups=(group,)) for group in self.groups]
 
     def on(self, client: Any) -> LabelledSource:
         """The same rows, read by the workers of a cluster.
@@ -79,7 +71,7 @@ class ParquetSource(LabelledSource):
         return of_files(self, client)
 
     def __iter__(self) -> Iterator[LabelledBlock]:
-        for group in self._groups:
+        for group in self.groups:
             yield from self._read(group, threads=True)
 
     def fold(
@@ -94,10 +86,13 @@ class ParquetSource(LabelledSource):
             return merge([work(block) for block in self._read(group, threads=False)])
 
         with one_blas_thread(self.n_rows * len(self.names)) as threads:
-            return merge(share(fold_group, self._groups, threads))
+            return merge(share(fold_group, self.groups, threads))
 
     def _read(self, group: RowGroup, *, threads: bool) -> Iterator[LabelledBlock]:
         """The blocks of a row group."""
+        import pyarrow as pa
+        import pyarrow.types as t
+
         wanted = (*self.names, self.target)
         size = max(1, BATCH_NUMBERS // len(self.names))
         dtype: Any = np.float32 if self.single else np.float64
@@ -105,8 +100,13 @@ class ParquetSource(LabelledSource):
             # Columns stay together, as in the file: side by side takes longer.
             rows = np.empty((len(self.names), len(batch)), dtype).T
             for j, name in enumerate(self.names):
-                rows[:, j] = _numbers(batch.column(name))
-            labels = _labels(batch.column(self.target), self.target, group.where)
+                column = _decoded(batch.column(name))
+                if not t.is_floating(column.type) or t.is_float16(column.type):
+                    column = column.cast(pa.float64(), safe=False)
+                # NaN where it is null.
+                rows[:, j] = column.to_numpy(zero_copy_only=False)
+            labels = _decoded(batch.column(self.target))
+            labels = _labels(labels, self.target, group.where)
             yield LabelledBlock(rows, labels, group.start + row, group.where)
 
 
@@ -140,11 +140,10 @@ def scan_parquet(
         Where there is no file, or files differ in their columns or types.
     """
     found = find_files(paths)
-    files = tuple(file for file, _ in found)
     # A file without rows may have any types: writers can't tell them.
     schemas = [(file.path, schema) for file, schema in found if any(file.group_rows)]
     if not schemas:
-        raise ValueError(f"The {len(files)} Parquet file(s) have no row.")
+        raise ValueError(f"The {len(found)} Parquet file(s) have no row.")
     first, schema = schemas[0]
     if target not in schema.names:
         raise ValueError(
@@ -163,10 +162,32 @@ def scan_parquet(
             f"columns names {listed(twice, SHOWN)} twice, and nothing tells a column "
             "from itself. Name each once."
         )
+    expected = _kind(schema.field(target).type)
     for path, schema in schemas:
-        _check_schema(path, schema, names, target, schemas[0])
+        lacking = [name for name in (*names, target) if name not in set(schema.names)]
+        if lacking:
+            raise ValueError(
+                f"{path} lacks column(s) {listed(lacking, SHOWN)}; it has "
+                f"{listed(schema.names, SHOWN)}. Name the columns that all files have "
+                "by columns=[…]."
+            )
+        for name in names:
+            if (kind := _kind(schema.field(name).type)) not in NUMERIC:
+                raise ValueError(
+                    f"Column {name!r} of {path} holds {kind}, and a fit needs numbers. "
+                    "Leave it out by columns=[…], or encode it."
+                )
+        labels = _kind(schema.field(target).type)
+        if labels == "nothing":
+            raise _without_label(target, path)
+        if labels not in LABELS or labels != expected:
+            raise ValueError(
+                f"The labels in column {target!r} are {labels} in {path}, and "
+                f"{expected} in {first}. Write all as one of: {', '.join(LABELS)}."
+            )
     singles = ({str(s.field(name).type) for name in names} for _, s in schemas)
-    return ParquetSource(files, target, names, set().union(*singles) == {"float"})
+    groups = in_order(tuple(file for file, _ in found))
+    return ParquetSource(groups, target, names, set().union(*singles) == {"float"})
 
 
 def _kind(type_: pa.DataType) -> str:
@@ -190,64 +211,11 @@ NUMERIC = ("integers", "floats", "truth values", "nothing")
 LABELS = ("integers", "floats", "truth values", "text")
 
 
-def _check_schema(
-    path: str,
-    schema: pa.Schema,
-    names: tuple[str, ...],
-    target: str,
-    reference: tuple[str, pa.Schema],
-) -> None:
-    """Refuse a file that lacks columns, or has others in their place."""
-    own = set(schema.names)
-    lacking = [name for name in (*names, target) if name not in own]
-    if lacking:
-        raise ValueError(
-            f"{path} lacks column(s) {listed(lacking, SHOWN)}; it has "
-            f"{listed(schema.names, SHOWN)}. Name the columns that all files have by "
-            "columns=[…]."
-        )
-    for name in names:
-        kind = _kind(schema.field(name).type)
-        if kind not in NUMERIC:
-            raise ValueError(
-                f"Column {name!r} of {path} holds {kind}, and a fit needs "
-                "numbers. Leave it out by columns=[…], or encode it."
-            )
-    first, known = reference
-    expected, labels = (_kind(s.field(target).type) for s in (known, schema))
-    if labels == "nothing":
-        raise _without_label(target, path)
-    if labels not in LABELS:
-        raise ValueError(
-            f"The labels in column {target!r} are {labels} in {path}. Write them as "
-            f"one of these: {', '.join(LABELS)}."
-        )
-    if labels != expected:
-        raise ValueError(
-            f"The labels in column {target!r} are {labels} in {path} and {expected} "
-            f"in {first}. Write them as one type."
-        )
-
-
-def _numbers(array: pa.Array) -> FloatArray:
-    """A column as floats, NaN where it is null."""
-    import pyarrow as pa
-    import pyarrow.types as t
-
-    if t.is_dictionary(array.type):
-        array = array.dictionary_decode()
-    if not t.is_floating(array.type) or t.is_float16(array.type):
-        array = array.cast(pa.float64(), safe=False)
-    numbers: FloatArray = array.to_numpy(zero_copy_only=False)
-    return numbers
+def _decoded(array: pa.Array) -> pa.Array:
+    return array.dictionary_decode() if hasattr(array, "dictionary") else array
 
 
 def _labels(array: pa.Array, target: str, where: str) -> Any:
-    import pyarrow as pa
-    import pyarrow.types as t
-
-    if t.is_dictionary(array.type):
-        array = array.dictionary_decode()
     if array.null_count:
         raise _without_label(target, where)
     if _kind(array.type) == "text":
@@ -255,9 +223,10 @@ def _labels(array: pa.Array, target: str, where: str) -> Any:
         coded = array.dictionary_encode()
         check_label_count(len(coded.dictionary), where)
         return np.array(coded.dictionary.to_pylist(), dtype=str)[coded.indices]
-    if t.is_decimal(array.type):
-        array = array.cast(pa.float64())
     labels = array.to_numpy(zero_copy_only=False)
+    if labels.dtype.kind == "O":
+        # Decimals.
+        labels = labels.astype(np.float64)
     if labels.dtype.kind == "f" and np.isnan(labels).any():
         raise _without_label(target, where)
     return labels

@@ -14,31 +14,9 @@ from numpy.typing import ArrayLike
 from missratio._base.blocks import rows_with_nan
 from missratio._base.reading import column_name, joined, read_floats
 from missratio._base.storable import storable
-from missratio._base.typing import BoolArray, FloatArray, IntArray
+from missratio._base.typing import FloatArray, IntArray
 from missratio.exceptions import Message, WeightConcentrationWarning
 from missratio.missingness import Missingness, joint_weight, once
-
-
-def checked_weights(weights: ArrayLike, *, of_rows: bool = False) -> FloatArray:
-    """An array of weights, finite and not negative; one for each row, if so."""
-    checked = np.asarray(weights, dtype=np.float64)
-    if checked.ndim == 0:
-        raise ValueError(f"weights must be an array: got {weights!r}.")
-    # One pass each, without a temporary: NaN reaches both the minimum and the maximum.
-    if checked.size and not (checked.min() >= 0 and checked.max() < np.inf):
-        bad: BoolArray = ~((checked >= 0) & (checked < np.inf))
-        at = tuple(int(i) for i in np.argwhere(bad)[0])
-        raise ValueError(
-            f"weights must be finite and not negative: got {checked[at]} at index "
-            f"{at}. Missing rows or entries have weight 0."
-        )
-    if of_rows and checked.ndim != 1:
-        raise ValueError(
-            f"weights must have shape (rows,): got {checked.shape}. Give one column, "
-            "or the rows' product by row_weights."
-        )
-    return checked
-
 
 _HEAVIEST = 1e15
 _CONCENTRATED_SHARE = 20
@@ -94,7 +72,7 @@ def inverse_probability_weights(
     return np.ones(len(missing))
 
 
-def row_weights(entry_weights: ArrayLike, groups: IntArray | None = None) -> FloatArray:
+def row_weights(entries: FloatArray, groups: IntArray | None = None) -> FloatArray:
     """Return the weight of complete rows under per-feature missingness.
 
     Entries are missing independently given z, so that a row is complete with
@@ -103,7 +81,7 @@ def row_weights(entry_weights: ArrayLike, groups: IntArray | None = None) -> Flo
 
     Parameters
     ----------
-    entry_weights : array-like of shape (n, d)
+    entries : ndarray of shape (n, d)
         As `inverse_probability_weights` gives for a per-feature model.
     groups : ndarray of int of shape (d,), optional
         Columns with equal numbers go missing together, and count once.
@@ -114,16 +92,11 @@ def row_weights(entry_weights: ArrayLike, groups: IntArray | None = None) -> Flo
 
     Examples
     --------
+    >>> import numpy as np
     >>> from missratio.weights import row_weights
-    >>> row_weights([[2.0, 3.0], [0.0, 3.0]])
+    >>> row_weights(np.array([[2.0, 3.0], [0.0, 3.0]]))
     array([6., 0.])
     """
-    entries = checked_weights(entry_weights)
-    if entries.ndim != 2:
-        raise ValueError(
-            f"entry_weights must have shape (rows, features): got {entries.shape}. "
-            "Weights of rows need no product."
-        )
     weights = joint_weight(entries, groups)
     if np.isinf(weights).any():
         raise ValueError(
@@ -224,7 +197,16 @@ def effective_sample_size(weights: ArrayLike, axis: int = -1) -> float | FloatAr
     >>> effective_sample_size([1.0, 1.0, 0.0]), effective_sample_size([2.0, 1.0])
     (2.0, 1.8)
     """
-    checked = checked_weights(weights)
+    checked = np.asarray(weights, dtype=np.float64)
+    if checked.ndim == 0:
+        raise ValueError(f"weights must be an array: got {weights!r}.")
+    # One pass each, without a temporary: NaN reaches both the minimum and the maximum.
+    if checked.size and not (checked.min() >= 0 and checked.max() < np.inf):
+        at = tuple(np.argwhere(~((checked >= 0) & (checked < np.inf)))[0].tolist())
+        raise ValueError(
+            f"weights must be finite and not negative: got {checked[at]} at index "
+            f"{at}. Missing rows or entries have weight 0."
+        )
     largest = checked.max(axis=axis, keepdims=True, initial=0.0)
     scaled = checked / np.where(largest > 0, largest, 1.0)
     total = scaled.sum(axis=axis)
@@ -293,8 +275,8 @@ def warn_if_concentrated(
     -----
     WeightConcentrationWarning
     """
-    checked = checked_weights(weights, of_rows=True)
-    positive = checked[checked > 0]
+    positive = np.asarray(weights, dtype=np.float64)
+    positive = positive[positive > 0]
     n_observed = positive.size
     if n_observed <= 2:
         return

@@ -380,7 +380,7 @@ class LinearRatio(BaseRatio):
         if self._is_linear():
             self.basis_ = LinearBasis.of_columns(len(names), self.feature_names_in_)
             return self._weighed(sources)
-        drawn = [source.drawn.table for source in sources]
+        drawn = [source.table for source in sources]
         is_numerator = np.repeat([True, False], [len(rows) for rows in drawn])
         frame = nw.from_numpy(np.concatenate(drawn), names, backend="pyarrow")
         self._fit_basis(frame.to_native(), is_numerator)

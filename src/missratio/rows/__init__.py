@@ -22,7 +22,7 @@ from missratio.rows.labelled import survey as survey
 from missratio.rows.parquet import ParquetSource as ParquetSource
 from missratio.rows.parquet import scan_parquet as scan_parquet
 from missratio.rows.source import MemorySource as MemorySource
-from missratio.rows.source import PartlyDrawn as PartlyDrawn
 from missratio.rows.source import RowBlock as RowBlock
+from missratio.rows.source import Source as Source
 from missratio.rows.source import WeightSums as WeightSums
 from missratio.rows.source import weighted_sums as weighted_sums

@@ -427,6 +427,7 @@ class ClassRows:
 
     def take(self, chosen: BoolArray) -> ClassRows:
         """Some of the rows, in memory."""
+        assert isinstance(self.source, MemorySource)
         return self._some(self.source.take(chosen), chosen)
 
     def every(self, stride: int) -> ClassRows:

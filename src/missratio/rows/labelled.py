@@ -22,9 +22,9 @@ from missratio.rows.classes import ClassRows, Normalization
 from missratio.rows.source import (
     MemorySource,
     Merge,
-    PartlyDrawn,
     Result,
     RowBlock,
+    Source,
     WeightSums,
 )
 
@@ -115,7 +115,7 @@ class LabelledSource(ABC):
 
 
 @dataclass(frozen=True)
-class ClassSource(PartlyDrawn):
+class ClassSource(Source):
     """The rows of one class, read from a source of labelled rows.
 
     On another process, where work on its blocks is done, it is only a name.
@@ -125,7 +125,7 @@ class ClassSource(PartlyDrawn):
     labelled : LabelledSource, or None on another process
     label : object
     n_rows : int
-    drawn : MemorySource
+    table, features : ndarray of shape (n_drawn, n_columns) and (n_drawn, n_features)
         Rows drawn into memory, with their features.
     evaluate : callable, or None
         From rows to basis features; None where those are the columns.
@@ -136,13 +136,14 @@ class ClassSource(PartlyDrawn):
     labelled: LabelledSource | None
     label: Any
     n_rows: int
-    drawn: MemorySource
+    table: FloatArray
+    features: FloatArray
     evaluate: Evaluate | None = None
     first_pass: tuple[WeightSums, ...] | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        none = MemorySource.of(self.table[:0], self.features[:0])
-        return type(self), (None, self.label, self.n_rows, none, self.evaluate)
+        none = self.table[:0], self.features[:0]
+        return type(self), (None, self.label, self.n_rows, *none, self.evaluate)
 
     def fold(
         self,
@@ -169,8 +170,7 @@ class ClassSource(PartlyDrawn):
 
     def with_features(self, evaluate: Evaluate) -> ClassSource:
         """The same class with basis features, evaluated block by block."""
-        drawn = MemorySource.of(self.table, evaluate(self.table))
-        return replace(self, drawn=drawn, evaluate=evaluate)
+        return replace(self, features=evaluate(self.table), evaluate=evaluate)
 
 
 # Of a label: how many rows it has, those drawn, and sums of features and complete rows.
@@ -230,8 +230,10 @@ def survey(
     for label in sorted(found):
         # What is joined isn't kept in pieces as well.
         n_rows, parts, sums = found.pop(label)
-        drawn = MemorySource.of(np.concatenate(parts))
-        sources[label] = ClassSource(labelled, label, n_rows, drawn, None, sums or None)
+        drawn = np.concatenate(parts)
+        sources[label] = ClassSource(
+            labelled, label, n_rows, drawn, drawn, first_pass=sums or None
+        )
     return sources
 
 

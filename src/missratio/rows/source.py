@@ -146,13 +146,10 @@ class Source(ABC):
             How many numbers a block holds, about.
         """
 
-    @abstractmethod
     def every(self, stride: int) -> MemorySource:
-        """Every stride-th row, in memory: fewer where fewer were drawn."""
-
-    def take(self, chosen: BoolArray | slice) -> Source:
-        """Some of the rows, where they are in memory."""
-        raise NotImplementedError
+        """Some rows in memory: every stride-th, or all that were drawn if fewer."""
+        times = stride * len(self.table) // max(self.n_rows, 1)
+        return MemorySource.of(self.table, self.features).every(max(1, times))
 
     def row_number(self, row: int) -> int:
         """Where a row is in the user's table, for messages."""
@@ -251,27 +248,6 @@ class MemorySource(Source):
             index = np.arange(index.start, index.stop, index.step)
         weights = None if self.sample_weight is None else self.sample_weight[chosen]
         return replace(self, index=index[chosen], sample_weight=weights)
-
-
-class PartlyDrawn(Source):
-    """Rows that lie elsewhere, of which some were drawn into memory."""
-
-    drawn: MemorySource
-
-    @property
-    def table(self) -> FloatArray:  # type: ignore[override]
-        """The rows drawn."""
-        return self.drawn.table
-
-    @property
-    def features(self) -> FloatArray:  # type: ignore[override]
-        """Their basis features."""
-        return self.drawn.features
-
-    def every(self, stride: int) -> MemorySource:
-        """Some rows in memory: every stride-th, or all that were drawn if fewer."""
-        times = stride * self.drawn.n_rows // max(self.n_rows, 1)
-        return self.drawn.every(max(1, times))
 
 
 @dataclass(frozen=True, slots=True)

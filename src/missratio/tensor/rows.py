@@ -17,10 +17,9 @@ from missratio.moments import Link, Parameters, Sums, merge_all
 from missratio.objective import KLIEPObjective, Term
 from missratio.rows import (
     ClassRows,
-    MemorySource,
     Normalization,
-    PartlyDrawn,
     RowBlock,
+    Source,
     WeightSums,
     weighted_sums,
 )
@@ -271,7 +270,7 @@ def _terms(term_of: Link, score: torch.Tensor) -> list[tuple[torch.Tensor, ...]]
 
 
 @dataclass(frozen=True)
-class TensorSource(PartlyDrawn):
+class TensorSource(Source):
     """The rows of one class in a tensor.
 
     What is asked of them often, sums and samples, is answered on the device; for the
@@ -283,7 +282,7 @@ class TensorSource(PartlyDrawn):
     chosen : Tensor of bool of shape (n_all_rows,), or None
         The class's rows; None for all.
     n_rows : int
-    drawn : MemorySource
+    table, features : ndarray of shape (n_drawn, n_columns)
         A few rows, on the host.
     row_weights : Tensor of shape (n_all_rows,), or None
         Of complete rows, 0 elsewhere; None for ones.
@@ -294,7 +293,8 @@ class TensorSource(PartlyDrawn):
     tensor: torch.Tensor
     chosen: torch.Tensor | None
     n_rows: int
-    drawn: MemorySource
+    table: FloatArray
+    features: FloatArray
     row_weights: torch.Tensor | None = None
     first_pass: tuple[WeightSums, WeightSums] | None = None
 
@@ -367,8 +367,8 @@ def tensor_classes(
                 rows, mask = X[part], None
         step = 1 + len(rows) // DRAWN_ROWS
         few = rows[::step] if mask is None else rows[::step][mask[::step]]
-        drawn = MemorySource.of(as_numpy(few.contiguous()))
-        source = TensorSource(rows, mask, count, drawn)
+        drawn = as_numpy(few.contiguous())
+        source = TensorSource(rows, mask, count, drawn, drawn)
         weighed = ClassRows.of(source, label, missingness, normalize)
         classes.append(replace(weighed, source=_first_pass(source, weighed)))
     return np.array([low.item(), high.item()]), classes[0], classes[1]

@@ -46,7 +46,7 @@ from missratio.rows import (
     class_model,
 )
 from missratio.solver import Status
-from missratio.tensor import as_numpy, is_tensor, like, on_host, within_memory
+from missratio.tensor import is_tensor, like, on_host
 from missratio.weights import SampleSize, complete_row_weights
 
 # Logarithms of positive numbers in double precision lie within ±744.5.
@@ -157,13 +157,12 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
             # Nearly all tables are arrays: nothing asks where their rows lie.
             self._learn(self._read(X, y, sample_weight, inclusion, reset=True))
             return self
-        with within_memory(X):
-            two = self._rows_elsewhere(
-                X, y, sample_weight=sample_weight, inclusion=inclusion
-            )
-            if two is None:
-                two = self._read(X, y, sample_weight, inclusion, reset=True)
-            self._learn(two)
+        two = self._rows_elsewhere(
+            X, y, sample_weight=sample_weight, inclusion=inclusion
+        )
+        if two is None:
+            two = self._read(X, y, sample_weight, inclusion, reset=True)
+        self._learn(two)
         follows = is_tensor(X) and get_config()["array_api_dispatch"]
         if follows and "coef_" in self.__dict__ and not self._apart:
             self.coef_ = like(X, self.coef_)
@@ -258,7 +257,7 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         """
         if clip is not None and not clip > 0.0:
             raise ValueError(f"clip must be positive or None, got {clip!r}.")
-        ratio = as_numpy(self.predict_ratio(X))
+        ratio = on_host(self.predict_ratio(X))
         ratio = np.where(np.isnan(ratio), 0.0, np.minimum(ratio, clip or np.inf))
         label = self.classes_[0]
         label = label.item() if hasattr(label, "item") else label
@@ -313,7 +312,7 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         """
         limits = {"min_val": 0.0, "max_val": 1.0, "include_boundaries": "neither"}
         check_real(prior, "prior", **limits)
-        log_odds = as_numpy(self.decision_function(X)) + logit(prior)
+        log_odds = on_host(self.decision_function(X)) + logit(prior)
         return np.column_stack([expit(-log_odds), expit(log_odds)])
 
     def predict(self, X: Any) -> Any:
@@ -331,7 +330,7 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_rows,)
         """
         chosen = self.predict_log_ratio(X) > 0.0
-        return self.classes_[as_numpy(chosen).astype(np.intp)]
+        return self.classes_[on_host(chosen).astype(np.intp)]
 
     def summary(self) -> Summary:
         """The fit at a glance: classes, rows, optimum and coefficients.
@@ -370,7 +369,7 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         rows, strength = [], getattr(self, "_fitted_strength", None)
         if strength is not None:
             names = self.basis_.get_feature_names_out()
-            values = zip(names, as_numpy(self.coef_).tolist(), strict=True)
+            values = zip(names, on_host(self.coef_).tolist(), strict=True)
             rows = [(str(name), figure(value, 5)) for name, value in values]
         if getattr(self, "pairs_used_", False):
             notes.append(

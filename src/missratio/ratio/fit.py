@@ -46,7 +46,6 @@ from missratio.ratio.solve import solve
 from missratio.rows import ClassRows, Normalization, RowBlock, WeightSums, only_columns
 from missratio.solver import Solution, Status
 from missratio.tensor import (
-    as_numpy,
     is_tensor,
     like,
     linear_scores,
@@ -507,12 +506,13 @@ class LinearRatio(BaseRatio):
 
     def _log_ratio(self, X: Any) -> FloatArray:
         nan = self._missingness() is not None
-        linear, theta = type(self.basis_) is LinearBasis, as_numpy(self.coef_)
-        rows = None if self._apart else on_device(X)
+        linear, theta = type(self.basis_) is LinearBasis, on_host(self.coef_)
+        here = self._apart or isinstance(X, np.ndarray)
+        rows = None if here else on_device(X)
         if rows is not None:
             features = rows
             if not linear:
-                features = like(rows, self._features(as_numpy(rows), as_numpy(rows)))
+                features = like(rows, self._features(on_host(rows), on_host(rows)))
             score = linear_scores(features, theta, self.intercept_, allow_nan=nan)
             if self.link != "log":
                 score = score.clamp(min=0.0).log()
@@ -528,7 +528,7 @@ class LinearRatio(BaseRatio):
 
     def _score_rows(self, two: Two[ClassRows]) -> float:
         problem = pose(self, self._settings()._objective(), self._oriented(two))
-        coef, sign = as_numpy(self.coef_), SIGN[self.direction_]
+        coef, sign = on_host(self.coef_), SIGN[self.direction_]
         return -problem.value(sign * coef, sign * self._part_intercepts)
 
     def _warn(
@@ -581,7 +581,7 @@ class LinearRatio(BaseRatio):
         """What is saved: coefficients on the host, wherever they were learned."""
         state: dict[str, Any] = dict(super().__getstate__())
         if is_tensor(state.get("coef_")):
-            state["coef_"] = as_numpy(state["coef_"])
+            state["coef_"] = on_host(state["coef_"])
         return state
 
     def summary_frame(self, backend: Backend = "pandas") -> Any:

@@ -3,11 +3,9 @@
 Nothing here imports PyTorch or Triton before a tensor comes.
 """
 
-from missratio.tensor.arrays import as_numpy as as_numpy
 from missratio.tensor.arrays import is_tensor as is_tensor
 from missratio.tensor.arrays import like as like
 from missratio.tensor.arrays import linear_scores as linear_scores
 from missratio.tensor.arrays import on_device as on_device
 from missratio.tensor.arrays import on_host as on_host
-from missratio.tensor.arrays import within_memory as within_memory
 from missratio.tensor.rows import tensor_classes as tensor_classes

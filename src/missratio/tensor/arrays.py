@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from missratio._base.typing import FloatArray
-
-# A fit takes, beside a tensor's rows, a pilot's and some numbers for each row.
-PART_FOR_ROWS = 0.8
 
 
 def _library(X: Any) -> str:
@@ -45,17 +40,6 @@ def on_device(X: Any) -> Any:
     return X if is_tensor(X) and X.device.type != "cpu" else None
 
 
-def as_numpy(values: Any) -> Any:
-    """Values on the host: those of a tensor, or an array as it is."""
-    if isinstance(values, np.ndarray):
-        return values
-    if is_tensor(values):
-        # NumPy has no type for bfloat16, whose numbers float32 has all of.
-        half = str(values.dtype) == "torch.bfloat16"
-        return (values.float() if half else values).detach().cpu().numpy()
-    return np.asarray(values.get() if _library(values) == "cupy" else values)
-
-
 def on_host(values: Any) -> Any:
     """A tensor, or an array of another library, as a NumPy array.
 
@@ -63,8 +47,13 @@ def on_host(values: Any) -> Any:
     """
     if isinstance(values, np.ndarray):
         return values
-    foreign = is_tensor(values) or hasattr(values, "__array_namespace__")
-    return as_numpy(values) if foreign else values
+    if is_tensor(values):
+        # NumPy has no type for bfloat16, whose numbers float32 has all of.
+        half = str(values.dtype) == "torch.bfloat16"
+        return (values.float() if half else values).detach().cpu().numpy()
+    if not hasattr(values, "__array_namespace__"):
+        return values
+    return np.asarray(values.get() if _library(values) == "cupy" else values)
 
 
 def like(X: Any, values: Any) -> Any:
@@ -94,28 +83,3 @@ def linear_scores(
             what = "infinity" if allow_nan else "NaN or infinity"
             raise ValueError(f"Input X contains {what}. Replace it by numbers.")
     return scores
-
-
-@contextmanager
-def within_memory(X: Any) -> Iterator[None]:
-    """Say how many rows fit, where a fit of a tensor runs out of a device's memory."""
-    tensor = on_device(X)
-    if tensor is None:
-        yield
-        return
-    import torch
-
-    try:
-        yield
-    except torch.OutOfMemoryError as error:
-        n_rows, n_columns = tensor.shape
-        fit = ""
-        if tensor.device.type == "cuda":
-            _, memory = torch.cuda.mem_get_info(tensor.device)
-            rows = int(PART_FOR_ROWS * memory / (n_columns * tensor.element_size()))
-            fit = f": about {rows} rows fit into its {memory / 1e9:.0f} GB"
-        raise MemoryError(
-            f"The memory of {tensor.device} doesn't suffice for a fit of {n_rows} rows "
-            f"× {n_columns} columns{fit}. Bring fewer rows, or leave them on the host: "
-            "fit X.cpu(), or files by scan_parquet(…)."
-        ) from error

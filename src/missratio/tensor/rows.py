@@ -24,7 +24,7 @@ from missratio.rows import (
     weighted_sums,
 )
 from missratio.rows.source import Merge, Result
-from missratio.tensor.arrays import as_numpy, as_tensor, like
+from missratio.tensor.arrays import as_tensor, like, on_host
 
 if TYPE_CHECKING:
     import torch
@@ -69,7 +69,7 @@ class TensorSample(AnySample):
     @property
     def features(self) -> FloatArray:
         """All rows on the host, for a small sample."""
-        rows: FloatArray = as_numpy(self.rows)[None]
+        rows: FloatArray = on_host(self.rows)[None]
         return rows
 
     def __post_init__(self) -> None:
@@ -96,8 +96,8 @@ class TensorSample(AnySample):
         """Work on blocks that are brought to the host: for what is rarely asked."""
         results = []
         for rows, weights in self._blocks():
-            on_host = None if weights is None else as_numpy(weights)[None]
-            results.append(work(as_numpy(rows)[None], on_host))
+            mass = None if weights is None else on_host(weights)[None]
+            results.append(work(on_host(rows)[None], mass))
         return merge(results)
 
     def sums(
@@ -171,7 +171,7 @@ class TensorSample(AnySample):
                 if second_order:
                     flat.append(features.T @ (curvature[:, None] * features))
                 # Only here the host waits for the device.
-                numbers = as_numpy(torch.cat([each.double().ravel() for each in flat]))
+                numbers = on_host(torch.cat([each.double().ravel() for each in flat]))
                 scale, total, lowest, highest = numbers[:4, None]
                 second = (
                     numbers[None, 4 + n :].reshape(1, n, n) if second_order else None
@@ -222,7 +222,7 @@ class TensorSample(AnySample):
     def _few(self) -> FloatArray:
         few = self.every(1 + len(self.rows) // (4 * PEEKED)).rows
         few = few if len(few) else self.every(1).rows
-        peeked: FloatArray = as_numpy(few[:: 1 + len(few) // PEEKED])[None]
+        peeked: FloatArray = on_host(few[:: 1 + len(few) // PEEKED])[None]
         return peeked
 
     def problems(
@@ -257,7 +257,7 @@ def _terms(term_of: Link, score: torch.Tensor) -> list[tuple[torch.Tensor, ...]]
     if _is_exponential(term_of):
         mass = (score - score.max()).exp()
         return [(score.max(), mass, mass, mass)]
-    found = term_of(as_numpy(score).astype(np.float64)[None])
+    found = term_of(on_host(score).astype(np.float64)[None])
     terms = (found,) if isinstance(found, Term) else found
     scale = score.new_empty(0).double()
     return [
@@ -317,7 +317,7 @@ class TensorSource(Source):
             if self.chosen is not None:
                 rows = rows[self.chosen[start : start + BLOCK_ROWS]]
             if len(rows):
-                host = as_numpy(rows)
+                host = on_host(rows)
                 results.append(work(RowBlock(host, host, start=start)))
         return merge(results)
 
@@ -367,7 +367,7 @@ def tensor_classes(
                 rows, mask = X[part], None
         step = 1 + len(rows) // DRAWN_ROWS
         few = rows[::step] if mask is None else rows[::step][mask[::step]]
-        drawn = as_numpy(few.contiguous())
+        drawn = on_host(few.contiguous())
         source = TensorSource(rows, mask, count, drawn, drawn)
         weighed = ClassRows.of(source, label, missingness, normalize)
         classes.append(replace(weighed, source=_first_pass(source, weighed)))
@@ -406,7 +406,7 @@ def _first_pass(source: TensorSource, weighed: ClassRows) -> TensorSource:
             w = each if each.ndim == 2 else each[:, None]
             n_seen, total, squares = (w > 0).sum(0), w.sum(0), (w**2).sum(0)
             found = (n_seen, total, squares, w.amax(0), total, (w * x).sum(0))
-            parts.append(WeightSums(len(x), *(as_numpy(e.double()) for e in found)))
+            parts.append(WeightSums(len(x), *(on_host(e.double()) for e in found)))
     both = WeightSums.merged(by_feature), WeightSums.merged(by_row)
     return replace(source, row_weights=weights, first_pass=both)
 
@@ -426,7 +426,7 @@ def device_weights(weighed: ClassRows, rows: torch.Tensor) -> torch.Tensor:
         )
     log_odds = None if model is None else model.log_odds(values, torch)
     if log_odds is None:
-        host = as_numpy(rows)
+        host = on_host(rows)
         weights = weighed.weigh(RowBlock(host, host))
         return like(values, weights)
     missing = values.isnan() if log_odds.ndim == 2 else values.isnan().any(dim=1)

@@ -1,7 +1,5 @@
 """Newton's method: damped, batched, at ease with singular Hessians, honest."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -123,7 +121,7 @@ def test_one_difficult_problem_in_a_batch_disturbs_no_other():
 def test_an_approximate_hessian_serves_or_is_given_up(approximate):
     matrix, target = np.array([[2.0, 0.5], [0.5, 1.0]]), np.array([1.0, -2.0])
     start, evaluate = np.zeros((1, 2)), quadratic(matrix, target)
-    first = replace(evaluate(start, second_order=False), hessian=approximate[None])
+    first = evaluate(start, second_order=False)._replace(hessian=approximate[None])
     solution = quick_newton(evaluate, start, fresh=False, first=first)
     assert solution.status[0] == Status.CONVERGED
     assert solution.n_iter[0] < 30

@@ -118,12 +118,27 @@ class PolynomialBasis(Basis):
         """Work out the list of powers and products; ``y`` is ignored."""
         degree = check_scalar(self.degree, "degree", Integral, min_val=1)
         n_columns = self._validated(X, reset=True).shape[1]
-        powers = [(j,) * d for j in range(n_columns) for d in range(1, degree + 1)]
+        terms = [(j,) * d for j in range(n_columns) for d in range(1, degree + 1)]
+        asked: Any = () if self.interactions is None else self.interactions
+        if isinstance(asked, str):
+            check_choice("interactions", asked, ("all",))
+            asked = combinations(range(n_columns), 2)
+        names = [str(name) for name in getattr(self, "feature_names_in_", [])]
+        for item in asked:
+            if not isinstance(item, tuple | list) or not item:
+                raise ValueError(
+                    "Each of interactions must be a tuple of one or more columns; got "
+                    f"{item!r}. Write a single product of two columns as [(0, 1)]."
+                )
+            found = [column_number(c, n_columns, names, "interactions") for c in item]
+            terms.append(tuple(sorted(found)))
         # A dict keeps the first of equal terms, in order.
-        terms = dict.fromkeys(powers + self._products(n_columns))
-        columns = np.arange(n_columns)
+        terms, columns = list(dict.fromkeys(terms)), np.arange(n_columns)
         self.exponents_ = np.array(
-            [(np.array(term)[:, np.newaxis] == columns).sum(axis=0) for term in terms]
+            [
+                (np.array(term)[:, None] == columns).sum(axis=0)
+                for term in dict.fromkeys(terms)
+            ]
         )
         self.required_columns_ = self.exponents_ > 0
         return self
@@ -166,31 +181,12 @@ class PolynomialBasis(Basis):
         columns = np.arange(self.exponents_.shape[1])
         return [tuple(np.repeat(columns, p).tolist()) for p in self.exponents_]
 
-    def _products(self, n_columns: int) -> list[Term]:
-        """Resolve ``interactions`` into terms."""
-        if self.interactions is None:
-            return []
-        if isinstance(self.interactions, str):
-            check_choice("interactions", self.interactions, ("all",))
-            return list(combinations(range(n_columns), 2))
-        names = [str(name) for name in getattr(self, "feature_names_in_", [])]
-        terms = []
-        for item in self.interactions:
-            if not isinstance(item, tuple | list) or not item:
-                raise ValueError(
-                    f"Each of interactions must be a tuple of one or more columns; got "
-                    f"{item!r}. Write a single product of two columns as [(0, 1)]."
-                )
-            found = [column_number(c, n_columns, names, "interactions") for c in item]
-            terms.append(tuple(sorted(found)))
-        return terms
-
 
 def column_number(column: Any, n_columns: int, names: list[str], parameter: str) -> int:
     """Find a column, that a parameter asks for, by number or name."""
+    if isinstance(column, str) and column in names:
+        return names.index(column)
     if isinstance(column, str):
-        if column in names:
-            return names.index(column)
         known = f"Its columns: {listed(names)}.{did_you_mean(column, names)}"
         if not names:
             known = "X has no column names: fit on a dataframe, or give numbers."

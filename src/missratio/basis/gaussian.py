@@ -14,7 +14,7 @@ from missratio._base.hints import check_choice, check_real, generator
 from missratio._base.reading import read_labels
 from missratio._base.storable import storable
 from missratio._base.threads import one_blas_thread, share
-from missratio._base.typing import BoolArray, FloatArray, Names
+from missratio._base.typing import FloatArray, Names
 from missratio.basis.contract import Basis
 
 _BLOCK_ROWS = 1024
@@ -82,15 +82,56 @@ class GaussianBasis(Basis):
         """
         validated = self._validated(X, reset=True)
         rng = generator(self.random_state)
-        numerator = np.ones(len(validated), dtype=bool)
-        if y is not None and isinstance(self.centers, Integral):
-            labels = read_labels(y, validated)
-            classes = np.unique(labels)
-            if len(classes) == 2:
-                numerator = labels == classes[-1]
-        self.centers_ = self._choose_centers(validated, numerator, rng)
-        self.bandwidth_ = self._choose_bandwidth(validated, rng)
+        whole = ~rows_with_nan(validated)
+        # 1. The centres, as given or drawn.
+        if not isinstance(self.centers, Integral):
+            given = read_centers(self.centers, validated.shape[1])
+            self.centers_ = given.astype(validated.dtype)
+        else:
+            count = int(check_scalar(self.centers, "centers", Integral, min_val=1))
+            numerator, whose = np.ones(len(validated), dtype=bool), ""
+            labels = None if y is None else read_labels(y, validated)
+            if labels is not None and len(classes := np.unique(labels)) == 2:
+                numerator, whose = labels == classes[-1], " of the class sorted last"
+            rows = validated[numerator & whole]
+            if not len(rows):
+                raise ValueError(
+                    f"Centres are drawn from the complete rows{whose}; got "
+                    f"{numerator.sum()} rows{whose} and none is complete. Give the "
+                    "centres as an array, or use a basis that takes columns one by "
+                    "one: 'linear' or 'polynomial'."
+                )
+            # Drawn without replacement until so many of them are distinct.
+            rows, drawn = rows[rng.permutation(len(rows))], count
+            while True:
+                _, first = np.unique(rows[:drawn], axis=0, return_index=True)
+                if len(first) >= count or drawn >= len(rows):
+                    break
+                drawn *= 2
+            self.centers_ = rows[np.sort(first)[:count]]
         self.required_columns_ = np.ones(self.centers_.shape, dtype=bool)
+        # 2. The bandwidth.
+        if not isinstance(self.bandwidth, str):
+            limits = {"max_val": np.inf, "include_boundaries": "neither"}
+            check_real(self.bandwidth, "bandwidth", min_val=0.0, **limits)
+            self.bandwidth_ = float(self.bandwidth)
+            return self
+        check_choice("bandwidth", self.bandwidth, ("median",))
+        complete = validated[whole]
+        size = min(len(complete), _BANDWIDTH_ROWS)
+        sample = complete[rng.choice(len(complete), size=size, replace=False)]
+        # Pairwise differences, not the expanded square: equal rows are exactly at zero,
+        # and are left out, so that repeated rows can't make the median vanish.
+        distances = cdist(sample, self.centers_)
+        positive = distances[distances > 0]
+        self.bandwidth_ = float(np.median(positive)) if positive.size else 0.0
+        if not 0 < self.bandwidth_ < np.inf:
+            raise ValueError(
+                f"The median distance gives no bandwidth: got {self.bandwidth_} from "
+                f"n_samples={len(complete)} complete rows and {len(self.centers_)} "
+                "centres, which must differ and be within range. Give bandwidth as a "
+                "number."
+            )
         return self
 
     def transform(self, X: Any) -> Any:
@@ -129,57 +170,6 @@ class GaussianBasis(Basis):
         self._input_names(input_features)
         names = [f"gaussian{i}" for i in range(len(self.centers_))]
         return np.array(names, dtype=object)
-
-    def _choose_centers(
-        self, X: FloatArray, numerator: BoolArray, rng: np.random.Generator
-    ) -> FloatArray:
-        if not isinstance(self.centers, Integral):
-            return read_centers(self.centers, X.shape[1]).astype(X.dtype)
-        count = int(check_scalar(self.centers, "centers", Integral, min_val=1))
-        rows = X[numerator & ~rows_with_nan(X)]
-        if not len(rows):
-            whose = "" if numerator.all() else " of the class sorted last"
-            raise ValueError(
-                f"Centres are drawn from the complete rows{whose}; got "
-                f"{numerator.sum()} rows{whose} and none is complete. Give the centres "
-                f"as an array, or use a basis that takes columns one by one: 'linear' "
-                f"or 'polynomial'."
-            )
-        # Drawn without replacement until so many of them are distinct.
-        rows, drawn = rows[rng.permutation(len(rows))], count
-        while True:
-            _, first = np.unique(rows[:drawn], axis=0, return_index=True)
-            if len(first) >= count or drawn >= len(rows):
-                return np.asarray(rows[np.sort(first)[:count]])
-            drawn *= 2
-
-    def _choose_bandwidth(self, X: FloatArray, rng: np.random.Generator) -> float:
-        if not isinstance(self.bandwidth, str):
-            check_real(
-                self.bandwidth,
-                "bandwidth",
-                min_val=0.0,
-                max_val=np.inf,
-                include_boundaries="neither",
-            )
-            return float(self.bandwidth)
-        check_choice("bandwidth", self.bandwidth, ("median",))
-        complete = X[~rows_with_nan(X)]
-        size = min(len(complete), _BANDWIDTH_ROWS)
-        sample = complete[rng.choice(len(complete), size=size, replace=False)]
-        # Pairwise differences, not the expanded square: equal rows are exactly at zero,
-        # and are left out, so that repeated rows can't make the median vanish.
-        distances = cdist(sample, self.centers_)
-        positive = distances[distances > 0]
-        median = float(np.median(positive)) if positive.size else 0.0
-        if not 0 < median < np.inf:
-            raise ValueError(
-                f"The median distance gives no bandwidth: got {median} from "
-                f"n_samples={len(complete)} complete rows and {len(self.centers_)} "
-                f"centres, which must differ and be within range. Give bandwidth as a "
-                f"number."
-            )
-        return median
 
 
 def read_centers(centers: ArrayLike, n_columns: int) -> FloatArray:

@@ -26,7 +26,6 @@ from missratio.ratio.problem import (
 from missratio.ratio.solve import solve
 from missratio.rows import (
     ClassRows,
-    WeightSums,
     only_columns,
     weighted_sums,
     weights_of_features,
@@ -99,8 +98,7 @@ def fit_batch(estimator: JointRatio, X1: ArrayLike, X0: ArrayLike) -> BatchFit:
     if not plain or not hasattr(estimator, "l2") or np.any(np.asarray(estimator.l1)):
         raise ValueError(
             "fit_batch takes a ridge penalty alone, such as KLIEP(l2=0.01), and "
-            "complete rows; got "
-            f"{estimator!r}."
+            f"complete rows; got {estimator!r}."
         )
     tables = [np.asarray(X, dtype=np.float64) for X in (X1, X0)]
     shapes = np.array([X.shape for X in tables if X.ndim == 3 and X.size])
@@ -120,9 +118,20 @@ def fit_batch(estimator: JointRatio, X1: ArrayLike, X0: ArrayLike) -> BatchFit:
     # 2. The numerator's means, where they are all that counts, or its rows.
     numerator: Sample | WeightedMean
     if objective.linear_numerator:
-        required = fitted.basis_.required_columns_
-        sums = _feature_sums(two.numerator, n_problems, required)
-        mean, centre, mass = weighted_means(two.numerator, sums, n_problems)
+        rows, weights = two.numerator, two.numerator.weights()
+        features = rows.source.every(1).block().features
+        features = features.reshape(n_problems, -1, features.shape[1])
+        if weights is not None and weights.ndim == 2:
+            required = only_columns(fitted.basis_.required_columns_)
+            weights = weights_of_features(weights, required, rows.groups)
+        if weights is not None:
+            weights = weights.reshape(*features.shape[:2], *weights.shape[1:])
+        sums = weighted_sums(features, weights, None)
+        if not np.isfinite(sums.sums.sum()):
+            # NaN or infinities without a model are refused, by row and column.
+            rows.complete_weights()
+        _check_observed(rows, sums.mass.all(axis=1))
+        mean, centre, mass = weighted_means(rows, sums, n_problems)
         share = np.ones(n_problems) if mass.shape[1] > 1 else mass[:, 0]
         scale = share[:, None] if objective.fits_intercept else 1.0
         numerator = WeightedMean(mean - scale * centre, share)
@@ -131,7 +140,8 @@ def fit_batch(estimator: JointRatio, X1: ArrayLike, X0: ArrayLike) -> BatchFit:
         plain_sums = weighted_sums(numerator.features, numerator.weights, None)
         centre = plain_sums.sums / plain_sums.mass
         numerator.features[...] -= centre[:, None, :]
-    denominator = _sample(two.denominator, n_problems, centre)
+    denominator = _sample(two.denominator, n_problems)
+    denominator.features[...] -= centre[:, None, :]
     # 3. The problems, and their solution.
     l2 = check_penalty(estimator.l2, centre.shape[1])
     penalty = np.tile(l2, (n_problems, 1)) if l2.any() else None
@@ -148,27 +158,7 @@ def fit_batch(estimator: JointRatio, X1: ArrayLike, X0: ArrayLike) -> BatchFit:
     )
 
 
-def _feature_sums(rows: ClassRows, n_problems: int, required: BoolArray) -> WeightSums:
-    """Sums of every feature over the rows in which it is observed, by problem."""
-    features = rows.source.every(1).block().features
-    features = features.reshape(n_problems, -1, features.shape[1])
-    weights = rows.weights()
-    if weights is not None and weights.ndim == 2:
-        weights = weights_of_features(weights, only_columns(required), rows.groups)
-        weights = weights.reshape(features.shape)
-    elif weights is not None:
-        weights = weights.reshape(features.shape[:2])
-    sums = weighted_sums(features, weights, None)
-    if not np.isfinite(sums.sums.sum()):
-        # NaN or infinities without a model are refused, by row and column.
-        rows.complete_weights()
-    _check_observed(rows, sums.mass.all(axis=1))
-    return sums
-
-
-def _sample(
-    rows: ClassRows, n_problems: int, centre: FloatArray | None = None
-) -> Sample:
+def _sample(rows: ClassRows, n_problems: int) -> Sample:
     """Complete rows, weighted, as copies laid out column by column.
 
     Others take the features of a complete one, so that they can't disturb the extremes
@@ -187,8 +177,6 @@ def _sample(
             problem, row = np.nonzero(~observed)
             features[problem, row] = stand_in[problem]
         total = weights.sum(axis=1) if rows.self_normalised else total
-    if centre is not None:
-        features -= centre[:, None, :]
     return Sample(features, total, weights, centred=True)
 
 

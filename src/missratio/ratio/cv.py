@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
@@ -32,7 +31,7 @@ from missratio.ratio.fit import (
 from missratio.ratio.problem import PenaltyUnits, RatioProblem, Strength, pose
 from missratio.ratio.solve import solve
 from missratio.rows import ClassRows, Normalization
-from missratio.solver import Solution, Status
+from missratio.solver import Status
 
 # A fold's fits are compared, not kept: what this leaves is far below what folds differ
 # by.
@@ -136,12 +135,46 @@ class KLIEPCV(CallbackSupportMixin, JointRatio):
     ) -> Strength:
         """Score all pairs of strengths, and take the best."""
         grid = strength_grid(self.l1_grid, self.l2_grid, problem, units)
-        folds = self._folds(two.map(_with_weights))
+        check_scalar(self.cv, "cv", Integral, min_val=2)
+        random = check_random_state(self.random_state)
+        dealt = []
+        for rows in two:
+            # φ's weights are written down, for all folds.
+            weighing = replace(rows.weighing, weights=rows.weights())
+            numbers = fold_numbers(rows, self.cv, random)
+            dealt.append((replace(rows, weighing=weighing), numbers))
+        n_features = int((problem.features >= 0).sum())
+        options: dict[str, Any] = {"solver": self.solver, "max_iter": self.max_iter}
+        options["tol"] = max(self.tol, PATH_TOL)
 
-        def scores_of(fold: tuple[Two[ClassRows], Two[ClassRows]]) -> list[float]:
-            return self._fold_scores(ratio, *fold, grid)
+        def scores_of(fold: int) -> list[float]:
+            """Held-out scores of all pairs, each fit begun where the last one ended."""
+            fitted = Two(*(rows.take(numbers != fold) for rows, numbers in dealt))
+            held = Two(*(rows.take(numbers == fold) for rows, numbers in dealt))
+            try:
+                part = pose(ratio, self._objective(), fitted)
+                judge = pose(ratio, KullbackLeiblerObjective(), held)
+            except ValueError as error:
+                raise ValueError(
+                    f"In one of the cv={self.cv} folds. {error} Or lower cv."
+                ) from error
+            required = ratio.basis_.required_columns_
+            own = penalty_units(self.penalty_weights, fitted.numerator, required, part)
+            scores, last = [], None
+            for pair in grid:
+                strength = np.full(n_features, pair[0]), np.full(n_features, pair[1])
+                penalised = part.penalised(own, strength)
+                solution = solve(penalised, start=last, **options)
+                if (solution.status == Status.NO_OPTIMUM).any():
+                    scores.append(-np.inf)
+                    continue
+                last = solution.theta
+                coef, intercepts = part.gather(last), penalised.intercept(solution)
+                with np.errstate(over="ignore"):
+                    scores.append(len(intercepts) - judge.value(coef, intercepts))
+            return scores
 
-        scores = np.array(told(self, "fold", folds, scores_of, self.cv))
+        scores = np.array(told(self, "fold", range(self.cv), scores_of, self.cv))
         mean = scores.mean(axis=0)
         if not np.isfinite(mean).any():
             raise ValueError(
@@ -163,68 +196,7 @@ class KLIEPCV(CallbackSupportMixin, JointRatio):
             "std_test_score": spread,
             "rank_test_score": 1 + (mean[None, :] > mean[:, None]).sum(axis=1),
         }
-        return _for_all(grid[best], problem)
-
-    def _folds(
-        self, two: Two[ClassRows]
-    ) -> Iterator[tuple[Two[ClassRows], Two[ClassRows]]]:
-        """The rows fitted and the rows held out, of both classes, fold by fold."""
-        check_scalar(self.cv, "cv", Integral, min_val=2)
-        random = check_random_state(self.random_state)
-        folds = two.map(lambda rows: fold_numbers(rows, self.cv, random))
-        pairs = list(zip(two, folds, strict=True))
-        for fold in range(self.cv):
-            fitted = [rows.take(numbers != fold) for rows, numbers in pairs]
-            held = [rows.take(numbers == fold) for rows, numbers in pairs]
-            yield Two(*fitted), Two(*held)
-
-    def _fold_scores(
-        self,
-        ratio: LinearRatio,
-        fitted: Two[ClassRows],
-        held: Two[ClassRows],
-        grid: FloatArray,
-    ) -> list[float]:
-        """Held-out scores of all pairs of strengths, each fit begun at the last."""
-        try:
-            problem = pose(ratio, self._objective(), fitted)
-            judge = pose(ratio, KullbackLeiblerObjective(), held)
-        except ValueError as error:
-            raise ValueError(
-                f"In one of the cv={self.cv} folds. {error} Or lower cv."
-            ) from error
-        required = ratio.basis_.required_columns_
-        units = penalty_units(self.penalty_weights, fitted.numerator, required, problem)
-        scores = []
-        for penalised, solution in _along(
-            grid, problem, units, self, max(self.tol, PATH_TOL)
-        ):
-            if (solution.status == Status.NO_OPTIMUM).any():
-                scores.append(-np.inf)
-                continue
-            coef = problem.gather(solution.theta)
-            intercepts = penalised.intercept(solution)
-            with np.errstate(over="ignore"):
-                scores.append(len(intercepts) - judge.value(coef, intercepts))
-        return scores
-
-
-def _along(
-    grid: FloatArray,
-    problem: RatioProblem,
-    units: PenaltyUnits,
-    settings: JointRatio,
-    tol: float,
-) -> Iterator[tuple[RatioProblem, Solution]]:
-    """Solve a problem for each pair of strengths, begun where the last one ended."""
-    options: dict[str, Any] = {"solver": settings.solver, "max_iter": settings.max_iter}
-    last = None
-    for pair in grid:
-        penalised = problem.penalised(units, _for_all(pair, problem))
-        solution = solve(penalised, tol=tol, start=last, **options)
-        if not (solution.status == Status.NO_OPTIMUM).any():
-            last = solution.theta
-        yield penalised, solution
+        return np.full(n_features, chosen.l1_), np.full(n_features, chosen.l2_)
 
 
 def strength_grid(
@@ -246,17 +218,6 @@ def strength_grid(
             curvature = curvature / unit
         l2 = np.geomspace(*L2_SPAN, l2)[::-1] * (float(np.median(curvature)) or 1.0)
     return np.array([(a, b) for a in l1[::-1] for b in l2[::-1]])
-
-
-def _for_all(pair: FloatArray, problem: RatioProblem) -> Strength:
-    """A pair of strengths for every basis feature."""
-    n_features = int((problem.features >= 0).sum())
-    return np.full(n_features, pair[0]), np.full(n_features, pair[1])
-
-
-def _with_weights(rows: ClassRows) -> ClassRows:
-    """The same with φ's weights written down, for all folds."""
-    return replace(rows, weighing=replace(rows.weighing, weights=rows.weights()))
 
 
 def fold_numbers(

@@ -211,11 +211,6 @@ class KernelMethod(ABC):
         They are 0 for a ratio of one, and the loss is the sum of their weighted means.
         """
 
-    def loss(self, ratio: Two[FloatArray], weights: Two[FloatArray]) -> float:
-        """The loss of a ratio at weighted rows; 0 for a ratio of one."""
-        terms = self.terms(ratio)
-        return float(sum(w @ term for w, term in zip(weights, terms, strict=True)))
-
     def _compared(
         self, l2: FloatArray, ratio: Two[FloatArray], bumps: Two[BumpRows]
     ) -> Losses:
@@ -317,61 +312,12 @@ class LogLikelihood(KernelMethod):
         with it; a denominator row moves Ê₀[k], and with it all heights.
         """
         l2, flat = np.array([np.inf, 0.0]), np.array([True, False])
-        components, mean = self._components(bumps)
-        found = self._solve(components, bumps.numerator.weights, PATH_TOL)
+        found, components, mean = self._solve(bumps, PATH_TOL)
         if found.status != Status.CONVERGED:
             return l2, np.array([0.0, np.inf]), np.zeros(2)
-        left_out = self._left_out(bumps, components, mean, found.point)
-        ratio = left_out.map(lambda each: np.where(flat, 1.0, each[:, None]))
-        return self._compared(l2, ratio, bumps)
-
-    def fit(self, bumps: Two[BumpRows], l2: float) -> Coefficients:
-        """Newton's steps on the simplex."""
-        components, mean = self._components(bumps)
-        found = self._solve(components, bumps.numerator.weights, FIT_TOL)
-        theta = found.point / mean
-        return Coefficients(float(theta[-1]), theta[:-1], found.status, found.n_iter)
-
-    def _solve(
-        self, components: FloatArray, weights: FloatArray, tol: float
-    ) -> SimplexSolution:
-        """The proportions, begun where some rows say."""
-        few = slice(None, None, 1 + len(components) // PILOT_ROWS)
-        share = weights[few] / weights[few].sum()
-        some = np.asfortranarray(components[few])
-        # Every row is to have some likelihood.
-        start = 0.99 * mixture_proportions(some, share, tol=PILOT_TOL).point
-        start[-1] += 0.01
-        return mixture_proportions(components, weights, start=start, tol=tol)
-
-    def terms(self, ratio: Two[FloatArray]) -> Two[FloatArray]:
-        """The terms of Ê₀[r] − Ê₁[log r] − 1."""
-        with np.errstate(divide="ignore"):
-            return Two(-np.log(ratio.numerator), ratio.denominator - 1.0)
-
-    def _components(self, bumps: Two[BumpRows]) -> tuple[FloatArray, FloatArray]:
-        """Bumps and the constant one, divided by their means over the denominator.
-
-        At the numerator's rows, column by column in memory; and the means.
-        """
         numerator, denominator = bumps
-        least = min(LEAST_NEAR * float(denominator.weights @ denominator.weights), 1.0)
-        mean = np.append(np.maximum(denominator.mean, least), 1.0)
-        components = np.ones((len(numerator.bumps), len(mean)), order="F")
-        np.divide(numerator.bumps, mean[:-1], out=components[:, :-1])
-        return components, mean
-
-    def _left_out(
-        self,
-        bumps: Two[BumpRows],
-        components: FloatArray,
-        mean: FloatArray,
-        proportions: FloatArray,
-    ) -> Two[FloatArray]:
-        """The ratio at each row, from the fit without it."""
-        numerator, denominator = bumps
-        tall = proportions > 0.0
-        heights = proportions[tall]
+        tall = found.point > 0.0
+        heights = found.point[tall]
         # 1. The curvature of −Ê₁[log r] in the heights, and a root of its inverse.
         parts = components.T[tall].T
         ratio1 = np.maximum(parts @ heights, TINY)
@@ -383,7 +329,7 @@ class LogLikelihood(KernelMethod):
         # 2. A numerator row: log r falls by w(q − 1)/(1 − wq), and by no more than if
         #    half of its bump were its own; but at least as the bumps that only this row
         #    holds up do, each by the row's part in it.
-        weights, leverage = numerator.weights, _squared_length(parts @ root)
+        weights, leverage = numerator.weights, np.vecdot(along := parts @ root, along)
         left = np.maximum(1.0 - weights * leverage, LEAST_LEFT)
         fall = np.exp(-weights * np.maximum(leverage - 1.0, 0.0) / left)
         np.square(parts, out=parts)
@@ -393,13 +339,45 @@ class LogLikelihood(KernelMethod):
         near = denominator.bumps.T[tall[:-1]] / mean[:-1][tall[:-1], None]
         if tall[-1]:
             near = np.concatenate([near, np.ones((1, near.shape[1]))])
-        ratio0, own_part = near.T @ heights, _squared_length(near.T @ root)
+        ratio0, own_part = near.T @ heights, np.vecdot(along := near.T @ root, along)
         share = denominator.weights / (1.0 - denominator.weights)
-        return Two(ratio1, np.maximum(ratio0 + share * (own_part - ratio0), 0.0))
+        ratio0 = np.maximum(ratio0 + share * (own_part - ratio0), 0.0)
+        ratio = [np.where(flat, 1.0, each[:, None]) for each in (ratio1, ratio0)]
+        return self._compared(l2, Two(*ratio), bumps)
 
+    def fit(self, bumps: Two[BumpRows], l2: float) -> Coefficients:
+        """Newton's steps on the simplex."""
+        found, _, mean = self._solve(bumps, FIT_TOL)
+        theta = found.point / mean
+        return Coefficients(float(theta[-1]), theta[:-1], found.status, found.n_iter)
 
-def _squared_length(rows: FloatArray) -> FloatArray:
-    return np.asarray(np.einsum("ij,ij->i", rows, rows))
+    def _solve(
+        self, bumps: Two[BumpRows], tol: float
+    ) -> tuple[SimplexSolution, FloatArray, FloatArray]:
+        """The proportions, begun where some rows say.
+
+        And bumps and the constant one, divided by their means over the denominator, at
+        the numerator's rows, column by column in memory; and the means.
+        """
+        numerator, denominator = bumps
+        least = min(LEAST_NEAR * float(denominator.weights @ denominator.weights), 1.0)
+        mean = np.append(np.maximum(denominator.mean, least), 1.0)
+        components = np.ones((len(numerator.bumps), len(mean)), order="F")
+        np.divide(numerator.bumps, mean[:-1], out=components[:, :-1])
+        few = slice(None, None, 1 + len(components) // PILOT_ROWS)
+        share = numerator.weights[few] / numerator.weights[few].sum()
+        some = np.asfortranarray(components[few])
+        # Every row is to have some likelihood.
+        start = 0.99 * mixture_proportions(some, share, tol=PILOT_TOL).point
+        start[-1] += 0.01
+        weights = numerator.weights
+        found = mixture_proportions(components, weights, start=start, tol=tol)
+        return found, components, mean
+
+    def terms(self, ratio: Two[FloatArray]) -> Two[FloatArray]:
+        """The terms of Ê₀[r] − Ê₁[log r] − 1."""
+        with np.errstate(divide="ignore"):
+            return Two(-np.log(ratio.numerator), ratio.denominator - 1.0)
 
 
 class MeanMatching(LeastSquares):
@@ -689,9 +667,8 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
 
     def _score_tables(self, tables: Two[WeightedTable]) -> float:
         ratio = tables.map(lambda table: self._ratio(table.rows))
-        return -self._method(np.empty(0)).loss(
-            ratio, tables.map(lambda table: table.weights)
-        )
+        terms = zip(tables, self._method(np.empty(0)).terms(ratio), strict=True)
+        return -float(sum(table.weights @ term for table, term in terms))
 
 
 def _best(losses: FloatArray, errors: FloatArray, flat_within: float) -> int:

@@ -292,7 +292,7 @@ class RatioProblem:
             recedes = spread > 1e-6 * size.max(axis=1)
             recedes &= highest - lowest <= 1e-6 * spread
             status[suspect & recedes] = Status.NO_OPTIMUM
-        return replace(solution, status=status)
+        return solution._replace(status=status)
 
     def intercept(self, solution: Solution) -> FloatArray:
         """The score's intercept for features that are not centred.

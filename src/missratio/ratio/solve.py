@@ -152,5 +152,5 @@ def _first_order(
     if found.status[0] == Status.CONVERGED and far_out:
         onwards = newton(problem, found.theta, **limits)
         if problem.confirmed(onwards).status[0] == Status.NO_OPTIMUM:
-            return replace(found, status=np.array([int(Status.NO_OPTIMUM)]))
+            return found._replace(status=np.array([int(Status.NO_OPTIMUM)]))
     return found

@@ -1,13 +1,19 @@
 """Solvers: they minimise functions and know no statistics."""
 
-from missratio.solver.first_order import lbfgs
-from missratio.solver.newton import newton, newton_direction, quick_newton
 from missratio.solver.proximal import proximal_newton
-from missratio.solver.result import Evaluation, Solution, Status
 from missratio.solver.simplex import (
     SimplexSolution,
     least_on_simplex,
     mixture_proportions,
+)
+from missratio.solver.smooth import (
+    Evaluation,
+    Solution,
+    Status,
+    lbfgs,
+    newton,
+    newton_direction,
+    quick_newton,
 )
 
 __all__ = [

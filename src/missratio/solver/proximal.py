@@ -8,12 +8,15 @@ import numpy as np
 from scipy.linalg.lapack import dposv as posv
 
 from missratio._base.typing import FloatArray
-from missratio.solver.result import Evaluate, Solution, Status
+from missratio.solver.smooth import (
+    RELATIVE_FLOOR,
+    ROUNDING,
+    SUFFICIENT_DECREASE,
+    Evaluate,
+    Solution,
+    Status,
+)
 
-SUFFICIENT_DECREASE = 1e-4
-RELATIVE_FLOOR = 1e-10
-# How many units of rounding an objective's value may be off.
-ROUNDING = 256.0
 SHORTEST_STEP = 2.0**-40
 # Of the quadratic model's own optimality, beside that of the point it is built at.
 MODEL_TOL = 1e-3
@@ -152,34 +155,25 @@ def minimise_quadratic(
             if new != old:
                 beta[j] = new
                 residual += hessian[j] * (old - new)
-        _solve_face(hessian, target, l1, beta)
+        # Go to the optimum among points of the same signs. Where the way there crosses
+        # zero in some coordinate, that one is left at zero and the rest go on.
+        while (beta != 0.0).any():
+            free = np.flatnonzero(beta)
+            here, sign = beta[free], np.sign(beta[free])
+            pull = target[free] - l1[free] * sign
+            there = _solve(hessian[np.ix_(free, free)], pull)
+            crosses = (there * sign < 0.0) & (l1[free] > 0.0)
+            if not crosses.any():
+                beta[free] = there
+                break
+            share = np.full(len(free), np.inf)
+            share[crosses] = here[crosses] / (here[crosses] - there[crosses])
+            beta[free] = here + share.min() * (there - here)
+            beta[free[share == share.min()]] = 0.0
         slope = shortest_subgradient(beta, hessian @ beta - target, l1)
         if math.sqrt(float((slope**2 / np.diagonal(hessian)).sum())) <= tol:
             break
     return beta
-
-
-def _solve_face(
-    hessian: FloatArray, target: FloatArray, l1: FloatArray, beta: FloatArray
-) -> None:
-    """Go to the optimum among points of the same signs, in place.
-
-    Where the way there crosses zero in some coordinate, that one is left at zero and
-    the rest go on.
-    """
-    while (beta != 0.0).any():
-        free = np.flatnonzero(beta)
-        here, sign = beta[free], np.sign(beta[free])
-        pull = target[free] - l1[free] * sign
-        there = _solve(hessian[np.ix_(free, free)], pull)
-        crosses = (there * sign < 0.0) & (l1[free] > 0.0)
-        if not crosses.any():
-            beta[free] = there
-            return
-        share = np.full(len(free), np.inf)
-        share[crosses] = here[crosses] / (here[crosses] - there[crosses])
-        beta[free] = here + share.min() * (there - here)
-        beta[free[share == share.min()]] = 0.0
 
 
 def _solve(matrix: FloatArray, target: FloatArray) -> FloatArray:

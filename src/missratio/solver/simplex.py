@@ -9,7 +9,7 @@ from scipy.linalg import solve_triangular
 from scipy.optimize import nnls
 
 from missratio._base.typing import FloatArray
-from missratio.solver.result import Status
+from missratio.solver.smooth import Status
 
 # Of the Hessian's mean diagonal: components that are the same would make it singular.
 RIDGE = 1e-10

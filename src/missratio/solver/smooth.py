@@ -1,22 +1,100 @@
-"""Newton's method, with all Hessians or with one."""
+"""Smooth functions: what a solver is given and returns, Newton's method, and L-BFGS."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from typing import Any
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from scipy.linalg.lapack import dposv as posv
+from scipy.optimize import minimize
 
-from missratio._base.typing import FloatArray
-from missratio.solver.result import (
-    Evaluate,
-    Evaluation,
-    Separable,
-    Solution,
-    Status,
-)
+from missratio._base.typing import BoolArray, FloatArray, IntArray
+
+
+class Status(IntEnum):
+    """How a solve ended, as measured."""
+
+    RUNNING = 0
+    CONVERGED = 1
+    NO_OPTIMUM = 2
+    STALLED = 3
+    OUT_OF_ITERATIONS = 4
+
+
+class Evaluation(NamedTuple):
+    """An objective at a point, for a batch of problems.
+
+    Parameters
+    ----------
+    value : ndarray of shape (n_problems,)
+    gradient : ndarray of shape (n_problems, n_parameters)
+    hessian : ndarray of shape (n_problems, n_parameters, n_parameters), or None
+    no_optimum : ndarray of bool of shape (n_problems,)
+        True where the point proves that the objective has no finite optimum.
+    """
+
+    value: FloatArray
+    gradient: FloatArray
+    hessian: FloatArray | None
+    no_optimum: BoolArray
+
+
+class Evaluate(Protocol):
+    """The problem as a solver sees it."""
+
+    def __call__(self, theta: FloatArray, *, second_order: bool) -> Evaluation:
+        """Evaluate all problems of the batch at theta (n_problems, n_parameters)."""
+        ...
+
+
+@runtime_checkable
+class Separable(Evaluate, Protocol):
+    """A batch of problems that some can be taken from."""
+
+    def problems(self, which: Any) -> Evaluate:
+        """Some problems of the batch, by a slice or a mask."""
+        ...
+
+
+class Solution(NamedTuple):
+    """Where a solve ended.
+
+    Parameters
+    ----------
+    theta : ndarray of shape (n_problems, n_parameters)
+    value : ndarray of shape (n_problems,)
+    gradient : ndarray of shape (n_problems, n_parameters)
+    step : ndarray of shape (n_problems, n_parameters)
+        The step that the solver would try next.
+    decrement : ndarray of shape (n_problems,)
+        The Newton decrement √(gᵀH⁻¹g): the gradient's length in units of the
+        objective's own curvature, the same in any scaling of the features.
+    n_iter : ndarray of int of shape (n_problems,)
+    status : ndarray of int of shape (n_problems,)
+        `Status` values.
+    """
+
+    theta: FloatArray
+    value: FloatArray
+    gradient: FloatArray
+    step: FloatArray
+    decrement: FloatArray
+    n_iter: IntArray
+    status: IntArray
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Solution]) -> Solution:
+        """Join the solutions of the parts of a batch."""
+        return cls(*map(np.concatenate, zip(*parts, strict=True)))
+
+    def take(self, which: IntArray | BoolArray) -> Solution:
+        """The solutions of some problems."""
+        parts: tuple[Any, ...] = self
+        return Solution(*(each[which] for each in parts))
+
 
 SUFFICIENT_DECREASE = 1e-4
 # What is added to a Hessian's diagonal, in units of the first one's: always, and from
@@ -156,21 +234,17 @@ def newton_direction(
         except np.linalg.LinAlgError:
             failed = True
     if failed:
-        direction = _solve_indefinite(lifted, -gradient)
+        size = np.sqrt(np.abs(np.diagonal(lifted, axis1=1, axis2=2)))
+        scale = 1.0 / np.where(size > 0.0, size, 1.0)
+        scaled = lifted * scale[:, :, None] * scale[:, None, :]
+        values, vectors = np.linalg.eigh(np.nan_to_num(scaled))
+        magnitude = np.abs(values)
+        least = 1e-10 * np.maximum(magnitude.max(axis=1, keepdims=True), 1e-300)
+        along = vectors.swapaxes(1, 2) @ (-gradient * scale)[..., None]
+        along /= np.maximum(magnitude, least)[..., None]
+        direction = (vectors @ along)[..., 0] * scale
     decrement = np.sqrt(np.maximum(-(direction * gradient).sum(axis=1), 0.0))
     return direction, decrement
-
-
-def _solve_indefinite(matrix: FloatArray, target: FloatArray) -> FloatArray:
-    scale = np.sqrt(np.abs(np.diagonal(matrix, axis1=1, axis2=2)))
-    scale = 1.0 / np.where(scale > 0.0, scale, 1.0)
-    scaled = matrix * scale[:, :, None] * scale[:, None, :]
-    values, vectors = np.linalg.eigh(np.nan_to_num(scaled))
-    magnitude = np.abs(values)
-    least = 1e-10 * np.maximum(magnitude.max(axis=1, keepdims=True), 1e-300)
-    along = vectors.swapaxes(1, 2) @ (target * scale)[..., None]
-    along /= np.maximum(magnitude, least)[..., None]
-    return np.asarray((vectors @ along)[..., 0] * scale, dtype=np.float64)
 
 
 # If a Hessian that isn't its own serves, a step falls by at least this part of the
@@ -241,7 +315,7 @@ def quick_newton(
                 # Where Hessians differ much, damping is in units of the first one.
                 return newton(evaluate, start, max_iter=max_iter, first=first, **limits)
             rest = newton(evaluate, theta, max_iter=max_iter - n_iter, **limits)
-            return replace(rest, n_iter=rest.n_iter + n_iter)
+            return rest._replace(n_iter=rest.n_iter + n_iter)
         # 3. Bring the Hessian up to date: it maps the step to the gradient's change.
         if there.hessian is not None:
             hessian = there.hessian
@@ -253,3 +327,77 @@ def quick_newton(
                 hessian = hessian + bend[:, :, None] * (bend / new)[:, None, :]
                 hessian -= along[:, :, None] * (along / old)[:, None, :]
         theta, here, earlier, n_iter = theta + step, there, length, n_iter + 1
+
+
+# Below this the line search of L-BFGS can't tell values apart.
+FINEST_TOL = 1e-6
+
+
+class _NoOptimumError(Exception):
+    pass
+
+
+def lbfgs(
+    evaluate: Evaluate,
+    start: FloatArray,
+    *,
+    scale: FloatArray,
+    tol: float = 1e-8,
+    max_iter: int = 1000,
+) -> Solution:
+    """Minimise one smooth function by scipy's L-BFGS.
+
+    Parameters
+    ----------
+    evaluate : callable
+    start : ndarray of shape (1, n_parameters)
+    scale : ndarray of shape (n_parameters,)
+        A typical size of each parameter, 1/sd of its feature, to precondition by. The
+        largest entry of the gradient in this scaling takes the place of Newton's
+        decrement.
+    tol : float
+        Converged when no scaled gradient entry is larger. Below 1e-6 the line search
+        can't tell values apart, and 1e-6 is taken.
+    max_iter : int
+    """
+    tol = max(tol, FINEST_TOL)
+    # Where it was evaluated last, on L-BFGS's scale, and what was found there.
+    latest: list[tuple[FloatArray, Evaluation]] = []
+
+    def function(point: FloatArray) -> tuple[float, FloatArray]:
+        found = evaluate((scale * point)[None], second_order=False)
+        latest[:] = [(point.copy(), found)]
+        if found.no_optimum[0]:
+            raise _NoOptimumError
+        value, gradient = float(found.value[0]), scale * found.gradient[0]
+        if not (math.isfinite(value) and np.isfinite(gradient).all()):
+            # Outside of the objective's domain: the line search must turn back.
+            return math.inf, np.zeros_like(gradient)
+        return value, gradient
+
+    status, n_iter = Status.CONVERGED, 0
+    options = {"maxiter": max_iter, "maxfun": 2 * max_iter, "gtol": tol, "ftol": 0}
+    try:
+        result = minimize(
+            function, start[0] / scale, jac=True, method="L-BFGS-B", options=options
+        )
+        n_iter = int(result.nit)
+        if not np.array_equal(result.x, latest[0][0]):
+            function(result.x)
+    except _NoOptimumError:
+        status = Status.NO_OPTIMUM
+    point, end = latest[0]
+    gradient = scale * end.gradient[0]
+    length = float(np.abs(gradient).max())
+    if status == Status.CONVERGED and not length <= tol:
+        out = n_iter >= max_iter
+        status = Status.OUT_OF_ITERATIONS if out else Status.STALLED
+    return Solution(
+        (scale * point)[None],
+        end.value,
+        end.gradient,
+        -(scale * gradient)[None],
+        np.array([length]),
+        np.array([n_iter]),
+        np.array([int(status)]),
+    )

@@ -8,12 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from missratio.reproduce import (
-    EXPERIMENTS,
-    Conditions,
-    Result,
-    published_curves,
-)
+from missratio.reproduce import EXPERIMENTS, Conditions, Result, published_curves
 from missratio.reproduce.methods import fits_of
 from missratio.reproduce.results import MeanCurve, make_curve, overlap
 

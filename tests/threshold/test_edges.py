@@ -137,22 +137,22 @@ def test_thinning_by_edges_is_stricter_than_by_any_weights_between(
         assert select("thinning", worst, None) >= select("thinning", true, None)
 
 
-@pytest.mark.parametrize("name", ["paper", "bernstein", "hoeffding-bentkus"])
-def test_rules_of_the_mean_use_the_upper_edge_alone(name):
+@pytest.mark.parametrize(
+    ("name", "bound", "edge"),
+    [
+        ("paper", BOUND, 1),
+        ("bernstein", BOUND, 1),
+        ("hoeffding-bentkus", BOUND, 1),
+        ("counting", BOUND, 1),
+        ("flipped-betting", None, 0),
+    ],
+)
+def test_some_rules_use_the_upper_or_the_lower_edge_alone(name, bound, edge):
     scores, weights = draw(20_000, 0)
-    low, high = widened(weights, 1.5)
-    edged = CalibrationSample.build(scores, weights, BOUND, (low, high))
-    upper = CalibrationSample.build(scores, high, BOUND)
-    assert select(name, edged, None) == select(name, upper, None) < np.inf
-
-
-def test_flipped_betting_uses_the_lower_edge_alone():
-    scores, weights = draw(5000, 0)
-    low, high = widened(weights, 1.1)
-    edged = CalibrationSample.build(scores, weights, None, (low, high))
-    lower = CalibrationSample.build(scores, low, None)
-    chosen = select("flipped-betting", edged, None)
-    assert chosen == select("flipped-betting", lower, None) < np.inf
+    edges = widened(weights, 1.2)
+    both = CalibrationSample.build(scores, weights, bound, edges)
+    alone = CalibrationSample.build(scores, edges[edge], bound)
+    assert select(name, both, None) == select(name, alone, None) < np.inf
 
 
 @pytest.mark.parametrize(

@@ -85,11 +85,16 @@ def test_the_conditional_level_falls_and_its_mean_is_delta_at_most(seed):
     rng = np.random.default_rng(seed)
     n_rows, size = int(rng.integers(100, 400)), int(rng.integers(10, 90))
     drawn, alpha, delta = int(rng.integers(1, size)), 0.1, 0.05
-    test = one_stratum(n_rows, size, drawn, alpha, delta)
-    level = test.level[np.minimum(np.arange(n_rows + 1), len(test.level) - 1)]
-    assert (np.diff(level) <= 1e-12).all()
-    mean = float(binom.pmf(np.arange(n_rows + 1), n_rows, alpha) @ level)
-    assert 0.8 * delta < mean <= delta
+    tests = [
+        one_stratum(n_rows, size, drawn, alpha, delta),
+        ExactTest(n_rows, size, drawn, None, alpha, delta),
+        ExactTest(n_rows, size, drawn, (0.3, 0.4), alpha, delta),
+    ]
+    for test in tests:
+        level = test.level[np.minimum(np.arange(n_rows + 1), len(test.level) - 1)]
+        assert (np.diff(level) <= 1e-12).all()
+        mean = float(binom.pmf(np.arange(n_rows + 1), n_rows, alpha) @ level)
+        assert 0.8 * delta < mean <= delta
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -249,44 +254,6 @@ def test_no_look_ups_none_that_suffice_and_none_that_are_told(
     drawn = np.append(inclusion, np.ones(n_rows - len(inclusion)))
     sample = looked_up_sample(np.arange(float(n_rows)), drawn, strata)
     assert fewest_look_ups(sample, 0.1, 0.05) == needed
-
-
-def most_complete(n_rows, size, drawn, alpha, delta):
-    """How many complete rows may be above, by the number of looked-up ones."""
-    test = one_stratum(n_rows, size, drawn, alpha, delta)
-    most = np.full(drawn + 1, -1)
-    for k in range(drawn + 1):
-        while most[k] < n_rows and test.passes(int(most[k]) + 1, k):
-            most[k] += 1
-        if most[k] < 0:
-            break
-    return most
-
-
-@pytest.mark.parametrize("design", ["a fixed number", "a fixed share"])
-def test_the_size_where_the_number_of_incomplete_rows_is_random(design):
-    """Over laws of rows with an error of α, by exact sums."""
-    n_rows, alpha, delta = 40, 0.2, 0.1
-    regions, largest = {}, 0.0
-    for incomplete in (0.1, 0.3, 0.6):
-        sizes = np.arange(*binom.ppf([1e-5, 1 - 1e-5], n_rows, incomplete).astype(int))
-        for size in sizes.tolist():
-            drawn = min(8, size) if design == "a fixed number" else round(0.5 * size)
-            if size not in regions:
-                regions[size] = most_complete(n_rows, size, drawn, alpha, delta)
-        for share in (0.0, 0.3, 0.7, 1.0):
-            above = share * alpha / incomplete, (1 - share) * alpha / (1 - incomplete)
-            if max(above) > 1:
-                continue
-            passing = 0.0
-            for size in sizes.tolist():
-                most = regions[size]
-                k = np.arange(len(most))
-                low = np.where(most >= 0, binom.cdf(most, n_rows - size, above[1]), 0)
-                mass = binom.pmf(k, len(most) - 1, above[0])
-                passing += binom.pmf(size, n_rows, incomplete) * float(mass @ low)
-            largest = max(largest, float(passing))
-    assert 0.5 * delta < largest <= 0.85 * delta
 
 
 def worst_policy(level_for, n_rows, alpha, lost):

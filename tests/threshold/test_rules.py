@@ -71,16 +71,18 @@ def level(selection):
 
 
 def rows_of(sample):
-    """Scores and weights with the missing rows, as `build` takes them."""
+    """Scores, weights and draws with the missing rows, as `build` takes them."""
     missing = np.zeros(sample.n_rows - sample.n_observed)
-    return (
-        np.concatenate([sample.values, missing]),
-        np.concatenate([sample.masses, missing]),
+    given = sample.values, sample.masses, sample.draws
+    return [np.concatenate([each, missing]) for each in given]
+
+
+def rebuilt(sample, change):
+    """The sample of changed rows: `change` maps scores, weights and draws to others."""
+    scores, weights, draws = change(*rows_of(sample))
+    return CalibrationSample.build(
+        scores, weights, BOUND, draws=draws, coin=sample.coin
     )
-
-
-def draws_of(sample):
-    return np.concatenate([sample.draws, np.zeros(sample.n_rows - sample.n_observed)])
 
 
 # Over the scores 0, 1, 2: mass, and missing probability. The error of a threshold
@@ -144,13 +146,7 @@ def test_the_enumeration_can_tell_a_broken_rule():
         n_tail = binomial_tail(n_observed, alpha, 0.25)
         weight = math.comb(n, n_observed) * (1 - lost) ** n_observed
         weight *= lost ** (n - n_observed)
-        for k in range(n_tail + 1):
-            broken += (
-                weight
-                * math.comb(n_observed, k)
-                * share**k
-                * (1 - share) ** (n_observed - k)
-            )
+        broken += weight * binom.cdf(n_tail, n_observed, share)
     assert broken > 0.4
 
 
@@ -159,7 +155,7 @@ def test_the_enumeration_can_tell_a_broken_rule():
 @given(st.integers(20, 400), st.integers(0, 2**32), st.booleans(), st.data())
 def test_raising_a_score_never_lowers_the_threshold(name, n, seed, ties, data):
     sample = mnar_sample(n, seed, ties)
-    scores, weights = rows_of(sample)
+    scores, weights, _ = rows_of(sample)
     before = level(select(name, sample, 0.4, 0.4)) if sample.n_observed else math.inf
     row = data.draw(st.integers(0, n - 1))
     scores[row] += data.draw(st.sampled_from([0.5, 1.0, 5.0]))
@@ -175,7 +171,7 @@ def test_a_heaviest_row_on_top_lowers_no_threshold_below_it(name, n, seed, ties)
     sample = mnar_sample(n, seed, ties)
     if sample.n_observed == 0:
         return
-    scores, weights = rows_of(sample)
+    scores, weights, _ = rows_of(sample)
     more = CalibrationSample.build(
         np.append(scores, sample.ranked.scores[0] + 1.0),
         np.append(weights, BOUND),
@@ -202,15 +198,8 @@ def test_a_heaviest_row_on_top_lowers_no_threshold_below_it(name, n, seed, ties)
 def test_the_order_of_the_rows_is_no_matter(name, ties):
     for seed in range(5):
         sample = mnar_sample(1000, seed, ties)
-        scores, weights = rows_of(sample)
-        order = np.random.default_rng(seed).permutation(len(scores))
-        permuted = CalibrationSample.build(
-            scores[order],
-            weights[order],
-            BOUND,
-            draws=draws_of(sample)[order],
-            coin=sample.coin,
-        )
+        order = np.random.default_rng(seed).permutation(1000)
+        permuted = rebuilt(sample, lambda *rows, o=order: [each[o] for each in rows])
         assert select(name, permuted) == select(name, sample)
 
 
@@ -220,10 +209,7 @@ def test_an_increasing_transform_of_the_scores_transforms_the_threshold(
     name, transform
 ):
     sample = mnar_sample(1000, seed=1)
-    scores, weights = rows_of(sample)
-    transformed = CalibrationSample.build(
-        transform(scores), weights, BOUND, draws=draws_of(sample), coin=sample.coin
-    )
+    transformed = rebuilt(sample, lambda scores, *rest: (transform(scores), *rest))
     chosen, image = select(name, sample), select(name, transformed)
     if chosen.threshold is None:
         assert image.threshold is None
@@ -246,16 +232,6 @@ def test_a_smaller_delta_never_lowers_the_threshold(name, n, seed, one, other):
         low, high = sorted([one, other])
         strict = level(select(name, sample, delta=low))
         assert strict >= level(select(name, sample, delta=high))
-
-
-@pytest.mark.parametrize("name", ["paper", "bernstein", "hoeffding-bentkus", "betting"])
-def test_no_rule_accepts_more_weight_than_alpha(name):
-    for seed in range(20):
-        sample = mnar_sample(3000, seed)
-        chosen = select(name, sample)
-        if chosen.threshold is not None:
-            above = sample.ranked.weights[sample.ranked.scores > chosen.threshold].sum()
-            assert above / sample.n_rows < 0.2
 
 
 def test_the_papers_rule_is_its_lemma_and_the_printed_algorithm_1_is_stricter():
@@ -328,23 +304,19 @@ def test_the_number_that_is_counted_is_binomial_of_all_rows():
 
 def test_counting_needs_no_weights_below_the_threshold():
     # Rows that may weigh more than the bound, and have no score, change nothing.
+    def heavier(scores, weights, draws):
+        low = scores < 0
+        return np.where(low, -np.inf, scores), weights * np.where(low, 100, 1), draws
+
     sample = mnar_sample(500, seed=0)
-    scores, weights = rows_of(sample)
-    low = scores < 0
-    capped = CalibrationSample.build(
-        np.where(low, -np.inf, scores),
-        np.where(low, 100 * weights, weights),
-        BOUND,
-        draws=draws_of(sample),
-        coin=sample.coin,
-    )
+    capped = rebuilt(sample, heavier)
     assert select("counting", capped) == select("counting", sample)
 
 
 @pytest.mark.parametrize("name", ["flipped-betting", "tuned-betting", "auto"])
 def test_other_rules_need_no_bound(name):
     bounded = mnar_sample(20_000, seed=0)
-    scores, weights = rows_of(bounded)
+    scores, weights, _ = rows_of(bounded)
     assert select(name, CalibrationSample.build(scores, weights)).threshold is not None
 
 

@@ -27,10 +27,7 @@ def test_the_effective_number_of_rows_is_kishs():
 
 
 @settings(deadline=None)
-@given(
-    st.lists(st.integers(-5, 5), min_size=1, max_size=30),
-    st.integers(0, 40),
-)
+@given(st.lists(st.integers(-5, 5), min_size=1, max_size=30), st.integers(0, 40))
 def test_at_most_n_tail_rows_score_above_the_threshold_and_no_lower_one_does(
     values, n_tail
 ):

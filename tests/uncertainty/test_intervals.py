@@ -16,7 +16,6 @@ from missratio import (
     LogisticMissingness,
     NaiveBayesRatio,
     corrupt,
-    learn_missingness,
     ratio_uncertainty,
 )
 from missratio.exceptions import NoFiniteOptimumWarning
@@ -234,16 +233,3 @@ def test_a_cross_validated_ratio_has_intervals_too():
         misses.append(np.abs(error) > 1.96 * found)
     # Three binomial standard deviations are 0.042.
     assert np.mean(misses, axis=0).max() < 0.092
-
-
-def test_a_cross_validated_ratio_with_a_learned_phi_has_standard_errors():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(400, 2))
-    y = np.repeat([0, 1], 200)
-    X1 = X[y == 1].copy()
-    phi = LogisticMissingness(-1.0, [1.0, 1.0])
-    X[y == 1] = corrupt(X1, phi, rng)
-    revealed = np.where(np.isnan(X[y == 1]), X1, np.nan)
-    learned = learn_missingness(X[y == 1], revealed)
-    ratio = KLIEPCV(missingness={1: learned}, random_state=0).fit(X, y)
-    assert ratio_uncertainty(ratio, X, y).standard_errors.all()

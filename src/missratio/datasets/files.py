@@ -5,8 +5,6 @@ from __future__ import annotations
 import gzip
 import logging
 import os
-import tempfile
-import zipfile
 import zlib
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,12 +13,10 @@ from pathlib import Path
 from typing import Literal
 
 from missratio._base.hints import did_you_mean, listed
-from missratio._files import write_whole
 
 # The environment variable that names the data folder.
 ENVIRONMENT = "MISSRATIO_DATA"
 _TIMEOUT = 30
-_LARGEST = 2**28
 
 DigestStatus = Literal["matches", "differs", "unknown", "absent"]
 DataHome = str | os.PathLike[str] | None
@@ -30,16 +26,16 @@ DataHome = str | os.PathLike[str] | None
 class PublishedFile:
     """A data set's file and its publisher.
 
-    The file has one of `files` as its name, the first preferred, and comes from one of
-    `urls`, by itself or in a zip archive; there are none where the publisher wants an
-    account. The digest is that of the content, uncompressed.
+    The file has one of `files` as its name, the first preferred, and comes from `url`;
+    there is none where the publisher wants an account. The digest is that of the
+    content, uncompressed.
     """
 
     name: str
     files: tuple[str, ...]
     publisher: str
     page: str
-    urls: tuple[str, ...]
+    url: str | None
     sha256: str | None
 
 
@@ -51,10 +47,7 @@ SOURCES = {
             ("CTG.xls",),
             "UCI Machine Learning Repository",
             "https://archive.ics.uci.edu/dataset/193/cardiotocography",
-            (
-                "https://archive.ics.uci.edu/static/public/193/cardiotocography.zip",
-                "https://archive.ics.uci.edu/ml/machine-learning-databases/00193/CTG.xls",
-            ),
+            "https://archive.ics.uci.edu/ml/machine-learning-databases/00193/CTG.xls",
             "d6aa62e82625e59f9d5b05bc8fc52af9ea67bdf2a23f1faca8511d5618fcb421",
         ),
         PublishedFile(
@@ -62,7 +55,7 @@ SOURCES = {
             ("smoke_detection_iot.csv", "smoke_detection_iot.csv.gz"),
             "Kaggle",
             "https://www.kaggle.com/datasets/deepcontractor/smoke-detection-dataset",
-            (),
+            None,
             None,
         ),
         PublishedFile(
@@ -70,7 +63,7 @@ SOURCES = {
             ("weatherAUS.csv.gz", "weatherAUS.csv"),
             "Kaggle, from the Australian Bureau of Meteorology",
             "https://www.kaggle.com/datasets/jsphyg/weather-dataset-rattle-package",
-            (),
+            None,
             "a4f2b071196fef2a06849899187ff91dbcb097baf573e49391f0b75692fecb2b",
         ),
     )
@@ -154,7 +147,7 @@ def available(data_home: DataHome = None) -> list[DataFile]:
                 if sha256(_content(path)).hexdigest() == source.sha256:
                     digest = "matches"
         file = source.files[0] if path is None else path.name
-        publisher = source.publisher, source.page, not source.urls
+        publisher = source.publisher, source.page, source.url is None
         entries.append(DataFile(source.name, file, path, *publisher, digest))
     return entries
 
@@ -231,49 +224,29 @@ def _content(path: Path) -> bytes:
 
 
 def _download(source: PublishedFile, folder: Path) -> Path:
-    """Download a file into the folder; its digest is checked before it is put there."""
-    file = source.files[0]
+    """Download a file into the folder; pooch checks it before it is put there."""
+    import pooch
+
+    file, logger = source.files[0], pooch.get_logger()
     by_hand = (
         f"Get it from {source.page} and put it into {folder}, or set {ENVIRONMENT} (or "
         "data_home) to the folder that holds it."
     )
-    if not source.urls:
+    if source.url is None:
         raise FileNotFoundError(
             f"{file} is not in {folder}, and {source.publisher.partition(',')[0]} "
             f"lets only account holders download it. {by_hand}"
         )
-    import pooch
-
-    logger, reasons = pooch.get_logger(), []
-    level = logger.level
-    for url in source.urls:
-        try:
-            # It would announce the download.
-            logger.setLevel(logging.WARNING)
-            # The digest is that of the file, not of an archive which it is in.
-            with tempfile.TemporaryDirectory() as place:
-                http = pooch.HTTPDownloader(timeout=_TIMEOUT)
-                path = pooch.retrieve(url, None, "download", place, downloader=http)
-                content = Path(path).read_bytes()
-                if zipfile.is_zipfile(path):
-                    with zipfile.ZipFile(path) as archive:
-                        size = archive.getinfo(file).file_size
-                        if size > _LARGEST:
-                            raise ValueError(f"{file} claims {size} bytes")
-                        content = archive.read(file)
-        except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-            reasons.append(f"{url}: {error}")
-            continue
-        finally:
-            logger.setLevel(level)
-        digest = sha256(content).hexdigest()
-        if source.sha256 in (None, digest):
-            return write_whole(folder / file, content)
-        reasons.append(
-            f"{url}: its {file} has the SHA-256 {digest}, not {source.sha256}, and was "
-            "refused"
-        )
+    level, http = logger.level, pooch.HTTPDownloader(timeout=_TIMEOUT)
+    # It would announce the download.
+    logger.setLevel(logging.WARNING)
+    try:
+        where = source.url, source.sha256, file, folder
+        return Path(pooch.retrieve(*where, downloader=http))
+    except (OSError, ValueError) as error:
+        reason = str(error)
+    finally:
+        logger.setLevel(level)
     raise FileNotFoundError(
-        f"{file} is not in {folder}, and could not be downloaded ("
-        f"{'; '.join(reasons)}). {by_hand}"
+        f"{file} is not in {folder}, and could not be downloaded ({reason}). {by_hand}"
     )

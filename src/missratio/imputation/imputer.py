@@ -149,10 +149,7 @@ class TiltedImputer(
         self.random_state = random_state
 
     def fit(
-        self,
-        X: Any,
-        y: ArrayLike | None = None,
-        inclusion: ArrayLike | None = None,
+        self, X: Any, y: ArrayLike | None = None, inclusion: ArrayLike | None = None
     ) -> Self:
         """Run the chains on the rows of each class.
 
@@ -178,10 +175,7 @@ class TiltedImputer(
         return self
 
     def fit_transform(
-        self,
-        X: Any,
-        y: ArrayLike | None = None,
-        inclusion: ArrayLike | None = None,
+        self, X: Any, y: ArrayLike | None = None, inclusion: ArrayLike | None = None
     ) -> Any:
         """Fit, and return the first completed table.
 
@@ -198,10 +192,7 @@ class TiltedImputer(
         return self._fit(X, y, inclusion)[0]
 
     def fit_impute(
-        self,
-        X: Any,
-        y: ArrayLike | None = None,
-        inclusion: ArrayLike | None = None,
+        self, X: Any, y: ArrayLike | None = None, inclusion: ArrayLike | None = None
     ) -> list[Any]:
         """Fit, and return all completed tables.
 

@@ -78,10 +78,12 @@ class Experiment(ABC):
         """The paper's curves and those past it."""
         return self.methods + self.beyond
 
-    def n_runs(self, method: str) -> int:
+    def n_runs(self, method: str, asked: int | None) -> int:
         """How often a method is run: fewer times if it is slow or past the paper."""
         fewer = self.imputation_runs if method == m.IMPUTATION else None
-        return (self.beyond_runs if method in self.beyond else fewer) or self.runs
+        most = (self.beyond_runs if method in self.beyond else fewer) or self.runs
+        # A figure of one run stays one.
+        return most if asked is None or most == 1 else asked
 
     @property
     def z(self) -> float:

@@ -135,12 +135,14 @@ class Result:
         import pyarrow
         from pyarrow import parquet
 
-        experiment, rows = self.experiment, []
+        experiment = self.experiment
+        columns: dict[str, list[Any]] = {"x": [], "method": [], "run": [], "value": []}
         for method, values in self.values.items():
-            for place, run in np.argwhere(~np.isnan(values.T)).tolist():
-                rows.append((experiment.x[place], method, run, values[run, place]))
-        names = ("x", "method", "run", "value")
-        columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+            places, runs = np.nonzero(~np.isnan(values.T))
+            columns["x"] += [experiment.x[place] for place in places]
+            columns["method"] += [method] * len(runs)
+            columns["run"] += runs.tolist()
+            columns["value"] += values[runs, places].tolist()
         settings = {
             "experiment": experiment.id,
             **asdict(self.conditions),
@@ -179,18 +181,12 @@ class Result:
         def plain(values: FloatArray) -> list[float | None]:
             return [None if np.isnan(value) else value for value in values.tolist()]
 
-        experiment, curves = self.experiment, self.curves
-        return {
-            "x_name": experiment.x_name,
-            "x": list(experiment.x),
-            "y_name": experiment.y_name,
-            "curves": {
-                method: {
-                    key: plain(getattr(curve, key)) for key in ("mean", "lo", "hi")
-                }
-                for method, curve in curves.items()
-            },
+        curves = {
+            method: {key: plain(getattr(curve, key)) for key in ("mean", "lo", "hi")}
+            for method, curve in self.curves.items()
         }
+        axes = {"x_name": self.experiment.x_name, "x": list(self.experiment.x)}
+        return {**axes, "y_name": self.experiment.y_name, "curves": curves}
 
     def markdown(self, *, pictures: bool) -> str:
         """Its part of the summary: each curve at each point, and the verdict."""
@@ -201,21 +197,22 @@ class Result:
                 f"Mean [mean ± {experiment.z:.4g} sd/√runs], variant "
                 f"{self.conditions.variant}, seed {self.conditions.seed}."
             )
-        rows, curves = [], self.curves
+        rows, curves = [" | method | runs | ours | published | verdict"], self.curves
+        rows.append(" | ".join(["---"] * 6))
         for place, point in enumerate(experiment.x):
             for method, curve in curves.items():
                 theirs, verdict = "–", None
                 if method in published:
                     theirs = published[method].words(place)
                     verdict = overlaps[method][place]
-                cells = str(curve.runs[place]), curve.words(place), theirs
-                rows.append([f"{point:g}", method, *cells, VERDICTS[verdict]])
+                cells = method, str(curve.runs[place]), curve.words(place), theirs
+                rows.append(" | ".join([f"{point:g}", *cells, VERDICTS[verdict]]))
         return "\n\n".join(
             [
                 f"## {experiment.id}: {experiment.title}",
                 *(f"![{name}]({name}.png)" for name in self.parts() if pictures),
                 f"By {experiment.x_name}. {note}",
-                _table(("", "method", "runs", "ours", "published", "verdict"), rows),
+                "\n".join(f"| {row} |" for row in rows),
             ]
         )
 
@@ -251,12 +248,6 @@ def count_overlaps(results: Sequence[Result]) -> tuple[int, int]:
     curves = [curve for result in results for curve in result.overlaps.values()]
     verdicts = [verdict for curve in curves for verdict in curve if verdict is not None]
     return sum(verdicts), len(verdicts)
-
-
-def _table(headings: Sequence[str], body: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown."""
-    lines = [f"| {' | '.join(cells)} |" for cells in (headings, *body)]
-    return "\n".join([lines[0], "|---" * len(headings) + "|", *lines[1:]])
 
 
 @dataclass(frozen=True)

@@ -139,30 +139,29 @@ class Plan:
     conditions: Conditions
     runs: int | None = None
 
-    def n_runs(self, method: str) -> int:
-        """How many runs are made of a method."""
-        limit = self.experiment.n_runs(method)
-        # A figure of one run stays one.
-        return limit if self.runs is None or limit == 1 else self.runs
-
     def tasks(self) -> list[Task]:
         """Some runs each, of methods that are run as often; points that share fits."""
         experiment, tasks = self.experiment, []
-        points = [(point,) for point in experiment.x]
-        for n_runs in dict.fromkeys(map(self.n_runs, self.methods)):
-            methods = tuple(m for m in self.methods if self.n_runs(m) == n_runs)
+        blocks: list[tuple[float, ...]] = [(point,) for point in experiment.x]
+        if experiment.shares_fits:
+            blocks = [experiment.x]
+        times = {m: experiment.n_runs(m, self.runs) for m in self.methods}
+        for n_runs in dict.fromkeys(times.values()):
+            methods = tuple(m for m in self.methods if times[m] == n_runs)
             for start in range(0, n_runs, experiment.runs_per_task):
                 runs = range(start, min(start + experiment.runs_per_task, n_runs))
                 tasks += [
                     Task(experiment.id, block, runs, methods, self.conditions)
-                    for block in ([experiment.x] if experiment.shares_fits else points)
+                    for block in blocks
                 ]
         return sorted(tasks, key=lambda task: task.runs[0])
 
     def result(self, finished: dict[Task, FloatArray]) -> Result:
         """All values of the experiment, in an order that no process had a say in."""
-        x = self.experiment.x
-        values = {m: np.full((self.n_runs(m), len(x)), np.nan) for m in self.methods}
+        x, values = self.experiment.x, {}
+        for method in self.methods:
+            n_runs = self.experiment.n_runs(method, self.runs)
+            values[method] = np.full((n_runs, len(x)), np.nan)
         for task in self.tasks():
             columns = [x.index(point) for point in task.points]
             for method, computed in zip(task.methods, finished[task], strict=True):
@@ -199,12 +198,14 @@ def run_plans(
         How many tasks had been finished before.
     """
     tasks = [task for plan in plans for task in plan.tasks()]
-    before = {task: task.load(folder) for task in tasks}
-    finished = {task: each for task, each in before.items() if each is not None}
+    finished, todo = dict[Task, FloatArray](), []
+    for task in tasks:
+        if (before := task.load(folder)) is None:
+            todo.append(task)
+        else:
+            finished[task] = before
+            tick(task)
     resumed = len(finished)
-    for task in finished:
-        tick(task)
-    todo = [task for task in tasks if task not in finished]
     pool = Parallel(jobs, return_as="generator_unordered", batch_size=1)
     try:
         for task, made in pool(delayed(compute)(task) for task in todo):
@@ -225,15 +226,15 @@ def choose(words: Sequence[str], choices: Sequence[str], what: str) -> list[str]
 
     Capitals don't matter.
     """
-    lower = {choice.lower() for choice in choices}
+    known = {choice.lower(): choice for choice in choices}
     for word in words:
-        if word.lower() not in lower:
+        if word.lower() not in known:
             raise ValueError(
                 f"There is no {what} {word!r}.{did_you_mean(word, choices)} Choose "
                 f"from: {listed(choices)}."
             )
-    wanted = {word.lower() for word in words}
-    return [choice for choice in choices if choice.lower() in wanted]
+    wanted = {known[word.lower()] for word in words}
+    return [choice for choice in choices if choice in wanted]
 
 
 @dataclass(frozen=True)

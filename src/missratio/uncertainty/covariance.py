@@ -175,10 +175,7 @@ def _centred(features: FloatArray, centre: FloatArray) -> FloatArray:
 
 
 def weights_of(
-    means: Means,
-    block: RowBlock,
-    weights: FloatArray | None,
-    groups: IntArray | None,
+    means: Means, block: RowBlock, weights: FloatArray | None, groups: IntArray | None
 ) -> FloatArray:
     """Weights, (n_rows, 1), or (n_rows, n_means) where each mean has its own."""
     if weights is None:

@@ -60,10 +60,7 @@ class LearnedMissingness(LogisticMissingness):
     shadow: tuple[ShadowEvidence | None, ...] = field(default=(), repr=False)
     checks: tuple[Check, ...] = field(default=(), repr=False)
 
-    @property
-    def learned(self) -> bool:
-        """Whether φ is known but for an error: it is not."""
-        return True
+    learned = True
 
     @property
     def maximum(self) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import reprlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, TypeVar, cast
@@ -60,21 +60,14 @@ class Missingness(ABC):
     def maximum(self) -> float | None:
         """The supremum ‖φ‖∞ over all z; None where it is not known."""
 
-    @property
-    def groups(self) -> IntArray | None:
-        """Columns with equal numbers go missing together; None where none do."""
-        return None
+    groups: IntArray | None = None
+    """Columns with equal numbers go missing together; None where none do."""
 
-    @property
-    def learned(self) -> bool:
-        """Whether φ was estimated, so that a guarantee must allow for its error."""
-        return False
+    learned: bool = False
+    """Whether φ was estimated, so that a guarantee must allow for its error."""
 
-    @property
-    def n_features(self) -> int | None:
-        """The number of features that the model is for; None where any will do."""
-        width: int | None = self.__dict__.get("_width")
-        return width
+    n_features: int | None = None
+    """The number of features that the model is for; None where any will do."""
 
     def weight_bound(self, n_columns: int, odds_factor: float = 1.0) -> float | None:
         """The largest weight 1/(1 − φ) that a complete row can have; None if unknown.
@@ -110,18 +103,27 @@ class Missingness(ABC):
         known = 1.0 if self.maximum is None else self.maximum
         return np.full(1 if self.rowwise else n_columns, known)
 
-    def bound(self, names: Sequence[str] | None) -> Missingness:
+    def bound(
+        self, names: Sequence[str] | None, n_columns: int | None = None
+    ) -> Missingness:
         """The model for a table with these columns: itself, unless it goes by names.
 
         Parameters
         ----------
         names : sequence of str, or None
             None where the table doesn't name its columns.
+        n_columns : int, optional
+            How many columns the table has; refused if the model is for another number.
 
         Returns
         -------
         Missingness
         """
+        if n_columns is not None and self.n_features not in (None, n_columns):
+            raise ValueError(
+                f"{type(self).__name__} is for {self.n_features} feature(s): X has "
+                f"{n_columns}. Give the columns that the model was made for."
+            )
         return self
 
     def some_columns(self, positions: IntArray, n_columns: int) -> Missingness:
@@ -185,9 +187,7 @@ class Missingness(ABC):
         """
         if delta is not None and not 0.0 < delta < 1.0:
             raise ValueError(f"delta must lie strictly between 0 and 1: got {delta}.")
-        probability = self._by_block(
-            X, lambda model, *block: model._block_probability(*block, may_be_one=True)
-        )
+        probability = self._probabilities(X, may_be_one=True)
         return probability, probability
 
     def log_odds(self, X: Any, xp: Any = np) -> Any:
@@ -225,7 +225,7 @@ class Missingness(ABC):
             Where X has the wrong width or an infinite entry, and where φ has the wrong
             shape, is outside [0, 1) or exceeds `maximum`.
         """
-        return self._by_block(X, lambda model, *block: model._block_probability(*block))
+        return self._probabilities(X)
 
     def weights(self, X: Any) -> FloatArray:
         """Return 1{observed}/(1 − φ) at the rows or entries of X.
@@ -241,7 +241,14 @@ class Missingness(ABC):
         ndarray of shape (n,) for a rowwise model, (n, d) for a per-feature model
             0 where missing.
         """
-        return self._by_block(X, lambda model, *block: model.block_weights(*block))
+        table = as_numeric_array(X)
+        model = self.bound(column_names(X), table.shape[1])
+        weights = np.empty(table.shape[:1] if model.rowwise else table.shape)
+        check_no_infinity(table, X)
+        for rows in row_blocks(table.shape):
+            block = table[rows].astype(np.float64, copy=False)
+            weights[rows] = model.block_weights(block, rows.start, X)
+        return weights
 
     def block_weights(
         self, block: FloatArray, first_row: int = 0, source: Any = None
@@ -261,80 +268,71 @@ class Missingness(ABC):
         """
         if self.rowwise:
             check_no_partial_row(block, first_row)
-        probability = self._block_probability(block, first_row, source)
+        probability = self._probabilities(block, first_row, source)
         weights = np.zeros_like(probability)
         np.divide(1.0, 1.0 - probability, out=weights, where=~np.isnan(probability))
         return weights
 
-    def check_width(self, n_columns: int) -> None:
-        """Refuse a table of another width than the model is for."""
-        if self.n_features not in (None, n_columns):
-            raise ValueError(
-                f"{type(self).__name__} is for {self.n_features} feature(s): X has "
-                f"{n_columns}. Give the columns that the model was made for."
-            )
-
-    def _by_block(self, X: Any, work: Callable[..., FloatArray]) -> FloatArray:
-        """Work on the rows of X, block by block, by the model for its columns."""
-        table, model = as_numeric_array(X), self.bound(column_names(X))
-        model.check_width(table.shape[1])
-        out = np.empty(table.shape[:1] if model.rowwise else table.shape)
+    def _probabilities(
+        self,
+        X: Any,
+        first_row: int = 0,
+        source: Any = None,
+        *,
+        may_be_one: bool = False,
+    ) -> FloatArray:
+        """φ at the rows of X, checked; NaN where missing."""
+        table, source = as_numeric_array(X), X if source is None else source
+        model = self.bound(column_names(X), table.shape[1])
+        whole, maxima = model.rowwise, model.column_maxima(table.shape[1])
+        result = np.full(table.shape[:1] if whole else table.shape, np.nan)
         check_no_infinity(table, X)
         for rows in row_blocks(table.shape):
             block = table[rows].astype(np.float64, copy=False)
-            # It may be a view of the caller's data.
-            block.flags.writeable = False
-            out[rows] = work(model, block, rows.start, X)
-        return out
-
-    def _block_probability(
-        self, block: FloatArray, first_row: int, source: Any, may_be_one: bool = False
-    ) -> FloatArray:
-        """φ at the rows of a block, checked; NaN where missing."""
-        known = ~(rows_with_nan(block) if self.rowwise else np.isnan(block))
-        probability: FloatArray = np.full(known.shape, np.nan)
-        # 1. Evaluate it: a rowwise model sees complete rows only. A user's φ that
-        #    writes to its argument must not reach the user's table.
-        seen = (block[known] if self.rowwise and not known.all() else block).view()
-        seen.flags.writeable = False
-        if len(seen):
-            result = np.asarray(self._evaluate(seen), dtype=np.float64)
-            shape = seen.shape[:1] if self.rowwise else seen.shape
-            if result.shape != shape:
-                kind = "rowwise" if self.rowwise else "per-feature"
+            known = ~(rows_with_nan(block) if whole else np.isnan(block))
+            # 1. Evaluate it: a rowwise model sees complete rows only. A user's φ that
+            #    writes to its argument must not reach the user's table.
+            seen = (block[known] if whole and not known.all() else block).view()
+            seen.flags.writeable = False
+            if not len(seen):
+                continue
+            probability = np.asarray(model._evaluate(seen), dtype=np.float64)
+            shape = seen.shape[:1] if whole else seen.shape
+            if probability.shape != shape:
                 raise ValueError(
-                    f"A {kind} model must return shape {shape} for X of shape "
-                    f"{seen.shape}: {type(self).__name__} gives {result.shape}. "
-                    f"Correct the shape, or set rowwise={not self.rowwise} if that is "
-                    "what was meant."
+                    f"A {'rowwise' if whole else 'per-feature'} model must return "
+                    f"shape {shape} for X of shape {seen.shape}: "
+                    f"{type(model).__name__} gives {probability.shape}. Correct the "
+                    f"shape, or set rowwise={not whole} if that is what was meant."
                 )
-            if self.rowwise:
-                probability[known] = result
+            if whole:
+                result[rows][known] = probability
             else:
-                probability = np.where(known, result, np.nan)
-        # 2. Check it.
-        below = probability <= 1 if may_be_one else probability < 1
-        bad = known & ~((probability >= 0) & below)
-        outside = bad.any()
-        if not outside and self.maximum is not None:
-            largest = self.column_maxima(probability.shape[-1])
-            bad = known & (probability > largest * (1 + _MAXIMUM_TOLERANCE))
-        if not bad.any():
-            return probability
-        row, *column = np.argwhere(bad)[0].tolist()
-        value = float(probability[(row, *column)])
-        given = f"{type(self).__name__} gives {value} at row {first_row + row}"
-        given += "".join(f", column {column_name(source, j)}" for j in column)
-        if outside:
+                result[rows] = np.where(known, probability, np.nan)
+            # 2. Check it.
+            probability = result[rows]
+            below = probability <= 1 if may_be_one else probability < 1
+            outside = known & ~((probability >= 0) & below)
+            exceeds = known & (probability > maxima * (1 + _MAXIMUM_TOLERANCE))
+            bad = outside if outside.any() else exceeds
+            if not bad.any():
+                continue
+            row, *column = np.argwhere(bad)[0].tolist()
+            value = float(probability[(row, *column)])
+            given = f"{type(model).__name__} gives {value} at row "
+            given += str(first_row + rows.start + row)
+            given += "".join(f", column {column_name(source, j)}" for j in column)
+            if outside.any():
+                raise ValueError(
+                    f"The missing probability must lie in [0, 1): {given}. "
+                    f"{_NAN_REMEDY if np.isnan(value) else model._remedy}"
+                )
             raise ValueError(
-                f"The missing probability must lie in [0, 1): {given}. "
-                f"{_NAN_REMEDY if np.isnan(value) else self._remedy}"
+                f"The declared maximum {maxima[column[0] if column else 0]} of the "
+                f"missing probability is exceeded: {given}. Declare a larger maximum, "
+                "or None if it is not known."
             )
-        declared = self.column_maxima(probability.shape[-1])[column[0] if column else 0]
-        raise ValueError(
-            f"The declared maximum {declared} of the missing probability is exceeded: "
-            f"{given}. Declare a larger maximum, or None if it is not known."
-        )
+        return result
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore a copied or unpickled model; its arrays are read-only again."""
@@ -345,10 +343,14 @@ class Missingness(ABC):
 
     def __repr__(self) -> str:
         """Show the model as the call that makes it."""
-        model: Any = self
-        every = fields(model) if is_dataclass(model) else ()
-        parameters = [p for p in every if p.repr]
-        shown = [f"{p.name}={_short(getattr(self, p.name))}" for p in parameters]
+        model, shown = cast(Any, self), []
+        for parameter in fields(model) if is_dataclass(model) else ():
+            value = getattr(self, parameter.name)
+            if isinstance(value, np.ndarray):
+                text = reprlib.repr(value.tolist())
+            else:
+                text = str(getattr(value, "__qualname__", repr(value)))
+            shown += [f"{parameter.name}={text}"] if parameter.repr else []
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
@@ -388,14 +390,6 @@ def joint_weight(weights: FloatArray, groups: IntArray | None = None) -> FloatAr
     # A missing entry beside huge ones is inf · 0; its row weighs nothing.
     product[np.isnan(product)] = 0.0
     return product
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, np.ndarray):
-        return reprlib.repr(value.tolist())
-    if callable(value) and hasattr(value, "__qualname__"):
-        return str(value.__qualname__)
-    return repr(value)
 
 
 def check_no_partial_row(block: FloatArray, first_row: int) -> None:
@@ -458,7 +452,7 @@ def as_array(value: ArrayLike, X: Any, xp: Any) -> Any:
 
 def keep(model: Missingness, **parameters: FloatArray) -> None:
     """Set checked parameters, of the same width, of a frozen model."""
-    for name, value in {**parameters, "_width": common_width(**parameters)}.items():
+    for name, value in {**parameters, "n_features": common_width(**parameters)}.items():
         object.__setattr__(model, name, value)
 
 

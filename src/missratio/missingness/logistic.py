@@ -298,7 +298,9 @@ class NamedMissingness(Missingness):
             raise ValueError("No column is named: give one or more.")
         object.__setattr__(self, "columns", checked)
 
-    def bound(self, names: Sequence[str] | None) -> Missingness:
+    def bound(
+        self, names: Sequence[str] | None, n_columns: int | None = None
+    ) -> Missingness:
         """The logistic model for a table that has these columns."""
         if names is None:
             raise ValueError(
@@ -327,10 +329,6 @@ class NamedMissingness(Missingness):
                 intercept[places[name]], coef[places[name]] = start, slope
         base = LogisticMissingness(intercept, coef)
         return BlockMissingness(base, tuple(blocks), len(names)) if blocks else base
-
-    def check_width(self, n_columns: int) -> None:
-        """Refuse a table without names."""
-        self.bound(None)
 
     def _evaluate(self, X: FloatArray) -> ArrayLike:
         return self.bound(None)._evaluate(X)

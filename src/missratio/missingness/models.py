@@ -14,7 +14,7 @@ from missratio._base.blocks import rows_with_nan
 from missratio._base.hints import listed
 from missratio._base.reading import as_numeric_array
 from missratio._base.storable import storable
-from missratio._base.typing import FloatArray, IntArray
+from missratio._base.typing import FloatArray
 from missratio.missingness.contract import (
     Missingness,
     as_array,
@@ -225,6 +225,19 @@ class BlockMissingness(Missingness):
     n_columns: int
     rowwise: ClassVar[bool] = False
 
+    def __post_init__(self) -> None:
+        groups = np.arange(self.n_columns)
+        for block in self.blocks:
+            groups[list(block.columns)] = min(block.columns)
+        learned = [self.base.learned, *(block.model.learned for block in self.blocks)]
+        vars(self).update(
+            groups=groups, learned=any(learned), n_features=self.n_columns
+        )
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self.__post_init__()
+
     @property
     def maximum(self) -> float | None:
         """The largest of the parts'; None where one is not known."""
@@ -233,28 +246,10 @@ class BlockMissingness(Missingness):
         return max(largest) if len(largest) == len(known) else None
 
     @property
-    def n_features(self) -> int:
-        """The number of columns that the model is for."""
-        return self.n_columns
-
-    @property
-    def learned(self) -> bool:
-        """Whether any part was estimated."""
-        return self.base.learned or any(block.model.learned for block in self.blocks)
-
-    @property
     def checks(self) -> tuple[Any, ...]:
         """What the data says against the parts, where they were learned."""
         models = [self.base, *(block.model for block in self.blocks)]
         return tuple(c for model in models for c in getattr(model, "checks", ()))
-
-    @property
-    def groups(self) -> IntArray:
-        """Columns with equal numbers go missing together."""
-        groups = np.arange(self.n_columns)
-        for block in self.blocks:
-            groups[list(block.columns)] = min(block.columns)
-        return groups
 
     def column_maxima(self, n_columns: int) -> FloatArray:
         """The supremum of φ for each column; 1 where it is not known.
@@ -283,7 +278,7 @@ class BlockMissingness(Missingness):
         lower, upper : ndarray of shape (n, d)
         """
         table = as_numeric_array(X)
-        self.check_width(table.shape[1])
+        self.bound(None, table.shape[1])
         # One part for each block, and as many for the rest as it has lossy columns.
         evidence = getattr(self.base, "evidence", ())
         n_base = sum(each is not None for each in evidence)

@@ -140,7 +140,7 @@ class ClassRows:
         if isinstance(model, Missingness) and not drawn:
             weighing = Weighing(model, None, not model.rowwise, True, model.groups)
             try:
-                model.check_width(source.table.shape[1])
+                model.bound(names, source.table.shape[1])
             except ValueError as error:
                 raise ValueError(f"Class {label!r}: {error}") from error
         elif model is not None:

@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
+from objectives import Anchored, Hellinger
 
 from missratio.objective import (
-    Combination,
-    Divergence,
     Expectations,
     FDivergenceObjective,
     JensenShannon,
@@ -13,45 +12,11 @@ from missratio.objective import (
     KLIEPObjective,
     KullbackLeibler,
     KullbackLeiblerObjective,
-    Objective,
     Pearson,
     Term,
 )
 
 STEP = 1e-5
-
-
-class Hellinger(Divergence):
-    def generator(self, ratio):
-        return (np.sqrt(ratio) - 1) ** 2
-
-    def first(self, ratio):
-        return 1 - ratio**-0.5
-
-    def second(self, ratio):
-        return ratio**-1.5 / 2
-
-    def third(self, ratio):
-        return -3 * ratio**-2.5 / 4
-
-
-class Anchored(Objective):
-    """h = −a + log b + ½c², with b = E exp s and c = E s over the denominator."""
-
-    linear_numerator = True
-
-    def numerator(self, score):
-        return Term.linear(score)
-
-    def denominator(self, score):
-        return Term.exponential(score), Term.linear(score)
-
-    def combine(self, expectations):
-        a, b, c = expectations.value
-        value = -a + np.log(b) + expectations.log_scale[1] + c**2 / 2
-        hessian = np.zeros((3, 3, len(a)))
-        hessian[1, 1], hessian[2, 2] = -1 / b**2, 1.0
-        return Combination(value, np.array([-np.ones_like(a), 1 / b, c]), hessian)
 
 
 OBJECTIVES = {

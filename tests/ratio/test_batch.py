@@ -89,13 +89,6 @@ def test_a_batch_is_a_loop(estimator, model1, model0):
         assert fits.log_normalizer[i] == pytest.approx(one.log_normalizer_, abs=1e-7)
 
 
-def test_problems_do_not_disturb_each_other():
-    X1, X0 = draw(20)
-    fits = fit_batch(KLIEP(), X1, X0)
-    some = fit_batch(KLIEP(), X1[5:7], X0[5:7])
-    np.testing.assert_allclose(fits.coef[5:7], some.coef, atol=1e-9)
-
-
 def test_the_tables_are_left_as_they_were():
     X1, X0 = draw()
     X1 = lose(X1, ROWS)

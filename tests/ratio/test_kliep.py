@@ -249,25 +249,6 @@ def test_a_penalty_answers_for_constant_features_and_few_rows():
 # Per-feature missingness in a joint fit.
 
 
-def correlated(n, rho, seed):
-    """The paper's naive-Bayes example: p1 = N(0, Σ), p0 = N((1, 2), Σ)."""
-    covariance = [[1.0, rho], [rho, 1.0]]
-    rng = np.random.default_rng(seed)
-    X1 = rng.multivariate_normal([0.0, 0.0], covariance, n)
-    return X1, rng.multivariate_normal([1.0, 2.0], covariance, n), covariance
-
-
-def test_the_joint_fit_is_consistent_under_correlation_and_naive_bayes_is_not():
-    X1, X0, covariance = correlated(20_000, 0.8, 0)
-    truth = np.linalg.solve(covariance, [-1.0, -2.0])
-    phi = StepMissingness([1, -1], 0, 0.8, rowwise=False)
-    X1 = corrupt(X1, phi, 0)
-    joint = density_ratio(X1, X0, KLIEP(missingness={1: phi}))
-    naive = density_ratio(X1, X0, NaiveBayesRatio(missingness={1: phi}))
-    np.testing.assert_allclose(joint.coef_, truth, atol=0.25)
-    assert np.abs(naive.coef_ - truth).max() > 1.0
-
-
 @pytest.mark.needs("pandas")
 def test_an_interaction_uses_product_weights_on_rows_with_both_observed():
     X1, X0 = lossy(ENTRIES, 2000)
@@ -388,10 +369,6 @@ def test_the_score_is_minus_the_objective_on_the_rows_given(two_normals):
     normaliser = np.log(np.exp(log_ratio[labels == 0]).mean())
     expected = log_ratio[labels == 1].mean() - normaliser
     assert ratio.score(new, labels) == pytest.approx(expected)
-
-
-def test_the_score_weighs_missing_values(two_normals):
-    X, y = two_normals(400)
     X[y == 1] = corrupt(X[y == 1], ROWS, 0)
     ratio = KLIEP(missingness={1: ROWS}).fit(X, y)
     assert ratio.score(X, y) == pytest.approx(-ratio.objective_value_)

@@ -138,22 +138,6 @@ def test_ratios_that_are_not_log_linear_have_no_product(table):
         NaiveBayesRatio(FDivergenceRatio("pearson", link="identity")).fit(*table)
 
 
-def test_a_constant_column_is_named(table):
-    X, y = table
-    X[y == 0, 1] = 4.0
-    frame = pd.DataFrame(X, columns=["age", "dose", "height"])
-    with pytest.raises(ValueError, match=r"\['dose'\] are constant.* class 0"):
-        NaiveBayesRatio().fit(frame, y)
-    assert NaiveBayesRatio(KLIEP(l2=0.1)).fit(frame, y).converged_
-
-
-def test_more_basis_features_than_rows_need_a_penalty(two_normals):
-    X, y = two_normals(5, 2)
-    estimator = KLIEP(basis=PolynomialBasis(degree=6))
-    with pytest.raises(ValueError, match=r"has 5 observed rows.* Set l2 > 0"):
-        NaiveBayesRatio(estimator).fit(X, y)
-
-
 @pytest.mark.parametrize("label", [0, 1])
 @pytest.mark.parametrize("missingness", ["ignore", "model"])
 def test_a_column_that_is_never_observed_is_refused(label, missingness, table):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from objectives import Hellinger
 from sklearn.linear_model import LogisticRegression
 
 from missratio import (
@@ -13,25 +14,11 @@ from missratio import (
     corrupt,
     density_ratio,
 )
-from missratio.objective import Divergence, Objective, Term
+from missratio.objective import Objective, Term
 from missratio.weights import inverse_probability_weights
 
 ROWS = StepMissingness([1.0, 1.0], 0.0, 0.6)
 ENTRIES = LogisticMissingness([-0.5, 0.0], [1.0, -1.0])
-
-
-class Hellinger(Divergence):
-    def generator(self, ratio):
-        return (np.sqrt(ratio) - 1) ** 2
-
-    def first(self, ratio):
-        return 1 - ratio**-0.5
-
-    def second(self, ratio):
-        return ratio**-1.5 / 2
-
-    def third(self, ratio):
-        return -3 * ratio**-2.5 / 4
 
 
 class HellingerObjective(Objective):

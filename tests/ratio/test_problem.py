@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from objectives import Anchored, Hellinger
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
@@ -19,50 +20,12 @@ from missratio import (
 from missratio.engine import Sample
 from missratio.exceptions import NoFiniteOptimumWarning
 from missratio.objective import (
-    Combination,
-    Divergence,
     KLIEPObjective,
-    Objective,
-    Term,
     as_divergence_objective,
 )
 from missratio.ratio import fit_batch
 from missratio.ratio import solve as solving
 from missratio.ratio.problem import RatioProblem, WeightedMean
-
-
-class Hellinger(Divergence):
-    def generator(self, ratio):
-        return (np.sqrt(ratio) - 1) ** 2
-
-    def first(self, ratio):
-        return 1 - ratio**-0.5
-
-    def second(self, ratio):
-        return ratio**-1.5 / 2
-
-    def third(self, ratio):
-        return -3 * ratio**-2.5 / 4
-
-
-class Anchored(Objective):
-    """KLIEP, and ½(E₀ s)², which fixes the intercept: two terms, a nonlinear h."""
-
-    linear_numerator = True
-
-    def numerator(self, score):
-        return Term.linear(score)
-
-    def denominator(self, score):
-        return Term.exponential(score), Term.linear(score)
-
-    def combine(self, expectations):
-        a, b, c = expectations.value
-        value = -a + np.log(b) + expectations.log_scale[1] + c**2 / 2
-        hessian = np.zeros((3, 3, len(a)))
-        hessian[1, 1], hessian[2, 2] = -1 / b**2, 1.0
-        return Combination(value, np.array([-np.ones_like(a), 1 / b, c]), hessian)
-
 
 OBJECTIVES = {
     "KLIEP": KLIEPObjective(),

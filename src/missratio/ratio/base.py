@@ -51,6 +51,7 @@ from missratio.weights import SampleSize, complete_row_weights
 
 # Logarithms of positive numbers in double precision lie within ±744.5.
 FARTHEST = 745.0
+TINY = float(np.finfo(np.float64).tiny)
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -443,7 +444,8 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
                 self.basis_ = LinearBasis.of_columns(table.shape[1], names)
             else:
                 check_no_infinity(table)
-                self._fit_basis(self._named(X, table), is_numerator)
+                named = X if hasattr(self, "feature_names_in_") else table
+                self._fit_basis(named, is_numerator)
         features = table
         if type(self.basis_) is not LinearBasis:
             features = self._features(X, table)
@@ -481,12 +483,9 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         if type(self.basis_) is LinearBasis:
             return table
         # Squares and products of single-precision values would lose their digits.
+        rows = in_double(X if hasattr(self, "feature_names_in_") else table)
         with config_context(assume_finite=True, transform_output="default"):
-            return np.asarray(self.basis_.transform(in_double(self._named(X, table))))
-
-    def _named(self, X: Any, table: FloatArray) -> Any:
-        """What a table was read from, where its columns have names."""
-        return X if hasattr(self, "feature_names_in_") else table
+            return np.asarray(self.basis_.transform(rows))
 
 
 def two_classes(y: Any) -> Any:
@@ -529,15 +528,11 @@ def read_grid(name: str, grid: Any, *, positive: bool = False) -> int | FloatArr
     values = np.atleast_1d(np.asarray(grid, dtype=np.float64))
     if values.ndim != 1 or not len(values):
         raise ValueError(
-            f"{name} must be a number of values to try, or a list of them; got "
-            f"{grid!r}."
+            f"{name} must be a number of values to try, or a list: got {grid!r}."
         )
-    allowed = (values > 0.0) if positive else (values >= 0.0)
-    if not (np.isfinite(values) & allowed).all():
-        raise ValueError(
-            f"{name} must be finite and {'positive' if positive else 'not negative'}, "
-            f"got {grid!r}."
-        )
+    low, what = (TINY, "positive") if positive else (0.0, "not negative")
+    if not ((values >= low) & np.isfinite(values)).all():
+        raise ValueError(f"{name} must be finite and {what}, got {grid!r}.")
     return np.unique(values)
 
 

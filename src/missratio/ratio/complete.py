@@ -24,7 +24,7 @@ from missratio._base.hints import check_choice
 from missratio._base.reading import read_table
 from missratio._base.storable import storable
 from missratio._base.threads import one_blas_thread
-from missratio._base.typing import BoolArray, FloatArray, IntArray
+from missratio._base.typing import FloatArray
 from missratio.ratio.base import (
     BaseRatio,
     MissingnessParameter,
@@ -65,11 +65,6 @@ class WeightedTable:
 
     def __len__(self) -> int:
         return len(self.rows)
-
-    def take(self, chosen: BoolArray | IntArray) -> WeightedTable:
-        """Some of the rows, with weights that sum to one again."""
-        weights = self.weights[chosen]
-        return WeightedTable(self.rows[chosen], weights / weights.sum())
 
 
 class CompleteRowsRatio(BaseRatio):

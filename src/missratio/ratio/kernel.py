@@ -26,6 +26,7 @@ from missratio._base.typing import FloatArray, IntArray
 from missratio.basis.gaussian import read_centers
 from missratio.exceptions import FlatRatioWarning, Message
 from missratio.ratio.base import (
+    TINY,
     MissingnessParameter,
     Two,
     callers_level,
@@ -47,7 +48,6 @@ DISTANCE_ROWS = 1000
 QUANTILES = (0.05, 0.9)
 # Rows that are scored at once.
 BLOCK_ROWS = 4096
-TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True, slots=True)
@@ -454,11 +454,11 @@ class MeanMatching(LeastSquares):
 
 
 KernelName = Literal["ulsif", "rulsif", "kliep", "kmm"]
-L2_COUNT = {"ulsif": 9, "rulsif": 9, "kliep": 1, "kmm": 2}
-# Bumps whose heights may be negative can be wide: the wider, the closer to a plane,
-# which is what many columns need. Bumps that only add up can't.
-WIDER = {"ulsif": 4.0, "rulsif": 4.0, "kliep": 1.0, "kmm": 1.0}
-WIDTHS = {"ulsif": 10, "rulsif": 10, "kliep": 6, "kmm": 6}
+# How many strengths and widths are tried, and how far beyond the widest distance. Bumps
+# whose heights may be negative can be wide: the wider, the closer to a plane, which is
+# what many columns need. Bumps that only add up can't.
+TRIED = {"ulsif": (9, 10, 4.0), "kliep": (1, 6, 1.0), "kmm": (2, 6, 1.0)}
+TRIED["rulsif"] = TRIED["ulsif"]
 
 
 @storable(
@@ -592,12 +592,12 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
         check_real(self.flat_within, "flat_within", min_val=0.0)
         rng = generator(self.random_state)
         bumps = Bumps.around(tables, self.centers, self.scale, rng)
-        wide, count = WIDER[self.method], WIDTHS[self.method]
-        given = count if self.sigma_grid is None else self.sigma_grid
+        n_strengths, n_widths, wider = TRIED[self.method]
+        given = n_widths if self.sigma_grid is None else self.sigma_grid
         widths = read_grid("sigma_grid", given, positive=True)
         if isinstance(widths, int):
-            widths = bumps.widths(tables, widths, wide, rng)
-        given = L2_COUNT[self.method] if self.l2_grid is None else self.l2_grid
+            widths = bumps.widths(tables, widths, wider, rng)
+        given = n_strengths if self.l2_grid is None else self.l2_grid
         strengths = read_grid("l2_grid", given, positive=True)
         squares = tables.map(lambda table: bumps.squares(table.rows))
         between = bumps.squares(bumps.centers * bumps.unit + bumps.origin)

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from missratio._base.reading import read_table
 from missratio._base.storable import storable
-from missratio.basis import Basis, ColumnwiseBasis, LinearBasis
+from missratio.basis import LinearBasis
 from missratio.objective import (
     Divergence,
     KLIEPObjective,
@@ -346,13 +346,6 @@ class NaiveBayesRatio(LinearRatio):
         super()._store(problem, solution, two)
         self.column_log_normalizer_ = -self._part_intercepts
         self.column_converged_ = solution.status == Status.CONVERGED
-
-    @property
-    def bases_(self) -> list[Basis]:
-        """The fitted basis of each column."""
-        if isinstance(self.basis_, ColumnwiseBasis):
-            return self.basis_.transformers_
-        return [LinearBasis().fit(np.zeros((1, 1)))] * self.n_features_in_
 
 
 def density_ratio(

@@ -1,11 +1,12 @@
-"""Newton's method: damped, batched, at ease with singular Hessians, honest."""
+"""Newton's method and L-BFGS: damped, batched, at ease with singular Hessians."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.datasets import make_spd_matrix
 
-from missratio.solver import Evaluation, Status, newton, quick_newton
+from missratio.solver import Evaluation, Status, lbfgs, newton, quick_newton
 
 
 def problem(value, gradient, hessian, no_optimum=None):
@@ -96,15 +97,6 @@ def test_a_singular_hessian_gives_the_right_predictions(n_problems):
     solution = newton(collinear, np.zeros((n_problems, 2)))
     assert (solution.status == Status.CONVERGED).all()
     np.testing.assert_allclose(score(solution.theta), 0.0, atol=1e-7)
-
-
-def test_one_difficult_problem_in_a_batch_disturbs_no_other():
-    start = np.array([[0.3], [1e4], [-0.2]])
-    together = newton(root(), start)
-    for i in range(3):
-        alone = newton(root(), start[i : i + 1])
-        np.testing.assert_allclose(together.theta[i], alone.theta[0], atol=1e-8)
-        assert together.status[i] == alone.status[0]
 
 
 @pytest.mark.parametrize(
@@ -217,3 +209,65 @@ def test_problems_left_behind_end_where_they_would_alone(centres):
         assert together.n_iter[i] == alone.n_iter[0]
         np.testing.assert_allclose(together.theta[i], alone.theta[0], atol=1e-7)
         np.testing.assert_allclose(together.value[i], alone.value[0])
+
+
+# L-BFGS finds Newton's optimum without a Hessian.
+
+
+def log_sum(matrix, target, proof=None):
+    """log Σ exp(±a·(θ − target)): convex, with its minimum at the target."""
+
+    def tilt(theta):
+        return np.tanh((theta - target) @ matrix)
+
+    return problem(
+        lambda theta: np.log1p(2 * np.sinh((theta - target) @ matrix / 2) ** 2).sum(
+            axis=1
+        ),
+        lambda theta: tilt(theta) @ matrix.T,
+        lambda theta: matrix @ ((1 - tilt(theta) ** 2)[:, :, None] * matrix.T),
+        proof,
+    )
+
+
+@pytest.fixture
+def curved():
+    rng = np.random.default_rng(0)
+    return make_spd_matrix(4, random_state=0), rng.normal(size=4)
+
+
+def test_it_finds_the_optimum_that_newton_finds(curved):
+    matrix, target = curved
+    start = np.zeros((1, 4))
+    first = lbfgs(log_sum(matrix, target), start, scale=np.ones(4))
+    second = newton(log_sum(matrix, target), start)
+    assert first.status[0] == second.status[0] == Status.CONVERGED
+    np.testing.assert_allclose(first.theta[0], target, atol=1e-6)
+    np.testing.assert_allclose(first.theta, second.theta, atol=1e-6)
+
+
+def test_scaling_makes_up_for_badly_scaled_parameters(curved):
+    matrix, target = curved
+    scale = 10.0 ** np.array([-6, 0, 3, 6])
+    skewed = log_sum(matrix / scale[:, None], target * scale)
+    solution = lbfgs(skewed, np.zeros((1, 4)), scale=scale)
+    assert solution.status[0] == Status.CONVERGED
+    np.testing.assert_allclose(solution.theta[0] / scale, target, atol=1e-6)
+
+
+def test_how_it_ended_is_measured(curved):
+    matrix, target = curved
+    start, one = np.zeros((1, 4)), np.ones(4)
+    out = lbfgs(log_sum(*curved), start, scale=one, max_iter=2)
+    assert out.status[0] == Status.OUT_OF_ITERATIONS
+    assert out.n_iter[0] == 2
+    # A proof that there is no optimum ends the search.
+    proven = log_sum(matrix, target, proof=lambda theta: theta.any(axis=1))
+    assert lbfgs(proven, start, scale=one).status[0] == Status.NO_OPTIMUM
+    # A tolerance out of reach is taken for the finest that isn't.
+    fine = lbfgs(log_sum(*curved), start, scale=one, tol=0.0)
+    assert (fine.status[0] == Status.CONVERGED) == (fine.decrement[0] <= 1e-6)
+    # The length reported is that of the point returned.
+    early = lbfgs(log_sum(*curved), start, scale=2 * one, max_iter=3)
+    gradient = log_sum(*curved)(early.theta, second_order=False).gradient
+    assert early.decrement[0] == pytest.approx(np.abs(2 * gradient).max())

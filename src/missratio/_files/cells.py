@@ -220,10 +220,13 @@ class Cells:
         What stands for a missing cell beside a blank, NA, NaN and null, such as -999.
     marks : tuple of {",", "."}
         The decimal marks of the file, for columns that don't settle it themselves.
+    merged : tuple of (str, str)
+        Texts that mean the same as another, with that.
     """
 
     missing_values: tuple[str, ...] = ()
     marks: tuple[Mark, ...] = ()
+    merged: tuple[tuple[str, str], ...] = ()
 
     def texts(self, column: Any) -> Any:
         """A column as texts without surrounding space, null where missing.
@@ -255,7 +258,10 @@ class Cells:
             compute.is_in(compute.utf8_lower(column), value_set=pyarrow.array(BLANKS)),
             compute.is_in(column, value_set=told),
         )
-        return compute.if_else(missing, None, column)
+        column = compute.if_else(missing, None, column)
+        for text, meant in self.merged:
+            column = compute.if_else(compute.equal(column, text), meant, column)
+        return column
 
     def numbers(self, column: Any) -> FloatArray:
         """A column as numbers, NaN where missing.

@@ -50,10 +50,10 @@ class CsvFile(TableFile):
     ) -> None:
         super().__init__(file)
         self._skipped = 0 if header_row is None else header_row - 1
-        self._encoding = "utf-8"
+        self.encoding = "utf-8"
         if encoding is not None:
             try:
-                self._encoding = codecs.lookup(encoding).name
+                self.encoding = codecs.lookup(encoding).name
             except LookupError as error:
                 raise TableError(
                     f"There is no encoding {encoding!r}. Common ones are 'utf-8', "
@@ -63,7 +63,7 @@ class CsvFile(TableFile):
             with self._readable(), file.open(decompress=True) as stream:
                 start = stream.read(_START)
             if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-                self._encoding = "utf-16"
+                self.encoding = "utf-16"
             elif b"\0" in start:
                 raise TableError(
                     f"{self.path} has bytes that are not text. Let the name of a "
@@ -71,7 +71,7 @@ class CsvFile(TableFile):
                     ".csv.gz, or say which encoding a text has (--encoding)."
                 )
             elif fallback is not None and self._misfit() is not None:
-                self._encoding = fallback
+                self.encoding = fallback
         with self._text() as text:
             first = self._header(text, header_row)
             if header_row is None and re.fullmatch(r"sep=.\s*", first, re.IGNORECASE):
@@ -101,7 +101,7 @@ class CsvFile(TableFile):
     @contextmanager
     def _text(self, errors: str = "strict") -> Iterator[TextIO]:
         """The file as text, without the lines to skip and a byte-order mark."""
-        codec = "utf-8-sig" if self._encoding == "utf-8" else self._encoding
+        codec = "utf-8-sig" if self.encoding == "utf-8" else self.encoding
         with self._readable(), self.file.open(decompress=True) as stream:
             text = io.TextIOWrapper(stream, codec, errors=errors, newline="")
             for _ in islice(text, self._skipped):
@@ -142,7 +142,7 @@ class CsvFile(TableFile):
             for batch in arrow_csv.open_csv(
                 counter,
                 arrow_csv.ReadOptions(
-                    block_size=_BLOCK, encoding=self._encoding, skip_rows=self._skipped,
+                    block_size=_BLOCK, encoding=self.encoding, skip_rows=self._skipped,
                     column_names=self.names,
                 ),
                 arrow_csv.ParseOptions(
@@ -156,7 +156,7 @@ class CsvFile(TableFile):
                 yield batch.slice(header)
                 header = 0
         # Arrow takes a mark that is left open for closed at the end of the file.
-        if counter.count % 2 or self._encoding.startswith("utf-16"):
+        if counter.count % 2 or self.encoding.startswith("utf-16"):
             deque(self.lines(), maxlen=0)
 
     @contextmanager
@@ -175,7 +175,7 @@ class CsvFile(TableFile):
                 if (misfit := self._misfit()) is not None:
                     where = f", line {misfit[0]}, has a byte 0x{misfit[1]}"
                 reason = (
-                    f"{self.path}{where} that {self._encoding} doesn't have. Save the "
+                    f"{self.path}{where} that {self.encoding} doesn't have. Save the "
                     "file in UTF-8, or say which encoding it has: --encoding cp1252 "
                     "for most from Windows."
                 )
@@ -192,7 +192,7 @@ class CsvFile(TableFile):
         with self.file.open(decompress=True) as stream:
             for number, line in enumerate(stream, start=1):
                 try:
-                    line.decode(self._encoding)
+                    line.decode(self.encoding)
                 except UnicodeDecodeError as error:
                     return number, line[error.start : error.start + 1].hex()
         return None

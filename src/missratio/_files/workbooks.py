@@ -114,6 +114,7 @@ class ExcelSheet(TableFile):
             raise self.no_header(header_row)
         if not lines:
             raise TableError(f"{file.path}: sheet {name!r} is empty.")
+        self.sheets, self.sheet = sheets, name
         (_, header), *self._lines = lines
         self.names = [str(cell).strip() for cell in header]
         self.n_rows = len(self._lines)

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterable
+import tomllib
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cached_property, partial
 from importlib.util import find_spec
@@ -30,6 +31,8 @@ RULES = ("auto", "binomial", "paper", "bernstein", "hoeffding-bentkus", "thinnin
 # No table is long enough to certify a lower one.
 LEAST_LEVEL = 1e-12
 EXAMPLE_FILE = Path("missingness.toml")
+SETTINGS = Path("missratio.toml")
+"""What `missratio check` writes, and other commands read."""
 # Packages that make some kinds of files, and their extras.
 EXTRAS = {
     ".xlsx": ("xlsxwriter", "tables"), ".html": ("vl_convert", "report"),
@@ -100,6 +103,12 @@ _data = partial(
 _model = partial(argument, "A file that `missratio fit` wrote.", "MODEL")
 _drop = partial(
     _reading, "Columns to leave out, separated by commas; may be repeated.", []
+)
+_new_rows = partial(
+    _promise,
+    "Will new rows have blanks like those in DATA, or will they be complete? "
+    "Default: blanks, unless why values are missing is said.",
+    metavar="blanks|complete",
 )
 _delta = partial(_share, "Probability with which the bound may fail, such as 5%.", 0.05)
 
@@ -185,7 +194,13 @@ class CommandOptions:
                     f"{self._called(first)} needs {self._called(second)}: {reason}."
                 )
 
-    def command(self, name: str, kind: type[CommandOptions], **changes: Any) -> str:
+    def command(
+        self,
+        name: str,
+        kind: type[CommandOptions],
+        settings: Mapping[str, Any] | None = None,
+        **changes: Any,
+    ) -> str:
         """Another command with the same options, to be pasted into a shell.
 
         Parameters
@@ -193,15 +208,20 @@ class CommandOptions:
         name : str
         kind : type
             The options that it takes; those that it shares with this one are kept.
+        settings : mapping, optional
+            What need not be said; by default what `missratio.toml` says.
         **changes : object
             Options that are different; None for those that are left out.
         """
         words, changes = ["missratio", name], {"quiet": 0, "as_json": 0, **changes}
+        said = read_settings() if settings is None else settings
         for each in fields(kind):
             info, made = each.metadata["typer"], each.default
             if each.default_factory is not MISSING:
                 made = each.default_factory()
             value = changes.get(each.name, getattr(self, each.name, None))
+            if each.name in said and value in (said[each.name], [said[each.name]]):
+                continue
             option = next(
                 (word for word in info.param_decls or () if word.startswith("--")),
                 f"--{each.name.replace('_', '-')}",
@@ -252,11 +272,10 @@ class Reading(CommandOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableOptions(Reading, Writing):
-    """A table with labels, and what its cells mean."""
+class CellOptions(Reading, Writing):
+    """A table, and what its cells mean."""
 
     data: Path = _data()
-    target: str = asked("The column of labels.", ..., metavar="COLUMN")
     versus: str | None = _reading(
         "With more than two labels: the one to keep beside --controlled, or 'rest' to "
         "take all others as one class.",
@@ -271,6 +290,11 @@ class TableOptions(Reading, Writing):
         "What marks a missing cell beside a blank, NA, NaN and null; may be repeated.",
         [],
     )
+    merge: list[str] = _reading(
+        "A text that means the same as another, such as Well=well; may be repeated.",
+        [],
+        metavar="TEXT=MEANT",
+    )
     skip_unlabelled: bool = _reading("Leave out rows without a label.", False)
 
     READS: ClassVar[tuple[str, ...]] = ("data",)
@@ -282,7 +306,48 @@ class TableOptions(Reading, Writing):
             "categorical": self.categorical,
             "missing_values": self.missing_value,
             "skip_unlabelled": self.skip_unlabelled,
+            "merge": self.merged,
         }
+
+    @cached_property
+    def merged(self) -> dict[str, str]:
+        """What texts mean that mean the same as another."""
+        pairs = {}
+        for word in self.merge:
+            text, told, meant = (part.strip() for part in word.partition("="))
+            if not (told and text and meant) or text == meant:
+                raise ValueError(
+                    "--merge takes TEXT=MEANT, such as --merge Well=well: got "
+                    f"{word!r}."
+                )
+            pairs[text] = meant
+        return pairs
+
+    def check(self) -> None:
+        """Refuse what --merge can't mean, too."""
+        super().check()
+        assert self.merged is not None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckOptions(CellOptions):
+    """What is known of a table that is looked at first."""
+
+    target: str | None = asked("The column of labels.", metavar="COLUMN")
+    controlled: str | None = asked("The label whose error is bounded.", metavar="LABEL")
+    alpha: str | None = asked("Bound on its error, such as 10%.", metavar="SHARE")
+    new_rows: str | None = _new_rows()
+    out: Path | None = _files("A page on it: .html, or the same as .md.")
+
+    SUFFIXES: ClassVar[Choices] = {"out": (".html", ".md")}
+    CHOICES: ClassVar[Choices] = {"new_rows": ("blanks", "complete")}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableOptions(CellOptions):
+    """A table with labels."""
+
+    target: str = asked("The column of labels.", ..., metavar="COLUMN")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -366,11 +431,7 @@ class FitOptions(TableOptions):
         "One threshold for all rows: it keeps --alpha over all, and --group-alpha.",
         False,
     )
-    new_rows: str | None = _promise(
-        "Will new rows have blanks like those in DATA, or will they be complete? "
-        "Default: blanks, unless why values are missing is said.",
-        metavar="blanks|complete",
-    )
+    new_rows: str | None = _new_rows()
     odds_factor: float = _promise(
         "Keep the guarantee if the odds of being missing are wrong by this factor.", 1.0
     )
@@ -591,3 +652,48 @@ class WatchOptions(Reading):
     def counts(self) -> Path:
         """The file that keeps the counts so far."""
         return self.state or Path(f"{self.model_file}.watch.json")
+
+
+def read_settings() -> dict[str, Any]:
+    """What `missratio.toml` in this folder says; nothing where there is none."""
+    if not SETTINGS.is_file():
+        return {}
+    try:
+        given = tomllib.loads(SETTINGS.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{SETTINGS} is not a TOML file: {error}.") from error
+    known = {each.name for kind in WITH_SETTINGS.values() for each in fields(kind)}
+    for name in given:
+        if name not in known:
+            raise ValueError(
+                f"{SETTINGS} says {name!r}, which is no option."
+                f"{did_you_mean(name, known)} It may have {listed(sorted(known))}."
+            )
+    if "data" in given:
+        given["data"] = Path(given["data"])
+    return given
+
+
+WITH_SETTINGS: dict[str, type[CommandOptions]] = {
+    "check": CheckOptions,
+    "query": QueryOptions,
+    "fit": FitOptions,
+}
+"""The commands that `missratio.toml` is for."""
+
+
+def default_options() -> dict[str, dict[str, Any]]:
+    """The same as defaults of each command's options."""
+    given = read_settings()
+    # New tables are other files, which are read in the same way.
+    kinds = {**WITH_SETTINGS, "predict": Reading, "watch": Reading}
+    return {
+        command: {
+            each.name: [value] if several and not isinstance(value, list) else value
+            for each in fields(kind)
+            for several in [each.default_factory is not MISSING]
+            for value in [given.get(each.name)]
+            if value is not None
+        }
+        for command, kind in kinds.items()
+    }

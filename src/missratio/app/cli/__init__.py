@@ -11,9 +11,10 @@ from typing import Annotated
 import typer
 
 import missratio
-from missratio.app.cli import commands
+from missratio.app.cli import commands, shell
 from missratio.app.cli.reproduce import data, reproduce
 from missratio.app.cli.shell import command
+from missratio.app.options import default_options
 
 app = typer.Typer(
     name="missratio",
@@ -21,6 +22,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_show_locals=False,
 )
+app.command()(command(commands.check))
 app.command()(command(commands.query))
 app.command()(command(commands.fit, example=commands.write_example))
 for work in (commands.predict, commands.report, commands.export, commands.watch):
@@ -37,6 +39,7 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def options(
+    context: typer.Context,
     version: Annotated[
         bool,
         typer.Option(
@@ -49,6 +52,8 @@ def options(
     ] = False,
 ) -> None:
     """Density ratios and Neyman-Pearson classifiers from data missing not at random."""
+    with shell.failures():
+        context.default_map = default_options()
 
 
 def main() -> None:

@@ -40,6 +40,28 @@ def write_example(wanted: bool) -> None:
     raise typer.Exit
 
 
+def check(options: asked.CheckOptions, progress: Progress) -> CommandOutcome:
+    """Look at a table before anything else: how it reads, and what could be promised.
+
+    What was found is written to missratio.toml in this folder, which check, query and
+    fit read: their commands are short then.
+    """
+    from missratio._files import written_whole
+    from missratio.app.workflow import check_table
+
+    kept = asked.SETTINGS.exists() and not options.force
+    checked = check_table(options, progress, kept=kept)
+    text = checked.toml()
+    if not kept:
+        with written_whole(asked.SETTINGS, force=True) as draft:
+            draft.write_text(text, encoding="utf-8")
+    if options.out is not None:
+        with written_whole(options.out, force=options.force) as draft:
+            draft.write_text(checked.page(options.out.suffix), encoding="utf-8")
+    facts = asdict(checked) | {"toml": text, "written": not kept}
+    return CommandOutcome(facts, checked.lines())
+
+
 def fit(options: asked.FitOptions, progress: Progress) -> CommandOutcome:
     """Fit a classifier to a table, with a certificate for one or several errors."""
     from missratio.app.modelfile import plain, save_model

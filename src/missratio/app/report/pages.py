@@ -10,6 +10,7 @@ from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from functools import cache
 from hashlib import sha256
+from importlib.metadata import version
 from importlib.resources import files
 from importlib.util import find_spec
 from typing import Any
@@ -27,7 +28,28 @@ MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|~$^=>-])")
 
 
 def html(data: dict[str, Any]) -> str:
-    """The page."""
+    """The page of a report."""
+    return page(data["title"], meta(data), sections(data), origin(data), data)
+
+
+def page(
+    title: str,
+    subtitle: str,
+    every: Sequence[ReportSection],
+    end: Sequence[tuple[str, str]],
+    data: dict[str, Any],
+) -> str:
+    """A page of sections, which needs nothing but a browser.
+
+    Parameters
+    ----------
+    title, subtitle : str
+    every : sequence of ReportSection
+    end : sequence of (str, str)
+        What stands at the foot, with a title each.
+    data : dict
+        What the page shows, as JSON within it.
+    """
     if find_spec("jinja2") is None or find_spec("vl_convert") is None:
         raise ImportError(
             "The page's figures are drawn by Vega-Lite: pip install "
@@ -36,7 +58,6 @@ def html(data: dict[str, Any]) -> str:
     import jinja2
     from markupsafe import Markup
 
-    every = sections(data)
     library = _library()
     script = _asset("page.js")
     levels = next((section.levels for section in every if section.levels), [])
@@ -52,10 +73,10 @@ def html(data: dict[str, Any]) -> str:
     )
     # What is not text of the report goes in as it is.
     context = {
-        "title": data["title"],
-        "version": data["model"]["version"],
-        "meta": meta(data),
-        "origin": origin(data),
+        "title": title,
+        "version": version("missratio"),
+        "meta": subtitle,
+        "origin": end,
         "sections": every,
         "glossary": GLOSSARY,
         "policy": _policy(library, script),
@@ -134,11 +155,21 @@ def _library() -> str:
 
 
 def markdown(data: dict[str, Any]) -> str:
-    """CommonMark, with tables as GitHub has them."""
-    parts = [f"# {plain_text(data['title'])}", plain_text(meta(data))]
-    for section in sections(data):
+    """A report in CommonMark, with tables as GitHub has them."""
+    return text(data["title"], meta(data), sections(data), origin(data))
+
+
+def text(
+    title: str,
+    subtitle: str,
+    every: Sequence[ReportSection],
+    end: Sequence[tuple[str, str]],
+) -> str:
+    """The same as `page` in CommonMark."""
+    parts = [f"# {plain_text(title)}", plain_text(subtitle)]
+    for section in every:
         parts += _text(section, 2)
-    parts += ["---", _list(origin(data))]
+    parts += ["---", _list(end)] if end else []
     return "\n\n".join(parts) + "\n"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -185,6 +185,7 @@ def read_labelled(
     blank_level: bool = False,
     skip_unlabelled: bool = False,
     groups: str | None = None,
+    merge: Mapping[str, str] | None = None,
 ) -> LabelledTable:
     """Read a labelled table whole.
 
@@ -205,6 +206,8 @@ def read_labelled(
         Whether rows without a label are left out, instead of an error.
     groups : str or None
         The column that says which group each row is in; it is not a feature then.
+    merge : mapping from str to str, or None
+        Texts that mean the same as another.
     """
     source.check_header()
     drop, categorical = (
@@ -226,7 +229,7 @@ def read_labelled(
     if not names:
         raise TableError(f"{source.path} has no column but the target: bring features.")
     table = source.read([*names, *beside, target])
-    cells = Cells(tuple(missing_values), source.marks)
+    cells = Cells(tuple(missing_values), source.marks, tuple((merge or {}).items()))
     encoder, known, notes = columns.read_columns(
         table, names, source, cells, categorical, blank_level
     )

@@ -187,7 +187,7 @@ def account_of(
         ways: list[Way] = []
         if options.undecided:
             progress.step("Trying out what look-ups would buy")
-            ways = list(_ways(table, controlled, options, trial))
+            ways = list(ways_of(table, controlled, options, trial))
         return Account("as observed", sentence, X, ways=ways, deployment="as-observed")
     if options.queries is not None:
         progress.step("Reading what was looked up")
@@ -211,7 +211,7 @@ def account_of(
         return Account("table", sentence, X, models)
     if phi_file is None:
         lossy = {label: counts for label, counts in table.missing.items() if counts}
-        ways = list(_ways(table, controlled, options, trial))
+        ways = list(ways_of(table, controlled, options, trial))
         claim = "; ".join(
             f"class {label!r} has missing values in {_named(counts)}"
             for label, counts in lossy.items()
@@ -407,13 +407,17 @@ def _certifiable(
     return bool(np.mean(reached) >= ENOUGH * trial["alpha"])
 
 
-def _ways(
+def ways_of(
     table: labelled.LabelledTable,
     controlled: Any,
     options: FitOptions,
     trial: Mapping[str, Any],
+    settings: Mapping[str, Any] | None = None,
 ) -> Iterator[Way]:
-    """What can be done for a promise about complete rows."""
+    """What can be done for a promise about complete rows.
+
+    `settings` is what commands need not say, by default what `missratio.toml` says.
+    """
     out = options.out
     if options.undecided:
         out = out.with_stem(f"{out.stem}-complete")
@@ -424,12 +428,12 @@ def _ways(
         # A method that reads rows with blanks need not be one for complete rows.
         given = dict.fromkeys(["new_rows", "missingness", "force", "method"])
         given["out"] = out
-        return options.command("fit", type(options), **(given | changes))
+        return options.command("fit", type(options), settings, **(given | changes))
 
     def look_up(what: str, promise: str, **changes: Any) -> Way:
         """A plan of look-ups, and the fit that takes it filled in."""
         given = {"out": plan, "force": False, "alpha": trial["alpha"]}
-        query = options.command("query", QueryOptions, **(given | changes))
+        query = options.command("query", QueryOptions, settings, **(given | changes))
         between = f"and, when {plan} is filled in,"
         return Way(f"look up {what}", promise, (query, fit(queries=plan)), between)
 

@@ -1,0 +1,116 @@
+"""missratio check: what is odd about a table is found, settled, and remembered."""
+
+import csv
+import json
+import shlex
+import tomllib
+
+import numpy as np
+import pytest
+
+import missratio as mr
+
+
+@pytest.fixture
+def clinic(tmp_path, monkeypatch):
+    """A table as a clinic has it, in a folder of its own, and the truth about it."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(3)
+    with (tmp_path / "t.csv").open("w", newline="", encoding="cp1252") as stream:
+        stream.write("Klinik München;;;;;;;;\n;;;;;;;;\n")
+        writer = csv.writer(stream, delimiter=";")
+        writer.writerow(
+            shlex.split("patient visit HbA1c crp ward region site copy state")
+        )
+        for i in range(900):
+            sick = rng.uniform() < 0.3
+            sugar, crp = rng.normal(5.5 + 1.2 * sick, 0.8), np.exp(rng.normal(sick))
+            cell = f"{sugar:.1f}".replace(".", ",")
+            if rng.uniform() < 0.1 + 0.2 * (sugar > 6):
+                cell = rng.choice(["", "999"], p=[0.9, 0.1])
+            level = "<0,4" if crp < 0.4 else f"{crp:.2f}".replace(".", ",")
+            region = rng.choice(["North", "South", "Nroth"], p=[0.5, 0.495, 0.005])
+            label = ["well", "sick"][int(sick)]
+            label = label.title() if rng.uniform() < 0.04 else label
+            date = f"{rng.integers(1, 28):02}.0{rng.integers(1, 9)}.2024"
+            row = [f"P{i}", date, cell, level, rng.choice(["A", "B"]), region, "x"]
+            writer.writerow([*row, level, label])
+    return tmp_path
+
+
+def settings(folder):
+    return tomllib.loads((folder / "missratio.toml").read_text(encoding="utf-8"))
+
+
+def test_a_messy_table_is_read_as_it_was_meant(clinic, run):
+    said = run(
+        *shlex.split("check t.csv --target state --controlled well --alpha 10%")
+    ).stdout
+    found = settings(clinic)
+    assert (found["encoding"], found["header_row"]) == ("cp1252", 3)
+    assert found["drop"] == ["patient", "visit", "site", "copy"]
+    assert set(found["missing_value"]) == {"999", "<0,4"}
+    assert set(found["merge"]) == {"Well=well", "Sick=sick"}
+    assert "'Nroth' in" in said
+    assert "Nroth=North" in (clinic / "missratio.toml").read_text(encoding="utf-8")
+    assert "Will new rows have blanks like these, or will they be complete?" in said
+    assert "If new rows have blanks like these: finds about" in said
+
+
+def test_commands_are_short_once_a_table_was_checked(clinic, run):
+    run(*shlex.split("check t.csv --target state --controlled well --alpha 10%"))
+    said = run("check").stdout
+    assert "missratio.toml is there already" in said
+    command = next(x for x in said.splitlines() if "missratio query" in x)
+    assert len(command.split()) <= 10
+    run(*command.split()[1:])
+    run(*shlex.split("fit --new-rows blanks --method indicators --out m.skops"))
+    model = mr.load_model(clinic / "m.skops")
+    assert model.encoder.names == ["HbA1c", "crp", "ward", "region"]
+    assert set(model.training.rows) == {"well", "sick"}
+    # New rows are read in the same way.
+    run(*shlex.split("predict m.skops t.csv --keep patient --out p.csv"))
+
+
+def test_what_a_person_has_to_say_is_asked(clinic, run):
+    said = run(*shlex.split("check t.csv")).stdout
+    assert "Which column holds the labels? It may be 'state'." in said
+    run(*shlex.split("check t.csv --target state --force"))
+    assert "controlled" not in settings(clinic)
+    facts = json.loads(run(*shlex.split("check t.csv --target state --json")).stdout)
+    assert any("whose error is bounded" in each for each in facts["questions"])
+    assert facts["blanks"]["rows"].keys() == {"well", "sick"}
+
+
+def test_the_page_says_the_same(clinic, run):
+    run(*shlex.split("check t.csv --target state --controlled well --out look.md"))
+    page = (clinic / "look.md").read_text(encoding="utf-8")
+    for words in ("To decide", "What was done", "Blanks by class", "could be promised"):
+        assert words in page
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("targt = 'state'", "'targt', which is no option. Did you mean 'target'"),
+        ("target = ", "not a TOML file"),
+    ],
+)
+def test_a_settings_file_that_says_nothing_known_is_refused(clinic, run, text, message):
+    (clinic / "missratio.toml").write_text(text, encoding="utf-8")
+    result = run(*shlex.split("fit t.csv --out m.skops"), status=2)
+    assert message in result.output
+
+
+def test_a_code_that_is_a_value_elsewhere_is_left_to_a_person(
+    tmp_path, run, monkeypatch
+):
+    path = tmp_path / "t.csv"
+    rows = [
+        f"{999 if i % 20 == 0 else i % 7},{900 + i % 120},{i % 2}" for i in range(400)
+    ]
+    path.write_text("\n".join(["a,b,y", *rows]), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    run(*shlex.split("check t.csv --target y"))
+    assert "missing_value" not in settings(tmp_path)
+    assert 'missing_value = ["999"]' in (tmp_path / "missratio.toml").read_text()

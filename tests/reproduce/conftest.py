@@ -27,8 +27,9 @@ def table():
 def make_run(table):
     def make(variant="published", queries=20, share=None, number=0):
         sizes = SplitSizes(150, 100, queries)
-        rng = Conditions(variant).generator("test", number)
-        return draw_run(table, sizes, share, rng, corrected=variant == "corrected")
+        conditions = Conditions(variant)
+        rng = conditions.generator("test", number)
+        return draw_run(table, sizes, share, rng, conditions)
 
     return make
 

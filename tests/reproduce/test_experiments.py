@@ -31,7 +31,7 @@ def test_a_split_uses_every_row_once():
     X = np.arange(800.0)[:, None]
     table = RealTable(X, np.arange(800) >= 300)
     sizes, rng = SplitSizes(150, 100, 20), np.random.default_rng(0)
-    run = draw_run(table, sizes, 0.0, rng, corrected=False)
+    run = draw_run(table, sizes, 0.0, rng, Conditions())
     parts = run.denominator, run.calibration, run.complete, run.test
     assert [len(part) for part in parts] == [150, 150, 400, 100]
     # Normalised: the smallest and the next tell the scale.
@@ -78,20 +78,20 @@ def test_what_is_not_lost_stays_and_only_lost_values_are_looked_up(make_run):
     assert np.isnan(nothing.revealed).all()
 
 
-@pytest.mark.parametrize("corrected", [False, True])
-def test_nan_is_filled_by_means(corrected):
+@pytest.mark.parametrize("variant", ["published", "corrected"])
+def test_nan_is_filled_by_means(variant):
     """Published, a mean of each split; corrected, one that doesn't tell the class."""
     rng = np.random.default_rng(0)
     X = rng.integers(0, 3, (800, 1)) + 10.0 * (np.arange(800) >= 300)[:, None]
     X[rng.random(800) < 0.3] = np.nan
     table = RealTable(X, np.arange(800) >= 300)
-    run = draw_run(table, SplitSizes(150, 100, 20), 0.0, rng, corrected=corrected)
+    run = draw_run(table, SplitSizes(150, 100, 20), 0.0, rng, Conditions(variant))
     for part in (run.denominator, run.complete, run.calibration, run.test):
         values, counts = np.unique(part, return_counts=True)
         fill = values[counts.argmax()]
         others = part[part != fill]
         assert len(values) == 4
-        if corrected:
+        if variant == "corrected":
             assert values[0] == fill or values[-1] == fill
         else:
             assert others.mean() == pytest.approx(fill)
@@ -172,16 +172,15 @@ def test_thresholds_are_the_classifiers(make_run):
 def test_published_counts_scores_at_the_threshold_and_corrected_does_not():
     experiment, score = EXPERIMENTS["ctg_vary_alpha"], Score(lambda rows: rows)
 
-    def power(calibration, test, alpha, variant):
-        run = Run(None, None, None, None, None, calibration, test=test)
-        rest = score, [alpha], "CC-KLIEP", Conditions(variant)
-        return experiment.outcome(run, *rest)
+    def power(calibration, test, alpha, strict):
+        run = Run(*[None] * 5, calibration, test=test, strict=strict)
+        return experiment.outcome(run, score, [alpha], "CC-KLIEP")
 
     calibration, test = np.repeat([0.0, 1.0], [180, 20]), np.repeat([0.0, 1.0], 50)
-    assert power(calibration, test, 0.2, "published") == [1.0]
-    assert power(calibration, test, 0.2, "corrected") == [0.5]
+    assert power(calibration, test, 0.2, strict=False) == [1.0]
+    assert power(calibration, test, 0.2, strict=True) == [0.5]
     # Too few calibration rows give no power.
-    assert power(np.arange(5.0), np.arange(10.0), 0.1, "published") == [0.0]
+    assert power(np.arange(5.0), np.arange(10.0), 0.1, strict=False) == [0.0]
 
 
 @pytest.mark.parametrize("variant", ["published", "corrected"])

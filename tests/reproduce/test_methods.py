@@ -151,7 +151,7 @@ def test_products_are_of_columns_that_are_no_indicators_and_that_rows_have(make_
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.normal(size=(1600, 2)), rng.integers(0, 2, 1600)])
     table = RealTable(X, np.arange(1600) >= 400)
-    run = draw_run(table, SplitSizes(100, 50, 5), None, rng, corrected=True)
+    run = draw_run(table, SplitSizes(100, 50, 5), None, rng, CORRECTED)
     basis = with_products(run, run.phi).basis
     assert basis.interactions == [(0, 0), (0, 1), (1, 1)]
     run = make_run(share=0.9)

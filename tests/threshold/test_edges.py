@@ -169,17 +169,3 @@ def test_edges_that_make_no_sense_are_refused(edges, message):
     edges = tuple(np.array(edge) for edge in edges)
     with pytest.raises(ValueError, match=message):
         CalibrationSample.build([0.0, 1.0], [1.5, 1.5], 5.0, edges)
-
-
-@pytest.mark.parametrize("kind", ["up", "down", "constant"])
-def test_auto_is_about_as_good_under_doubt_as_the_best_of_its_choices(kind):
-    # By the mean over draws; which rule that is differs between the kinds.
-    training = sample_of(3000, 99, 1.2, kind)
-    thresholds = {
-        name: np.mean(
-            [select(name, sample_of(3000, s, 1.2, kind), training) for s in range(20)]
-        )
-        for name in ("auto", "thinning", "tuned-betting")
-    }
-    best = min(thresholds["thinning"], thresholds["tuned-betting"])
-    assert thresholds["auto"] <= best + 0.05

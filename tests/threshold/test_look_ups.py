@@ -317,15 +317,3 @@ def test_what_came_up_has_no_part_in_the_level(expected):
         for size, drawn in ((0, 0), (30, 5), (90, 90))
     )
     assert all(np.array_equal(first, level) for level in others)
-
-
-@pytest.mark.parametrize("share", [0.2, 0.5, 0.9])
-def test_little_power_is_lost_where_rows_come_out_as_expected(share):
-    """The number of complete rows that may be above, without and with leeway."""
-    n_rows, size = 400, 120
-    drawn = round(share * size)
-    alone = one_stratum(n_rows, size, drawn, 0.1, 0.05)
-    wide = ExactTest(n_rows, size, drawn, (size / n_rows, share), 0.1, 0.05)
-    for k in range(0, round(0.05 * drawn) + 1):
-        best = _most_complete(alone.level, size, drawn, k)
-        assert _most_complete(wide.level, size, drawn, k) >= best - 2

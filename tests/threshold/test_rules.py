@@ -347,19 +347,6 @@ def test_auto_without_training_rows_takes_what_needs_none():
     assert rule.choose(100, 1.0, 0.1, 0.1)[0].name == "binomial"
 
 
-def test_auto_takes_thinning_where_high_scores_are_lost():
-    rng = np.random.default_rng(0)
-    z = rng.normal(size=2000)
-    for phi, expected in (
-        (0.8 * (z > 0), "thinning"),
-        (0.8 * (z < 0), "tuned-betting"),
-    ):
-        weights = np.where(rng.uniform(size=2000) < phi, 0.0, 1.0 / (1.0 - phi))
-        training = CalibrationSample.build(z, weights, BOUND)
-        rule = rule_named("auto", training)
-        assert rule.choose(1000, BOUND, 0.1, 0.05)[0].name == expected
-
-
 UNBOUNDED = CalibrationSample.build([1.0, 2.0], [1.0, 2.0])
 LOST = CalibrationSample.build([1.0], [0.0], 2.0)
 

@@ -2,8 +2,8 @@
 
 from missratio.datasets import simulations
 from missratio.datasets.files import DataFile, available, data_folder, fetch
-from missratio.datasets.laws import GaussianMixture, Simulation
 from missratio.datasets.loaders import load_ctg, load_fire, load_weather
+from missratio.datasets.simulations import GaussianMixture, Simulation
 
 __all__ = [
     "DataFile",

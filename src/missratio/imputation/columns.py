@@ -17,7 +17,7 @@ from missratio._base.typing import BoolArray, FloatArray, IntArray
 
 Categories = tuple[Any, ...]
 SHOWN = 5
-WORDS = (nw.String, nw.Categorical, nw.Enum, nw.Object)
+WORDS = (nw.String, nw.Categorical, nw.Enum, nw.Object, nw.Boolean)
 
 
 @storable()
@@ -40,17 +40,20 @@ class Columns:
         frame = as_frame(X)
         if frame is None:
             names = tuple(str(j) for j in range(X.shape[1]))
-            chosen = _chosen(categorical, names, np.zeros(len(names), dtype=bool))
+            words = [False] * len(names)
         else:
             names = tuple(frame.columns)
-            words = [
-                dtype == nw.Boolean or dtype in WORDS for dtype in frame.schema.values()
-            ]
-            chosen = _chosen(categorical, names, np.array(words))
-        categories = [
-            _sorted_categories(_values(X, frame, j), names[j]) if chosen[j] else None
-            for j in range(len(names))
-        ]
+            words = [dtype in WORDS for dtype in frame.schema.values()]
+        categories: list[Categories | None] = [None] * len(names)
+        for j in np.flatnonzero(_chosen(categorical, names, words)).tolist():
+            values = {value for value in _values(X, frame, j) if value is not None}
+            try:
+                categories[j] = tuple(sorted(values))
+            except TypeError as error:
+                raise ValueError(
+                    f"The categories of column {names[j]!r} must be of one type, so "
+                    f"that they can be sorted: {error}. Turn them into strings."
+                ) from error
         return cls(names, tuple(categories))
 
     def encode(self, X: Any) -> FloatArray:
@@ -116,23 +119,16 @@ def _values(X: Any, frame: nw.DataFrame[Any] | None, column: int) -> list[Any]:
     return [None if v is None or v != v else v for v in values]
 
 
-def _sorted_categories(values: Sequence[Any], name: str) -> Categories:
-    try:
-        return tuple(sorted({value for value in values if value is not None}))
-    except TypeError as error:
-        raise ValueError(
-            f"The categories of column {name!r} must be of one type, so that they can "
-            f"be sorted: {error}. Turn them into strings."
-        ) from error
-
-
-def _chosen(categorical: Any, names: Sequence[str], automatic: BoolArray) -> BoolArray:
+def _chosen(
+    categorical: Any, names: Sequence[str], automatic: Sequence[bool]
+) -> Sequence[bool]:
+    """Which columns are categories."""
     if isinstance(categorical, str) and categorical == "auto":
         return automatic
     given = [] if categorical is None else np.asarray(categorical).ravel().tolist()
     if len(given) == len(names) and all(isinstance(each, bool) for each in given):
-        return np.array(given)
-    chosen = np.zeros(len(names), dtype=bool)
+        return given
+    chosen = [False] * len(names)
     for each in given:
         if each in names:
             chosen[names.index(each)] = True

@@ -445,19 +445,6 @@ class NumericConditional:
                 drawn[i] = draw_from(self.marginal, marks[k : k + 1])[0]
         return drawn
 
-    def thinned(self, rng: np.random.Generator) -> NumericConditional:
-        """The same law with at most `KEPT_DONORS` donors, chosen at random."""
-        size, most = len(self.location), POOL * KEPT_DONORS
-        if size <= most:
-            return self
-        kept = np.sort(rng.choice(size, most, replace=False))
-        return replace(
-            self,
-            location=self.location[kept],
-            residual=self.residual[kept],
-            n_nearest=max(1, self.n_nearest * most // size),
-        )
-
 
 @dataclass(frozen=True)
 class CategoricalConditional:
@@ -507,10 +494,6 @@ class CategoricalConditional:
         place = (cumulative <= mark[:, None]).sum(axis=1)
         return np.asarray(np.minimum(place, last))
 
-    def thinned(self, rng: np.random.Generator) -> CategoricalConditional:
-        """Itself: there are no donors."""
-        return self
-
 
 @storable()
 @dataclass(frozen=True)
@@ -524,10 +507,6 @@ class LookedUpConditional:
         """A level for each row of what models see of the other columns."""
         lost = np.ones(len(regressors), dtype=bool)
         return self.law.draw(_with_status(regressors, lost, self.slopes), noise)
-
-    def thinned(self, rng: np.random.Generator) -> LookedUpConditional:
-        """With few enough donors to be kept."""
-        return replace(self, law=self.law.thinned(rng))
 
 
 def kish_scaled(weights: FloatArray) -> FloatArray:
@@ -565,3 +544,17 @@ def _with_status(regressors: FloatArray, lost: BoolArray, slopes: bool) -> Float
 
 
 Conditional = NumericConditional | CategoricalConditional | LookedUpConditional
+
+
+def thinned(law: Conditional, rng: np.random.Generator) -> Conditional:
+    """The same law with at most `KEPT_DONORS` donors, chosen at random."""
+    if isinstance(law, LookedUpConditional):
+        return replace(law, law=thinned(law.law, rng))
+    most = POOL * KEPT_DONORS
+    if isinstance(law, CategoricalConditional) or len(law.location) <= most:
+        return law
+    size = len(law.location)
+    kept = np.sort(rng.choice(size, most, replace=False))
+    nearest = max(1, law.n_nearest * most // size)
+    donors = law.location[kept], law.residual[kept]
+    return replace(law, location=donors[0], residual=donors[1], n_nearest=nearest)

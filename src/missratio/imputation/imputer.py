@@ -30,7 +30,7 @@ from missratio.imputation.chains import (
     impute_chains,
 )
 from missratio.imputation.columns import Columns, Levels
-from missratio.imputation.conditionals import Conditional, RowNoise
+from missratio.imputation.conditionals import Conditional, RowNoise, thinned
 from missratio.rows import check_inclusion, refuse_source
 
 
@@ -306,7 +306,7 @@ class TiltedImputer(
             if population.label in (None, self.unlabelled):
                 # With few enough donors to be kept.
                 self._fitted = [
-                    (end.columns, {j: law.thinned(rng) for j, law in end.laws.items()})
+                    (end.columns, {j: thinned(law, rng) for j, law in end.laws.items()})
                     for end in ends
                 ]
         return [self._columns.complete(X, whole, missing) for whole in completed]

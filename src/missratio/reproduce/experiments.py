@@ -15,7 +15,7 @@ from scipy.special import ndtri
 from missratio import datasets
 from missratio._base.typing import FloatArray
 from missratio.datasets import Simulation, simulations
-from missratio.datasets.laws import spread_points
+from missratio.datasets.simulations import spread_points
 from missratio.missingness import LogisticMissingness, corrupt
 from missratio.reproduce import methods as m
 from missratio.reproduce.methods import Conditions, RealTable, Run, Score, fits_of
@@ -96,12 +96,7 @@ class Experiment(ABC):
 
     @abstractmethod
     def outcome(
-        self,
-        run: Run,
-        score: Score,
-        points: Sequence[float],
-        method: str,
-        conditions: Conditions,
+        self, run: Run, score: Score, points: Sequence[float], method: str
     ) -> float | FloatArray | list[float]:
         """What is measured at points that share a run's fit."""
 
@@ -136,9 +131,7 @@ class Experiment(ABC):
             scores = {fit: m.METHODS[fit](run, conditions) for fit in fits}
             for k, method in enumerate(methods):
                 if (score := scores[fits_of(method)]) is not None:
-                    values[k, place] = self.outcome(
-                        run, score, points, method, conditions
-                    )
+                    values[k, place] = self.outcome(run, score, points, method)
         return values
 
 
@@ -226,7 +219,7 @@ class Simulated(Experiment):
         return Run(simulation, phi, numerator, complete, denominator, calibration)
 
     def outcome(
-        self, run: Run, score: Score, points: Sequence[float], *_: object
+        self, run: Run, score: Score, points: Sequence[float], _: str
     ) -> float | FloatArray:
         """What is measured of a score."""
         return self.measured(run, score, points)
@@ -276,8 +269,7 @@ def draw_run(
     sizes: SplitSizes,
     share: float | None,
     rng: np.random.Generator,
-    *,
-    corrected: bool,
+    conditions: Conditions,
 ) -> Run:
     """Split a data set and let its class-1 training rows lose entries."""
     # 1. Split each class.
@@ -292,7 +284,7 @@ def draw_run(
     # class; corrected, all splits take the means of the training rows of both classes.
     if np.isnan(table.X).any():
         means = [np.nanmean(rows, axis=0) for rows in parts]
-        if corrected:
+        if conditions.corrects("data"):
             means = [np.nanmean(np.concatenate(parts[:2]), axis=0)] * len(parts)
         pairs = zip(parts, means, strict=True)
         parts = [np.where(np.isnan(rows), mean, rows) for rows, mean in pairs]
@@ -323,7 +315,8 @@ def draw_run(
         revealed[rows, j] = complete[rows, j]
     phi = LogisticMissingness(intercepts + slopes * centre, slopes * scale)
     samples = numerator, complete, denominator, calibration
-    return Run(table, phi, *samples, revealed, test, seed=int(training[0]))
+    strict = conditions.corrects("threshold")
+    return Run(table, phi, *samples, revealed, test, int(training[0]), strict)
 
 
 @cache
@@ -367,20 +360,14 @@ class RealData(Experiment):
 
     def draw(self, point: float, number: int, conditions: Conditions) -> Run:
         """A run, for a share that is to be missing or without a shift."""
-        corrected = conditions.corrects("data")
-        table = load_table(self.data, corrected=corrected)
+        table = load_table(self.data, corrected=conditions.corrects("data"))
         share = None if self.varies == "alpha" else point
         key = "alpha" if share is None else f"missing {share:g}"
         rng = conditions.generator(self.data, key, number)
-        return draw_run(table, self.sizes, share, rng, corrected=corrected)
+        return draw_run(table, self.sizes, share, rng, conditions)
 
     def outcome(
-        self,
-        run: Run,
-        score: Score,
-        points: Sequence[float],
-        method: str,
-        conditions: Conditions,
+        self, run: Run, score: Score, points: Sequence[float], method: str
     ) -> list[float]:
         """Powers, or errors: half of the class-0 rows calibrate, and half are fresh.
 
@@ -393,7 +380,7 @@ class RealData(Experiment):
             test = score.at(run.test)
         else:
             calibration, test = np.array_split(calibration, 2)
-        beyond = np.greater if conditions.corrects("threshold") else np.greater_equal
+        beyond = np.greater if run.strict else np.greater_equal
         alphas = points if self.varies == "alpha" else [ALPHA]
         cuts = [certified_threshold(calibration, alpha, REAL_DELTA) for alpha in alphas]
         return [float(beyond(test, cut).mean()) for cut in cuts]

@@ -151,6 +151,8 @@ class Run:
         Of a data set: class-1 rows to test with.
     seed : int
         For learners that draw.
+    strict : bool
+        Of a data set: whether a score at the threshold is not beyond it.
     """
 
     origin: Any
@@ -162,6 +164,7 @@ class Run:
     revealed: FloatArray | None = None
     test: FloatArray | None = None
     seed: int = 0
+    strict: bool = False
 
     @cached_property
     def merged(self) -> tuple[Merged, Merged]:

@@ -398,7 +398,25 @@ def ratio_uncertainty(
         steady & (in_tail >= FEWEST_EXPECTED),
         undetermined,
     )
-    _warn_if_unreliable(uncertainty)
+    names = [repr(name) for name in feature_names(ratio)]
+    parts = []
+    if undetermined:
+        unknown = joined([names[j] for j in undetermined])
+        parts.append(
+            f"{unknown}: every complete row of the denominator has the same value, so "
+            "that the penalty alone made the coefficient up; it has no interval. Drop "
+            "the feature, or bring rows with other values."
+        )
+    unreliable = set(np.flatnonzero(~uncertainty.reliable[:-1]).tolist())
+    heavy_on = [names[j] for j in sorted(unreliable - set(undetermined))]
+    if heavy_on:
+        parts.append(
+            f"{joined(heavy_on)}: a few rows with large weights decide, or would if "
+            "they had been observed, so that intervals may be too short. Bring more "
+            "rows, or look up missing values where φ is close to 1."
+        )
+    if parts:
+        warnings.warn(" ".join(parts), UnreliableIntervalWarning, stacklevel=2)
     return uncertainty
 
 
@@ -438,29 +456,6 @@ def _shared(
     if learned_on == "auto":
         return was_learned_from(model, table)
     return learned_on == "same"
-
-
-def _warn_if_unreliable(uncertainty: RatioUncertainty) -> None:
-    names = [repr(name) for name in feature_names(uncertainty.ratio)]
-    parts = []
-    if uncertainty.undetermined:
-        unknown = joined([names[j] for j in uncertainty.undetermined])
-        parts.append(
-            f"{unknown}: every complete row of the denominator has the same value, so "
-            "that the penalty alone made the coefficient up; it has no interval. Drop "
-            "the feature, or bring rows with other values."
-        )
-    unreliable = set(np.flatnonzero(~uncertainty.reliable[:-1]).tolist())
-    few = [names[j] for j in sorted(unreliable - set(uncertainty.undetermined))]
-    if few:
-        parts.append(
-            f"{joined(few)}: a few rows with large weights decide, or would if they "
-            "had been observed. Intervals may be too short, since such rows would have "
-            "moved the estimate. Bring more rows, or look up missing values where φ is "
-            "close to 1."
-        )
-    if parts:
-        warnings.warn(" ".join(parts), UnreliableIntervalWarning, stacklevel=3)
 
 
 def _check(ratio: Any) -> None:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from makers import two_normals
 from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
@@ -27,12 +28,6 @@ class Recorder:
         self.seen.append(f"end {context.task_name}")
 
 
-def table():
-    rng = np.random.default_rng(0)
-    X = np.concatenate([rng.normal(0, 1, (90, 2)), rng.normal(1, 1, (90, 2))])
-    return X, np.repeat([0, 1], 90)
-
-
 CANDIDATES = {"a": mr.KLIEP(), "b": mr.KLIEP(l2=1.0)}
 
 
@@ -45,7 +40,7 @@ CANDIDATES = {"a": mr.KLIEP(), "b": mr.KLIEP(l2=1.0)}
     ],
 )
 def test_every_task_is_told_once_and_the_fit_is_the_same(estimator, task, times):
-    X, y = table()
+    X, y = two_normals(90, shift=1.0)
     alone = estimator.fit(X, y).decision_function(X)
     recorder = Recorder()
     told = estimator.set_callbacks(recorder).fit(X, y).decision_function(X)
@@ -55,7 +50,7 @@ def test_every_task_is_told_once_and_the_fit_is_the_same(estimator, task, times)
 
 
 def test_an_imputer_and_an_ensemble_tell_of_every_imputation():
-    X, y = table()
+    X, y = two_normals(90, shift=1.0)
     phi = mr.LogisticMissingness([-1.0, -1.0], [0.5, 0.5])
     X = mr.corrupt(X, phi, 0)
     imputer = mr.TiltedImputer({0: phi, 1: phi}, n_imputations=3, random_state=0)
@@ -80,7 +75,7 @@ def test_an_imputer_and_an_ensemble_tell_of_every_imputation():
     ],
 )
 def test_a_classifier_hands_callbacks_down_to_an_estimator_that_has_none(kind, bound):
-    X, y = table()
+    X, y = two_normals(90, shift=1.0)
     for callbacks_of in ("classifier", "estimator"):
         ratio, recorder = mr.KLIEPCV(cv=3, random_state=0), Recorder()
         classifier = kind(ratio, bound, random_state=0)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from makers import two_normals
 
 import missratio as mr
 from missratio.rows import cluster as cluster_rows
@@ -30,10 +31,7 @@ def cluster():
 
 
 def labelled(n_rows=6000):
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(n_rows, 3)), rng.integers(0, 2, n_rows)
-    X[y == 1] += 0.4 * rng.normal(size=3)
-    return X, y
+    return two_normals(n_rows // 2, 3)
 
 
 def collections(X, y, rows=700):
@@ -141,9 +139,8 @@ def test_a_cluster_that_is_closed_says_so():
 
 def test_predictions_map_over_partitions(cluster):
     X, y = labelled(4000)
-    table, ratio = pd.DataFrame(X, columns=list("abc")), mr.KLIEP()
-    frame = dd.from_pandas(table, npartitions=3, sort=False)
-    ratio.fit(table, y)
+    table = pd.DataFrame(X, columns=list("abc"))
+    frame, ratio = dd.from_pandas(table, npartitions=3), mr.KLIEP().fit(table, y)
     mapped = frame.map_partitions(ratio.predict_ratio, meta=np.empty(0))
     np.testing.assert_allclose(mapped.compute(), ratio.predict_ratio(table))
     classifier = mr.NeymanPearsonClassifier(mr.KLIEP(), alpha=0.2, random_state=0)

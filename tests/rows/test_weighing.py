@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from makers import two_normals
 
 import missratio as mr
 
@@ -9,11 +10,10 @@ PHI = mr.LogisticMissingness(-1.0, [0.5, 0.5])
 
 
 def table(*lossy):
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(400, 2)), np.repeat(["sick", "well"], 200)
-    X[y == "sick"] += 0.5
+    X, codes = two_normals(200, shift=-0.5)
+    y = np.array(["sick", "well"])[codes]
     for label in lossy:
-        X[y == label] = mr.corrupt(X[y == label], PHI, rng)
+        X[y == label] = mr.corrupt(X[y == label], PHI, 0)
     return X, y
 
 

@@ -193,34 +193,6 @@ def test_tensors_under_array_api_dispatch():
     subprocess.run([sys.executable, "-c", DISPATCHED], check=True, env=environment)
 
 
-def test_cupy_arrays_are_brought_to_the_host_where_an_estimator_needs_that():
-    """CuPy refuses to become a NumPy array in passing: `get` must be asked."""
-
-    class Array:
-        __array_namespace__ = None
-
-        def __init__(self, values):
-            self.values = values
-
-        def get(self):
-            return self.values
-
-        def __array__(self, *_, **__):
-            raise TypeError("Implicit conversion to a NumPy array is not allowed")
-
-    Array.__module__ = "cupy"
-    values = np.arange(3.0)
-    np.testing.assert_array_equal(arrays.on_host(Array(values)), values)
-
-
-def test_cupy_arrays_are_fitted_where_they_lie():
-    cupy = pytest.importorskip("cupy")
-    X, y = labelled(sort=False, n_rows=2000)
-    expected = mr.KLIEP().fit(X, y)
-    found = mr.KLIEP().fit(cupy.asarray(X), cupy.asarray(y))
-    np.testing.assert_allclose(found.coef_, expected.coef_, atol=2e-8)
-
-
 @pytest.mark.usefixtures("as_device")
 def test_coefficients_are_saved_on_the_host():
     X, y = labelled(sort=True, n_rows=2000)

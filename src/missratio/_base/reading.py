@@ -44,7 +44,6 @@ def read_table(
     keep_frame: bool = False,
     finite: bool | str = False,
     dtype: Any = FLOATS,
-    accept_sparse: Any = False,
 ) -> Any:
     """A table as an estimator takes it; its names and width are noted or checked.
 
@@ -59,7 +58,7 @@ def read_table(
         Whether a dataframe stays what it is, for an estimator within.
     finite : bool or "allow-nan", default=False
         Whether NaN and infinities are refused here; False where they are seen to later.
-    dtype, accept_sparse
+    dtype
         As of scikit-learn's `check_array`.
 
     Returns
@@ -75,27 +74,23 @@ def read_table(
     if keep_frame and hasattr(X, "columns"):
         validate_data(owner, X, reset=reset, skip_check_array=True)
         return X
-    if type(X) is np.ndarray and X.ndim == 2 and X.size and dtype is FLOATS:
+    plain = type(X) is np.ndarray and X.ndim == 2 and X.size and X.dtype in FLOATS
+    if plain and dtype is FLOATS:
         # What can be wrong with such a table is found in no time; scikit-learn takes a
         # tenth of a small fit for it.
-        if reset and not finite and X.dtype in FLOATS:
+        if reset and not finite:
             owner.n_features_in_ = X.shape[1]
             owner.__dict__.pop("feature_names_in_", None)
             return X
-        known = not hasattr(owner, "feature_names_in_") and X.dtype in FLOATS
-        if not reset and known and X.shape[1] == getattr(owner, "n_features_in_", 0):
+        named, width = hasattr(owner, "feature_names_in_"), X.shape[1]
+        if not (reset or named) and width == getattr(owner, "n_features_in_", 0):
             complete = not finite or check_no_infinity(X)
             if complete or finite == "allow-nan":
                 return X
     if dtype is FLOATS:
         refuse_foreign(X)
     return validate_data(
-        owner,
-        unmasked(X),
-        reset=reset,
-        dtype=dtype,
-        accept_sparse=accept_sparse,
-        ensure_all_finite=finite,
+        owner, unmasked(X), reset=reset, dtype=dtype, ensure_all_finite=finite
     )
 
 
@@ -120,21 +115,19 @@ def read_labels(y: Any, X: Any = None) -> NDArray[Any]:
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
         if not plain or n_rows != len(labels):
             check_consistent_length(X, labels)
-    if labels.dtype.kind not in "fO":
+    kind = labels.dtype.kind
+    if kind not in "fO":
         return labels
-    if labels.dtype.kind == "f":
-        missing = np.flatnonzero(np.isnan(labels))
-    else:
-        # NaN is unequal to itself, and pandas' NA neither equal nor not.
-        missing = np.flatnonzero(
-            [each is None or str(each == each) != "True" for each in labels]
-        )
+    # NaN is unequal to itself, and pandas' NA neither equal nor not.
+    known = labels == labels if kind == "f" else [str(y == y) == "True" for y in labels]
+    empty = False if kind == "f" else [y is None for y in labels]
+    missing = np.flatnonzero(~np.array(known) | empty)
     if len(missing):
         raise ValueError(
             f"Every row needs a label: y has none for row {missing[0]} ({len(missing)} "
             "such). Leave out rows whose class is not known."
         )
-    if labels.dtype.kind == "f":
+    if kind == "f":
         if not np.isfinite(labels).all():
             raise ValueError("Input y contains infinity: labels must be finite.")
         return labels

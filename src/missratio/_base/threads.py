@@ -11,10 +11,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from functools import cache
 from threading import Lock
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -35,44 +36,13 @@ def _blas_libraries() -> list[Any]:
     return [lib for lib in blas if lib.num_threads is not None]
 
 
-class _Hold:
-    """BLAS held to one thread, by any number of threads at a time.
-
-    OpenBLAS on threads of its own has one limit for the process: the first to hold it
-    notes the limit, and the last to let go gives it back, whichever thread that is.
-    Elsewhere each thread has a limit, and each gives its own back.
-    """
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._holders = 0
-        self._noted: list[int] = []
-
-    @contextmanager
-    def __call__(self) -> Iterator[None]:
-        libraries = _blas_libraries()
-        with self._lock:
-            own = [lib.num_threads for lib in libraries]
-            if not self._holders:
-                self._noted = own
-            self._holders += 1
-            for lib in libraries:
-                _limit(lib, 1)
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._holders -= 1
-                for lib, mine, noted in zip(libraries, own, self._noted, strict=True):
-                    if _is_per_thread(lib):
-                        _limit(lib, mine)
-                    elif not self._holders:
-                        _limit(lib, noted)
+_held = ContextVar[int | None]("_held", default=None)
 
 
-def _is_per_thread(library: Any) -> bool:
-    shared = library.internal_api in ("openblas", "blis")
-    return not shared or getattr(library, "threading_layer", None) == "openmp"
+@cache
+def _hold() -> SimpleNamespace:
+    """How many threads hold BLAS, and the limits that the first of them noted."""
+    return SimpleNamespace(lock=Lock(), holders=0, noted=[])
 
 
 def _limit(library: Any, threads: int) -> None:
@@ -83,23 +53,38 @@ def _limit(library: Any, threads: int) -> None:
         let_go()
 
 
-@cache
-def _one_thread() -> _Hold:
-    return _Hold()
-
-
 @contextmanager
-def single_threaded() -> Iterator[None]:
-    """Hold everything to one thread, BLAS and the sharing of blocks alike."""
-    token = _held.set(1)
+def _holding(threads: int) -> Iterator[None]:
+    """Hold BLAS to one thread, and the sharing of blocks to so many.
+
+    OpenBLAS on threads of its own has one limit for the process: the first to hold it
+    notes the limit, and the last to let go gives it back, whichever thread that is.
+    Elsewhere each thread has a limit, and each gives its own back.
+    """
+    libraries, hold, token = _blas_libraries(), _hold(), _held.set(threads)
+    with hold.lock:
+        own = [lib.num_threads for lib in libraries]
+        hold.noted = hold.noted if hold.holders else own
+        hold.holders += 1
+        for lib in libraries:
+            _limit(lib, 1)
     try:
-        with _one_thread()():
-            yield
+        yield
     finally:
         _held.reset(token)
+        with hold.lock:
+            hold.holders -= 1
+            for lib, mine, noted in zip(libraries, own, hold.noted, strict=True):
+                layer = getattr(lib, "threading_layer", None)
+                if lib.internal_api not in ("openblas", "blis") or layer == "openmp":
+                    _limit(lib, mine)
+                elif not hold.holders:
+                    _limit(lib, noted)
 
 
-_held = ContextVar[int | None]("_held", default=None)
+def single_threaded() -> AbstractContextManager[None]:
+    """Hold everything to one thread, BLAS and the sharing of blocks alike."""
+    return _holding(1)
 
 
 @contextmanager
@@ -120,12 +105,8 @@ def one_blas_thread(size: int) -> Iterator[int]:
     # As many as the user lets BLAS have: the least of the libraries loaded. Others may
     # be loaded after the user has set a limit, and know nothing of it.
     threads = int(min((lib.num_threads for lib in _blas_libraries()), default=1))
-    token = _held.set(threads)
-    try:
-        with _one_thread()():
-            yield min(threads, useful)
-    finally:
-        _held.reset(token)
+    with _holding(threads):
+        yield min(threads, useful)
 
 
 def share(
@@ -164,4 +145,4 @@ def _workers(threads: int) -> ThreadPoolExecutor:
 if hasattr(os, "register_at_fork"):
     # Threads don't survive a fork, nor do their holds: a child makes its own.
     os.register_at_fork(after_in_child=_workers.cache_clear)
-    os.register_at_fork(after_in_child=_one_thread.cache_clear)
+    os.register_at_fork(after_in_child=_hold.cache_clear)

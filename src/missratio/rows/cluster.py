@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -59,10 +58,22 @@ class ClusterSource(LabelledSource):
         self, work: Callable[[LabelledBlock], Result], merge: Merge[Result]
     ) -> Result:
         """One task a worker; what it makes of its parts is merged in their order."""
-        on_parts = partial(fold_parts, work, merge)
+
+        def on_parts(parts: list[tuple[int, Any]]) -> bytes:
+            found = []
+            for number, part in parts:
+                if isinstance(part, LabelledSource):
+                    found.append((number, part.fold(work, merge)))
+                elif len(part.labels):
+                    found.append((number, merge([work(part)])))
+            # Dask would take a list of hundreds apart, which for 1,000 parts takes
+            # longer than all else of a pass.
+            return pickle.dumps(found, pickle.HIGHEST_PROTOCOL)
+
         with _explained():
             packed = _gathered(self.client, on_parts, self.holdings)
-        return merge_parts(merge, packed)
+        found = dict(chain(*map(pickle.loads, packed)))
+        return merge([found[number] for number in sorted(found)])
 
 
 @contextmanager
@@ -116,27 +127,6 @@ def _gathered(client: Any, work: Callable[[Any], Any], holdings: Holdings) -> li
     """What one task a worker makes of what it holds, here."""
     found = [future for _, future in _on_each(client, work, holdings)]
     return list(client.gather(found))
-
-
-def fold_parts(work: Any, merge: Any, parts: list[tuple[int, Any]]) -> bytes:
-    """The sums of each part, on a worker, with its number; empty ones are left out.
-
-    They come as one pickle: Dask would take a list of hundreds apart, which for 1,000
-    parts takes longer than all else of a pass.
-    """
-    found = []
-    for number, part in parts:
-        if isinstance(part, LabelledSource):
-            found.append((number, part.fold(work, merge)))
-        elif len(part.labels):
-            found.append((number, merge([work(part)])))
-    return pickle.dumps(found, pickle.HIGHEST_PROTOCOL)
-
-
-def merge_parts(merge: Merge[Result], packed: Sequence[bytes]) -> Result:
-    """All workers' sums, in the order of their parts."""
-    found = dict(chain(*map(pickle.loads, packed)))
-    return merge([found[number] for number in sorted(found)])
 
 
 def of_collection(X: Any, y: Any) -> ClusterSource:

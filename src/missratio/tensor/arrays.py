@@ -9,34 +9,13 @@ import numpy as np
 from missratio._base.typing import FloatArray
 
 
-def _library(X: Any) -> str:
-    return type(X).__module__.partition(".")[0]
-
-
 def is_tensor(X: Any) -> bool:
     """Whether X is a PyTorch tensor."""
-    return _library(X) == "torch" and hasattr(X, "device")
-
-
-def as_tensor(values: Any) -> Any:
-    """Values as a tensor: CuPy's where they lie, all else on the host."""
-    import torch
-
-    if is_tensor(values):
-        return values
-    # CuPy refuses to become a NumPy array in passing.
-    return torch.as_tensor(values if _library(values) == "cupy" else np.asarray(values))
+    return type(X).__module__.partition(".")[0] == "torch" and hasattr(X, "device")
 
 
 def on_device(X: Any) -> Any:
-    """X as a tensor, where it lies on a device other than the host; else None.
-
-    CuPy's arrays are taken as tensors, without a copy.
-    """
-    if isinstance(X, np.ndarray):
-        return None
-    if _library(X) == "cupy":
-        return as_tensor(X)
+    """X, where it is a tensor on a device other than the host; else None."""
     return X if is_tensor(X) and X.device.type != "cpu" else None
 
 
@@ -51,9 +30,7 @@ def on_host(values: Any) -> Any:
         # NumPy has no type for bfloat16, whose numbers float32 has all of.
         half = str(values.dtype) == "torch.bfloat16"
         return (values.float() if half else values).detach().cpu().numpy()
-    if not hasattr(values, "__array_namespace__"):
-        return values
-    return np.asarray(values.get() if _library(values) == "cupy" else values)
+    return np.asarray(values) if hasattr(values, "__array_namespace__") else values
 
 
 def like(X: Any, values: Any) -> Any:

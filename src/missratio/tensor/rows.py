@@ -24,7 +24,7 @@ from missratio.rows import (
     weighted_sums,
 )
 from missratio.rows.source import Merge, Result
-from missratio.tensor.arrays import as_tensor, like, on_host
+from missratio.tensor.arrays import is_tensor, like, on_host
 
 if TYPE_CHECKING:
     import torch
@@ -336,12 +336,14 @@ def tensor_classes(
     missingness, normalize
         As an estimator has them.
     """
+    import torch
+
     if X.ndim != 2 or not X.dtype.is_floating_point or X.dtype.itemsize < 4:
         raise ValueError(
             "X must be a tensor of two dimensions, of float32 or float64; got "
             f"{X.dtype} of shape {tuple(X.shape)}. Use X.float()."
         )
-    marks = as_tensor(y).to(X.device)
+    marks = torch.as_tensor(y if is_tensor(y) else np.asarray(y)).to(X.device)
     if marks.shape != X.shape[:1]:
         raise ValueError(
             f"y must have a label for each of the {len(X)} rows of X; got shape "

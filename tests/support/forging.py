@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 import missratio as mr
 from missratio._files.cells import Cells
 from missratio.app.modelfile import TableModel, TrainingData
-from missratio.app.modelfile.archive import HEADER, SCHEMA, _digest
+from missratio.app.modelfile.files import HEADER, SCHEMA, _digest
 from missratio.app.tables.columns import Encoder, TableColumn
 from missratio.classifier import CandidatePower, PowerComparison
 

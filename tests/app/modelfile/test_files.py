@@ -167,11 +167,6 @@ def with_function():
     [
         (lambda: mr.NeymanPearsonClassifier(mr.KLIEP()), NotFittedError, "not fitted"),
         (with_function, ModelFileError, r"FunctionMissingness.*no code"),
-        (
-            lambda: mr.TiltedImputer(missingness="ignore").fit(sample(2, PHI)[0]),
-            ModelFileError,
-            "fit it with y",
-        ),
         (LogisticRegression, NotFittedError, "not fitted"),
     ],
 )

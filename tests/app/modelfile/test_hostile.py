@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 
 import missratio as mr
 from missratio.app.cli import app
-from missratio.app.modelfile import ModelFileError, archive
-from missratio.app.modelfile.archive import (
+from missratio.app.modelfile import ModelFileError, files
+from missratio.app.modelfile.files import (
     FORMAT,
     HEADER,
     MOST_MEMBERS,
@@ -247,7 +247,7 @@ def test_a_member_that_nothing_names_is_not_unpacked(members, refused, monkeypat
     tracemalloc.stop()
     assert peak < 2**24
     # Nor is one that would be too large, whatever names it.
-    monkeypatch.setattr(archive, "MOST_BYTES", 10**8)
+    monkeypatch.setattr(files, "MOST_BYTES", 10**8)
     monkeypatch.setattr(ZipFile, "open", None)
     refused(content, "would unpack to 2.* bytes")
 
@@ -276,11 +276,11 @@ def test_what_is_as_large_as_is_allowed_is_loaded(
         ("MOST_MEMBERS", len(sizes), "too many members"),
     ):
         with monkeypatch.context() as patched:
-            patched.setattr(archive, name, limit)
+            patched.setattr(files, name, limit)
             loaded(whole)
-            patched.setattr(archive, name, limit - 1)
+            patched.setattr(files, name, limit - 1)
             refused(whole, match)
-    monkeypatch.setattr(archive, "MOST_JSON_BYTES", 1000)
+    monkeypatch.setattr(files, "MOST_JSON_BYTES", 1000)
     with pytest.raises(ModelFileError, match="no model is so large"):
         mr.save_model(sound("φ"), tmp_path / "large.skops")
     assert not (tmp_path / "large.skops").exists()

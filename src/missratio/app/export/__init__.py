@@ -1,6 +1,5 @@
 """Certified classifiers for other runtimes: ONNX."""
 
-from missratio.app.export.graph import export_onnx
-from missratio.app.export.scores import CantExportError
+from missratio.app.export.graph import CantExportError, export_onnx
 
 __all__ = ["CantExportError", "export_onnx"]

@@ -15,23 +15,143 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn import ensemble, linear_model
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted
 
 import missratio
+from missratio._base.typing import FloatArray
 from missratio._files import written_whole
-from missratio.app.export.scores import (
-    CantExportError,
-    Linear,
-    Tree,
-    Trees,
-    read_estimator,
-)
 from missratio.app.modelfile import TWO_CLASSES, TableModel, kind_of
+from missratio.basis import LinearBasis
 from missratio.classifier import NeymanPearsonClassifier
-from missratio.missingness import LogisticMissingness
+from missratio.ratio import LinearRatio
+
+LINEAR = (
+    linear_model.LogisticRegression,
+    linear_model.LogisticRegressionCV,
+    linear_model.RidgeClassifier,
+    linear_model.SGDClassifier,
+    LinearSVC,
+)
+FORESTS = (
+    DecisionTreeClassifier,
+    ensemble.RandomForestClassifier,
+    ensemble.ExtraTreesClassifier,
+)
+EXPORTED = (
+    "KLIEP, KLIEPCV, FDivergenceRatio and NaiveBayesRatio with a linear basis, "
+    "LogisticRegression, RidgeClassifier, SGDClassifier, LinearSVC, "
+    "HistGradientBoostingClassifier without categories, DecisionTreeClassifier, "
+    "RandomForestClassifier, ExtraTreesClassifier, and pipelines of StandardScaler "
+    "and one of these"
+)
+
+
+class CantExportError(ValueError):
+    """A classifier that ONNX can't hold, with its name and why."""
+
+
+class Linear(NamedTuple):
+    """x·coef + intercept."""
+
+    coef: FloatArray
+    intercept: float
+
+
+class Tree(NamedTuple):
+    """Nodes of one tree, the root first: an array for each, an entry a node."""
+
+    feature: Any
+    left: Any
+    right: Any
+    limit: Any
+    """Rows with a value up to it go left."""
+    missing_left: Any
+    is_leaf: Any
+    value: Any
+    """What leaves add to the score, or the probability of the second class there."""
+    rest: Any = None
+    """The probability of the first."""
+
+
+class Trees(NamedTuple):
+    """The sum of trees and a start; or the log-odds of their mean probability.
+
+    Of probabilities values are rounded to single precision before they are compared.
+    """
+
+    trees: Sequence[Tree]
+    start: float | None = None
+
+
+Scaling = tuple[FloatArray, FloatArray]
+"""The mean and the scale: (x − mean) / scale, before anything else."""
+
+
+def read_estimator(estimator: Any) -> tuple[list[Scaling], Linear | Trees]:
+    """What a fitted estimator computes.
+
+    Raises
+    ------
+    CantExportError
+        By the name of what can't be exported.
+    """
+    scalings: list[Scaling] = []
+    while isinstance(estimator, Pipeline):
+        *before, (_, estimator) = estimator.steps
+        for step in (each for _, each in before if each != "passthrough"):
+            if type(step) is not StandardScaler:
+                raise _cant(step, "it comes before the classifier in a pipeline")
+            mean = 0.0 if step.mean_ is None else step.mean_
+            scale = 1.0 if step.scale_ is None else step.scale_
+            scalings.append((np.asarray(mean), np.asarray(scale)))
+    if isinstance(estimator, LinearRatio):
+        for basis in getattr(estimator.basis_, "bases_", [estimator.basis_]):
+            if type(basis) is not LinearBasis:
+                name = type(basis).__name__
+                raise _cant(estimator, f"its basis is {name}, and not linear")
+    if isinstance(estimator, LinearRatio) or type(estimator) in LINEAR:
+        coef = np.asarray(estimator.coef_, dtype=np.float64).ravel()
+        return scalings, Linear(coef, float(np.ravel(estimator.intercept_)[0]))
+    if type(estimator) is HistGradientBoostingClassifier:
+        every = [predictor.nodes for (predictor,) in estimator._predictors]
+        if any(nodes["is_categorical"].any() for nodes in every):
+            raise _cant(estimator, "it splits by categories")
+        names = ("feature_idx", "left", "right", "num_threshold",
+                 "missing_go_to_left", "is_leaf", "value")  # fmt: skip
+        trees = [Tree(*(nodes[name] for name in names)) for nodes in every]
+        trees = [each._replace(is_leaf=each.is_leaf.astype(bool)) for each in trees]
+        return scalings, Trees(
+            trees, float(np.ravel(estimator._baseline_prediction)[0])
+        )
+    if type(estimator) not in FORESTS:
+        raise _cant(estimator, "it is neither linear nor made of trees")
+    trees = []
+    for member in getattr(estimator, "estimators_", [estimator]):
+        tree = member.tree_
+        probability = tree.value[:, 0, :] / tree.value[:, 0, :].sum(axis=1)[:, None]
+        trees.append(
+            Tree(tree.feature, tree.children_left, tree.children_right, tree.threshold,
+                 tree.missing_go_to_left, tree.children_left == -1, probability[:, 1],
+                 probability[:, 0])
+        )  # fmt: skip
+    return scalings, Trees(trees)
+
+
+def _cant(what: Any, why: str) -> CantExportError:
+    return CantExportError(
+        f"{type(what).__name__} can't be exported to ONNX: {why}. These can: "
+        f"{EXPORTED}."
+    )
+
 
 EPS = float(np.finfo(np.float64).eps)
 # What the few operations around a sum round by, in units of EPS.
@@ -67,16 +187,6 @@ def least_product(intercept: float, threshold: float) -> float:
     while found + intercept <= threshold:
         found = math.nextafter(found, math.inf)
     return found
-
-
-def trees_margin(score: Trees, threshold: float) -> float:
-    """By how much the sum of trees, or its log-odds, may come out lower elsewhere."""
-    n_terms = len(score.trees) + AROUND
-    if score.start is not None:
-        size = sum(float(np.abs(t.value[t.is_leaf]).max()) for t in score.trees)
-        return n_terms * EPS * (size + abs(score.start) + abs(threshold))
-    # At the threshold neither logarithm is beyond |threshold| + log 2.
-    return 2.0 * n_terms * EPS * (1.0 + abs(threshold) + math.log(2.0))
 
 
 OPSET, TREES_OPSET = 18, 5
@@ -153,7 +263,13 @@ def _trees(graph: Graph, rows: str, score: Trees, threshold: float) -> tuple[str
         means = (graph.add("Div", total(what), count) for what in ("value", "rest"))
         found = graph.add("Sub", *[graph.add("Log", mean) for mean in means])
     if np.isfinite(threshold):
-        threshold += trees_margin(score, threshold)
+        # By how much the sum of trees, or its log-odds, may come out lower elsewhere;
+        # at the threshold neither logarithm is beyond |threshold| + log 2.
+        size = 2.0 * (1.0 + abs(threshold) + math.log(2.0))
+        if score.start is not None:
+            size = sum(float(np.abs(t.value[t.is_leaf]).max()) for t in score.trees)
+            size += abs(score.start) + abs(threshold)
+        threshold += (len(score.trees) + AROUND) * EPS * size
     return found, graph.add("Greater", found, graph.constant([threshold]))
 
 
@@ -217,49 +333,6 @@ def any_missing(graph: Graph, rows: str, first: int) -> str:
     return graph.add("Cast", most, to=TensorProto.BOOL)
 
 
-def beyond_cap(graph: Graph, rows: str, trust: Any) -> str:
-    """Which rows may weigh more than the certificate's cap, as a column.
-
-    By a stated logistic φ with odds wrong by up to Γ a row weighs Π(1 + Γ·exp(a + b·x))
-    at most. `predict` goes by 1 − φ, which rounds by ε of 1, so by the cap times ε of
-    itself.
-    """
-    model, beside = trust.model, (trust.delta, trust.target, trust.point)
-    if type(model) is not LogisticMissingness or beside != (None, None, None):
-        raise CantExportError(
-            "The certificate's cap can't be exported to ONNX: rows that go missing "
-            "too often get the controlled class, and that takes a stated "
-            "LogisticMissingness. Calibrate with a rule that needs no cap, such as "
-            "rule='flipped-betting'."
-        )
-    coef = np.atleast_1d(np.asarray(model.coef, dtype=np.float64))
-    start = np.broadcast_to(np.asarray(model.intercept, dtype=np.float64), coef.shape)
-    if model.rowwise:
-        start, coef, multiply = start[:1], coef[:, None], "MatMul"
-    else:
-        lossy = np.flatnonzero(np.isfinite(start))
-        rows = graph.add("Gather", rows, graph.constant(lossy), axis=1)
-        start, coef, multiply = start[lossy], coef[lossy], "Mul"
-    size, term = (
-        graph.add("Add", graph.add(multiply, x, graph.constant(b)), graph.constant(a))
-        for x, b, a in (
-            (graph.add("Abs", rows), np.abs(coef), np.abs(start)),
-            (rows, coef, start),
-        )
-    )
-    odds = graph.add("Mul", graph.add("Exp", term), graph.constant([trust.odds_factor]))
-    factors = graph.add("Add", odds, graph.constant([1.0]))
-    weight = graph.add("ReduceProd", factors, graph.constant([1]), keepdims=1)
-    size = graph.add("ReduceSum", size, graph.constant([1]), keepdims=1)
-    unsure = 4.0 * EPS * (len(coef) + AROUND) * (1.0 + trust.cap)
-    share = graph.add("Mul", size, graph.constant([4.0 * EPS * (len(coef) + AROUND)]))
-    most = graph.add("Add", share, graph.constant([1.0 + unsure]))
-    heaviest = graph.add("Mul", weight, most)
-    # False for NaN.
-    within = graph.add("LessOrEqual", heaviest, graph.constant([float(trust.cap)]))
-    return graph.add("Not", within)
-
-
 def export_onnx(model: Any, path: str | Path, *, force: bool = False) -> Path:
     """Write a certified classifier as ONNX: the same labels, in any ONNX runtime.
 
@@ -303,14 +376,6 @@ def export_onnx(model: Any, path: str | Path, *, force: bool = False) -> Path:
     ...     file.stat().st_size < 5000
     True
     """
-    made = _checked_model(model)
-    with written_whole(Path(path), force=force) as draft:
-        draft.write_bytes(made.SerializeToString())
-    return Path(path)
-
-
-def _checked_model(model: Any) -> Any:
-    """The ONNX model, after ONNX's own check."""
     try:
         import onnx
     except ImportError as error:
@@ -332,6 +397,12 @@ def _checked_model(model: Any) -> Any:
             "An estimator whose second class is the controlled one can't be exported "
             "to ONNX. Use fit, which fits the estimator itself, instead of calibrate."
         )
+    if classifier.calibration_.trust.cap is not None:
+        raise CantExportError(
+            "The certificate's cap can't be exported to ONNX: rows that go missing too "
+            "often get the controlled class, which takes φ. Calibrate with a rule that "
+            "needs no cap, such as rule='flipped-betting'."
+        )
     n_numeric = classifier.n_features_in_
     numbered = [f"x{j}" for j in range(n_numeric)]
     columns = getattr(classifier, "feature_names_in_", numbered)
@@ -339,7 +410,9 @@ def _checked_model(model: Any) -> Any:
         columns, n_numeric = model.encoder.encoded_names, model.encoder.n_numeric
     made = _model(classifier, n_numeric, [str(name) for name in columns])
     onnx.checker.check_model(made, full_check=True)
-    return made
+    with written_whole(Path(path), force=force) as draft:
+        draft.write_bytes(made.SerializeToString())
+    return Path(path)
 
 
 def _model(
@@ -348,7 +421,7 @@ def _model(
     """The graph with what goes with it; columns from `n_numeric` on hold categories."""
     from onnx import TensorProto, helper
 
-    graph, trust = Graph(), classifier.calibration_.trust
+    graph = Graph()
     certificate, threshold = classifier.certificate_, float(classifier.threshold_)
     # 1. Scores, and which are surely above the threshold.
     scalings, read = read_estimator(classifier.estimator_)
@@ -367,8 +440,6 @@ def _model(
     elif n_numeric < classifier.n_features_in_:
         # A category that was never seen can't be scored.
         never = graph.add("Or", never, any_missing(graph, "X", n_numeric))
-    if trust.cap is not None:
-        never = graph.add("Or", never, beyond_cap(graph, "X", trust))
     # 3. Scores as predictions have them, and labels.
     kept, flat = graph.add("Where", never, graph.constant([-np.inf]), score), [-1]
     graph.add("Reshape", kept, graph.constant(flat), output="score")

@@ -1,7 +1,6 @@
 """Model files: a certified classifier with the columns of its table."""
 
-from missratio.app.modelfile.archive import ModelFileError
-from missratio.app.modelfile.checks import plain
+from missratio.app.modelfile.checks import ModelFileError, plain
 from missratio.app.modelfile.files import load_model, load_table_model, save_model
 from missratio.app.modelfile.models import (
     GROUPS,

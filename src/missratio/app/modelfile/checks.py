@@ -7,7 +7,6 @@ anything of the right types.
 from __future__ import annotations
 
 import inspect
-import io
 import math
 import types
 import warnings
@@ -22,7 +21,6 @@ from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTY
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 
 from missratio._base.storable import STORABLE
-from missratio.app.modelfile.archive import SCHEMA, ModelFileError
 from missratio.app.modelfile.models import (
     GROUPS,
     SEVERAL_CLASSES,
@@ -34,6 +32,11 @@ from missratio.app.modelfile.models import (
 from missratio.classifier import Calibration, Certificate, ClassBounds
 from missratio.missingness import Missingness
 from missratio.threshold import CalibrationSample, check_levels
+
+
+class ModelFileError(ValueError):
+    """A model that can't be saved, or a file that can't be loaded, and why."""
+
 
 # scikit-learn's attributes that must be finite, by the names of their classes.
 _FINITE = {
@@ -122,41 +125,6 @@ def plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-# Arrays, before anything is loaded ---------------------------------------------------
-
-
-def check_arrays(members: Mapping[str, bytes], *, foreign: bool = False) -> None:
-    """Refuse arrays that claim more than their file holds, or hold no plain numbers.
-
-    `foreign` lets through what trusted types of the user's own store otherwise: texts
-    of bytes, and records of numbers.
-    """
-    for name, content in members.items():
-        if name == SCHEMA or (foreign and not name.endswith(".npy")):
-            continue
-        stream = io.BytesIO(content)
-        try:
-            version = np.lib.format.read_magic(stream)
-            read = {
-                (1, 0): np.lib.format.read_array_header_1_0,
-                (2, 0): np.lib.format.read_array_header_2_0,
-            }[version]
-            shape, _, dtype = read(stream)
-        # A header is a Python literal, and whatever that can raise is no array.
-        except Exception as error:
-            reason = f"Its member {name!r} isn't an array: {error}"
-            raise ModelFileError(reason) from error
-        sound = dtype.kind in "biufU" or dtype == PREDICTOR_RECORD_DTYPE
-        sound |= foreign and not dtype.hasobject
-        if not sound or math.prod(shape, start=dtype.itemsize) != (
-            len(content) - stream.tell()
-        ):
-            raise ModelFileError(
-                f"Its member {name!r} is an array of {dtype} of shape {shape}, which "
-                "no model of missratio has."
-            )
-
-
 # Every part, however deep it lies ----------------------------------------------------
 
 
@@ -170,13 +138,32 @@ def _check_parts(model: Any, width: Any) -> None:
     sound = width is None or (type(width) is int and 0 < width <= MOST_COLUMNS)
     require(sound, "its number of columns")
     for part in _parts(model):
-        _check_attributes(part)
+        kind: Any = type(part)
+        attributes, cls = _attributes(part), kind.__name__
+        finite, counts, hints, methods = _rules(kind)
+        require(hints.keys() <= attributes.keys(), f"its {cls} lacks a field")
+        for name, value in attributes.items():
+            require(name not in methods, f"its {name} takes a method's place")
+            if name in hints:
+                other = f"its {cls}'s {name} is of another type"
+                require(fits(value, hints[name]), other)
+            if name in finite and value is not None:
+                for each in value if isinstance(value, list | tuple) else [value]:
+                    array = np.asarray(each)
+                    sound = array.dtype.kind in "fiu" and np.isfinite(array).all()
+                    require(sound, f"its {name} aren't finite numbers")
+            elif name in counts:
+                whole = isinstance(value, int | np.integer)
+                require(whole and 0 < value <= MOST_COUNTED, f"its {name} is {value!r}")
+            elif name == _SEED:
+                size = value.get("pool_size") if isinstance(value, dict) else None
+                require(size == _POOL_SIZE, "its seed is none")
         if isinstance(part, TreePredictor):
             _check_tree(part.nodes, width or 0)
         elif isinstance(part, HistGradientBoostingClassifier):
             # With this number scikit-learn checks the rows that it is given.
-            known = getattr(part, "n_features_in_", None)
-            fitted = known is not None or hasattr(part, "_predictors")
+            known = attributes.get("n_features_in_")
+            fitted = known is not None or "_predictors" in attributes
             require(not fitted or known == width, "its trees are for other columns")
         elif isinstance(part, Missingness) and is_dataclass(part):
             # Makes it once more, with all the checks of a new one.
@@ -211,53 +198,23 @@ def _attributes(part: Any) -> dict[str, Any]:
     return {**found, **getattr(part, "__dict__", {})}
 
 
-def _check_attributes(part: Any) -> None:
-    attributes = _attributes(part)
-    if not attributes:
-        return
-    cls: Any = type(part)
-    finite, counts, hints = _rules(cls)
-    require(hints.keys() <= attributes.keys(), f"its {cls.__name__} lacks a field")
-    for name, value in attributes.items():
-        require(not _is_method(cls, name), f"its {name} takes a method's place")
-        if name in hints:
-            other = f"its {cls.__name__}'s {name} is of another type"
-            require(fits(value, hints[name]), other)
-        if name in finite and value is not None:
-            for each in value if isinstance(value, list | tuple) else [value]:
-                array = np.asarray(each)
-                sound = array.dtype.kind in "fiu" and np.isfinite(array).all()
-                require(sound, f"its {name} aren't finite numbers")
-        elif name in counts:
-            whole = isinstance(value, int | np.integer)
-            require(whole and 0 < value <= MOST_COUNTED, f"its {name} is {value!r}")
-        elif name == _SEED:
-            size = value.get("pool_size") if isinstance(value, dict) else None
-            require(size == _POOL_SIZE, "its seed is none")
-
-
 @cache
-def _is_method(cls: Any, name: str) -> bool:
-    found = inspect.getattr_static(cls, name, None)
-    plain = isinstance(found, cached_property | types.MemberDescriptorType)
-    return hasattr(found, "__get__") and not plain
-
-
-@cache
-def _rules(cls: Any) -> tuple[set[str], set[str], dict[str, Any]]:
-    """Attributes of a class that are finite, those that count, and its annotations."""
+def _rules(cls: Any) -> tuple[set[str], set[str], dict[str, Any], set[str]]:
+    """Attributes of a class that are finite, that count, its fields and methods."""
     names = [base.__name__ for base in cls.__mro__]
     known = [STORABLE[name] for name in names if name in STORABLE]
     finite = [*(s.finite for s in known), *(_FINITE.get(name, ()) for name in names)]
-    hints = _hints(cls) if known and is_dataclass(cls) else {}
+    hints = get_type_hints(cls) if known and is_dataclass(cls) else {}
+    hints = {field.name: hints[field.name] for field in fields(cls)} if hints else {}
+    plain = (cached_property, types.MemberDescriptorType)
+    static = {name: inspect.getattr_static(cls, name, None) for name in dir(cls)}
+    methods = {
+        name
+        for name, value in static.items()
+        if hasattr(value, "__get__") and not isinstance(value, plain)
+    }
     counts = set().union(*(stored.counts for stored in known))
-    return set().union(*finite), counts, hints
-
-
-def _hints(cls: Any) -> dict[str, Any]:
-    """The annotations of a dataclass's fields."""
-    hints = get_type_hints(cls)
-    return {field.name: hints[field.name] for field in fields(cls)}
+    return set().union(*finite), counts, hints, methods
 
 
 def fits(value: Any, hint: Any) -> bool:
@@ -283,13 +240,9 @@ def fits(value: Any, hint: Any) -> bool:
         )
     if hint in NUMBERS:
         return isinstance(value, NUMBERS[hint]) and not isinstance(value, bool)
-    if (
-        hint is Any
-        or not isinstance(hint, type)
-        or getattr(hint, "_is_protocol", False)
-    ):
+    if hint is Any or getattr(hint, "_is_protocol", False):
         return True
-    return isinstance(value, hint)
+    return not isinstance(hint, type) or isinstance(value, hint)
 
 
 def _check_tree(nodes: Any, width: int) -> None:
@@ -368,11 +321,7 @@ def recertified(
 
 def _check_promises(classifier: Any) -> None:
     """What is stored must be what parameters and calibration rows make of it."""
-    kind, classes, found = (
-        kind_of(classifier),
-        classifier.classes_,
-        classifier.certificate_,
-    )
+    kind, classes = kind_of(classifier), classifier.classes_
     several, labels = kind == SEVERAL_CLASSES, classes.tolist()
     require(
         isinstance(classes, np.ndarray)
@@ -430,11 +379,9 @@ def _check_promises(classifier: Any) -> None:
             caps = {calibration.trust.cap for calibration in calibrations}
             stored = {classifier.cap_ and classifier.cap_.cap}
         else:
-            expected["threshold_"] = found.threshold
-        levels, part = (
-            getattr(classifier, "group_alpha", None) or {},
-            delta / len(groups),
-        )
+            expected["threshold_"] = classifier.certificate_.threshold
+        levels = getattr(classifier, "group_alpha", None) or {}
+        part = delta / len(groups)
         asked = [
             (controlled, other, levels.get(g, classifier.alpha), part) for g in groups
         ]
@@ -450,7 +397,8 @@ def _check_promises(classifier: Any) -> None:
     whole: Any = again[0]
     if kind != TWO_CLASSES:
         more = expected["certificate_"]
-        whole = replace(found, delta=delta, certificates=tuple(again), **more)
+        claimed = classifier.certificate_
+        whole = replace(claimed, delta=delta, certificates=tuple(again), **more)
     for name, value in {**expected, "certificate_": whole}.items():
         require(
             same(getattr(classifier, name), value),
@@ -483,25 +431,17 @@ def _check_scores(model: Any) -> None:
             and len(known.estimators) == max(len(known.classes), 1),
             "its scores are for other classes",
         )
-    names = (
-        "class_scores",
-        "score_samples",
-        "predict_log_ratio",
-        "predict",
-        "transform",
-    )
-    use = next((getattr(model, name) for name in names if hasattr(model, name)), None)
-    require(use is not None, "nothing can be done with it")
+    uses = ("class_scores", "score_samples", "predict_log_ratio", "predict")
+    name = next((each for each in (*uses, "transform") if hasattr(model, each)), "")
+    require(name, "nothing can be done with it")
     with warnings.catch_warnings():
         # What was fitted to a dataframe misses its names here.
         warnings.simplefilter("ignore", UserWarning)
-        found = np.asarray(use(rows))  # type: ignore[misc]
-    require(len(found) == 3, "it gives no scores")
+        found = np.asarray(getattr(model, name)(rows))
+    sound = len(found) == 3
     if kind_of(model) is not None:
         # A row that goes missing too often for a certified score has none at all.
-        capped = several and model.caps_
         shape = (3, len(model.classes_)) if several else (3,)
-        require(
-            found.shape == shape and (capped or not np.isnan(found).any()),
-            "it gives no scores",
-        )
+        known_all = (several and model.caps_) or not np.isnan(found).any()
+        sound = found.shape == shape and known_all
+    require(sound, "it gives no scores")

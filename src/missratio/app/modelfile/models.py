@@ -163,8 +163,9 @@ class TableModel:
         """The label of a row that can't be scored."""
         if self.kind == GROUPS:
             return self.classifier.controlled_class
-        several = self.kind == SEVERAL_CLASSES
-        return getattr(self.certificate, "fallback" if several else "controlled_class")
+        if self.kind == SEVERAL_CLASSES:
+            return self.certificate.fallback
+        return self.certificate.controlled_class
 
     @property
     def fallback_words(self) -> str:
@@ -345,23 +346,25 @@ class TableModel:
         if self.kind == SEVERAL_CLASSES:
             codes = self.classifier.decision_.decide(scores)
             return Decisions(codes, scores, np.isnan(scores[:, 0]), {})
-        limits, notes = np.full(len(X), self._shared_threshold), {}
+        limit = getattr(self.classifier, "threshold_", np.inf)
+        if self.kind == GROUPS:
+            limit = self.classifier.thresholds_.get(None, np.inf)
+        limits, notes, column = np.full(len(X), limit), {}, self.group_column
         if self.needs_groups:
             texts = [None] * len(X) if groups is None else groups
             members, thresholds = self.members(texts), self.classifier.thresholds_
             # A group that isn't known is None, which has no threshold.
             limits = np.array([thresholds.get(group, np.inf) for group in members])
             for row in np.flatnonzero(np.isposinf(limits)).tolist():
-                notes[row] = self._why_none(texts[row], members[row])
+                named = f"group {texts[row]!r}"
+                notes[row] = f"{named} has no certified threshold"
+                if texts[row] is None:
+                    why = "is missing, and each group has its own threshold"
+                    notes[row] = f"{column!r} {why}"
+                elif members[row] is None:
+                    notes[row] = f"{named} of {column!r} is new, and has no threshold"
         above = scores[:, 0] > limits
         return Decisions(above.astype(np.intp), scores, scores[:, 0] == -np.inf, notes)
-
-    @property
-    def _shared_threshold(self) -> float:
-        """The threshold of all rows; ∞ where there is none."""
-        if self.kind == TWO_CLASSES:
-            return float(self.classifier.threshold_)
-        return float(self.classifier.thresholds_.get(None, np.inf))
 
     def _scores(self, X: FloatArray) -> FloatArray:
         """Scores of encoded rows in columns; −∞, or NaN of several, where none are."""
@@ -373,15 +376,6 @@ class TableModel:
             return np.where(unseen[:, None], np.nan, scores)
         scores = self.classifier.score_samples(self.named(X))
         return np.where(unseen, -np.inf, scores)[:, None]
-
-    def _why_none(self, text: str | None, group: Any) -> str:
-        """Why a row has no threshold."""
-        column = self.group_column
-        if text is None:
-            return f"{column!r} is missing, and each group has its own threshold"
-        if group is None:
-            return f"group {text!r} of {column!r} is new, and has no threshold"
-        return f"group {text!r} has no certified threshold"
 
     def members(self, texts: Sequence[str | None]) -> list[Any]:
         """The groups that texts stand for; None for those that the model has not.

@@ -20,7 +20,12 @@ from missratio import (
     type_i_error,
     type_ii_error,
 )
-from missratio.evaluation import exact_interval, power_interval, type_i_interval
+from missratio.evaluation import (
+    exact_interval,
+    power_interval,
+    type_i_interval,
+    weighted_share,
+)
 from missratio.weights import complete_row_weights
 
 TRUTH = np.repeat([0, 1], [10, 5])
@@ -133,6 +138,23 @@ def test_equal_weights_are_none_and_zero_leaves_a_row_out(function):
         function(TRUTH, PREDICTED, sample_weight=-weights)
     with pytest.raises(ValueError, match="with a positive weight"):
         function(TRUTH, PREDICTED, sample_weight=0 * weights)
+
+
+@given(st.lists(st.booleans(), min_size=2, max_size=60), st.floats(0.1, 9.0))
+def test_nearly_equal_weights_nearly_give_the_exact_interval(events, weight):
+    weights = np.full(len(events), weight)
+    weights[0] *= 1.0 + 1e-12
+    share, interval = weighted_share(np.array(events), weights)
+    assert share == pytest.approx(np.mean(events))
+    assert interval == pytest.approx(exact_interval(sum(events), len(events)), abs=1e-6)
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_row_with_all_the_weight_decides_alone(first):
+    events = np.array([first, not first, not first])
+    share, interval = weighted_share(events, np.array([1.0, 1e-300, 1e-300]))
+    assert share == pytest.approx(float(first))
+    assert 0.0 <= interval.low < interval.high - 0.9 <= 0.1
 
 
 def weighted_coverage(repeats, seed):

@@ -9,7 +9,6 @@ from copy import deepcopy
 from zipfile import ZipFile
 
 import forging
-import joblib
 import numpy as np
 import pytest
 from forging import MODELS, PHI, forged, grouped, sample, sound, two
@@ -106,10 +105,6 @@ KEEPERS = {
         mr.save_model(model, path), mr.load_model(path)
     )[1],
     "pickle": lambda model, _: pickle.loads(pickle.dumps(model)),
-    "joblib": lambda model, path: (joblib.dump(model, path), joblib.load(path))[1],
-    "cloudpickle": lambda model, _: pickle.loads(
-        pytest.importorskip("cloudpickle").dumps(model)
-    ),
 }  # fmt: skip
 
 

@@ -119,28 +119,6 @@ def test_json_within_a_script_ends_no_script():
     assert json.loads(text) == {"</script><!--": "&\u2028"}
 
 
-def luminance(colour):
-    channels = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
-    linear = [
-        c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels
-    ]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def contrast(one, other):
-    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
-    return (light + 0.05) / (dark + 0.05)
-
-
-@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
-@pytest.mark.parametrize("ground", ["page", "panel"])
-def test_text_stands_out_from_its_ground(scheme, ground):
-    blocks = re.findall(r":root \{(.*?)\}", CSS, re.DOTALL)
-    colours = dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", blocks[scheme]))
-    for name in ("ink", "muted", "controlled", "other", "good", "warn", "bad"):
-        assert contrast(colours[name], colours[ground]) >= 4.5, name
-
-
 def rendered(text):
     markdown_it = pytest.importorskip("markdown_it")
     return markdown_it.MarkdownIt("commonmark").enable("table").render(text)

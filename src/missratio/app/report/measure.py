@@ -52,7 +52,7 @@ SOURCES = {
 # Refits that impute values take nearly all of a fit's time: one is made, without a
 # third of the rows.
 IMPUTED_FOLDS = 3
-MOST_LISTED, MOST_PATTERNS, MOST_DRAWN = 60, 20, 12
+MOST_LISTED, MOST_DRAWN = 60, 12
 # Standard deviations of a constant, for the mean of it.
 ROUNDING = 1e-12
 # Rows of each class to shuffle, and shuffles in all: a wide table would take long.
@@ -396,8 +396,7 @@ def missing_values(rows: LabelledRows, few: LabelledRows, names: Names) -> Data:
     dict
         `classes`: the model of each. `features`: the columns, those with the most
         missing values first, with counts by class, and how many of these were looked
-        up. `profiles`: φ along columns. `patterns`: what is missing together, the most
-        frequent first, or None. `left_out`: how many columns are not listed.
+        up. `profiles`: φ along columns. `left_out`: how many columns are not listed.
     """
     missing, columns = names.missing(rows.as_found.X), list(names.members)
     filled = missing & ~names.missing(rows.X)
@@ -414,24 +413,6 @@ def missing_values(rows: LabelledRows, few: LabelledRows, names: Names) -> Data:
         # A column of numbers is one feature; categories can't be drawn.
         lossy = [first[j] for j in order if counts[place, j]]
         profiles += _profiles(few, label, lossy, names.features)
-    patterns = None
-    if counts.any():
-        packed = np.packbits(missing, axis=1)
-        _, some, code = np.unique(
-            packed, axis=0, return_index=True, return_inverse=True
-        )
-        by_class = np.array(
-            [np.bincount(code[rows.y == k], minlength=len(some)) for k in rows.labels]
-        )
-        frequent = np.argsort(-by_class.sum(axis=0), kind="stable")[:MOST_PATTERNS]
-        patterns = {
-            "listed": [
-                {"missing": [columns[j] for j in np.flatnonzero(missing[some[place]])],
-                 "rows": by_class[:, place], "share": by_class[:, place] / totals}
-                for place in frequent
-            ],
-            "left_out": len(some) - len(frequent),
-        }  # fmt: skip
     return {
         "classes": [_class_model(rows, label) for label in rows.labels],
         "features": [
@@ -441,7 +422,6 @@ def missing_values(rows: LabelledRows, few: LabelledRows, names: Names) -> Data:
         ],
         "left_out": max(0, len(columns) - MOST_LISTED),
         "profiles": profiles,
-        "patterns": patterns,
     }  # fmt: skip
 
 

@@ -369,7 +369,7 @@ def sensitivity(data: Data) -> Iterator[ReportSection]:
 def missing(data: Data) -> ReportSection:
     """What is missing of each column, and φ along it."""
     found, title = data["missingness"], "What is missing"
-    if found["patterns"] is None:
+    if not any(any(feature["missing"]) for feature in found["features"]):
         return ReportSection("missing", title, ["No value is missing."])
     classes, features = found["classes"], found["features"]
     items: list[tuple[str, str]] = []
@@ -398,7 +398,7 @@ def missing(data: Data) -> ReportSection:
         items=items,
         table=table(features, ("Column", "name", str), *columns),
         notes=[f"{number(left)} more columns are left out."] if left else [],
-        parts=[_patterns(found), *_profiles(data)],
+        parts=_profiles(data),
     )
 
 
@@ -459,22 +459,6 @@ def _profiles(data: Data) -> list[ReportSection]:
     text = "φ, the probability that a value is missing, given the value, and its band."
     whole = [ReportSection("by-value", "By value", [text], parts=parts, layout="many")]
     return whole if parts else []
-
-
-def _patterns(found: Data) -> ReportSection:
-    every, left = found["patterns"]["listed"], found["patterns"]["left_out"]
-    columns = [
-        (f"Class {entry['label']}",
-         lambda p, k=k: f"{number(p['rows'][k])} ({share(p['share'][k])})", "{}".format)
-        for k, entry in enumerate(found["classes"])
-    ]  # fmt: skip
-    told = table(
-        every,
-        ("Missing", lambda p: ", ".join(p["missing"]) or "nothing", str),
-        *columns,
-    )
-    notes = [f"{number(left)} rarer patterns are left out."] * bool(left)
-    return ReportSection("patterns", "Missing together", table=told, notes=notes)
 
 
 def _ranked(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -10,11 +9,10 @@ from missratio.app.modelfile import GROUPS, SEVERAL_CLASSES, certificates_of, ki
 from missratio.app.report.measure import last_step
 from missratio.app.report.rows import LabelledRows
 from missratio.classifier import Certificate, named, rows_of
+from missratio.classifier.certificate import on_sensitivity
 
 Data = dict[str, Any]
 
-# Γ up to which there is no slack to speak of.
-NO_SLACK = 1.05
 FEW_TAIL_ROWS = 10
 MUCH_UNSCORED = 0.01
 
@@ -86,38 +84,52 @@ def certificate_words(rows: LabelledRows, data: Data) -> Data:
     """
     certificate, every = rows.classifier.certificate_, certificates_of(rows.classifier)
     first, many = every[0], len(every) > 1
-    sure, promised = percent(1.0 - certificate.delta), _promised(rows, data["errors"])
-    headline = f"{promised}, with {sure} confidence{', all together' * many}"
-    guarantee = (
-        f"This is about all future {rows_meant(first)} from the same source. The "
-        f"chance that {'one or more of these bounds is' if many else 'this bound is'} "
-        f"broken is at most {percent(certificate.delta)}."
-    )
-    meaning = (
-        "That chance is over the draw of the calibration rows: if the whole analysis "
-        f"were repeated on new data many times, at least {sure} of the classifiers "
-        f"would keep {'all promises' if many else 'the promise'}. It holds for any "
-        "method, and however well or badly the method fits."
-    )
-    if not promised:
+    sure, complete = percent(1.0 - certificate.delta), first.deployment == "complete"
+    mine, promised = rows_of(first.controlled_class), _promised(rows, data["errors"])
+    blanks = None
+    if promised:
+        meant = "rows" if complete else "rows, with blanks like those of this table,"
+        headline = f"{promised}, with {sure} confidence{', all together' * many}"
+        guarantee = (
+            f"This is about all future {'complete ' * complete}{meant} from the same "
+            f"source. The chance that {'one or more of these' if many else 'this'} "
+            f"bound{'s' * many} is broken is at most {percent(certificate.delta)}."
+        )
+        meaning = (
+            "That chance is over the draw of the calibration rows: if the whole "
+            f"analysis were repeated on new data many times, at least {sure} of the "
+            f"classifiers would keep {'all promises' if many else 'the promise'}. It "
+            "holds for any method, and however well or badly the method fits."
+        )
+        if complete:
+            lost = {
+                rows_of(k["label"]): 1.0 - k["complete"] / k["rows"]
+                for k in data["missingness"]["classes"]
+            }
+            shares = [f"{percent(p)} of the {name}" for name, p in lost.items() if p]
+            blanks = (
+                "It is not about rows with a blank, which are always classified as "
+                f"{named(data['model']['fallback'])}: {listed(shares or ['no row'])} "
+                "of this table."
+            )
+    else:
         headline = f"No threshold could be certified at {percent(first.alpha)}"
         guarantee = (
             f"Every row is classified as {named(first.controlled_class)}. So none of "
-            f"the {rows_of(first.controlled_class)} is classified as "
-            f"{named(rows.other)} by mistake, and no {rows_of(rows.other)} are "
-            "recognised."
+            f"the {mine} is classified as {named(rows.other)} by mistake, and no "
+            f"{rows_of(rows.other)} are recognised."
         )
         meaning = (
             f"With {number(first.rows)} calibration rows, {number(first.observed)} of "
             "them usable, no threshold can be shown to keep the error below "
-            f"{percent(first.alpha)} with {sure} confidence. More "
-            f"{rows_of(first.controlled_class)}, or a larger α or δ, would allow one."
+            f"{percent(first.alpha)} with {sure} confidence. More {mine}, or a larger "
+            "α or δ, would allow one."
         )
     checks = (sentence(text) for each in every for text in each.checks)
     return {
         "headline": sentence(headline),
         "guarantee": guarantee,
-        "blanks": _on_blanks(data) if promised else None,
+        "blanks": blanks,
         "meaning": meaning,
         "assumptions": [
             *map(sentence, certificate.assumptions),
@@ -127,34 +139,9 @@ def certificate_words(rows: LabelledRows, data: Data) -> Data:
     }
 
 
-def rows_meant(certificate: Certificate) -> str:
-    """The rows that a guarantee is for."""
-    if certificate.deployment == "complete":
-        return "complete rows"
-    return "rows, with blanks like those of this table,"
-
-
-def _on_blanks(data: Data) -> str | None:
-    """What becomes of rows with blanks, and how many the table has of them."""
-    model, classes = data["model"], data["missingness"]["classes"]
-    if model["deployment"] != "complete":
-        return None
-    shares = [
-        f"{percent(1.0 - k['complete'] / k['rows'])} of the {rows_of(k['label'])}"
-        for k in classes
-        if k["complete"] < k["rows"]
-    ]
-    return (
-        "It is not about rows with a blank, which are always classified as "
-        f"{named(model['fallback'])}: {listed(shares or ['no row'])} of this table."
-    )
-
-
 def _promised(rows: LabelledRows, entries: Sequence[Data]) -> str:
     """Every bound in one sentence; groups of one level are named together."""
-    certificates = certificates_of(rows.classifier)
-    observed = certificates[0].deployment == "as-observed"
-    grouped = kind_of(rows.classifier) == GROUPS
+    first = certificates_of(rows.classifier)[0]
     bounds: dict[tuple[float, Any], list[Any]] = {}
     for entry in entries:
         if entry["certified"]:
@@ -162,21 +149,27 @@ def _promised(rows: LabelledRows, entries: Sequence[Data]) -> str:
             bounds.setdefault(key, []).append(entry["group"])
     parts = []
     for (alpha, label), groups in bounds.items():
-        mine = f"{'' if observed else 'complete '}{rows_of(label)}"
-        mine += ", with blanks like these," * observed
+        mine = f"complete {rows_of(label)}"
+        if first.deployment == "as-observed":
+            mine = f"{rows_of(label)}, with blanks like these,"
         names = [repr(group) for group in groups if group is not None]
         if None in groups:
-            parts.append(f"at most {percent(alpha)} of {'all ' * grouped}{mine}")
+            parts.append(f"at most {percent(alpha)} of {mine}")
         if names:
             place = "each of the groups" if len(names) > 1 else "group"
             parts.append(
                 f"at most {percent(alpha)} of {mine} in {place} {listed(names)}"
             )
-    wrong = named(certificates[0].other_class)
+    wrong = named(first.other_class)
     if kind_of(rows.classifier) == SEVERAL_CLASSES:
-        ordered = rows.classifier.certificate_.order is not None
-        wrong = "less severe" if ordered else "another class"
+        wrong = _wrong_words(rows)
     return f"{' and '.join(parts)} are classified as {wrong}" if parts else ""
+
+
+def _wrong_words(rows: LabelledRows) -> str:
+    """What a row of one of several bounded classes must not be called."""
+    ordered = rows.classifier.certificate_.order is not None
+    return "less severe" if ordered else "another class"
 
 
 def robustness(certificate: Certificate) -> str | None:
@@ -188,22 +181,15 @@ def robustness(certificate: Certificate) -> str | None:
             "The guarantee uses no model of φ, the probability of being missing, so no "
             "such model can be wrong."
         )
-    parts, gamma = [], certificate.sensitivity
-    if certificate.missingness_delta:
-        parts.append(
-            "φ was learned, and the guarantee allows for what is not known about it: "
-            "it takes the worst weights within φ's "
-            f"{percent(1.0 - certificate.missingness_delta)} band."
-        )
-    if gamma is not None and gamma < NO_SLACK:
-        exact = "It has no slack: it needs φ to be exact."
-        parts.append("Beyond that it has no slack." if parts else exact)
-    elif gamma is not None:
-        factor = f"a factor of Γ = {number(gamma, 3)}, either way,"
-        far = "more than a factor of 1000" if math.isinf(gamma) else factor
-        parts.append(
-            f"The odds of being missing may be wrong by {far} before it fails."
-        )
+    learned = certificate.missingness_delta
+    parts = [
+        "φ was learned, and the guarantee allows for what is not known about it: it "
+        f"takes the worst weights within φ's {percent(1.0 - learned)} band."
+    ] * bool(learned)
+    if certificate.sensitivity == float("inf"):
+        parts.append("The odds of being missing may be wrong by more than 1000 times.")
+    else:
+        parts += on_sensitivity(certificate.sensitivity, bool(learned))
     return " ".join(parts) or None
 
 
@@ -211,26 +197,21 @@ def promise_sentence(rows: LabelledRows, entry: Data) -> str:
     """What becomes of a class or group: its bound, if any, and what was measured."""
     label, level, error = entry["label"], entry["level"], measured(entry["error"])
     if kind_of(rows.classifier) == GROUPS:
-        name = entry["name"] if entry["group"] is None else f"Group {entry['group']!r}"
+        name = "All rows" if entry["group"] is None else f"Group {entry['group']!r}"
         called, other = f"{rows.controlled!r}", f"{rows.other!r}"
         if not entry["certified"]:
             return (
-                f"{name[:1].upper()}{name[1:]}: finds no {other}, as "
-                f"{number(entry['rows'])} calibration rows can't certify "
-                f"{percent(level)}; every row is called {called}."
+                f"{name}: finds no {other}, as {number(entry['rows'])} calibration "
+                f"rows can't certify {percent(level)}; every row is called {called}."
             )
         return (
-            f"{name[:1].upper()}{name[1:]}: finds {measured(entry['found'])} of "
-            f"{other} while at most {percent(level)} of {called} are called {other} "
-            f"(measured: {error})."
+            f"{name}: finds {measured(entry['found'])} of {other} while at most "
+            f"{percent(level)} of {called} are called {other} (measured: {error})."
         )
     text = f"Finds {measured(entry['found'])} of {label!r}"
     if level is not None:
-        ordered = rows.classifier.certificate_.order is not None
-        kind = "less severe" if ordered else "another class"
-        text += (
-            f", while at most {percent(level)} are called {kind} (measured: {error})"
-        )
+        text += f", while at most {percent(level)} are called {_wrong_words(rows)} "
+        text += f"(measured: {error})"
     return f"{text}."
 
 
@@ -239,13 +220,43 @@ def promise_sentence(rows: LabelledRows, entry: Data) -> str:
 
 def cautions(rows: LabelledRows, data: Data) -> Iterator[tuple[str, str]]:
     """What a reader should know before relying on the numbers."""
-    model, errors = data["model"], data["errors"]
+    model, classifier = data["model"], rows.classifier
     if data["curve"] is not None:
-        yield from _on_two_classes(rows, data)
+        certificate, sample = classifier.certificate_, classifier.calibration_.sample
+        tail = int((sample.values > certificate.threshold).sum())
+        if not certificate.certified:
+            text = "Every row is classified as the controlled class: the power is 0."
+            yield "Nothing is certified", text
+        elif tail < FEW_TAIL_ROWS:
+            text = (
+                f"The threshold rests on the {number(tail + 1)} calibration rows that "
+                "score highest. The guarantee holds, but more rows of class "
+                f"{certificate.controlled_class} would give more power."
+            )
+            yield "Few calibration rows", text
+        if not getattr(last_step(classifier.estimator_), "converged_", True):
+            text = (
+                "The fit didn't reach an optimum, or there is none: coefficients and "
+                "scores are those of its last step. The certificate holds anyway. A "
+                "penalty (l2) or fewer features would give a finite optimum."
+            )
+            yield "No finite optimum", text
+        if data["errors"][0]["found"]["estimate"] is None:
+            text = (
+                "No row of the other class was left to measure it on: too few of them "
+                "are complete. Give complete test rows."
+            )
+            yield "Power unknown", text
+        elif data["measured"] == "training":
+            text = (
+                "It was measured on the rows that the classifier was fitted on. Give "
+                "test rows, or let it be cross-validated (folds=5)."
+            )
+            yield "Power is too good", text
     for entry in data["missingness"]["classes"]:
         if entry["concentrated"]:
             yield "Concentrated weights", entry["concentrated"]
-    lost = [entry["name"] for entry in errors if entry["certified"] is False]
+    lost = [entry["name"] for entry in data["errors"] if entry["certified"] is False]
     if lost and data["kind"] == GROUPS:
         text = (
             f"Every row of {listed(lost)} is classified as {model['fallback']}: their "
@@ -278,38 +289,3 @@ def cautions(rows: LabelledRows, data: Data) -> Iterator[tuple[str, str]]:
             "power on this page."
         )
         yield "Rows without a score", text
-
-
-def _on_two_classes(rows: LabelledRows, data: Data) -> Iterator[tuple[str, str]]:
-    classifier = rows.classifier
-    certificate, sample = classifier.certificate_, classifier.calibration_.sample
-    tail = int((sample.values > certificate.threshold).sum())
-    if not certificate.certified:
-        text = "Every row is classified as the controlled class: the power is 0."
-        yield "Nothing is certified", text
-    elif tail < FEW_TAIL_ROWS:
-        text = (
-            f"The threshold rests on the {number(tail + 1)} calibration rows that "
-            "score highest. The guarantee holds, but more rows of class "
-            f"{certificate.controlled_class} would give more power."
-        )
-        yield "Few calibration rows", text
-    if not getattr(last_step(classifier.estimator_), "converged_", True):
-        text = (
-            "The fit didn't reach an optimum, or there is none: coefficients and "
-            "scores are those of its last step. The certificate holds anyway. A "
-            "penalty (l2) or fewer features would give a finite optimum."
-        )
-        yield "No finite optimum", text
-    if data["errors"][0]["found"]["estimate"] is None:
-        text = (
-            "No row of the other class was left to measure it on: too few of them are "
-            "complete. Give complete test rows."
-        )
-        yield "Power unknown", text
-    elif data["measured"] == "training":
-        text = (
-            "It was measured on the rows that the classifier was fitted on. Give test "
-            "rows, or let it be cross-validated (folds=5)."
-        )
-        yield "Power is too good", text

@@ -83,8 +83,7 @@ def draw(report, picture):
 
     from missratio.app.report import sections
 
-    (levels,) = sections.levels(report.data)
-    figure = levels.chart
+    figure = sections.levels(report.data).chart
     # The page's colours, of which the first are those by day.
     colours = dict(reversed(re.findall(r"--(\w+):\s*(#\w+)", report.html())))
     text = re.sub(

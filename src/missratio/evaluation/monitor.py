@@ -41,6 +41,7 @@ from scipy.special import expit, logit, logsumexp
 from missratio._base.typing import FloatArray
 from missratio.classifier import Certificate
 from missratio.evaluation.metrics import Interval
+from missratio.threshold import check_levels
 
 # Against a doubled error at alpha = 0.1 the best bet is c = 0.11; twenty-four bets lose
 # little to the best one anywhere between a barely raised and a total error.
@@ -135,11 +136,7 @@ class TypeIErrorMonitor:
     def __init__(
         self, alpha: float, delta: float = 0.05, least_inclusion: float = 1.0
     ) -> None:
-        for name, value in (("alpha", alpha), ("delta", delta)):
-            if not isinstance(value, int | float) or not 0.0 < value < 1.0:
-                raise ValueError(
-                    f"{name} must lie strictly between 0 and 1, got {value!r}."
-                )
+        check_levels(alpha, delta)
         if not isinstance(least_inclusion, int | float) or not 0 < least_inclusion <= 1:
             raise ValueError(
                 "least_inclusion is the least probability of a label, above 0 and at "
@@ -265,27 +262,22 @@ class TypeIErrorMonitor:
         self._seen_weight += float(scales.sum())
         gains = np.log1p(BETS * scales[:, None] * (errors[:, None] / self.alpha - 1.0))
         additions = range(-self.n_rows % ADDED_EVERY, len(errors), ADDED_EVERY)
-        for part in np.split(gains, additions):
-            self._bet(part)
+        # Rows up to the next addition, and the addition.
+        for part in filter(len, np.split(gains, additions)):
+            paths = self._capital + np.cumsum(part, axis=0)
+            beyond = np.flatnonzero(self._log_capital(paths) >= -np.log(self.delta))
+            if beyond.size and not self.alarm:
+                self.alarm_row = self.n_rows + int(beyond[0]) + 1
+            self._capital = paths[-1]
+            self.n_rows += len(part)
+            parts, rest = divmod(self.n_rows, ADDED_EVERY)
+            if not rest:
+                added = np.log(_kept(parts - 1) - _kept(parts))
+                self._capital = np.logaddexp(self._capital, added)
         capital = float(self._log_capital(self._capital))
         self.history.append(WatchedPoint(self.n_rows, capital, *self.bound))
         if len(self.history) > LONGEST_HISTORY:
             self.history = self.history[1::2]
-
-    def _bet(self, gains: FloatArray) -> None:
-        """Rows up to the next addition, and the addition."""
-        if not len(gains):
-            return
-        paths = self._capital + np.cumsum(gains, axis=0)
-        beyond = np.flatnonzero(self._log_capital(paths) >= -np.log(self.delta))
-        if beyond.size and not self.alarm:
-            self.alarm_row = self.n_rows + int(beyond[0]) + 1
-        self._capital = paths[-1]
-        self.n_rows += len(gains)
-        parts, rest = divmod(self.n_rows, ADDED_EVERY)
-        if not rest:
-            added = np.log(_kept(parts - 1) - _kept(parts))
-            self._capital = np.logaddexp(self._capital, added)
 
     def summary(self) -> str:
         """What has been found, in a sentence or two."""

@@ -6,10 +6,9 @@ from missratio.app.report import sections
 
 
 def level_rows(data):
-    (section,) = sections.levels(data)
     return [
         {name: text for name, text in row.items() if name != "rule"}
-        for row in section.levels
+        for row in sections.levels(data).levels
     ]
 
 

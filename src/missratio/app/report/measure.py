@@ -287,8 +287,6 @@ def coefficients(few: LabelledRows, columns: Sequence[str]) -> Data | None:
     return {
         "names": [names[j] for j in order],
         "values": sizes[order],
-        "low": None,
-        "high": None,
         "left_out": len(known) - len(order),
         "no_data": [names[j] for j in np.setdiff1d(np.arange(len(spread)), known)],
     }

@@ -6,7 +6,7 @@ parts that are sections themselves. Pages and text are loops over `sections(data
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -112,16 +112,20 @@ class ReportSection:
 
 def sections(data: Data) -> list[ReportSection]:
     """Every section of a report that has something to say, in the page's order."""
+
+    def known(name: str, section: Callable[[Data], ReportSection]) -> Any:
+        return [section(data)] if data[name] else []
+
     return [
         certificate(data),
-        *_list("cautions", "Before you rely on it", data["cautions"]),
+        *known("cautions", cautions),
         errors(data),
-        *levels(data),
-        *sensitivity(data),
+        *known("curve", levels),
+        *known("sensitivity", sensitivity),
         missing(data),
-        *coefficients(data),
-        *importance(data),
-        *comparison(data),
+        *known("coefficients", coefficients),
+        *known("importance", importance),
+        *known("comparison", comparison),
     ]
 
 
@@ -144,22 +148,24 @@ def meta(data: Data) -> str:
 def origin(data: Data) -> Pairs:
     """When, by what and from which table the report was made."""
     found = data["origin"]
-    made = f"{found['date']}, by missratio {data['model']['version']}"
-    seed = "" if found["seed"] is None else str(found["seed"])
-    file = f"{found['file']}, SHA-256 {found['sha256']}" if found["sha256"] else ""
-    every = [("Made", made), ("Seed", seed), ("Command", found["command"] or ""),
-             ("Table", file)]  # fmt: skip
-    return [(name, text) for name, text in every if text]
+    every = {
+        "Made": f"{found['date']}, by missratio {data['model']['version']}",
+        "Seed": found["seed"],
+        "Command": found["command"],
+        "Table": found["sha256"] and f"{found['file']}, SHA-256 {found['sha256']}",
+    }
+    return [(name, str(text)) for name, text in every.items() if text is not None]
 
 
 def _colour(label: Any, data: Data) -> str:
     return "controlled" if label in data["model"]["bounded"] else "other"
 
 
-def _list(id: str, title: str, entries: Sequence[Data]) -> Iterator[ReportSection]:
-    items = [(entry["title"], entry["text"]) for entry in entries]
-    if items:
-        yield ReportSection(id, title, items=items, layout=id)
+def cautions(data: Data) -> ReportSection:
+    """What a reader should know before relying on the numbers."""
+    items = [(entry["title"], entry["text"]) for entry in data["cautions"]]
+    title = "Before you rely on it"
+    return ReportSection("cautions", title, items=items, layout="cautions")
 
 
 def certificate(data: Data) -> ReportSection:
@@ -280,16 +286,14 @@ def errors(data: Data) -> ReportSection:
     )  # fmt: skip
 
 
-def levels(data: Data) -> Iterator[ReportSection]:
+def levels(data: Data) -> ReportSection:
     """The NP-ROC, and what is certified at a level that the reader chooses."""
-    if data["curve"] is None:
-        return
     curve, own = data["curve"]["levels"], data["curve"]["own"]
     told = table(
         curve,
         ("α", "alpha", percent),
-        ("Threshold", "threshold", _or_none(number)),
-        ("Certified error", "error_bound", _or_none(percent)),
+        ("Threshold", "threshold", number),
+        ("Certified error", "error_bound", percent),
         ("Estimated error", "estimated_error", share),
         ("Power", "estimate", share),
         ("Interval", lambda level: level, span),
@@ -324,21 +328,15 @@ def levels(data: Data) -> Iterator[ReportSection]:
         "you use this page to choose α, you choose after seeing the calibration rows, "
         "and the guarantee is lost: calibrate again on fresh rows."
     )
-    yield ReportSection(
+    return ReportSection(
         "levels", "Choose another α", [text], chart=chart, table=told, own=own,
         levels=[dict(zip(names, row, strict=True)) for row in told.rows],
     )  # fmt: skip
 
 
-def _or_none(write: Callable[[Any], str]) -> Callable[[Any], str]:
-    return lambda value: "none" if value is None else write(value)
-
-
-def sensitivity(data: Data) -> Iterator[ReportSection]:
+def sensitivity(data: Data) -> ReportSection:
     """What becomes of the certificate if φ is wrong."""
     found = data["sensitivity"]
-    if found is None:
-        return
     told = table(
         points(**{name: found["odds"][name] for name in ("amount", "error", "power")}),
         ("If odds of being missing are wrong by a factor of up to", "amount", number),
@@ -359,7 +357,7 @@ def sensitivity(data: Data) -> Iterator[ReportSection]:
             f"{number(max(map(abs, tilt['amount'])), 2)} standard deviations lower or "
             "higher than φ says."
         )
-    yield ReportSection(
+    return ReportSection(
         "sensitivity", "What if φ is wrong?",
         [*filter(None, [data["errors"][0]["robustness"]]), text],
         table=told
@@ -467,14 +465,14 @@ def _ranked(
 ) -> ReportSection:  # fmt: skip
     """Names with their values, the largest first, and intervals where there are any."""
     values, write = found["values"], percent if shares else number
-    low, high = (found[end] or values for end in ("low", "high"))
+    low, high = (found.get(end) or values for end in ("low", "high"))
     ends = list(zip(low, high, strict=True))[:MOST_BARS]
     chart = charts.by_name(
         found["names"][:MOST_BARS], {"": Series("other", values[:MOST_BARS], ends)},
         axis(of, share=shares), zero=True,
     )  # fmt: skip
     columns: list[Any] = [(name, "name", str), (of.capitalize(), "value", write)]
-    if found["low"] is not None:
+    if "low" in found:
         columns += [("from", "low", write), ("to", "high", write)]
     told = table(
         points(name=found["names"], value=values, low=low, high=high), *columns
@@ -485,11 +483,9 @@ def _ranked(
     )  # fmt: skip
 
 
-def coefficients(data: Data) -> Iterator[ReportSection]:
+def coefficients(data: Data) -> ReportSection:
     """What each feature adds to a linear score."""
     found = data["coefficients"]
-    if found is None:
-        return
     text = (
         "How much the score changes when a feature grows by one standard deviation. A "
         "positive number moves the score towards class "
@@ -503,17 +499,15 @@ def coefficients(data: Data) -> Iterator[ReportSection]:
         )
     if found["left_out"]:
         notes.append(f"{number(found['left_out'])} smaller ones are left out.")
-    yield _ranked(
+    return _ranked(
         "coefficients", "Coefficients", found, text, notes, name="Feature",
         of="change of the score for one standard deviation more",
     )  # fmt: skip
 
 
-def importance(data: Data) -> Iterator[ReportSection]:
+def importance(data: Data) -> ReportSection:
     """The power that each column is worth."""
     found = data["importance"]
-    if found is None:
-        return
     text = (
         "How much power is lost when the values of a column are shuffled among the "
         f"rows, at an error of {percent(data['certificate']['alpha'])}. Point: mean of "
@@ -523,17 +517,15 @@ def importance(data: Data) -> Iterator[ReportSection]:
         "shuffling."
     )
     notes = ["If two columns carry the same information, each looks unimportant."]
-    yield _ranked(
+    return _ranked(
         "importance", "Which columns matter", found, text, notes, name="Column",
         of="power lost", shares=True,
     )  # fmt: skip
 
 
-def comparison(data: Data) -> Iterator[ReportSection]:
+def comparison(data: Data) -> ReportSection:
     """The methods that were compared, the best first."""
     found = data["comparison"]
-    if found is None:
-        return
     every = sorted(found["candidates"], key=lambda c: -(c["power"] or -1.0))
     told = table(
         every,
@@ -555,6 +547,6 @@ def comparison(data: Data) -> Iterator[ReportSection]:
             f"and its power measured on the rows left out, {power}. These powers "
             "choose a method; the power to expect is the one further up."
         )
-    yield ReportSection(
+    return ReportSection(
         "comparison", "Methods compared", [text], table=told if every else None
     )

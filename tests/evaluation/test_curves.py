@@ -130,26 +130,6 @@ def test_a_handful_of_rows_tells_nothing():
     assert found.a_better.tolist() == [False, True]
 
 
-@pytest.mark.parametrize("weighted_rows", [False, True])
-@pytest.mark.parametrize("paired", [False, True])
-def test_scores_of_equal_power_are_not_told_apart(weighted_rows, paired):
-    repeats, delta, told = 60, 0.1, np.zeros(3)
-    for seed in range(repeats):
-        first = gaussian_rows(seed)
-        second = first if paired else gaussian_rows([seed, 1])
-        curves = []
-        for rows, direction in ((first, [1, 0.5]), (second, [1, -0.5])):
-            options = {"alphas": [0.05, 0.1, 0.3], "delta": delta}
-            if weighted_rows:
-                phi = 0.6 * (rows[0][:, 0] > 0)
-                there = np.random.default_rng(seed).uniform(size=len(phi)) >= phi
-                options |= {"weights": there / (1 - phi), "bound": 2.5}
-            curves.append(curve(rows, direction, **options))
-        found = compare_np_roc(*curves)
-        told += found.a_better | found.b_better
-    assert (binom.sf(told - 1, repeats, delta) > 1e-3).all()
-
-
 @pytest.mark.parametrize(
     ("other", "message"),
     [({"delta": 0.2}, "same delta"), ({"alphas": [0.2]}, "same levels")],

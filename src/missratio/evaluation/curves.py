@@ -235,7 +235,11 @@ def compare_np_roc(
         raise ValueError(
             f"Both curves must have the same delta: got {a.delta} and {b.delta}."
         )
-    masses_a, masses_b = _masses(a), _masses(b)
+    masses_a, masses_b = (
+        np.ones(len(roc.sample.values)) if roc.sample.masses is None
+        else roc.sample.masses
+        for roc in (a, b)
+    )  # fmt: skip
     paired = _same_rows(a.sample.values, b.sample.values)
     paired = paired and np.array_equal(masses_a, masses_b)
     paired_other = _same_rows(a.other, b.other)
@@ -271,11 +275,6 @@ def _same_rows(a: FloatArray, b: FloatArray) -> bool:
         (np.diff(each) <= 0).all() or (np.diff(each) >= 0).all() for each in (a, b)
     )
     return len(a) == len(b) and not is_sorted
-
-
-def _masses(roc: NPROC) -> FloatArray:
-    masses = roc.sample.masses
-    return np.ones(len(roc.sample.values)) if masses is None else masses
 
 
 def _power_curve(roc: NPROC) -> Callable[[FloatArray, FloatArray], Any]:

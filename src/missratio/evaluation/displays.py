@@ -128,7 +128,6 @@ class NPROCDisplay(_Display):
         *,
         name: str | None = None,
         ax: Any = None,
-        line_options: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> Self:
         """Draw the curve of held-out scores.
@@ -139,8 +138,6 @@ class NPROCDisplay(_Display):
             As for `np_roc`.
         name : str, optional
         ax : matplotlib Axes, optional
-        line_options : dict, optional
-            For matplotlib's `plot`.
         **kwargs : dict
             For `np_roc`.
 
@@ -149,8 +146,7 @@ class NPROCDisplay(_Display):
         NPROCDisplay
         """
         roc = np_roc(controlled_scores, other_scores, name=name, **kwargs)
-        display = cls(roc=roc, estimator_name=name)
-        return display.plot(ax=ax, **(line_options or {}))
+        return cls(roc=roc, estimator_name=name).plot(ax=ax)
 
     def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> Self:
         """Draw.

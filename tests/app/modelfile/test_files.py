@@ -77,28 +77,21 @@ def test_a_loaded_model_is_the_one_that_was_saved(kind, tmp_path, monkeypatch):
     assert second.read_bytes() == first.read_bytes()
 
 
+MODELLED = {"missingness": {0: PHI}}
 ALONE = {
-    "KLIEP": lambda X, y: mr.KLIEP(missingness={0: PHI}).fit(X, y),
-    "KLIEPCV": lambda X, y: mr.KLIEPCV(missingness={0: PHI}, random_state=0).fit(X, y),
-    "NaiveBayesRatio": lambda X, y: mr.NaiveBayesRatio(
-        mr.KLIEP(missingness={0: PHI})
-    ).fit(X, y),
-    "FDivergenceRatio": lambda X, y: mr.FDivergenceRatio(
-        "js", missingness={0: PHI}
-    ).fit(X, y),
-    "KernelRatio": lambda X, y: mr.KernelRatio(
-        centers=5, missingness={0: PHI}, random_state=0
-    ).fit(X, y),
-    "ClassifierRatio": lambda X, y: mr.ClassifierRatio(
-        LogisticRegression(), missingness={0: PHI}
-    ).fit(X, y),
-    "TiltedImputer": lambda X, y: mr.TiltedImputer(
-        missingness={0: PHI}, random_state=0
-    ).fit(X, y),
-    "LogisticMissingness": lambda X, y: PHI,
-    "LearnedMissingness": lambda X, y: learned().missingness[0],
-    "MulticlassNeymanPearsonClassifier": lambda X, y: sound("several"),
-    "GroupedNeymanPearsonClassifier": lambda X, y: grouped("shared"),
+    "KLIEP": mr.KLIEP(**MODELLED),
+    "KLIEPCV": mr.KLIEPCV(**MODELLED, random_state=0),
+    "NaiveBayesRatio": mr.NaiveBayesRatio(mr.KLIEP(**MODELLED)),
+    "FDivergenceRatio": mr.FDivergenceRatio("js", **MODELLED),
+    "KernelRatio": mr.KernelRatio(centers=5, **MODELLED, random_state=0),
+    "ClassifierRatio": mr.ClassifierRatio(LogisticRegression(), **MODELLED),
+    "TiltedImputer": mr.TiltedImputer(**MODELLED, random_state=0),
+}
+MADE = {
+    "LogisticMissingness": lambda: PHI,
+    "LearnedMissingness": lambda: learned().missingness[0],
+    "MulticlassNeymanPearsonClassifier": lambda: sound("several"),
+    "GroupedNeymanPearsonClassifier": lambda: grouped("shared"),
 }
 KEEPERS = {
     "save_model": lambda model, path: (
@@ -109,10 +102,9 @@ KEEPERS = {
 
 
 @pytest.mark.parametrize("keeper", KEEPERS)
-@pytest.mark.parametrize("name", ALONE)
+@pytest.mark.parametrize("name", [*ALONE, *MADE])
 def test_every_estimator_can_be_kept_by_itself(name, keeper, tmp_path):
-    X, y = sample(2, PHI)
-    model = ALONE[name](X, y)
+    model = MADE[name]() if name in MADE else ALONE[name].fit(*sample(2, PHI))
     again = KEEPERS[keeper](model, tmp_path / "model.skops")
     assert type(again) is type(model)
     uses = ("predict_log_ratio", "predict", "transform", "missing_probability")

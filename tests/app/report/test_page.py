@@ -60,11 +60,21 @@ def test_every_figure_is_drawn(page):
     assert page.run("document.querySelectorAll('b[onmouseover]').length") == 0
 
 
+# The one point that is drawn in ink is the level chosen.
+POINT = (
+    "new Promise(r => setTimeout(() => r([...document.querySelectorAll("
+    "'#figure-levels svg path[stroke=\"var(--ink)\"]')].map("
+    "p => p.getAttribute('transform')).join()), 200))"
+)
+
+
 def test_arrow_keys_move_threshold_error_and_power_together(page, report):
     rows, own = level_rows(report.data), report.data["curve"]["own"]
     slider = "document.getElementById('alpha')"
     assert page.run(f"Number({slider}.value)") == own
     assert readings(page) == rows[own]
+    before = page.run(POINT)
+    assert "translate" in before
     page.run(f"{slider}.focus()")
     for key, times, place in (
         ("ArrowRight", 1, own + 1),
@@ -77,28 +87,12 @@ def test_arrow_keys_move_threshold_error_and_power_together(page, report):
         assert readings(page) == rows[place]
         said = page.run(f"{slider}.getAttribute('aria-valuetext')")
         assert said == f"{rows[place]['alpha']}, power {rows[place]['power']}"
+    assert page.run(POINT) != before
     back = "document.getElementById('back')"
     assert not page.run(f"{back}.disabled")
     page.run(f"{back}.click()")
     assert readings(page) == rows[own]
     assert page.run(f"{back}.disabled")
-
-
-# The one point that is drawn in ink is the level chosen.
-POINT = (
-    "new Promise(r => setTimeout(() => r([...document.querySelectorAll("
-    "'#figure-levels svg path[stroke=\"var(--ink)\"]')].map("
-    "p => p.getAttribute('transform')).join()), 200))"
-)
-
-
-def test_the_figures_move_with_the_slider(page):
-    before = page.run(POINT)
-    page.run("document.getElementById('alpha').focus()")
-    page.press("ArrowRight", 4)
-    after = page.run(POINT)
-    assert "translate" in before
-    assert after != before
 
 
 def test_it_follows_into_the_dark_and_onto_paper(browser, file):

@@ -58,8 +58,17 @@ def page(
     import jinja2
     from markupsafe import Markup
 
-    library = _library()
-    script = _asset("page.js")
+    library, script = _library(), _asset("page.js")
+    # No request to anywhere, and no script but the page's own; Vega compiles its
+    # expressions.
+    hashes = " ".join(
+        f"'sha256-{b64encode(sha256(code.encode()).digest()).decode()}'"
+        for code in (library, script)
+    )
+    policy = (
+        f"default-src 'none'; script-src 'unsafe-eval' {hashes}; "
+        "style-src 'unsafe-inline'; img-src data:"
+    )
     levels = next((section.levels for section in every if section.levels), [])
     specs = {
         f"figure-{section.id}": section.chart.spec
@@ -79,17 +88,14 @@ def page(
         "origin": end,
         "sections": every,
         "glossary": GLOSSARY,
-        "policy": _policy(library, script),
+        "policy": policy,
         "style": Markup(_asset("page.css")),
         "library": Markup(library),
         "script": Markup(script),
         "json": {
-            name: Markup(script_json(value))
-            for name, value in (
-                ("levels", levels),
-                ("figures", specs),
-                ("report", data),
-            )
+            "levels": Markup(script_json(levels)),
+            "figures": Markup(script_json(specs)),
+            "report": Markup(script_json(data)),
         },
     }
     return environment.get_template("page.html.jinja").render(context)
@@ -107,19 +113,6 @@ def script_json(value: Any) -> str:
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
-
-
-def _policy(*scripts: str) -> str:
-    """No request to anywhere, and no script but the page's own."""
-    hashes = " ".join(
-        f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'"
-        for script in scripts
-    )
-    # Vega compiles its expressions.
-    return (
-        f"default-src 'none'; script-src 'unsafe-eval' {hashes}; "
-        "style-src 'unsafe-inline'; img-src data:"
-    )
 
 
 @cache

@@ -272,6 +272,8 @@ def describe(
     certificate, seed = classifier.certificate_, classifier.random_state
     scores = getattr(classifier, "scores_", None)
     estimator = classifier.estimator_ if scores is None else scores.estimators[0]
+    # The environment may set the time, so that a report can be made again.
+    made = float(os.environ.get("SOURCE_DATE_EPOCH") or time.time())
     rng = np.random.default_rng(0)
     few = rows.sampled(MOST_ROWS, rng)
     data: dict[str, Any] = {
@@ -295,7 +297,7 @@ def describe(
             "shared": getattr(certificate, "shared", None),
         },
         "origin": {
-            "date": _now().strftime("%Y-%m-%d %H:%M UTC"),
+            "date": datetime.fromtimestamp(made, UTC).strftime("%Y-%m-%d %H:%M UTC"),
             "seed": int(seed) if isinstance(seed, (int, np.integer)) else None,
             **{name: (origin or {}).get(name) for name in ("file", "sha256")},
             "command": _without_folders((origin or {}).get("command")),
@@ -335,13 +337,6 @@ def _without_folders(command: str | None) -> str | None:
         return None
     folders = re.compile(r"^(--?[\w-]+=)?(?:/|[A-Za-z]:[/\\]).*[/\\](?=.)")
     return shlex.join(folders.sub(r"\1", word) for word in shlex.split(command))
-
-
-def _now() -> datetime:
-    """The time, or that of the environment, so that a report can be made again."""
-    return datetime.fromtimestamp(
-        float(os.environ.get("SOURCE_DATE_EPOCH") or time.time()), UTC
-    )
 
 
 def _entry(

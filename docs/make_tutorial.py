@@ -6,6 +6,7 @@ come whose pulse is as often blank, `measured.csv` the same with every pulse tak
 """
 
 import csv
+import re
 import shlex
 import subprocess
 import sys
@@ -48,15 +49,15 @@ def write(file, names, values, state):
 def answer(records):
     """The plan that the page asks for, filled in."""
     text = PAGE.read_text(encoding="utf-8")
-    command = next(x for x in text.splitlines() if x.startswith("$ missratio query"))
-    words = shlex.split(command)[2:]
+    asked = re.findall(r"^\$ missratio ((?:check|query) .*)$", text, re.MULTILINE)
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "patients.csv").write_bytes(
             (FOLDER / "patients.csv").read_bytes()
         )
-        subprocess.run(
-            [sys.executable, "-m", "missratio", *words], cwd=folder, check=True
-        )
+        for words in map(shlex.split, asked):
+            subprocess.run(
+                [sys.executable, "-m", "missratio", *words], cwd=folder, check=True
+            )
         with (Path(folder) / "plan.csv").open(newline="", encoding="utf-8") as stream:
             plan = list(csv.DictReader(stream))
     with (FOLDER / "answers.csv").open("w", newline="", encoding="utf-8") as stream:

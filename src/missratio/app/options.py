@@ -220,8 +220,11 @@ class CommandOptions:
             if each.default_factory is not MISSING:
                 made = each.default_factory()
             value = changes.get(each.name, getattr(self, each.name, None))
-            if each.name in said and value in (said[each.name], [said[each.name]]):
-                continue
+            if (known := said.get(each.name)) is not None:
+                if isinstance(value, float) and isinstance(known, str):
+                    known = read_share(known)
+                if value in (known, [known]):
+                    continue
             option = next(
                 (word for word in info.param_decls or () if word.startswith("--")),
                 f"--{each.name.replace('_', '-')}",

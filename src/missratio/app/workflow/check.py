@@ -205,8 +205,9 @@ class CheckedTable:
             return ""
         if (power := self.observed["power"]) is None:
             return f"nothing can be certified yet. {self.observed['why']}"
+        others, why = self.observed["other"], self.observed["why"]
         return (
-            f"finds about {power:.0%} of the other class ({self.observed['why']}). "
+            f"finds about {power:.0%} of {others} ({why}). "
             "Then: missratio fit --new-rows blanks --out model.skops"
         )
 
@@ -685,4 +686,6 @@ def _as_observed(
     except ValueError as error:
         return {"power": None, "why": str(error)}
     power = float(np.mean(classifier.predict(table.X[rest]) != controlled))
-    return {"power": power, "why": f"tried on {len(rest)} rows left out"}
+    others = listed([label for label in table.counts if label != controlled])
+    why = f"tried on {len(rest)} rows left out"
+    return {"power": power, "other": others, "why": why}

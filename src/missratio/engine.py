@@ -59,7 +59,10 @@ class AnySample(ABC):
 
     @abstractmethod
     def fold(
-        self, work: Work[Result], merge: Merge[Result], elements: int = BLOCK_ELEMENTS
+        self,
+        work: Work[Result],
+        elements: int = BLOCK_ELEMENTS,
+        merge: Merge[Result] = merge_all,  # type: ignore[assignment]
     ) -> Result:
         """Map work over blocks of features and weights, and merge."""
 
@@ -100,7 +103,7 @@ class AnySample(ABC):
                 lowest=lowest,
             )
 
-        sums = self.fold(work, merge_all, elements)
+        sums = self.fold(work, elements)
         if not np.isfinite(sums[0].slope).all():
             self.refuse_odd()
         return sums
@@ -151,7 +154,10 @@ class Sample(AnySample):
         self.precision = float(np.finfo(self.features.dtype).eps)
 
     def fold(
-        self, work: Work[Result], merge: Merge[Result], elements: int = BLOCK_ELEMENTS
+        self,
+        work: Work[Result],
+        elements: int = BLOCK_ELEMENTS,
+        merge: Merge[Result] = merge_all,  # type: ignore[assignment]
     ) -> Result:
         """Map work over blocks of rows, among threads."""
 
@@ -255,7 +261,10 @@ class RowSample(AnySample):
         return features, weights.astype(features.dtype, copy=False)
 
     def fold(
-        self, work: Work[Result], merge: Merge[Result], elements: int = BLOCK_ELEMENTS
+        self,
+        work: Work[Result],
+        elements: int = BLOCK_ELEMENTS,
+        merge: Merge[Result] = merge_all,  # type: ignore[assignment]
     ) -> Result:
         """Map work over blocks of rows where they lie."""
         if self.features is not None:

@@ -56,20 +56,6 @@ def test_the_certificate_says_in_words_what_it_promises(model):
         assert part in words
 
 
-def test_the_assumptions_name_the_missingness_model(two_normals):
-    X, y = two_normals(2000, 2, shift=1.5)
-    X[y == 0] = corrupt(X[y == 0], STEP, 0)
-    model = NeymanPearsonClassifier(
-        KLIEP(), alpha=0.1, missingness={0: STEP}, random_state=0
-    ).fit(X, y)
-    certificate = model.certificate_
-    assert any("StepMissingness" in text for text in certificate.assumptions)
-    assert any("always classified as class 0" in t for t in certificate.assumptions)
-    assert any("depends on its own values" in t for t in certificate.assumptions)
-    assert certificate.observed < certificate.rows == 1000
-    assert certificate.effective_rows < certificate.observed
-
-
 def few(n, missingness=None, **options):
     """A classifier on a fitted estimator and n calibration rows, none missing."""
     rng = np.random.default_rng(0)

@@ -127,6 +127,9 @@ def test_complete_tables_and_lost_rows_keep_all_columns(two_normals, columns):
 def test_columns_that_there_are_not_are_refused(two_normals, columns, match):
     with pytest.raises(ValueError, match=match):
         certified(columns=columns).fit(*two_normals(300, 2))
+    phi = mr.StepMissingness([1.0, 0.0], 0.0, 0.5)
+    with pytest.raises(ValueError, match="φ of single columns"):
+        certified(missingness={0: phi}, columns=[0]).fit(*two_normals(300, 2))
 
 
 @pytest.mark.parametrize(
@@ -144,13 +147,6 @@ def test_any_phi_of_columns_can_be_narrowed(two_normals, phi):
     rows = X[y == 0]
     found = model.calibration_.trust.model.missing_probability(rows[:, [1, 3]])
     np.testing.assert_array_equal(found, phi.missing_probability(rows)[:, [1, 3]])
-
-
-def test_a_phi_of_whole_rows_has_no_columns(two_normals):
-    X, y = two_normals(300, 2)
-    phi = mr.StepMissingness([1.0, 0.0], 0.0, 0.5)
-    with pytest.raises(ValueError, match="φ of single columns"):
-        certified(missingness={0: phi}, columns=[0]).fit(X, y)
 
 
 def test_where_few_rows_are_complete_ways_out_are_named_with_their_power():

@@ -7,9 +7,7 @@ from classifiers import Total
 from classifiers import learned as problem
 
 import missratio as mr
-from missratio.missingness import LogisticMissingness
-from missratio.threshold import CalibrationSample, make_rule
-from missratio.weights import complete_row_weight_edges, complete_row_weights
+from missratio.weights import complete_row_weight_edges
 
 # One table in twenty casts doubt on a right φ.
 pytestmark = pytest.mark.filterwarnings("ignore:The data cast doubt")
@@ -64,27 +62,6 @@ def test_half_of_delta_is_for_phi_or_a_part_that_was_chosen():
     known = certified(truth, missingness_delta=0.02).fit(X, y)
     assert known.certificate_.missingness_delta == 0.0
     assert known.threshold_ == certified(truth).fit(X, y).threshold_
-
-
-def test_every_phi_of_the_part_for_phi_has_its_say():
-    # By hand: the largest threshold that any φ of the region at that level asks for.
-    X, y, learned, _ = problem()
-    X0 = X[y == 0]
-    model = certified(learned, missingness_delta=0.03, rule="flipped-betting").fit(X, y)
-    held = X[model.calibration_index_]
-    scores = np.where(np.isnan(held[:, 0]), -np.inf, held[:, 0])
-    rule, asked = make_rule("flipped-betting"), []
-    for intercept, slope in learned.region(0.03)[0]:
-        weights = complete_row_weights(held, LogisticMissingness(intercept, slope))
-        sample = CalibrationSample.build(scores, weights)
-        asked.append(rule.select(sample, 0.2, 0.07).threshold)
-    assert model.threshold_ == pytest.approx(max(asked), rel=1e-5)
-    # A band, which takes the worst φ anew in every row, asks for more.
-    edges = complete_row_weight_edges(held, learned, delta=0.03)
-    weights = complete_row_weights(held, learned)
-    sample = CalibrationSample.build(scores, weights, None, edges)
-    assert model.threshold_ < rule.select(sample, 0.2, 0.07).threshold
-    assert len(held) == len(X0) // 2
 
 
 # In words and as data
@@ -174,11 +151,3 @@ def test_an_estimator_that_is_fitted_already_is_calibrated():
     assert model.certificate_.certified
     with pytest.raises(ValueError, match="needs the largest missing probability"):
         model.calibrate(rows[:2000])
-
-
-def test_a_learned_model_with_nothing_missing_certifies_too():
-    rng = np.random.default_rng(0)
-    X = np.concatenate([rng.normal(size=(400, 1)), rng.normal(1.5, 1.0, (400, 1))])
-    y = np.repeat([0, 1], 400)
-    learned = mr.learn_missingness(X[y == 0], np.full((400, 1), np.nan))
-    assert certified(learned).fit(X, y).certificate_.certified

@@ -148,7 +148,7 @@ def test_probabilities_are_from_0_to_1(fit, value):
         (grouped, {"groups": [None, *"ab" * 199, "a"]}, "have no group"),
         (calibrated, {"estimator": None}, "fitted already"),
         (calibrated, {"estimator": LogisticRegression()}, "call fit"),
-        (calibrated, {"y": np.arange(400) % 3}, "two classes"),
+        (calibrated, {"y": np.arange(400) % 3}, "Only binary classification"),
         (calibrated, {"rows": np.zeros((100, 3))}, "features"),
     ],
 )  # fmt: skip

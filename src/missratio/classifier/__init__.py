@@ -8,15 +8,16 @@ from missratio.classifier.certificate import (
     named,
     rows_of,
 )
-from missratio.classifier.decision import (
-    ClassBounds,
-    UnorderedDecision,
-)
 from missratio.classifier.estimators import (
     UnstableScoresWarning,
     complete_mask,
 )
-from missratio.classifier.multiclass import MulticlassNeymanPearsonClassifier, TradeOff
+from missratio.classifier.multiclass import (
+    ClassBounds,
+    MulticlassNeymanPearsonClassifier,
+    TradeOff,
+    UnorderedDecision,
+)
 from missratio.classifier.neyman_pearson import (
     GroupedNeymanPearsonClassifier,
     NeymanPearsonClassifier,

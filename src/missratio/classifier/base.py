@@ -21,7 +21,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.callbacks import CallbackSupportMixin
 from missratio._base.hints import check_number
-from missratio._base.reading import read_labels
+from missratio._base.reading import (
+    FLOATS,
+    check_no_infinity,
+    read_labels,
+    read_table,
+)
 from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier.columns import some_columns
 from missratio.classifier.estimators import (
@@ -30,7 +35,7 @@ from missratio.classifier.estimators import (
     missingness_parameters,
 )
 from missratio.classifier.promise import Promise
-from missratio.classifier.reading import read_rows, read_units
+from missratio.classifier.reading import read_units
 from missratio.missingness import Missingness, RowInclusion
 from missratio.ratio import check_choice
 from missratio.rows import check_missingness
@@ -124,7 +129,7 @@ class CertifiedClassifier(
                 f"This {type(self).__name__} estimator requires y to be passed, but "
                 "the target y is None."
             )
-        X = self._used(read_rows(self, X, reset=True))
+        X = self._read(X, reset=True)
         y = read_labels(on_host(y), X)
         labels = self._labels(y)
         codes = np.array([labels.index(label) for label in self.classes_.tolist()])
@@ -176,6 +181,18 @@ class CertifiedClassifier(
             return models
         some = self._positions
         return {k: phi.some_columns(some, width) for k, phi in models.items()}
+
+    def _read(self, X: Any, *, reset: bool = False, every: bool = False) -> Any:
+        """Rows of an array or dataframe as they are, in the columns that are used."""
+        given = X if hasattr(X, "columns") else on_host(X)
+        plain = isinstance(given, np.ndarray) and given.dtype in FLOATS
+        kind = FLOATS if plain else None
+        table = read_table(self, given, reset=reset, keep_frame=True, dtype=kind)
+        if isinstance(table, np.ndarray) and table.dtype.kind == "f":
+            check_no_infinity(table)
+        if every or self._positions is None:
+            return table
+        return some_columns(table, self._positions)
 
     def _used(self, X: Any) -> Any:
         """The columns that are used."""
@@ -238,7 +255,7 @@ class CertifiedClassifier(
             Where rows have lost values and their class has no model.
         """
         check_is_fitted(self, "certificate_")
-        X = self._used(read_rows(self, X, reset=False))
+        X = self._read(X)
         if self.deployment == "as-observed" or complete_mask(X).all():
             return None
         y, labels = np.asarray(y), self.classes_.tolist()

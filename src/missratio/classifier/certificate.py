@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -14,15 +13,12 @@ from missratio._base.hints import listed
 from missratio._base.storable import storable
 from missratio._base.summary import Summary, figure
 from missratio.learning import LearnedMissingness
-from missratio.missingness import BlockMissingness, Missingness, MissingnessCheck
 
 if TYPE_CHECKING:
     from missratio.classifier.promise import Promise
 
 # Γ up to which a small error in φ undoes the guarantee.
 NO_SLACK = 1.05
-# How many tests of φ a certificate names: those that came closest to a contradiction.
-SHOWN_CHECKS = 3
 SHOWN_COLUMNS = 20
 
 
@@ -164,47 +160,36 @@ class Certificate:
             )
         kind = "complete " if self.deployment == "complete" else ""
         as_they_are = "" if kind else ", as they are observed,"
+        size, what = "", "complete"
         if self.target_rows is not None:
-            kind = f"the target's {kind}"
+            kind, what = f"the target's {kind}", "complete and like rows of the target"
+        if self.observed < self.rows:
+            # No powers of ten, however many rows there are.
+            effective = self.effective_rows
+            shown = f"{effective:.4g}" if effective < 1000.0 else f"{effective:,.0f}"
+            size = f", of which {self.observed:,} are {what} (effective sample size "
+            size += f"{shown})"
         lines = [
             f"At most {percent(self.alpha)} of {kind}{controlled}{as_they_are} are "
             f"classified as {other}. The chance that this is wrong is at most "
             f"{percent(self.delta)}, over the draw of the calibration rows.",
             f"Rule {self.rule!r} chose the threshold {self.threshold:.6g} from "
-            f"{self.rows:,} calibration rows{self._on_size()}. The estimated error is "
+            f"{self.rows:,} calibration rows{size}. The estimated error is "
             f"{percent(self.estimated_error)}, the bound {percent(self.error_bound)}.",
-            *on_columns(self.columns),
-            "It assumes:",
-            *(f"- {assumption}." for assumption in self.assumptions),
-            *self._on_missingness(),
-            *(f"Tested: {check}." for check in self.checks),
-            f"It holds {self.valid_while}.",
         ]
-        return "\n".join(lines)
-
-    def _on_size(self) -> str:
-        """How many rows are left of the calibration rows."""
-        if self.observed == self.rows:
-            return ""
-        size = self.effective_rows
-        # No powers of ten, however many rows there are.
-        shown = f"{size:.4g}" if size < 1000.0 else f"{size:,.0f}"
-        what = "complete"
-        if self.target_rows is not None:
-            what = "complete and like rows of the target"
-        return (
-            f", of which {self.observed:,} are {what} (effective sample size {shown})"
-        )
-
-    def _on_missingness(self) -> list[str]:
-        """How far the guarantee allows for errors in φ."""
-        lines = []
+        if self.columns is not None:
+            names = listed(self.columns, SHOWN_COLUMNS)
+            lines.append(
+                f"It uses {len(self.columns)} column(s) alone, {names}: a row is "
+                "complete where these are observed."
+            )
+        lines += ["It assumes:", *(f"- {each}." for each in self.assumptions)]
         if self.looked_up:
-            found = "and all were found"
-            if self.not_found:
-                found = f"of which {self.not_found} were not found and count as errors"
-            rows = f"{self.looked_up} incomplete calibration rows"
-            lines.append(f"{rows} were looked up, {found}.")
+            lost = f"of which {self.not_found} were not found and count as errors"
+            lines.append(
+                f"{self.looked_up} incomplete calibration rows were looked up, "
+                f"{lost if self.not_found else 'and all were found'}."
+            )
         if self.missingness_delta:
             lines.append(
                 "φ, the probability of being missing, was learned. The certificate "
@@ -218,17 +203,9 @@ class Certificate:
                 "It still holds if the target's density ratio is wrong by a factor of "
                 f"up to {self.target_factor:.3g}, either way."
             )
-        return lines + on_sensitivity(self.sensitivity, bool(self.missingness_delta))
-
-
-def on_columns(columns: tuple[Any, ...] | None) -> list[str]:
-    """Which columns are used, where not all are."""
-    if columns is None:
-        return []
-    return [
-        f"It uses {len(columns)} column(s) alone, {listed(columns, SHOWN_COLUMNS)}: a "
-        "row is complete where these are observed."
-    ]
+        lines += on_sensitivity(self.sensitivity, bool(self.missingness_delta))
+        lines += [f"Tested: {check}." for check in self.checks]
+        return "\n".join([*lines, f"It holds {self.valid_while}."])
 
 
 def on_sensitivity(sensitivity: float | None, learned: bool = False) -> list[str]:
@@ -257,20 +234,6 @@ def named(label: Any) -> str:
 def rows_of(label: Any) -> str:
     """A class's rows in a sentence."""
     return f"{label!r} rows" if isinstance(label, str) else f"class-{label} rows"
-
-
-def tested(
-    model: Missingness | None, checks: Sequence[MissingnessCheck]
-) -> tuple[str, ...]:
-    """What a certificate says of tests of φ.
-
-    Of a stated φ the tests that came closest to a contradiction, of a learned one those
-    that failed when it was learned.
-    """
-    if isinstance(model, LearnedMissingness | BlockMissingness) and model.learned:
-        return tuple(each.sentence.rstrip(".") for each in model.checks if each.failed)
-    closest = sorted(checks, key=lambda check: check.p_value)[:SHOWN_CHECKS]
-    return tuple(f"{check.sentence} (p = {check.p_value:.2g})" for check in closest)
 
 
 def assumptions(

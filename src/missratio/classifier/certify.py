@@ -27,7 +27,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -35,7 +34,7 @@ import numpy as np
 from missratio._base.blocks import take_rows
 from missratio._base.reading import as_numeric_array
 from missratio._base.typing import FloatArray, IntArray
-from missratio.classifier.certificate import Certificate, assumptions, tested
+from missratio.classifier.certificate import Certificate, assumptions
 from missratio.classifier.estimators import ClassTable, measure_rounding
 from missratio.classifier.promise import (
     Calibration,
@@ -67,6 +66,8 @@ from missratio.threshold import (
 # Odds that are wrong by more are as good as unknown.
 LARGEST_FACTOR = 1024.0
 FACTOR_PRECISION = 1e-3
+# How many tests of φ a certificate names.
+SHOWN_CHECKS = 3
 
 
 def certify(
@@ -145,7 +146,14 @@ def certify(
             }
     if not facts and promise.on_infeasible == "raise":
         raise infeasible(promise, calibration, name)
-    # 4. The certificate; without a threshold all rows get the controlled class.
+    # 4. The certificate; without a threshold all rows get the controlled class. Of a
+    #    stated φ it names the tests that came closest to a contradiction, of a learned
+    #    one those that failed when it was learned.
+    closest = sorted(checks, key=lambda check: check.p_value)[:SHOWN_CHECKS]
+    said = tuple(f"{check.sentence} (p = {check.p_value:.2g})" for check in closest)
+    if model is not None and model.learned:
+        tests = getattr(model, "checks", ())
+        said = tuple(each.sentence.rstrip(".") for each in tests if each.failed)
     nothing = {"certified": False, "estimated_error": 0.0, "error_bound": 0.0}
     certificate = Certificate(
         alpha=promise.alpha,
@@ -161,7 +169,7 @@ def certify(
         assumptions=assumptions(
             promise, trust.cap, lookups is not None, table.units is not None
         ),
-        checks=tested(model, checks),
+        checks=said,
         target_rows=None if target is None else target.rows,
         missingness_delta=promise.parts[0],
         columns=promise.columns,
@@ -359,7 +367,9 @@ def calibrate(
         if sample.lookups is not None and isinstance(rule, str):
             check_choice("rule", rule, ("auto", LookUpRule.name))
             return Calibration(sample, trust, LookUpRule(), delta)
-        known = None if training is None else training.sample(trust)
+        known = sample if training is rows else None
+        if training is not None and training is not rows:
+            known = training.sample(trust)
         complete = trust.model is None and trust.target is None
         prepared = make_rule(rule, training=known, complete=complete)
         return Calibration(sample, trust, prepared, delta)
@@ -447,11 +457,7 @@ TIE = 1e-6
 JUDGED = ("auto", "thinning", "counting", "tuned-betting")
 # Of these, the ones whose forecast needs no training rows.
 DRAWING = ("thinning", "counting")
-# The share of calibration rows that choose a cap where no others can, how much smaller
-# the root of the error has to be without one for that, and what a cap has to promise.
-PILOT = 0.2
-FEWEST_PILOTS = 10
-WORTHWHILE = 0.7
+# What a cap has to promise more than none, where rows of the other class are not known.
 CLEARLY = 0.05
 
 
@@ -522,7 +528,19 @@ def choose_trust(
         sample, alpha = likely.sample, promise.alpha
         root = likely.rule.expected_root(n_rows, sample.bound, alpha, likely.delta)
         if other is None:
-            promised.append(_tilted_power(training, capped, max(root or 0.0, 0.0) ** 2))
+            # If the other class were this one tilted by exp(score), as it is where
+            # scores are log-ratios. Between rows the curve is taken to be straight.
+            seen = (training.weights > 0.0) & np.isfinite(training.scores)
+            weights, raw = training.weights[seen], training.scores[seen]
+            scores = capped.score(None, raw, training.high[seen])
+            tilted = np.exp(raw - raw.max(initial=-np.inf)) * weights
+            order = np.argsort(-scores)[: np.count_nonzero(scores > -np.inf)]
+            errors, reached = (
+                np.cumsum(np.append(0.0, x[order])) / max(x.sum(), 1e-300)
+                for x in (weights, tilted)
+            )
+            error = max(root or 0.0, 0.0) ** 2
+            promised.append(float(np.interp(error, errors, reached)))
             continue
         scores, powers = capped.score(None, *other), list[float]()
         if root is not None:
@@ -541,24 +559,6 @@ def choose_trust(
     return (*choices[best], promised[best])
 
 
-def _tilted_power(training: Weighted, trust: Trust, error: float) -> float:
-    """The power at an error, if the other class were this one tilted by exp(score).
-
-    It is, where scores are log-ratios. Between rows the curve is taken to be straight.
-    """
-    known = (training.weights > 0.0) & np.isfinite(training.scores)
-    if not known.any():
-        return 0.0
-    weights, raw = training.weights[known], training.scores[known]
-    scores = trust.score(training.X, raw, training.high[known])
-    tilt = np.exp(raw - raw.max()) * weights
-    order = np.argsort(-scores)
-    reached = order[scores[order] > -np.inf]
-    errors = np.cumsum(weights[reached]) / weights.sum()
-    powers = np.cumsum(tilt[reached]) / tilt.sum()
-    return float(np.interp(error, np.append(0.0, errors), np.append(0.0, powers)))
-
-
 def promised_power(
     promise: Promise, table: ClassTable, scores: FloatArray, others: IntArray
 ) -> float:
@@ -574,27 +574,6 @@ def promised_power(
     return float(np.mean(scores[others] > threshold))
 
 
-def cap_may_pay(promise: Promise, n_columns: int) -> bool:
-    """Whether a cap may be worth the calibration rows that have to choose it.
-
-    By φ, the number of rows and the levels alone: no row is looked at.
-    """
-    trust, n_rows = promise.trust, len(promise.held)
-    pilots = round(PILOT * n_rows)
-    drawn = promise.rule in ("auto", *DRAWING) and pilots >= FEWEST_PILOTS
-    if promise.model is None or not drawn or trust.searched:
-        return False
-    bound = trust.bound(n_columns)
-    if bound is None:
-        return True
-    rule = make_rule(promise.rule)
-    now, best = (
-        rule.expected_root(rows, most, promise.alpha, promise.parts[1]) or 0.0
-        for rows, most in ((n_rows, bound), (n_rows - pilots, 1.0))
-    )
-    return now < WORTHWHILE * best
-
-
 def choose_cap(
     promise: Promise, table: ClassTable, scores: FloatArray, others: IntArray
 ) -> Trust | None:
@@ -607,28 +586,3 @@ def choose_cap(
     capped = replace(promise, caps=True)
     trust = choose_trust(capped, known, other, len(promise.held))[0]
     return None if trust.cap is None else trust
-
-
-def expected_error(
-    promise: Promise, table: ClassTable, scores: FloatArray
-) -> Callable[[float], float] | None:
-    """The error that should be certified at a level, where rows are weighted.
-
-    None where they count the same, or the rule can't tell.
-    """
-    if promise.model is None or not len(promise.training):
-        return None
-    trust, index, n_rows = promise.trust, promise.training, len(promise.held)
-    known = Weighted.by(trust, take_rows(table.X, index), scores[index])
-    sample = known.sample(trust)
-    if not sample.n_observed:
-        return None
-    rule = make_rule(promise.rule, training=sample)
-
-    @cache
-    def root(level: float) -> float | None:
-        return rule.expected_root(n_rows, sample.bound, level, promise.parts[1])
-
-    if root(promise.alpha) is None:
-        return None
-    return lambda level: max(root(level) or 0.0, 0.0) ** 2

@@ -43,14 +43,17 @@ from missratio._base.reading import as_frame
 from missratio._base.storable import storable
 from missratio._base.threads import THREADED_ELEMENTS, single_threaded
 from missratio._base.typing import BoolArray, FloatArray, IntArray
-from missratio.classifier.decision import ChoosingRows
 from missratio.classifier.reading import one_of_each
 from missratio.exceptions import DataError, Message, Remedy, UnexplainedMissingError
 from missratio.imputation import TiltedImputer
 from missratio.missingness import Missingness, RowInclusion
 from missratio.ratio import LinearRatio, weight_parameter
 from missratio.rows import LabelledSource, weighed_twice
-from missratio.weights import complete_row_weights, inverse_probability_weights
+from missratio.weights import (
+    complete_row_weights,
+    effective_sample_size,
+    inverse_probability_weights,
+)
 
 # How far above 1 a probability may be rounded.
 ROUNDING = 1e-6
@@ -278,6 +281,44 @@ class ClassScores:
             scores[:, position] = raw_scores(estimator, X, deployment)
         scores[np.isnan(scores).any(axis=1)] = np.nan
         return np.clip(scores, LEAST_LOG, -LEAST_LOG)
+
+
+@dataclass(frozen=True)
+class ChoosingRows:
+    """Scored rows of one class, none of them missing.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_rows, n_classes)
+    weights : ndarray of shape (n_rows,)
+    """
+
+    scores: FloatArray
+    weights: FloatArray
+
+    def joined(self, more: ChoosingRows) -> ChoosingRows:
+        """These rows and others of the class."""
+        return ChoosingRows(
+            np.concatenate([self.scores, more.scores]),
+            np.concatenate([self.weights, more.weights]),
+        )
+
+    def share(self, which: Any) -> float:
+        """The weighted share of rows of a kind; 1 where there is no row."""
+        total = float(self.weights.sum())
+        return float(self.weights @ which) / total if total else 1.0
+
+    @property
+    def effective(self) -> float:
+        """How many rows the weights are worth (Kish)."""
+        return float(effective_sample_size(self.weights))
+
+    def threshold(self, scores: FloatArray, share: float) -> float:
+        """The smallest threshold with at most this share above it."""
+        order = np.argsort(-scores)
+        tail = np.cumsum(self.weights[order]) / max(float(self.weights.sum()), 1e-300)
+        place = int(np.searchsorted(tail, share, side="right"))
+        return float(scores[order][min(place, len(scores) - 1)]) if len(scores) else 0.0
 
 
 Models = Mapping[Any, Missingness]

@@ -35,13 +35,7 @@ from missratio.classifier import columns as affordable
 from missratio.classifier import reading
 from missratio.classifier.base import CertifiedClassifier, few
 from missratio.classifier.certificate import Certificate, GroupedCertificate
-from missratio.classifier.certify import (
-    PILOT,
-    cap_may_pay,
-    certify,
-    choose_cap,
-    refuse_open,
-)
+from missratio.classifier.certify import certify, choose_cap, refuse_open
 from missratio.classifier.estimators import (
     ClassTable,
     complete_mask,
@@ -58,7 +52,7 @@ from missratio.classifier.promise import (
     WeakTargetWarning,
     Weighted,
 )
-from missratio.classifier.reading import read_groups, read_rows, read_units
+from missratio.classifier.reading import read_groups, read_units
 from missratio.exceptions import Message, NoCertificateError, Remedy
 from missratio.imputation import ImputationEnsemble
 from missratio.missingness import Missingness
@@ -93,21 +87,19 @@ class TwoClassClassifier(CertifiedClassifier):
     _sign: float = 1.0
 
     def _labels(self, y: Any) -> list[Any]:
+        """Note both classes; the controlled one, and the other."""
         self.classes_ = two_classes(y)
-        return self._pair()
-
-    def _pair(self) -> list[Any]:
-        """The controlled class, and the other."""
         labels: list[Any] = self.classes_.tolist()
-        controlled = self.controlled_class
-        if controlled is not None and controlled not in labels:
+        controlled = (
+            labels[0] if self.controlled_class is None else self.controlled_class
+        )
+        if controlled not in labels:
             raise ValueError(
                 f"controlled_class={controlled!r} is not among the classes {labels}. "
                 "Say which of them is to be controlled."
                 f"{another_type(controlled, labels)}"
             )
-        first, second = labels[::-1] if controlled == labels[1] else labels
-        return [first if controlled is None else controlled, second]
+        return [controlled, labels[1 - labels.index(controlled)]]
 
     def _values(
         self,
@@ -164,11 +156,6 @@ class TwoClassClassifier(CertifiedClassifier):
                 pass
         values[index] = self._score(take_rows(table.X, index))
         return values
-
-    def _labelled(self, is_other: Any) -> Any:
-        """The labels of rows, by whether they are classified as the other class."""
-        labels = np.array(self._pair(), dtype=self.classes_.dtype)
-        return labels[np.asarray(is_other, dtype=np.intp)]
 
 
 @storable()
@@ -389,9 +376,8 @@ class NeymanPearsonClassifier(TwoClassClassifier):
             held, known = table.rows_of(0), table.rows_of(1)
             if table.units is not None:
                 held = reading.one_of_each(table.units, held, rng)
-            self.calibration_index_ = self._calibrate(table, held, known, rng)
-            self.training_index_ = held[:0]
-            return self
+            self.calibration_index_, self.training_index_ = held, held[:0]
+            return self._calibrate(table, held, known, rng)
         # 2. Split rows, and fit the estimator, with the columns that promise most.
         fitted, _, held = table.split(
             {0: {"calibration_size": self.calibration_size}}, rng
@@ -550,17 +536,9 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         known: IntArray,
         rng: np.random.Generator,
         refit: Any = None,
-    ) -> IntArray:
-        """Choose the threshold by rows that the estimator hasn't seen: those given.
-
-        Where no other row can choose a cap, some of them do. The others are returned.
-        """
+    ) -> Self:
+        """Choose the threshold by rows that the estimator hasn't seen."""
         promise = self._own_promise(table, held, known)
-        alone = not len(promise.training) and table.drawn is None
-        if alone and cap_may_pay(promise, table.X.shape[1]):
-            pilot, held = np.split(rng.permutation(held), [round(PILOT * len(held))])
-            known, held = np.sort(np.concatenate([pilot, known])), np.sort(held)
-            promise = self._own_promise(table, held, known)
         # 1. Scores of rows, the threshold and its certificate.
         other = table.rows_of(1, known)
         weighted = promise.model is not None or self.target_ is not None
@@ -591,11 +569,25 @@ class NeymanPearsonClassifier(TwoClassClassifier):
                 stacklevel=2,
             )
         if self.certificate_.certified:
-            shown = few(other)
+            scores, shown = values[held][values[held] > -np.inf], few(other)
             trust, rows = self.calibration_.trust, take_rows(table.X, shown)
-            seen = trust.score(rows, values[shown]) if len(shown) else None
-            reading.warn_without_power(values[held], self.threshold_, seen)
-        return held
+            seen, what = values[shown], ""
+            if len(shown):
+                seen = trust.score(rows, seen)
+            if len(scores) and scores.min() == scores.max():
+                what = f"all {len(scores)} calibration rows have the same score"
+            elif len(seen) and not (seen > self.threshold_).any():
+                what = f"none of {len(seen)} rows of the other class scores above it"
+            if what:
+                warnings.warn(
+                    f"The threshold {self.threshold_:.6g} is certified, but has no "
+                    f"power: {what}, so (nearly) every row gets the controlled class. "
+                    "Take an estimator that tells the classes apart, a larger alpha, "
+                    "or more calibration rows.",
+                    reading.NoPowerWarning,
+                    stacklevel=2,
+                )
+        return self
 
     def _learn_target(
         self, target: Any, table: ClassTable, rest: IntArray
@@ -612,7 +604,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
             weights[members] = table.weights(position, rest[members]) / share
         ratio, n_rows = target, 0
         if not hasattr(target, "predict_log_ratio"):
-            target = read_rows(self, target, reset=False)
+            target = self._read(target, every=True)
             n_rows, n_complete = target.shape[0], int(complete_mask(target).sum())
             if n_complete < n_rows:
                 raise ValueError(
@@ -641,7 +633,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         )
         labels = self._labels(np.array(labels))
         rows = nw.from_numpy(np.concatenate(parts), source.names, backend="pyarrow")
-        X = read_rows(self, rows.to_native(), reset=True)
+        X = self._read(rows.to_native(), reset=True)
         models = self._models() or {}
         lost = incomplete and self.deployment == "complete"
         if lost and labels[0] not in models:
@@ -651,8 +643,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         table = ClassTable(X, members, labels, models, self.deployment)
         self.estimator_ = table.fit_one(handed_down(self, self.estimator), rest)
         held, known = np.split(np.arange(len(members)), sizes[:1])
-        self._certify(table, held, known, rng)
-        return self
+        return self._certify(table, held, known, rng)
 
     def calibrate(
         self,
@@ -673,8 +664,8 @@ class NeymanPearsonClassifier(TwoClassClassifier):
             Their labels, to be sure: those of another class are refused.
         X0_training : array-like or dataframe, optional
             Other rows of that class, such as those it was fitted on, for rules that
-            learn from them, and to choose a cap on weights by. Without them a random
-            fifth of X does that, where φ comes so close to 1 that it may pay.
+            learn from them, and for a cap on weights: give them where φ comes close
+            to 1.
         inclusion : array-like of shape (n_rows,) or (n_rows, n_columns), optional
             Where values of X were looked up, with which probability.
         groups : array-like of shape (n_rows,), optional
@@ -696,12 +687,8 @@ class NeymanPearsonClassifier(TwoClassClassifier):
             ) from error
         chosen = self._positions
         self._forget()
-        self.classes_ = np.asarray(self.estimator.classes_)
-        if len(self.classes_) != 2:
-            raise ValueError(
-                f"The estimator must have two classes, got {self.classes_.tolist()}."
-            )
-        labels, rows = self._pair(), read_rows(self, X, reset=True)
+        labels = self._labels(np.asarray(self.estimator.classes_))
+        rows = self._read(X, reset=True, every=True)
         if y is not None:
             of_others = read_labels(on_host(y), rows) != labels[0]
             if of_others.any():
@@ -719,7 +706,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         if inclusion is not None:
             drawn = self._drawn(inclusion, rows, np.zeros(n_rows))
         if X0_training is not None and drawn is None:
-            others = self._used(read_rows(self, X0_training, reset=False))
+            others = self._read(X0_training)
             rows, _ = stack_samples(rows, others)
         codes, rng = np.zeros(rows.shape[0], np.intp), generator(self.random_state)
         models = self._models()
@@ -730,10 +717,8 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         if groups is not None:
             table = replace(table, units=read_units(groups, X))
             held = reading.one_of_each(read_units(groups, X), held, rng)
-        held = self._calibrate(table, held, known, rng)
-        if self.certificate_.rows < n_rows:
             self._calibrating = held
-        return self
+        return self._calibrate(table, held, known, rng)
 
     def _calibrate(
         self,
@@ -741,8 +726,8 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         held: IntArray,
         known: IntArray,
         rng: np.random.Generator,
-    ) -> IntArray:
-        """Certify with the estimator as it is, and give the rows that calibrate."""
+    ) -> Self:
+        """Certify with the estimator as it is."""
         classes, labels = np.asarray(self.estimator.classes_), table.labels
         if set(classes.tolist()) != set(labels):
             raise ValueError(
@@ -784,7 +769,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
             For `np_roc`, for example.
         """
         check_is_fitted(self, "threshold_")
-        X0 = self._used(read_rows(self, X0, reset=False))
+        X0 = self._read(X0)
         trust = self.calibration_.trust
         band = replace(trust, point=None)
         return Weighted.by(band, X0, self._score(X0)).sample(trust)
@@ -807,7 +792,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
             distance = np.where(scores == -np.inf, -np.inf, scores - self.threshold_)
         if self.threshold_ == np.inf:
             distance = np.full(len(scores), -np.inf)
-        if self.classes_[0] == self._pair()[0]:
+        if self.classes_[0] == self.certificate_.controlled_class:
             return distance
         # A score at the threshold itself belongs to the controlled class, here the
         # second: its decision must be above zero.
@@ -824,7 +809,9 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         -------
         ndarray of shape (n_rows,)
         """
-        return self._labelled(self.score_samples(X) > self.threshold_)
+        above = self.score_samples(X) > self.threshold_
+        labels = [self.certificate_.controlled_class, self.certificate_.other_class]
+        return np.array(labels, self.classes_.dtype)[above.astype(np.intp)]
 
     def score_samples(self, X: Any) -> FloatArray:
         """The estimator's scores, the larger the more like the other class.
@@ -841,7 +828,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
             certificate's cap.
         """
         check_is_fitted(self, "threshold_")
-        X = self._used(read_rows(self, X, reset=False))
+        X = self._read(X)
         return self.calibration_.trust.score(X, self._score(X))
 
 
@@ -1049,7 +1036,10 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
             reading.warn_of_unknown_groups(members.tolist(), list(self.thresholds_))
             known = (self.thresholds_.get(group, np.inf) for group in members.tolist())
             limits = np.array(list(known))
-        return self._labelled(scores > limits)
+        first = self.certificate_.certificates[0]
+        labels = [first.controlled_class, first.other_class]
+        above = (scores > limits).astype(np.intp)
+        return np.array(labels, self.classes_.dtype)[above]
 
     def score_samples(self, X: Any) -> FloatArray:
         """How much more each row is like the other class than like the controlled one.
@@ -1064,7 +1054,7 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
             −∞ for a row that can't be scored, or that goes missing too often.
         """
         check_is_fitted(self, "certificate_")
-        return self._score(read_rows(self, X, reset=False))
+        return self._score(self._read(X))
 
     @property
     def thresholds_(self) -> dict[Any, float]:
@@ -1085,7 +1075,7 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
             For each group its rows of either class, the error on the controlled class
             and the power, the share of the other class that is recognised.
         """
-        controlled = self._pair()[0]
+        controlled = self.certificate_.certificates[0].controlled_class
         predicted = np.asarray(self.predict(X, groups)) != controlled
         is_other = np.asarray(y) != controlled
         members = read_groups(groups, X)

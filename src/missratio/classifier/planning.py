@@ -28,7 +28,7 @@ from missratio._base.reading import read_labels
 from missratio._base.typing import FloatArray
 from missratio.classifier.neyman_pearson import NeymanPearsonClassifier
 from missratio.classifier.promise import Trust, Weighted
-from missratio.classifier.reading import calibrated_rows, check_same_rows, read_rows
+from missratio.classifier.reading import calibrated_rows, check_same_rows
 from missratio.exceptions import NoCertificateError
 from missratio.missingness import (
     Block,
@@ -309,7 +309,7 @@ def sensitivity_curve(
             kept.n_rows, kept.bound, alpha, calibration.delta
         )[0]
         calibration = replace(calibration, rule=rule)
-    X = classifier._used(read_rows(classifier, X, reset=False))
+    X = classifier._read(X)
     labels = read_labels(y, X)
     is_other = labels != certificate.controlled_class
     rows = take_rows(X, calibrated_rows(classifier, labels))

@@ -26,7 +26,7 @@ from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier.estimators import complete_mask
 from missratio.exceptions import Remedy
 from missratio.learning import LearnedMissingness
-from missratio.missingness import LogisticMissingness, Missingness, RowInclusion, once
+from missratio.missingness import Missingness, RowInclusion, once
 from missratio.threshold import CalibrationSample, Rule, Selection, looked_up_sample
 from missratio.weights import (
     complete_row_weight_edges,
@@ -234,36 +234,12 @@ class Trust:
 
     @property
     def at_point(self) -> Trust:
-        """Trust in that φ alone, for rows within reach, and their largest weight.
-
-        That weight is known where one column loses values: the largest odds that the
-        region allows grow beyond the cap at some value, or at one on either side.
-        """
-        cap, point, model = self.cap, self.point, self.model
-        alone = Trust(point, None, self.odds_factor, cap, self.target)
-        if cap is None or cap <= 1.0 or not isinstance(point, LogisticMissingness):
-            return alone
-        assert isinstance(model, LearnedMissingness)
-        assert self.delta is not None
-        regions = model.region(self.delta)
-        lossy = [j for j, points in enumerate(regions) if np.isfinite(points).all()]
-        if len(lossy) != 1:
-            return alone
-        first, slope = regions[lossy[0]][:, 0], regions[lossy[0]][:, 1]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            reached = (math.log((cap - 1.0) / self.odds_factor) - first) / slope
-        low = reached[slope < 0.0].max(initial=-np.inf)
-        high = reached[slope > 0.0].min(initial=np.inf)
-        intercept = np.broadcast_to(point.intercept, np.shape(point.coef))[lossy[0]]
-        along = np.asarray(point.coef)[lossy[0]]
-        with np.errstate(invalid="ignore"):
-            highest = float(np.nanmax(intercept + along * np.array([low, high])))
-        most = 1.0 + self.odds_factor * math.exp(min(highest, LARGEST_LOG_CAP))
-        return replace(alone, cap=min(cap, most * (1.0 + 1e-9)))
+        """Trust in that φ alone, for rows within reach."""
+        return Trust(self.point, None, self.odds_factor, self.cap, self.target)
 
     def widened(self, factor: float) -> Trust:
         """The estimated odds wrong by up to a factor, of rows within the same reach."""
-        cap = self.cap if self.point is None else self.at_point.cap
+        cap = self.cap
         if cap is not None and self.model is not None:
             more = max(factor / self.odds_factor, 1.0)
             if self.model.rowwise:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -18,38 +17,11 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from missratio._base.blocks import take_rows
 from missratio._base.hints import another_type, listed
-from missratio._base.reading import (
-    FLOATS,
-    as_numeric_array,
-    check_no_infinity,
-    read_labels,
-    read_table,
-)
+from missratio._base.reading import as_numeric_array, read_labels
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.rows import LabelledBlock, LabelledSource, check_label_types
-from missratio.tensor import on_host
 
 _ROUNDING = 1e-9
-
-
-def read_rows(owner: Any, X: Any, *, reset: bool) -> Any:
-    """Check names and width; dataframes stay what they are.
-
-    Parameters
-    ----------
-    owner : estimator
-        Meta-estimator with a parameter `estimator`.
-    X : array-like or dataframe of shape (n_rows, n_columns)
-    reset : bool
-        Whether to note names and width, rather than to check them.
-    """
-    given = X if hasattr(X, "columns") else on_host(X)
-    plain = isinstance(given, np.ndarray) and given.dtype in FLOATS
-    kind = FLOATS if plain else None
-    table = read_table(owner, given, reset=reset, keep_frame=True, dtype=kind)
-    if isinstance(table, np.ndarray) and table.dtype.kind == "f":
-        check_no_infinity(table)
-    return table
 
 
 def calibrated_rows(classifier: Any, labels: Any) -> IntArray:
@@ -75,7 +47,7 @@ def check_same_rows(classifier: Any, X: Any, y: ArrayLike) -> None:
         the controlled class are the ones that it was calibrated with, in their order.
     """
     check_is_fitted(classifier, "threshold_")
-    X = read_rows(classifier, X, reset=False)
+    X = classifier._read(X, every=True)
     labels = read_labels(y, X)
     held = calibrated_rows(classifier, labels)
     kept, same = classifier.calibration_.sample, len(held) and held.max() < len(labels)
@@ -186,30 +158,12 @@ SHOWN_ROWS = 20_000
 
 
 @dataclass(frozen=True)
-class Lot:
-    """Which rows of the controlled class are held out: a coin for every row.
-
-    It depends on the seed and on where a block begins alone, so that every pass finds
-    the same rows.
-    """
-
-    controlled: Any
-    share: float
-    seed: int
-
-    def held(self, block: LabelledBlock) -> Any:
-        """A mask of the block's rows."""
-        rng = np.random.default_rng([self.seed, block.start])
-        drawn = rng.random(len(block.labels)) < self.share
-        return drawn & (block.labels == self.controlled)
-
-
-@dataclass(frozen=True)
 class TrainingSource(LabelledSource):
     """The rows of a source that aren't held out; labels 0, controlled, and 1."""
 
     source: LabelledSource
-    lot: Lot
+    controlled: Any
+    held: Callable[[LabelledBlock], Any]
     names: tuple[str, ...]
     n_rows: int
 
@@ -219,40 +173,15 @@ class TrainingSource(LabelledSource):
         merge: Callable[[Sequence[_Result]], _Result],
     ) -> _Result:
         """As the source's."""
-        found: _Result = self.source.fold(partial(_on_rest, self.lot, work), merge)
+        controlled, held = self.controlled, self.held
+
+        def on_rest(block: LabelledBlock) -> _Result:
+            rest = ~held(block)
+            labels = (block.labels[rest] != controlled).astype(np.int64)
+            return work(replace(block, rows=block.rows[rest], labels=labels))
+
+        found: _Result = self.source.fold(on_rest, merge)
         return found
-
-
-def _on_rest(
-    lot: Lot, work: Callable[[LabelledBlock], Any], block: LabelledBlock
-) -> Any:
-    """Work on the rows that aren't held out, the controlled class as 0."""
-    rest = ~lot.held(block)
-    labels = (block.labels[rest] != lot.controlled).astype(np.int64)
-    return work(replace(block, rows=block.rows[rest], labels=labels))
-
-
-def _draw(lot: Lot, share: float, names: Sequence[str], block: LabelledBlock) -> Any:
-    """A block's labels, whether its controlled rows are incomplete, and drawn rows."""
-    block.check_no_infinity(names)
-    held = lot.held(block)
-    rng = np.random.default_rng([lot.seed, block.start, 1])
-    shown = rng.random(len(held)) < share
-    own = block.labels == lot.controlled
-    parts = (held, shown & own & ~held, shown & ~own)
-    incomplete = bool(np.isnan(block.rows[own]).any())
-    rows = [[block.rows[part]] for part in parts]
-    return set(np.unique(block.labels).tolist()), incomplete, rows
-
-
-def _merge(parts: Sequence[Any]) -> Any:
-    labels, incomplete, rows = zip(*parts, strict=True)
-    kinds = [list(chain(*each)) for each in zip(*rows, strict=True)]
-    return set().union(*labels), any(incomplete), kinds
-
-
-def _least_label(block: LabelledBlock) -> Any:
-    return block.labels.min().item()
 
 
 def hold_out(
@@ -279,25 +208,48 @@ def hold_out(
         Rows to calibrate on, some others of their class, and some of the other class.
     """
     if controlled is None:
-        controlled = source.fold(_least_label, min)
+        controlled = source.fold(lambda block: block.labels.min().item(), min)
     if not (isinstance(size, float) and 0.0 < size < 1.0):
         raise ValueError(
             f"calibration_size must be a share between 0 and 1 for a source, got "
             f"{size!r}: rows are drawn by a coin each."
         )
     most = min(MOST_ROWS, MOST_NUMBERS // max(len(source.names), 1))
-    lot = Lot(controlled, min(size, most / max(source.n_rows, 1)), seed)
-    shown = min(1.0, SHOWN_ROWS / max(source.n_rows, 1))
-    draw = partial(_draw, lot, shown, source.names)
-    found, incomplete, blocks = source.fold(draw, _merge)
-    check_label_types(found)
-    labels, rows = sorted(found), [np.concatenate(each) for each in blocks]
+    n_rows, names = max(source.n_rows, 1), source.names
+
+    def held(block: LabelledBlock) -> Any:
+        """A coin for every row of the controlled class.
+
+        It depends on the seed and on where a block begins alone, so that every pass
+        finds the same rows.
+        """
+        coins = np.random.default_rng([seed, block.start]).random(len(block.labels))
+        return (coins < min(size, most / n_rows)) & (block.labels == controlled)
+
+    def draw(block: LabelledBlock) -> Any:
+        block.check_no_infinity(names)
+        coins = np.random.default_rng([seed, block.start, 1]).random(len(block.labels))
+        is_held, shown = held(block), coins < SHOWN_ROWS / n_rows
+        mine = block.labels == controlled
+        parts = (is_held, shown & mine & ~is_held, shown & ~mine)
+        incomplete = bool(np.isnan(block.rows[mine]).any())
+        rows = [[block.rows[part]] for part in parts]
+        return set(np.unique(block.labels).tolist()), incomplete, rows
+
+    def merge(parts: Sequence[Any]) -> Any:
+        labels, incomplete, rows = zip(*parts, strict=True)
+        kinds = [list(chain(*each)) for each in zip(*rows, strict=True)]
+        return set().union(*labels), any(incomplete), kinds
+
+    seen, incomplete, blocks = source.fold(draw, merge)
+    check_label_types(seen)
+    labels, rows = sorted(seen), [np.concatenate(each) for each in blocks]
     if not len(rows[0]):
         raise ValueError(
             f"No row of the controlled class {controlled!r} was drawn to calibrate on; "
             f"the labels are {labels[:10]}. Raise calibration_size, or bring more rows."
         )
-    rest = TrainingSource(source, lot, source.names, source.n_rows)
+    rest = TrainingSource(source, controlled, held, names, source.n_rows)
     return rest, labels, incomplete, rows
 
 
@@ -321,38 +273,11 @@ class RepeatedRowsWarning(UserWarning):
     """Calibration rows are copies of training rows, or of each other."""
 
 
-def warn_without_power(calibrated: FloatArray, threshold: float, other: Any) -> None:
-    """Warn where a certified threshold lies above all scores.
-
-    Parameters
-    ----------
-    calibrated : ndarray of shape (n_rows,)
-        Scores of calibration rows.
-    threshold : float
-    other : ndarray of shape (n_other,), or None
-        Scores of rows of the other class.
-    """
-    seen = calibrated[calibrated > -np.inf]
-    if len(seen) and seen.min() == seen.max():
-        what = f"all {len(seen)} calibration rows have the same score"
-    elif other is not None and len(other) and not (other > threshold).any():
-        what = f"none of {len(other)} rows of the other class scores above it"
-    else:
-        return
-    warnings.warn(
-        f"The threshold {threshold:.6g} is certified, but has no power: {what}, so "
-        "(nearly) every row gets the controlled class. Take an estimator that tells "
-        "the classes apart, a larger alpha, or more calibration rows.",
-        NoPowerWarning,
-        stacklevel=2,
-    )
-
-
 def warn_of_repeated_rows(rows: Any, training: Any = None) -> None:
     """Warn where calibration rows are copies of training rows, or of each other.
 
     Independent rows coincide, too, where values are rounded or are categories. Nothing
-    is said of rows that chance explains: see `_are_copies`.
+    is said of rows that chance explains.
 
     Parameters
     ----------
@@ -384,7 +309,27 @@ def warn_of_repeated_rows(rows: Any, training: Any = None) -> None:
     affected = trained | (twice > 1)
     if not len(own) or affected.mean() < REPEATED:
         return
-    if not _are_copies(table[first], counts):
+    # Whether independent rows would hardly coincide as often. Either of two facts says
+    # so.
+    # 1. Rows with a continuous column coincide, and nothing is near them. Rounded
+    #    values coincide where others lie a few steps of the last place away. Rows of a
+    #    few kinds occur more than ten times each.
+    distinct, repeated = table[first], np.flatnonzero(counts > 1)
+    values = max(len(np.unique(column)) for column in distinct.T)
+    alone = 0
+    if values >= DISTINCT * len(distinct) and counts.mean() <= MOST_COPIES:
+        for column in distinct.T:
+            # In steps: the smallest difference of two values, but for rounding errors.
+            gaps = np.diff(np.unique(column))
+            gaps = gaps[gaps > 1e-9 * np.ptp(column)]
+            column /= gaps.min() if len(gaps) else 1.0
+        # The nearest one of each is the row itself.
+        away, _ = KDTree(distinct).query(
+            distinct[repeated], 2, p=np.inf, distance_upper_bound=NEAR + 0.5
+        )
+        alone = int(np.count_nonzero(away[:, 1] == np.inf))
+    # 2. Numbers of copies vary less than chance lets them.
+    if alone < REPEATED * len(distinct) and _regularity(counts) >= SURPRISING:
         return
     if trained.mean() >= REPEATED:
         what = (
@@ -406,44 +351,12 @@ def warn_of_repeated_rows(rows: Any, training: Any = None) -> None:
     )
 
 
-def _are_copies(distinct: FloatArray, counts: IntArray) -> bool:
-    """Whether independent rows would hardly coincide as often as these.
-
-    Either of two facts says so.
-
-    1. Rows with a continuous column coincide, and nothing is near them. Rounded values
-       coincide where others lie a few steps of the last place away. Rows of a few kinds
-       occur more than ten times each.
-    2. Numbers of copies vary less than chance lets them. Let m_k be the expected number
-       of distinct rows that occur k times. If rows are independent, whatever their law,
-       k·m_k² ≤ (k + 1)·m_{k−1}·m_{k+1}.
-    """
-    values = max(len(np.unique(column)) for column in distinct.T)
-    repeated = np.flatnonzero(counts > 1)
-    continuous = values >= DISTINCT * len(distinct)
-    units = counts.mean() <= MOST_COPIES
-    if continuous and units and len(repeated) >= REPEATED * len(distinct):
-        scaled = np.column_stack([column / _step(column) for column in distinct.T])
-        # The nearest one of each is the row itself.
-        away, _ = KDTree(scaled).query(
-            scaled[repeated], 2, p=np.inf, distance_upper_bound=NEAR + 0.5
-        )
-        if np.count_nonzero(away[:, 1] == np.inf) >= REPEATED * len(distinct):
-            return True
-    return _regularity(counts) < SURPRISING
-
-
-def _step(column: FloatArray) -> float:
-    """The smallest difference between two values, but for rounding errors; or one."""
-    gaps = np.diff(np.unique(column))
-    gaps = gaps[gaps > 1e-9 * np.ptp(column)]
-    return float(gaps.min()) if len(gaps) else 1.0
-
-
 def _regularity(counts: IntArray) -> float:
     """The p-value of rows that occur k times being too many, over all k together.
 
-    Where k·m_k² = (k + 1)·m_{k−1}·m_{k+1}, the law of the three numbers given their sum
+    Let m_k be the expected number of distinct rows that occur k times. If rows are
+    independent, whatever their law, k·m_k² ≤ (k + 1)·m_{k−1}·m_{k+1}. Where
+    k·m_k² = (k + 1)·m_{k−1}·m_{k+1}, the law of the three numbers given their sum
     and the sum of their copies is known, and only one of them is free.
     """
     often = np.bincount(counts, minlength=2)

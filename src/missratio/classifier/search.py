@@ -20,13 +20,8 @@ from missratio._base.callbacks import CallbackSupportMixin, told
 from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.classifier.base import few
-from missratio.classifier.decision import (
-    Choice,
-    ChoosingRows,
-    ClassBounds,
-    choose_offsets,
-)
-from missratio.classifier.estimators import ClassTable, complete_mask
+from missratio.classifier.estimators import ChoosingRows, ClassTable, complete_mask
+from missratio.classifier.multiclass import Choice, ClassBounds, choose_offsets
 from missratio.missingness import Missingness, RowInclusion
 from missratio.weights import complete_row_weights, effective_sample_size
 

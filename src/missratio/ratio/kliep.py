@@ -18,8 +18,17 @@ from missratio.objective import (
     Objective,
     as_divergence_objective,
 )
-from missratio.ratio import fit
 from missratio.ratio.base import BaseRatio, MissingnessParameter, SolverName, Two
+from missratio.ratio.fit import (
+    Direction,
+    JointRatio,
+    LinearRatio,
+    Pairs,
+    PenaltyWeights,
+    check_columns,
+    check_log_linear,
+    stack_samples,
+)
 from missratio.ratio.problem import RatioProblem
 from missratio.rows import ClassRows, MemorySource, Normalization, check_missingness
 from missratio.solver import Solution, Status
@@ -27,7 +36,7 @@ from missratio.solver import Solution, Status
 
 @storable(finite=("coef_", "intercept_", "log_normalizer_", "column_log_normalizer_"))
 @dataclass(eq=False, repr=False)
-class KLIEP(fit.JointRatio):
+class KLIEP(JointRatio):
     """Density ratio r̂ = exp(θ̂ᵀf)/N̂ by the KL importance estimation procedure.
 
     Maximises Ê[θᵀf(Z¹)] − log Ê[exp θᵀf(Z⁰)] − ½ Σ l2 θ² − l1‖θ‖₁, where every Ê is a
@@ -149,12 +158,12 @@ class KLIEP(fit.JointRatio):
     normalize: Normalization = "hajek"
     l2: Any = 0.0
     l1: Any = 0.0
-    penalty_weights: fit.PenaltyWeights = "uniform"
+    penalty_weights: PenaltyWeights = "uniform"
     solver: SolverName = "auto"
     tol: float = 1e-8
     max_iter: int = 100
-    direction: fit.Direction = "auto"
-    pairs: fit.Pairs = "auto"
+    direction: Direction = "auto"
+    pairs: Pairs = "auto"
 
     def _objective(self) -> Objective:
         return KLIEPObjective()
@@ -162,7 +171,7 @@ class KLIEP(fit.JointRatio):
 
 @storable(finite=("coef_", "intercept_", "log_normalizer_", "column_log_normalizer_"))
 @dataclass(eq=False, repr=False)
-class FDivergenceRatio(fit.JointRatio):
+class FDivergenceRatio(JointRatio):
     """Density ratio by an f-divergence, for complete and for missing data.
 
     Maximises Ê[f'(r(Z¹))] − Ê[f*(f'(r(Z⁰)))], every Ê weighted by 1{observed}/(1 − φ)
@@ -219,7 +228,7 @@ class FDivergenceRatio(fit.JointRatio):
 
 
 @dataclass(eq=False, repr=False)
-class ObjectiveRatio(fit.JointRatio):
+class ObjectiveRatio(JointRatio):
     """Density ratio by any objective h(E g1(Z¹), E g0(Z⁰)): the paper's general form.
 
     Parameters
@@ -261,7 +270,7 @@ class ObjectiveRatio(fit.JointRatio):
 
 @storable(finite=("coef_", "intercept_", "log_normalizer_", "column_log_normalizer_"))
 @dataclass(eq=False, repr=False)
-class NaiveBayesRatio(fit.LinearRatio):
+class NaiveBayesRatio(LinearRatio):
     """Density ratio r̂(z) = Π_j r̂_j(z_j), each factor from its own column alone.
 
     The paper's answer to partial missingness: where columns are independent within each
@@ -309,20 +318,20 @@ class NaiveBayesRatio(fit.LinearRatio):
     array([0.5, 0.5])
     """
 
-    estimator: fit.JointRatio | None = None
+    estimator: JointRatio | None = None
     missingness: MissingnessParameter = None
 
     _apart = True
 
-    def _settings(self) -> fit.JointRatio:
+    def _settings(self) -> JointRatio:
         """How each column is to be fitted."""
         estimator = KLIEP() if self.estimator is None else self.estimator
-        if not isinstance(estimator, fit.JointRatio):
+        if not isinstance(estimator, JointRatio):
             raise TypeError(
                 "estimator must be a KLIEP, FDivergenceRatio or ObjectiveRatio, got "
                 f"{self.estimator!r}."
             )
-        fit.check_log_linear(estimator)
+        check_log_linear(estimator)
         return estimator
 
     def _missingness(self) -> MissingnessParameter:
@@ -378,9 +387,9 @@ def density_ratio(
     estimator = KLIEP() if estimator is None else clone(estimator)
     if missingness is not None:
         estimator.set_params(missingness=missingness)
-    if not (isinstance(estimator, fit.JointRatio) and estimator._is_linear()):
-        return estimator.fit(*fit.stack_samples(X1, X0))
-    fit.check_columns(X1, X0)
+    if not (isinstance(estimator, JointRatio) and estimator._is_linear()):
+        return estimator.fit(*stack_samples(X1, X0))
+    check_columns(X1, X0)
     tables = [read_table(estimator, X, reset=True) for X in (X1, X0)]
     estimator.classes_ = np.array([0, 1])
     check_missingness(estimator.missingness, estimator.classes_)

@@ -59,10 +59,7 @@ class AnySample(ABC):
 
     @abstractmethod
     def fold(
-        self,
-        work: Work[Result],
-        elements: int = BLOCK_ELEMENTS,
-        merge: Merge[Result] = merge_all,  # type: ignore[assignment]
+        self, work: Work[Result], merge: Merge[Result], elements: int = BLOCK_ELEMENTS
     ) -> Result:
         """Map work over blocks of features and weights, and merge."""
 
@@ -103,7 +100,7 @@ class AnySample(ABC):
                 lowest=lowest,
             )
 
-        sums = self.fold(work, elements)
+        sums = self.fold(work, merge_all, elements)
         if not np.isfinite(sums[0].slope).all():
             self.refuse_odd()
         return sums
@@ -154,10 +151,7 @@ class Sample(AnySample):
         self.precision = float(np.finfo(self.features.dtype).eps)
 
     def fold(
-        self,
-        work: Work[Result],
-        elements: int = BLOCK_ELEMENTS,
-        merge: Merge[Result] = merge_all,  # type: ignore[assignment]
+        self, work: Work[Result], merge: Merge[Result], elements: int = BLOCK_ELEMENTS
     ) -> Result:
         """Map work over blocks of rows, among threads."""
 
@@ -261,10 +255,7 @@ class RowSample(AnySample):
         return features, weights.astype(features.dtype, copy=False)
 
     def fold(
-        self,
-        work: Work[Result],
-        elements: int = BLOCK_ELEMENTS,
-        merge: Merge[Result] = merge_all,  # type: ignore[assignment]
+        self, work: Work[Result], merge: Merge[Result], elements: int = BLOCK_ELEMENTS
     ) -> Result:
         """Map work over blocks of rows where they lie."""
         if self.features is not None:

@@ -6,14 +6,12 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
 from missratio.classifier import NoCertificateError
 from missratio.learning import Check, LearnedMissingness
 from missratio.learning.checks import concluded
-from missratio.learning.region import region_boundary
 from missratio.missingness import LogisticMissingness
 
 GRID = np.linspace(-3.0, 3.0, 13)[:, None]
@@ -152,22 +150,6 @@ def test_a_copy_is_as_good(name, copied):
     assert (twin.standard_errors == model.standard_errors).all()
     assert twin.feature_names == model.feature_names
     assert twin.method == model.method
-
-
-def test_a_region_is_computed_once_for_all_clones(monkeypatch):
-    computed = []
-
-    def counted(*arguments):
-        computed.append(arguments)
-        return region_boundary(*arguments)
-
-    monkeypatch.setattr("missratio.learning.learned.region_boundary", counted)
-    model = learn(d=2)
-    ratio = mr.KLIEP(missingness={1: model})
-    for _ in range(3):
-        ratio = clone(ratio)
-        ratio.missingness[1].probability_band(points(model))
-    assert len(computed) == 2
 
 
 def test_regions_are_not_in_the_pickle():

@@ -7,7 +7,7 @@ from scipy.special import xlogy
 from scipy.stats import chi2
 
 from missratio.learning.evidence import Evidence, fit_evidence
-from missratio.learning.region import _outline, region_boundary
+from missratio.learning.learned import region_boundary
 
 
 def collect(observed, revealed, n_missing):
@@ -78,23 +78,3 @@ def test_its_extremes_are_those_of_all_points_within(m):
     spread = np.ptp(all_scores, axis=0)
     assert (np.abs(scores.min(axis=0) - all_scores.min(axis=0)) < 0.06 * spread).all()
     assert (np.abs(scores.max(axis=0) - all_scores.max(axis=0)) < 0.06 * spread).all()
-
-
-def test_a_region_of_two_parts_is_outlined_whole():
-    def distance(points):
-        level, slope = points.T
-        valley = np.minimum((slope - 1.0) ** 2, (slope + 1.5) ** 2)
-        # It bends: the level goes along with the slope.
-        away = valley / 0.01 + (level - 0.3 * slope) ** 2 / 0.04
-        return away, np.full(len(points), 100.0)
-
-    points = _outline(distance, np.array([0.3, 1.0]), np.array([0.2, 0.1]), 4.0)
-    for slope in (1.0, -1.5):
-        part = points[np.abs(points[:, 1] - slope) < 0.5]
-        assert part[:, 1].min() == pytest.approx(slope - 0.2, abs=0.05)
-        assert part[:, 1].max() == pytest.approx(slope + 0.2, abs=0.05)
-        middle = part[np.abs(part[:, 1] - slope) < 0.02]
-        if len(middle):
-            assert middle[:, 0].min() == pytest.approx(0.3 * slope - 0.4, abs=0.05)
-            assert middle[:, 0].max() == pytest.approx(0.3 * slope + 0.4, abs=0.05)
-    assert not ((points[:, 1] > -1.2) & (points[:, 1] < 0.7)).any()

@@ -8,7 +8,6 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from missratio import (
     KLIEP,
@@ -106,20 +105,6 @@ def test_a_neyman_pearson_classifier_hands_it_the_missingness():
     ).fit(X, y)
     slope = np.diff(classifier.estimator_.predict_log_ratio([[0.0], [1.0]]))
     assert slope == pytest.approx(1.0, abs=0.35)
-
-
-EXPECTED = {
-    "check_sample_weight_equivalence_on_dense_data": "weights are scaled to their mean",
-}
-
-
-@parametrize_with_checks(
-    [ClassifierRatio()],
-    expected_failed_checks=lambda _: EXPECTED,
-    xfail_strict=True,
-)
-def test_scikit_learns_checks(estimator, check):
-    check(estimator)
 
 
 # Importance weights.

@@ -3,7 +3,14 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from missratio import KLIEP, KLIEPCV, FDivergenceRatio, NaiveBayesRatio
+from missratio import (
+    KLIEP,
+    KLIEPCV,
+    ClassifierRatio,
+    FDivergenceRatio,
+    KernelRatio,
+    NaiveBayesRatio,
+)
 
 # Without a penalty the coefficient of a feature that is constant in the denominator is
 # not determined, and with no more denominator rows than features there is no finite
@@ -34,6 +41,19 @@ ROUNDING = {"check_sample_weight_equivalence_on_dense_data": "a log ratio of 1e-
 # A row of weight two is one row in a standard error and in the folds; twice the same
 # row are two.
 FOLDS = {"check_sample_weight_equivalence_on_dense_data": "one row is not two"}
+CENTRES = {
+    "check_sample_weight_equivalence_on_dense_data": "other rows are drawn as centres"
+}
+# Least squares sees nothing but where the ratio is largest.
+SEPARATED = {"check_classifiers_train": "the ratio of separated classes has no bound"}
+SCALED = {
+    "check_sample_weight_equivalence_on_dense_data": "weights are scaled to their mean"
+}
+ON_COMPLETE_ROWS = {
+    "uLSIF": (KernelRatio(sigma_grid=2, random_state=0), CENTRES | SEPARATED),
+    "kernel KLIEP": (KernelRatio("kliep", sigma_grid=2, random_state=0), CENTRES),
+    "classifier": (ClassifierRatio(), SCALED),
+}
 PENALISED = {
     "KLIEP": (KLIEP(l2=0.1), ROUNDING),
     "KLIEP polynomial": (KLIEP(basis="polynomial", l2=0.1), ROUNDING),
@@ -68,4 +88,11 @@ def test_scikit_learns_checks_without_a_penalty(estimator, check):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @checks_of(PENALISED, xfail_strict=False)
 def test_scikit_learns_checks_with_a_penalty(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.filterwarnings("ignore::missratio.exceptions.FlatRatioWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@checks_of(ON_COMPLETE_ROWS, xfail_strict=True)
+def test_scikit_learns_checks_on_complete_rows(estimator, check):
     check(estimator)

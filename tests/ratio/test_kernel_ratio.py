@@ -7,12 +7,10 @@ import pytest
 from scipy.stats import norm
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import cross_val_score
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from missratio import (
     KernelRatio,
     LogisticMissingness,
-    NeymanPearsonClassifier,
     StepMissingness,
     corrupt,
     density_ratio,
@@ -304,21 +302,6 @@ def test_sample_weights_of_two_are_rows_twice():
     np.testing.assert_allclose(one.heights_, two.heights_, rtol=1e-8)
 
 
-@pytest.mark.parametrize("method", ["ulsif", "kliep"])
-def test_a_neyman_pearson_classifier_takes_it(method):
-    rng = np.random.default_rng(7)
-    Z0, Z1 = rng.normal(0, 1.5, (600, 1)), rng.normal(0, 0.5, (600, 1))
-    phi = StepMissingness([1.0], 0.5, 0.5)
-    X = np.concatenate([corrupt(Z0, phi, random_state=0), Z1])
-    y = np.repeat([0, 1], 600)
-    classifier = NeymanPearsonClassifier(
-        small(method, sigma_grid=4), alpha=0.2, missingness={0: phi}, random_state=0
-    ).fit(X, y)
-    fresh = rng.normal(0, 1.5, (20_000, 1))
-    assert (classifier.predict(fresh) == 1).mean() < 0.2
-    assert (classifier.predict(rng.normal(0, 0.5, (1000, 1))) == 1).mean() > 0.3
-
-
 # The peers' examples, with the figures worked out again from the densities.
 
 
@@ -406,24 +389,3 @@ def test_a_class_without_complete_rows_is_refused():
     y = np.repeat([1, 0], [5, 2])
     with pytest.raises(ValueError, match="no row in which everything"):
         KernelRatio(missingness="ignore").fit(X, y)
-
-
-EXPECTED = {
-    "check_sample_weight_equivalence_on_dense_data": "other rows are drawn as centres",
-}
-# The check's classes are separated: their ratio has no bound, and least squares sees
-# nothing but where it is largest.
-SEPARATED = {"check_classifiers_train": "the ratio of separated classes has no bound"}
-
-
-@pytest.mark.filterwarnings("ignore::missratio.exceptions.FlatRatioWarning")
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks(
-    [KernelRatio(m, sigma_grid=2, random_state=0) for m in ("ulsif", "kliep")],
-    expected_failed_checks=lambda ratio: (
-        EXPECTED | SEPARATED if ratio.method == "ulsif" else EXPECTED
-    ),
-    xfail_strict=True,
-)
-def test_scikit_learns_checks(estimator, check):
-    check(estimator)

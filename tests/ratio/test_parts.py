@@ -81,10 +81,3 @@ def test_too_few_complete_rows_are_an_error_that_names_the_choices():
     ) as e:
         KLIEP(missingness={0: NEARLY_ALL}, l2=0.1, **FORWARD).fit(X, y)
     assert "NaiveBayesRatio" in str(e.value)
-
-
-def test_products_have_no_place_among_pairs():
-    X, y = scarce()
-    basis = PolynomialBasis(1, interactions=[(0, 1)])
-    with pytest.raises(ValueError, match=r"one column each, and \['x0 x1'\] are not"):
-        KLIEP(basis, missingness={0: NEARLY_ALL}, pairs=True).fit(X, y)

@@ -111,12 +111,6 @@ def test_intervals_overlap_if_neither_lies_above_the_other(ours, theirs):
     assert overlap(curve(*theirs), curve(*ours)) == (verdict,)
 
 
-def test_where_there_is_no_interval_there_is_no_verdict():
-    nothing = curve(np.nan, np.nan)
-    assert overlap(nothing, curve(0.0, 1.0)) == (None,)
-    assert overlap(curve(0.0, 1.0), nothing) == (None,)
-
-
 @pytest.mark.parametrize("name", list(EXPERIMENTS))
 def test_published_curves_have_names_and_points_of_ours(name):
     experiment = EXPERIMENTS[name]

@@ -215,20 +215,6 @@ def test_a_task_depends_on_all_its_settings_and_its_data(monkeypatch):
     assert len(identities | {TASK.identity}) == 7
 
 
-def test_a_task_has_methods_of_as_many_runs_at_points_that_share_fits():
-    def tasks(name, methods, runs=None):
-        return Plan(EXPERIMENTS[name], methods, Conditions(), runs).tasks()
-
-    made = tasks("ctg_vary_alpha", ("Joint M-KLIEP (known)", "CC-KLIEP"))
-    joint = [task for task in made if task.methods != ("CC-KLIEP",)]
-    assert [task.runs for task in joint] == [
-        range(k, k + 25) for k in range(0, 200, 25)
-    ]
-    assert len(made) == 8 + 40
-    assert {task.points for task in made} == {EXPERIMENTS["ctg_vary_alpha"].x}
-    assert len(tasks("ctg_vary_missing", ("CC-KLIEP", "M-KLIEP (known)"), 7)) == 10
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     out = tmp_path_factory.mktemp("out")

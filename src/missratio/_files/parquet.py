@@ -213,6 +213,8 @@ def find_files(paths: Any) -> list[tuple[ParquetFile, pa.Schema]]:
     ----------
     paths : path or iterable of paths
     """
+    import pyarrow as pa
+
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not given:
         raise ValueError("There is no path. Name Parquet files, or folders of them.")
@@ -221,12 +223,12 @@ def find_files(paths: Any) -> list[tuple[ParquetFile, pa.Schema]]:
         root = Path(each)
         if root.is_dir():
             # With their hive partitions; hidden ones are left out.
-            for path in sorted(root.rglob("*.parquet")):
-                parts = path.relative_to(root).parts
-                if path.is_file() and not any(p.startswith((".", "_")) for p in parts):
+            for file in sorted(root.rglob("*.parquet")):
+                parts = file.relative_to(root).parts
+                if file.is_file() and not any(p.startswith((".", "_")) for p in parts):
                     pairs = (p.partition("=") for p in parts[:-1] if "=" in p)
                     folders = {unquote(name): unquote(text) for name, _, text in pairs}
-                    found.append((str(path), folders))
+                    found.append((str(file), folders))
         elif root.is_file():
             found.append((str(root), {}))
         else:
@@ -255,38 +257,29 @@ def find_files(paths: Any) -> list[tuple[ParquetFile, pa.Schema]]:
         kinds[name] = int if whole else str
         if not whole and all(map(_NUMBER.fullmatch, known)):
             kinds[name] = float
-    return [
-        _opened(
-            path,
-            {
-                name: None if value == NO_VALUE else kinds[name](value)
-                for name, value in folders.items()
-            },
-        )
-        for path, folders in found
-    ]
-
-
-def _opened(path: str, partition: Mapping[str, Value]) -> tuple[ParquetFile, pa.Schema]:
-    """A file, and its columns with those of its folders."""
-    import pyarrow as pa
-
-    claim = f"{path} can't be read as a Parquet file"
-    remedy = "Get a sound copy, or leave it out."
-    with sound(UnreadableFileError, claim, remedy), open_parquet(path) as file:
-        stamp = _stamp(path)
-        schema, data = file.schema_arrow, file.metadata
-        rows = tuple(data.row_group(g).num_rows for g in range(data.num_row_groups))
-    names = [name for name in schema.names if name not in partition]
-    if twice := [name for name, count in Counter(names).items() if count > 1]:
-        raise ValueError(
-            f"{path} has several columns named {listed(twice)}. Rename or remove all "
-            "but one of each."
-        )
-    if partition:
-        folders = [(name, pa.scalar(value).type) for name, value in partition.items()]
-        schema = pa.schema([*map(schema.field, names), *folders])
-    return ParquetFile(path, partition, rows, stamp), schema
+    files = []
+    for path, folders in found:
+        partition: dict[str, Value] = {
+            name: None if value == NO_VALUE else kinds[name](value)
+            for name, value in folders.items()
+        }
+        claim = f"{path} can't be read as a Parquet file"
+        remedy = "Get a sound copy, or leave it out."
+        with sound(UnreadableFileError, claim, remedy), open_parquet(path) as opened:
+            stamp = _stamp(path)
+            schema, data = opened.schema_arrow, opened.metadata
+            rows = tuple(data.row_group(g).num_rows for g in range(data.num_row_groups))
+        names = [name for name in schema.names if name not in partition]
+        if twice := [name for name, count in Counter(names).items() if count > 1]:
+            raise ValueError(
+                f"{path} has several columns named {listed(twice)}. Rename or remove "
+                "all but one of each."
+            )
+        if partition:
+            types = [(name, pa.scalar(value).type) for name, value in partition.items()]
+            schema = pa.schema([*map(schema.field, names), *types])
+        files.append((ParquetFile(path, partition, rows, stamp), schema))
+    return files
 
 
 def _stamp(path: str) -> tuple[int, int]:

@@ -564,10 +564,9 @@ class FitOptions(TableOptions):
     def check(self) -> None:
         """Refuse numbers that are no levels, shares or times, too."""
         super().check()
-        levels = {f"--alpha {k}": v for k, v in self.levels.items() if self.several}
+        alpha = "--alpha {}" if self.several else "--alpha"
+        levels = {alpha.format(k): v for k, v in self.levels.items()}
         levels |= {f"--group-alpha {k}": v for k, v in self.group_levels.items()}
-        if not self.several:
-            levels["--alpha"] = next(iter(self.levels.values()))
         for name, level in (levels | {"--delta": self.delta}).items():
             if not LEAST_LEVEL <= level < 1.0:
                 meant = f" Did you mean {level:g}%?" if 1.0 <= level < 100.0 else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -37,15 +36,29 @@ class Columns:
     @classmethod
     def read(cls, X: Any, categorical: Any) -> Columns:
         """Find the categories of a table."""
-        frame = as_frame(X)
-        if frame is None:
-            names = tuple(str(j) for j in range(X.shape[1]))
-            words = [False] * len(names)
-        else:
-            names = tuple(frame.columns)
-            words = [dtype in WORDS for dtype in frame.schema.values()]
+        # 1. Which columns have them: those of words, or those that are named.
+        frame, chosen = as_frame(X), set[int]()
+        names = tuple(map(str, range(X.shape[1]))) if frame is None else frame.columns
+        given = [] if categorical is None else np.asarray(categorical).ravel().tolist()
+        if isinstance(categorical, str) and categorical == "auto":
+            dtypes = [] if frame is None else frame.schema.values()
+            given, chosen = [], {j for j, kind in enumerate(dtypes) if kind in WORDS}
+        elif len(given) == len(names) and all(isinstance(each, bool) for each in given):
+            given, chosen = [], set(np.flatnonzero(given).tolist())
+        for each in given:
+            if each in names:
+                chosen.add(names.index(each))
+            elif isinstance(each, int) and -len(names) <= each < len(names):
+                chosen.add(each % len(names))
+            else:
+                raise ValueError(
+                    f"categorical_features must be 'auto', or name columns of X: got "
+                    f"{each!r}, and X has {listed(names, SHOWN)}."
+                    f"{did_you_mean(str(each), names)}"
+                )
+        # 2. The categories of each.
         categories: list[Categories | None] = [None] * len(names)
-        for j in np.flatnonzero(_chosen(categorical, names, words)).tolist():
+        for j in chosen:
             values = {value for value in _values(X, frame, j) if value is not None}
             try:
                 categories[j] = tuple(sorted(values))
@@ -54,7 +67,7 @@ class Columns:
                     f"The categories of column {names[j]!r} must be of one type, so "
                     f"that they can be sorted: {error}. Turn them into strings."
                 ) from error
-        return cls(names, tuple(categories))
+        return cls(tuple(names), tuple(categories))
 
     def encode(self, X: Any) -> FloatArray:
         """The table as numbers, NaN where missing, column-major."""
@@ -117,30 +130,6 @@ def _values(X: Any, frame: nw.DataFrame[Any] | None, column: int) -> list[Any]:
     """The values of a column, None where missing."""
     values = X[:, column].tolist() if frame is None else frame[:, column].to_list()
     return [None if v is None or v != v else v for v in values]
-
-
-def _chosen(
-    categorical: Any, names: Sequence[str], automatic: Sequence[bool]
-) -> Sequence[bool]:
-    """Which columns are categories."""
-    if isinstance(categorical, str) and categorical == "auto":
-        return automatic
-    given = [] if categorical is None else np.asarray(categorical).ravel().tolist()
-    if len(given) == len(names) and all(isinstance(each, bool) for each in given):
-        return given
-    chosen = [False] * len(names)
-    for each in given:
-        if each in names:
-            chosen[names.index(each)] = True
-        elif isinstance(each, int) and -len(names) <= each < len(names):
-            chosen[each] = True
-        else:
-            raise ValueError(
-                f"categorical_features must be 'auto', or name columns of X: got "
-                f"{each!r}, and X has {listed(names, SHOWN)}."
-                f"{did_you_mean(str(each), names)}"
-            )
-    return chosen
 
 
 _TAIL = 1e-9

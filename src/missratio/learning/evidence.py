@@ -114,12 +114,18 @@ class Evidence:
         revealed = answers[~any_by_row(np.isnan(answers))].T.astype(np.float64)
         n_observed = kept.shape[1]
         counts = np.ones(n_observed)
-        if len(kept) == 1:
-            kept, counts = _grouped(kept)
-        elif one_hot(kept):
+        if len(kept) == 1 and len(starts := group_starts(n_observed)) < n_observed:
+            # Distinct values, or means of neighbours if those are many.
+            kept = np.sort(kept)
+            distinct = np.flatnonzero(np.diff(kept[0], prepend=-np.inf))
+            starts = distinct if len(distinct) <= len(starts) else starts
+            counts = np.diff(starts, append=n_observed).astype(np.float64)
+            means = np.add.reduceat(kept, starts, axis=1) / counts
+            kept = kept[:, starts] if starts is distinct else means
+        elif len(kept) > 1 and one_hot(kept):
             kept, n_rows = np.unique(kept, axis=1, return_counts=True)
             counts = n_rows.astype(np.float64)
-        elif n_observed > 2 * KEPT_ROWS:
+        elif len(kept) > 1 and n_observed > 2 * KEPT_ROWS:
             kept = kept[:, :: n_observed // KEPT_ROWS]
             counts = np.full(kept.shape[1], n_observed / kept.shape[1])
         return cls(
@@ -216,20 +222,6 @@ def group_starts(size: int) -> IntArray:
         return np.arange(size)
     inner = np.linspace(ENDS, size - ENDS, GROUPS + 1).astype(np.intp)
     return np.concatenate([np.arange(ENDS), inner, np.arange(size - ENDS + 1, size)])
-
-
-def _grouped(observed: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Distinct values, or means of neighbours if those are many, and their counts."""
-    size = observed.shape[1]
-    starts = group_starts(size)
-    if len(starts) == size:
-        return observed, np.ones(size)
-    ordered = np.sort(observed)
-    distinct = np.flatnonzero(np.diff(ordered[0], prepend=-np.inf))
-    if len(distinct) <= len(starts):
-        return ordered[:, distinct], np.diff(distinct, append=size).astype(np.float64)
-    counts = np.diff(starts, append=size).astype(np.float64)
-    return np.add.reduceat(ordered, starts, axis=1) / counts, counts
 
 
 class Fit(NamedTuple):

@@ -20,7 +20,7 @@ from missratio._base.reading import (
     names_or_numbers,
     read_floats,
 )
-from missratio._base.typing import BoolArray, FloatArray, IntArray
+from missratio._base.typing import FloatArray, IntArray
 from missratio.learning.checks import (
     Finding,
     MissingnessWarning,
@@ -36,7 +36,6 @@ from missratio.learning.learned import LearnedMissingness
 from missratio.learning.table import (
     ScoredTable,
     Taught,
-    category_shadows,
     complete_names,
     find_categories,
     shared_masks,
@@ -186,8 +185,8 @@ def learn_missingness(
                 "always_observed must name one column or more, and leave one or more: "
                 f"got {list(always_observed)} of {len(names)} columns."
             )
-        always = {names[j]: table[:, j] for j in places}
-        return learn_rows(rest, rest, "rows", always)
+        beside = {names[j]: table[:, j] for j in places}
+        return learn_rows(rest, rest, "rows", beside)
     # The indicators of a category are one column: one φ over its levels.
     given = None
     if categories is not None:
@@ -207,10 +206,15 @@ def learn_missingness(
     base = _learn(table, answers, names, method, check, **options)
     if not found:
         return base
-    scored = ScoredTable.of(table) if from_table else None
+    scored = ScoredTable.of(table)
     blocks = []
     for columns, inputs in found:
-        always = {} if scored is None else category_shadows(columns, scored, names)
+        # What the other columns say of a category: values, and which are missing.
+        always: dict[str, FloatArray] = {}
+        for j in np.setdiff1d(every, columns).tolist() if from_table else []:
+            always[names[j]] = scored.values[:, j]
+            always[f"missing {names[j]}"] = scored.missing[:, j].astype(np.float64)
+        always = {column: each for column, each in always.items() if np.ptp(each) > 0.0}
         name = joined([names[j] for j in columns])
         model = learn_rows(columns, inputs, name, always)
         blocks.append(Block(tuple(columns.tolist()), tuple(inputs.tolist()), model))
@@ -380,9 +384,39 @@ def _learn(
         shared = shared_masks(missing)
         by_table = np.isin(range(len(names)), [*(taught.keys() - by_lookups.keys())])
         findings += missing_together(shared, missing, by_table, names)
-        if by_lookups:
-            usable = usable_features(missing, shared)
-            others = _others_by_lookups(table, answers, usable, by_lookups, names)
+        usable, complete = (
+            usable_features(missing, shared),
+            complete_names(missing, names),
+        )
+        n_observed, answered = (~missing).sum(axis=0), ~np.isnan(answers)
+        # Whether another column helps to tell looked-up values from observed ones: by
+        # functions of the columns at looked-up rows and at some others, which stand for
+        # all, whatever was looked up of them.
+        n_wanted = max(TEST_ROWS, ROWS_PER_ANSWER * int(answered.sum(axis=0).max()))
+        sampled = np.zeros(len(table), dtype=bool)
+        sampled[:: max(1, len(table) // n_wanted)] = True
+        if missing[sampled].all(axis=0).any():
+            sampled[:] = True
+        kept = sampled | any_by_row(answered)
+        tested = [j for j, theta in by_lookups.items() if len(theta) > 1]
+        functions = (
+            ScoredTable.of(table[kept]).features(ranked=True) if tested else None
+        )
+        for j in tested:
+            assert functions is not None
+            revealed = np.flatnonzero(answered[kept, j])
+            observed = np.flatnonzero(sampled[kept] & ~missing[kept, j])
+            mass = np.ones(len(revealed) + len(observed))
+            mass[len(revealed) :] = n_observed[j] / len(observed)
+            column = np.append(answers[kept, j][revealed], table[kept, j][observed])
+            n_missing = len(table) - int(n_observed[j])
+            single = Evidence(column[None], len(revealed), mass, n_missing)
+            rows_of = functions[np.append(revealed, observed)].T
+            # The constant is no function of a column.
+            of_others = np.append(usable[j, :-1], False)
+            others[j] = others_by_lookups(
+                single, by_lookups[j], rows_of, of_others, names[j], names, complete
+            )
     for j in sorted(known_of):
         found = evidence[j]
         assert found is not None
@@ -425,44 +459,3 @@ def _evidence(
             "Leave them out."
         )
     return replace(evidence, values=evidence.values[~constant])
-
-
-def _others_by_lookups(
-    table: FloatArray,
-    answers: FloatArray,
-    usable: BoolArray,
-    by_lookups: Mapping[int, FloatArray],
-    names: Sequence[str],
-) -> dict[int, Finding]:
-    """Whether another column helps to tell looked-up values from observed ones.
-
-    By functions of the columns at looked-up rows and at some others, which stand for
-    all, whatever was looked up of them.
-    """
-    known = ~np.isnan(answers)
-    n_wanted = max(TEST_ROWS, ROWS_PER_ANSWER * int(known.sum(axis=0).max()))
-    sampled = np.zeros(len(table), dtype=bool)
-    sampled[:: max(1, len(table) // n_wanted)] = True
-    if np.isnan(table[sampled]).all(axis=0).any():
-        sampled[:] = True
-    kept = sampled | any_by_row(known)
-    values, functions = table[kept], ScoredTable.of(table[kept]).features(ranked=True)
-    n_observed = len(table) - np.isnan(table).sum(axis=0)
-    findings, complete = {}, complete_names(np.isnan(table), names)
-    for j, theta in by_lookups.items():
-        if len(theta) < 2:
-            continue
-        revealed = np.flatnonzero(known[kept, j])
-        observed = np.flatnonzero(sampled[kept] & ~np.isnan(values[:, j]))
-        mass = np.ones(len(revealed) + len(observed))
-        mass[len(revealed) :] = n_observed[j] / len(observed)
-        column = np.concatenate([answers[kept, j][revealed], values[observed, j]])
-        n_missing = len(table) - int(n_observed[j])
-        single = Evidence(column[None], len(revealed), mass, n_missing)
-        rows = functions[np.concatenate([revealed, observed])].T
-        # The constant is no function of a column.
-        others = np.append(usable[j, :-1], False)
-        findings[j] = others_by_lookups(
-            single, theta, rows, others, names[j], names, complete
-        )
-    return findings

@@ -73,25 +73,20 @@ class ScoredTable:
     def of(cls, table: FloatArray) -> ScoredTable:
         """Standardise every column; none of them is missing throughout."""
         missing: BoolArray = np.isnan(table)
-        values = np.zeros(table.shape, order="F")
-
-        def standardise(j: int) -> IntArray:
+        values, order = np.zeros(table.shape, order="F"), []
+        for j in range(table.shape[1]):
             rows = np.flatnonzero(~missing[:, j])
             column = table[rows, j]
             centred = column - column.mean()
             values[rows, j] = centred / (float(centred.std()) or 1.0)
-            return rows[np.argsort(column, kind="stable")]
-
-        with one_blas_thread(table.size) as threads:
-            order = share(standardise, range(table.shape[1]), threads)
+            order.append(rows[np.argsort(column, kind="stable")])
         return cls(values, missing, order)
 
     def normal_scores(self) -> FloatArray:
         """Normal scores of columns, standardised; 0 where all values are equal."""
         scores = np.zeros(self.values.shape, order="F")
-
-        def score(j: int) -> None:
-            ordered = self.values[self.order[j], j]
+        for j, rows in enumerate(self.order):
+            ordered = self.values[rows, j]
             size = len(ordered)
             starts = np.flatnonzero(np.diff(ordered, prepend=-np.inf) > 0.0)
             ends = np.append(starts[1:], size)
@@ -99,10 +94,7 @@ class ScoredTable:
             quantiles = ndtri((starts + ends) / (2.0 * size))
             quantiles -= quantiles @ counts / size
             spread = np.sqrt(quantiles**2 @ counts / size)
-            scores[self.order[j], j] = np.repeat(quantiles / (spread or 1.0), counts)
-
-        with one_blas_thread(scores.size) as threads:
-            share(score, range(len(self.order)), threads)
+            scores[rows, j] = np.repeat(quantiles / (spread or 1.0), counts)
         return scores
 
     def features(self, *, ranked: bool = False) -> FloatArray:
@@ -187,7 +179,15 @@ def predict_columns(
             products[fold] = (design.T @ target)[used]
             squares += float(target @ target)
         gram, product = grams.sum(axis=0), products.sum(axis=0)
-        penalty = _penalty(gram, product, squares, len(rows)) * np.eye(len(used))
+        # The penalty with the least generalised cross-validation error.
+        values, vectors = np.linalg.eigh(gram)
+        values, penalties = np.maximum(values, 0.0), PENALTIES[:, None] * len(rows)
+        along, shrunk = (vectors.T @ product) ** 2, values + penalties
+        shares = along * (values + 2.0 * penalties) / shrunk**2
+        freedom = (values / shrunk).sum(axis=1)
+        error = squares - shares.sum(axis=1)
+        error /= np.maximum(1.0 - freedom / len(rows), 1e-3) ** 2
+        penalty = penalties[np.argmin(error), 0] * np.eye(len(used))
         result = np.zeros((FOLDS, features.shape[1]))
         others = gram - grams + penalty, (product - products)[..., None]
         result[:, used] = np.linalg.solve(*others)[..., 0]
@@ -203,21 +203,6 @@ def predict_columns(
         ends = features[table.order[j][[0, -1]], j]
         np.clip(predicted[:, i], *ends, out=predicted[:, i])
     return predicted
-
-
-def _penalty(
-    gram: FloatArray, product: FloatArray, squares: float, n_rows: int
-) -> float:
-    """The penalty with the least generalised cross-validation error."""
-    values, vectors = np.linalg.eigh(gram)
-    values = np.maximum(values, 0.0)
-    along = (vectors.T @ product) ** 2
-    penalties = PENALTIES[:, None] * n_rows
-    shrunk = values + penalties
-    residual = squares - (along * (values + 2.0 * penalties) / shrunk**2).sum(axis=1)
-    freedom = (values / shrunk).sum(axis=1)
-    error = residual / np.maximum(1.0 - freedom / n_rows, 1e-3) ** 2
-    return float(penalties[np.argmin(error), 0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,20 +226,16 @@ class Taught:
     findings: list[Finding] = field(default_factory=list)
 
 
-Improve = Callable[[FloatArray], FloatArray]
-Tests = Callable[[Residuals, FloatArray], list[Finding]]
-
-
 def _teach(
     table: FloatArray,
     scored: ScoredTable,
     columns: Sequence[int],
     predicted: FloatArray,
-    improve: Improve,
+    improve: Callable[[FloatArray], FloatArray],
     evidence: Evidence,
     by_lookups: FloatArray | None,
     name: str,
-    tests: Tests | None,
+    tests: Callable[[Residuals, FloatArray], list[Finding]] | None,
 ) -> Taught:
     """Solve the moments twice: with plain instruments, and with those made of that φ.
 
@@ -512,17 +493,6 @@ def teach_rows(
     # 2. Solve the moments.
     every = range(width), predicted, damped, evidence, by_lookups, name
     return _teach(values, scored, *every, tests if test else None)
-
-
-def category_shadows(
-    columns: IntArray, scored: ScoredTable, names: Sequence[str]
-) -> dict[str, FloatArray]:
-    """What the other columns say of a category: values, and which are missing."""
-    shadows = {}
-    for j in np.setdiff1d(np.arange(len(names)), columns).tolist():
-        shadows[names[j]] = scored.values[:, j]
-        shadows[f"missing {names[j]}"] = scored.missing[:, j].astype(np.float64)
-    return {name: each for name, each in shadows.items() if np.ptp(each) > 0.0}
 
 
 def find_categories(

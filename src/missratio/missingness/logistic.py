@@ -132,8 +132,30 @@ class LogisticMissingness(Missingness):
                 f"The mean of φ needs one observed {where} or more: got none. Give "
                 "complete data."
             )
+        # The solution lies between those for all rows at the largest value of coef·x
+        # and all at the smallest.
         targets = np.broadcast_to(target, predictor.shape[1])
-        intercept = _solve_intercepts(predictor, targets)
+        intercept, lossy = np.full(targets.shape, -np.inf), np.flatnonzero(targets)
+        if len(lossy):
+            wanted = logit(targets[lossy])
+            low = wanted - np.nanmax(predictor[:, lossy], axis=0) - 1.0
+            high = wanted - np.nanmin(predictor[:, lossy], axis=0) + 1.0
+
+            def excess(tried: FloatArray, column: IntArray) -> FloatArray:
+                """By how much the means of some columns are too large."""
+                mean = np.nanmean(expit(predictor[:, column] + tried), axis=0)
+                return np.asarray(mean - targets[column])
+
+            intercept[lossy] = find_root(excess, (low, high), args=(lossy,)).x
+        mean = np.nanmean(expit(predictor + intercept), axis=0)
+        missed = ~(np.abs(mean - targets) <= _ACCEPTED)
+        if missed.any():
+            column = int(np.argmax(missed))
+            raise ValueError(
+                f"No intercept gives the proportion {targets[column]} to {_ACCEPTED}: "
+                f"got {mean[column]} for feature {column}, where coef·x is too large "
+                "for floating point. Rescale coef to the scale of X."
+            )
         return cls(intercept[0] if rowwise else intercept, slope, rowwise)
 
     @classmethod
@@ -222,37 +244,6 @@ class LogisticMissingness(Missingness):
         weights += 1.0
         # NaN becomes 0; to choose by a mask costs as much as exp does.
         return np.fmax(weights, 0.0, out=weights)
-
-
-def _solve_intercepts(predictor: FloatArray, target: FloatArray) -> FloatArray:
-    """Solve mean expit(intercept + predictor) = target for every column at once.
-
-    The solution lies between those for all rows at the largest value of coef·x and all
-    at the smallest.
-    """
-    wanted = logit(target)
-    low = wanted - np.nanmax(predictor, axis=0) - 1.0
-    high = wanted - np.nanmin(predictor, axis=0) + 1.0
-
-    def excess(intercept: FloatArray, column: IntArray) -> FloatArray:
-        """By how much the means of some columns are too large."""
-        probability = expit(predictor[:, column] + intercept)
-        return np.asarray(np.nanmean(probability, axis=0) - target[column])
-
-    intercept, lossy = np.full(target.shape, -np.inf), np.flatnonzero(target > 0.0)
-    if not len(lossy):
-        return intercept
-    intercept[lossy] = find_root(excess, (low[lossy], high[lossy]), args=(lossy,)).x
-    mean = np.nanmean(expit(predictor + intercept), axis=0)
-    missed = ~(np.abs(mean - target) <= _ACCEPTED)
-    if missed.any():
-        column = int(np.argmax(missed))
-        raise ValueError(
-            f"No intercept gives the proportion {target[column]} to {_ACCEPTED}: got "
-            f"{mean[column]} for feature {column}, where coef·x is too large for "
-            "floating point. Rescale coef to the scale of X."
-        )
-    return intercept
 
 
 @storable()

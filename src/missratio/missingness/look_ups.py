@@ -228,9 +228,33 @@ def looked_up_terms(
     #    slopes that their own draw had no part in.
     base, own = np.zeros(features.shape), np.zeros((drawn.sum(), features.shape[1]))
     if drawn.sum() >= FEWEST and observed.sum() > others.shape[1] + FEWEST:
-        prediction = _predicted(features, observed, others)
-        slopes = _slopes(features[drawn], prediction[drawn])
-        own = slopes * prediction[drawn]
+        # Ridge predictions from the other columns and from which of them are missing.
+        gone = np.isnan(others)
+        known = ~gone.all(axis=0)
+        others, gone = others[:, known], gone[:, known]
+        filled = np.where(gone, np.nanmean(others, axis=0), others)
+        design = np.column_stack([filled, gone[:, gone.any(axis=0)].astype(np.float64)])
+        middle, scale = design[observed].mean(axis=0), design[observed].std(axis=0)
+        varies = scale > 1e-12 * np.maximum(np.abs(middle), 1.0)
+        design = (design[:, varies] - middle[varies]) / scale[varies]
+        rows, start = design[observed], features[observed].mean(axis=0)
+        gram = rows.T @ rows + np.eye(design.shape[1]) * np.sqrt(len(rows))
+        by_columns = np.linalg.solve(gram, rows.T @ (features[observed] - start))
+        prediction = design @ by_columns
+        # Each looked-up row's slope of features on predictions, by other folds' rows.
+        found, predicted = features[drawn], prediction[drawn]
+        fold, slopes = np.arange(len(found)) % FOLDS, np.empty(found.shape)
+        for place in range(FOLDS):
+            p, f = predicted[fold != place], found[fold != place]
+            p, f = p - p.mean(axis=0), f - f.mean(axis=0)
+            square = (p**2).sum(axis=0)
+            slope = (p * f).sum(axis=0) / np.where(square > 0.0, square, 1.0)
+            # Shrunk by the noise of the slope: what of its square isn't explained.
+            noise = ((f - slope * p) ** 2).sum(axis=0) / max(len(f) - 2, 1)
+            signal = slope**2 * square
+            kept = np.maximum(1.0 - noise / np.where(signal > 0.0, signal, 1.0), 0.0)
+            slopes[fold == place] = slope * kept
+        own = slopes * predicted
         helps = (features[drawn] - own).var(axis=0) < features[drawn].var(axis=0)
         own = np.where(helps, own, 0.0)
         base = helps * prediction * np.average(slopes, axis=0, weights=count[drawn])
@@ -240,41 +264,3 @@ def looked_up_terms(
     terms[lost] = mean + base[lost]
     terms[drawn] += (n_lost / n_drawn) * (rest - mean)
     return terms
-
-
-def _predicted(
-    features: FloatArray, observed: BoolArray, others: FloatArray
-) -> FloatArray:
-    """Ridge predictions from the other columns and from which of them are missing."""
-    gone = np.isnan(others)
-    known = ~gone.all(axis=0)
-    others, gone = others[:, known], gone[:, known]
-    filled = np.where(gone, np.nanmean(others, axis=0), others)
-    design = np.column_stack([filled, gone[:, gone.any(axis=0)].astype(np.float64)])
-    rows = design[observed]
-    middle, scale = rows.mean(axis=0), rows.std(axis=0)
-    varies = scale > 1e-12 * np.maximum(np.abs(middle), 1.0)
-    design = (design[:, varies] - middle[varies]) / scale[varies]
-    start = features[observed].mean(axis=0)
-    rows = design[observed]
-    gram = rows.T @ rows + np.eye(design.shape[1]) * np.sqrt(len(rows))
-    slopes = np.linalg.solve(gram, rows.T @ (features[observed] - start))
-    return np.asarray(design @ slopes)
-
-
-def _slopes(found: FloatArray, prediction: FloatArray) -> FloatArray:
-    """Each row's slope of features on predictions, by the rows of other folds."""
-    fold = np.arange(len(found)) % FOLDS
-    slopes = np.empty(found.shape)
-    for place in range(FOLDS):
-        rest = fold != place
-        p = prediction[rest] - prediction[rest].mean(axis=0)
-        f = found[rest] - found[rest].mean(axis=0)
-        square = (p**2).sum(axis=0)
-        slope = (p * f).sum(axis=0) / np.where(square > 0.0, square, 1.0)
-        # Shrunk by the noise of the slope: what of its square isn't explained by it.
-        noise = ((f - slope * p) ** 2).sum(axis=0) / max(len(f) - 2, 1)
-        signal = slope**2 * square
-        kept = np.maximum(1.0 - noise / np.where(signal > 0.0, signal, 1.0), 0.0)
-        slopes[fold == place] = slope * kept
-    return slopes

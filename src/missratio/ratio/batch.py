@@ -11,13 +11,7 @@ from sklearn.base import clone
 
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.engine import Sample
-from missratio.ratio.fit import (
-    SIGN,
-    JointRatio,
-    check_log_linear,
-    check_parameters,
-    check_penalty,
-)
+from missratio.ratio import fit
 from missratio.ratio.problem import (
     RatioProblem,
     WeightedMean,
@@ -55,7 +49,7 @@ class BatchFit:
     n_iter: IntArray
 
 
-def fit_batch(estimator: JointRatio, X1: ArrayLike, X0: ArrayLike) -> BatchFit:
+def fit_batch(estimator: fit.JointRatio, X1: ArrayLike, X0: ArrayLike) -> BatchFit:
     """Fit many data sets of one shape at once.
 
     It is for simulations: thousands of small fits in one call, each the same as
@@ -86,14 +80,14 @@ def fit_batch(estimator: JointRatio, X1: ArrayLike, X0: ArrayLike) -> BatchFit:
     >>> fits.coef.shape, fits.converged.all(), fits.coef.mean(axis=0).round(1)
     ((100, 2), np.True_, array([0.5, 0.5]))
     """
-    if not isinstance(estimator, JointRatio):
+    if not isinstance(estimator, fit.JointRatio):
         raise TypeError(
             "estimator must be a KLIEP, FDivergenceRatio or ObjectiveRatio, got "
             f"{estimator!r}."
         )
     objective = estimator._objective()
-    check_parameters(estimator)
-    check_log_linear(estimator)
+    fit.check_parameters(estimator)
+    fit.check_log_linear(estimator)
     plain = estimator.penalty_weights == "uniform" and estimator.pairs is not True
     if not plain or not hasattr(estimator, "l2") or np.any(np.asarray(estimator.l1)):
         raise ValueError(
@@ -114,7 +108,7 @@ def fit_batch(estimator: JointRatio, X1: ArrayLike, X0: ArrayLike) -> BatchFit:
     fitted = clone(estimator)
     two = fitted._read(np.concatenate(flat), labels, None, None, reset=True)
     fitted.direction_ = "reverse" if estimator.direction == "reverse" else "forward"
-    two, sign = fitted._oriented(two), SIGN[fitted.direction_]
+    two, sign = fitted._oriented(two), fit.SIGN[fitted.direction_]
     # 2. The numerator's means, where they are all that counts, or its rows.
     numerator: Sample | WeightedMean
     if objective.linear_numerator:
@@ -143,7 +137,7 @@ def fit_batch(estimator: JointRatio, X1: ArrayLike, X0: ArrayLike) -> BatchFit:
     denominator = _sample(two.denominator, n_problems)
     denominator.features[...] -= centre[:, None, :]
     # 3. The problems, and their solution.
-    l2 = check_penalty(estimator.l2, centre.shape[1])
+    l2 = fit.check_penalty(estimator.l2, centre.shape[1])
     penalty = np.tile(l2, (n_problems, 1)) if l2.any() else None
     index = np.tile(np.arange(len(l2)), (n_problems, 1))
     problem = RatioProblem(objective, numerator, denominator, centre, index, penalty)

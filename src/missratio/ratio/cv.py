@@ -13,20 +13,13 @@ from missratio._base.callbacks import CallbackSupportMixin, told
 from missratio._base.storable import storable
 from missratio._base.typing import FloatArray, IntArray
 from missratio.objective import KLIEPObjective, KullbackLeiblerObjective, Objective
+from missratio.ratio import fit
 from missratio.ratio.base import (
     MissingnessParameter,
     SolverName,
     Two,
     deal,
     read_grid,
-)
-from missratio.ratio.fit import (
-    Direction,
-    JointRatio,
-    LinearRatio,
-    Pairs,
-    PenaltyWeights,
-    penalty_units,
 )
 from missratio.ratio.problem import PenaltyUnits, RatioProblem, Strength, pose
 from missratio.ratio.solve import solve
@@ -44,7 +37,7 @@ L1_SPAN = (1.0, 1e-3)
 
 @storable(finite=("coef_", "intercept_", "log_normalizer_", "column_log_normalizer_"))
 @dataclass(eq=False, repr=False)
-class KLIEPCV(CallbackSupportMixin, JointRatio):
+class KLIEPCV(CallbackSupportMixin, fit.JointRatio):
     """KLIEP whose penalties are chosen by weighted cross-validation.
 
     For every strength on a grid the ratio is fitted to all folds but one and scored
@@ -112,14 +105,14 @@ class KLIEPCV(CallbackSupportMixin, JointRatio):
     normalize: Normalization = "hajek"
     l2_grid: Any = 9
     l1_grid: Any = (0.0,)
-    penalty_weights: PenaltyWeights = "covariance"
+    penalty_weights: fit.PenaltyWeights = "covariance"
     cv: int = 5
     solver: SolverName = "auto"
     tol: float = 1e-8
     max_iter: int = 100
     random_state: int | np.random.RandomState | None = None
-    direction: Direction = "auto"
-    pairs: Pairs = "auto"
+    direction: fit.Direction = "auto"
+    pairs: fit.Pairs = "auto"
 
     _needs_memory = True
 
@@ -128,7 +121,7 @@ class KLIEPCV(CallbackSupportMixin, JointRatio):
 
     def _strength(
         self,
-        ratio: LinearRatio,
+        ratio: fit.LinearRatio,
         problem: RatioProblem,
         units: PenaltyUnits,
         two: Two[ClassRows],
@@ -159,7 +152,9 @@ class KLIEPCV(CallbackSupportMixin, JointRatio):
                     f"In one of the cv={self.cv} folds. {error} Or lower cv."
                 ) from error
             required = ratio.basis_.required_columns_
-            own = penalty_units(self.penalty_weights, fitted.numerator, required, part)
+            own = fit.penalty_units(
+                self.penalty_weights, fitted.numerator, required, part
+            )
             scores, last = [], None
             for pair in grid:
                 strength = np.full(n_features, pair[0]), np.full(n_features, pair[1])

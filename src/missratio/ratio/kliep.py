@@ -18,17 +18,8 @@ from missratio.objective import (
     Objective,
     as_divergence_objective,
 )
+from missratio.ratio import fit
 from missratio.ratio.base import BaseRatio, MissingnessParameter, SolverName, Two
-from missratio.ratio.fit import (
-    Direction,
-    JointRatio,
-    LinearRatio,
-    Pairs,
-    PenaltyWeights,
-    check_columns,
-    check_log_linear,
-    stack_samples,
-)
 from missratio.ratio.problem import RatioProblem
 from missratio.rows import ClassRows, MemorySource, Normalization, check_missingness
 from missratio.solver import Solution, Status
@@ -36,7 +27,7 @@ from missratio.solver import Solution, Status
 
 @storable(finite=("coef_", "intercept_", "log_normalizer_", "column_log_normalizer_"))
 @dataclass(eq=False, repr=False)
-class KLIEP(JointRatio):
+class KLIEP(fit.JointRatio):
     """Density ratio r̂ = exp(θ̂ᵀf)/N̂ by the KL importance estimation procedure.
 
     Maximises Ê[θᵀf(Z¹)] − log Ê[exp θᵀf(Z⁰)] − ½ Σ l2 θ² − l1‖θ‖₁, where every Ê is a
@@ -158,12 +149,12 @@ class KLIEP(JointRatio):
     normalize: Normalization = "hajek"
     l2: Any = 0.0
     l1: Any = 0.0
-    penalty_weights: PenaltyWeights = "uniform"
+    penalty_weights: fit.PenaltyWeights = "uniform"
     solver: SolverName = "auto"
     tol: float = 1e-8
     max_iter: int = 100
-    direction: Direction = "auto"
-    pairs: Pairs = "auto"
+    direction: fit.Direction = "auto"
+    pairs: fit.Pairs = "auto"
 
     def _objective(self) -> Objective:
         return KLIEPObjective()
@@ -171,7 +162,7 @@ class KLIEP(JointRatio):
 
 @storable(finite=("coef_", "intercept_", "log_normalizer_", "column_log_normalizer_"))
 @dataclass(eq=False, repr=False)
-class FDivergenceRatio(JointRatio):
+class FDivergenceRatio(fit.JointRatio):
     """Density ratio by an f-divergence, for complete and for missing data.
 
     Maximises Ê[f'(r(Z¹))] − Ê[f*(f'(r(Z⁰)))], every Ê weighted by 1{observed}/(1 − φ)
@@ -228,7 +219,7 @@ class FDivergenceRatio(JointRatio):
 
 
 @dataclass(eq=False, repr=False)
-class ObjectiveRatio(JointRatio):
+class ObjectiveRatio(fit.JointRatio):
     """Density ratio by any objective h(E g1(Z¹), E g0(Z⁰)): the paper's general form.
 
     Parameters
@@ -270,7 +261,7 @@ class ObjectiveRatio(JointRatio):
 
 @storable(finite=("coef_", "intercept_", "log_normalizer_", "column_log_normalizer_"))
 @dataclass(eq=False, repr=False)
-class NaiveBayesRatio(LinearRatio):
+class NaiveBayesRatio(fit.LinearRatio):
     """Density ratio r̂(z) = Π_j r̂_j(z_j), each factor from its own column alone.
 
     The paper's answer to partial missingness: where columns are independent within each
@@ -318,20 +309,20 @@ class NaiveBayesRatio(LinearRatio):
     array([0.5, 0.5])
     """
 
-    estimator: JointRatio | None = None
+    estimator: fit.JointRatio | None = None
     missingness: MissingnessParameter = None
 
     _apart = True
 
-    def _settings(self) -> JointRatio:
+    def _settings(self) -> fit.JointRatio:
         """How each column is to be fitted."""
         estimator = KLIEP() if self.estimator is None else self.estimator
-        if not isinstance(estimator, JointRatio):
+        if not isinstance(estimator, fit.JointRatio):
             raise TypeError(
                 "estimator must be a KLIEP, FDivergenceRatio or ObjectiveRatio, got "
                 f"{self.estimator!r}."
             )
-        check_log_linear(estimator)
+        fit.check_log_linear(estimator)
         return estimator
 
     def _missingness(self) -> MissingnessParameter:
@@ -387,9 +378,9 @@ def density_ratio(
     estimator = KLIEP() if estimator is None else clone(estimator)
     if missingness is not None:
         estimator.set_params(missingness=missingness)
-    if not (isinstance(estimator, JointRatio) and estimator._is_linear()):
-        return estimator.fit(*stack_samples(X1, X0))
-    check_columns(X1, X0)
+    if not (isinstance(estimator, fit.JointRatio) and estimator._is_linear()):
+        return estimator.fit(*fit.stack_samples(X1, X0))
+    fit.check_columns(X1, X0)
     tables = [read_table(estimator, X, reset=True) for X in (X1, X0)]
     estimator.classes_ = np.array([0, 1])
     check_missingness(estimator.missingness, estimator.classes_)

@@ -88,10 +88,7 @@ class TensorSample(AnySample):
                 yield rows, weights
 
     def fold(
-        self,
-        work: Work[Result],
-        elements: int = 0,
-        merge: Merge[Result] = merge_all,  # type: ignore[assignment]
+        self, work: Work[Result], merge: Merge[Result], elements: int = 0
     ) -> Result:
         """Work on blocks that are brought to the host: for what is rarely asked."""
         results = []

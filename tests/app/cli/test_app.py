@@ -41,17 +41,6 @@ def test_python_runs_it_as_a_module():
     assert run.stdout.strip() == f"missratio {missratio.__version__}"
 
 
-def test_help_loads_nothing_heavy():
-    code = (
-        "import sys; from missratio.app.cli import app; "
-        "print([m for m in ('numpy', 'sklearn', 'rich.progress') if m in sys.modules])"
-    )
-    run = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert run.stdout.strip() == "[]"
-
-
 @pytest.fixture(scope="module")
 def json_run(tmp_path_factory):
     out = tmp_path_factory.mktemp("out")

@@ -225,3 +225,6 @@ def test_sixty_columns_with_one_finding_are_one_line(run, tmp_path, csv_file):
     assert len(set(said)) == len(said)
     facts = json.loads(run(*words, "--force --json").stdout)
     assert sum("-999" in each for each in facts["warnings"]) == 60
+    cautions = json.loads(mr.load_model(tmp_path / "m.skops").report)["cautions"]
+    (caution,) = [each["text"] for each in cautions if "-999" in each["text"]]
+    assert all(f"'c{j}'" in caution for j in range(60))

@@ -109,16 +109,13 @@ def test_a_key_with_a_slip_names_no_other_cell(problem, asked, frame):
         refused(frame, problem, "line 0", "isn't in the plan")
 
 
-def test_a_plan_by_class_needs_labels(problem, frame):
-    with pytest.raises(ValueError, match="give y"):
-        mr.QueryPlan.read(frame, problem[0])
-
-
-def test_key_and_value_are_enough(problem, frame):
+def test_key_and_value_are_enough_and_labels_are_needed(problem, frame):
     X, y, _ = problem
     whole = mr.QueryPlan.read(frame, X, y).table
     few = mr.QueryPlan.read(frame[["value", "key"]], X, y).table
     np.testing.assert_array_equal(few, whole)
+    with pytest.raises(ValueError, match="give y"):
+        mr.QueryPlan.read(frame, X)
 
 
 def test_blank_lines_taken_out_and_draws_numbered_again_are_noticed():

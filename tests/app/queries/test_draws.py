@@ -57,22 +57,16 @@ def test_the_seed_of_a_plan_gives_it_again(source):
     assert cells(other) != cells(plan)
 
 
-@given(st.integers(1, 40), st.integers(1, 40), st.integers(0, 5))
-def test_a_larger_plan_begins_with_the_smaller(few, many, seed):
-    X, y = lossy_table(share=0.3)
-    few, many = sorted((few, many))
-    small = mr.plan_queries(X, y, per_feature=few, random_state=seed)
-    large = mr.plan_queries(X, y, per_feature=many, random_state=seed)
-    assert cells(large)[: len(small)] == cells(small)
-
-
-@given(st.integers(6, 120), st.integers(6, 120))
-def test_a_larger_budget_begins_with_the_smaller(little, much):
+@given(
+    st.integers(6, 120), st.integers(6, 120), st.sampled_from(["per_feature", "budget"])
+)
+def test_a_larger_plan_begins_with_the_smaller(few, many, by):
     X, y = lossy_table(share=0.4)
-    little, much = sorted((little, much))
-    small = mr.plan_queries(X, y, budget=little, random_state=0)
-    large = mr.plan_queries(X, y, budget=much, random_state=0)
-    assert len(small) == min(little, np.isnan(X).sum())
+    small, large = (
+        mr.plan_queries(X, y, **{by: size}, random_state=0)
+        for size in sorted((few, many))
+    )
+    assert by != "budget" or len(small) == min(few, many, np.isnan(X).sum())
     assert cells(large)[: len(small)] == cells(small)
 
 

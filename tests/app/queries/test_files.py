@@ -68,22 +68,6 @@ def test_a_file_is_overwritten_only_by_force(filled, suffix, tmp_path):
     assert path.read_bytes() != b"answers"
 
 
-def test_a_file_is_written_whole_or_not_at_all(filled, tmp_path, monkeypatch):
-    plan, _ = filled
-    path = tmp_path / "plan.csv"
-    path.write_text("before")
-
-    def break_off(draft, content):
-        draft.write_text("half")
-        raise OSError("disk full")
-
-    monkeypatch.setattr(Path, "write_bytes", break_off)
-    with pytest.raises(OSError, match="disk full"):
-        plan.write(path, force=True)
-    assert [file.name for file in tmp_path.iterdir()] == ["plan.csv"]
-    assert path.read_text() == "before"
-
-
 def test_a_folder_or_a_kind_of_file_that_is_not_there(filled, tmp_path):
     plan, _ = filled
     with pytest.raises(FileNotFoundError, match="no folder"):

@@ -6,7 +6,6 @@ import zipfile
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from makers import read_table, write_table
 from optional_packages import optional
@@ -210,23 +209,17 @@ def test_a_quotation_mark_left_open_loses_no_rows(read, line, encoding):
 
 @pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.parquet"])
 def test_a_file_replaced_while_it_is_read_is_noticed(tmp_path, name):
-    path = tmp_path / name
-
-    def write(target, columns):
-        text = ",".join(columns) + "\n1,2,0\n3,4,1\n"
+    def write(name, columns):
+        content = ",".join(columns).encode() + b"\n1,2,0\n3,4,1\n"
         if name.endswith("parquet"):
-            pq.write_table(pa.table({column: [1, 2] for column in columns}), target)
-        else:
-            opener = gzip.open if name.endswith("gz") else open
-            with opener(target, "wt") as stream:
-                stream.write(text)
+            content = {column: [1, 2] for column in columns}
+        elif name.endswith("gz"):
+            content = gzip.compress(content)
+        return write_table(tmp_path / name, content)
 
-    write(path, ["a", "b", "y"])
-    source = open_table(path)
-    if not name.endswith("parquet"):
-        assert source.names == ["a", "b", "y"]
-    write(tmp_path / f"new-{name}", ["b", "a", "y"])
-    (tmp_path / f"new-{name}").replace(path)
+    source = open_table(write(name, "aby"))
+    assert source.names == ["a", "b", "y"]
+    write(f"new-{name}", "bay").replace(tmp_path / name)
     with pytest.raises(TableError, match="was changed or replaced while it was read"):
         read_labelled(source, "y")
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import sys
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from missratio._base.hints import listed
 from missratio.app import options as asked
 from missratio.app.cli import shell
 from missratio.app.cli.shell import CommandOutcome, Progress, phrased
@@ -20,7 +17,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from missratio.app.modelfile import TableModel
-    from missratio.exceptions import Message
 
 # Columns that a message names, of those that it is about.
 NAMED = 3
@@ -65,7 +61,7 @@ def check(options: asked.CheckOptions, progress: Progress) -> CommandOutcome:
 def fit(options: asked.FitOptions, progress: Progress) -> CommandOutcome:
     """Fit a classifier to a table, with a certificate for one or several errors."""
     from missratio.app.modelfile import plain, save_model
-    from missratio.app.workflow import fit_table
+    from missratio.app.workflow import condensed, fit_table
 
     fitted = fit_table(options, progress, shlex.join(["missratio", *sys.argv[1:]]))
     progress.step(f"Writing {options.out}")
@@ -94,7 +90,7 @@ def fit(options: asked.FitOptions, progress: Progress) -> CommandOutcome:
         f"Method: {model.method}, {fitted.why}.",
         *fitted.findings,
         str(model.certificate),
-        *(f"Warning: {warning}" for warning in condensed(fitted.warnings)),
+        *(f"Warning: {text}" for text in condensed(fitted.warnings, phrased, NAMED)),
         f"Written: {options.out}",
     ]
     if ways := fitted.account.ways:
@@ -103,34 +99,6 @@ def fit(options: asked.FitOptions, progress: Progress) -> CommandOutcome:
             *map(str, ways),
         ]
     return CommandOutcome(facts, lines)
-
-
-def condensed(messages: Sequence[Message]) -> list[str]:
-    """Messages that say the same of several columns as one, the worst three named.
-
-    What differs may be names, in quotation marks or before a colon, and numbers. A
-    message is worse than another where it counts more rows, or less weight.
-    """
-    alike: dict[str, list[tuple[float, list[str], str]]] = {}
-    for message in messages:
-        text, facts = phrased(message), message.facts
-        head, _, rest = text.partition(": ")
-        # A column's name before a colon is no sentence.
-        if not rest or ". " in head or "'" in head:
-            head, rest = "", text
-        names = [head] * bool(head) + re.findall("'([^']*)'", rest)
-        key = re.sub(r"'[^']*'|\d[\d.,]*", "#", rest)
-        order = facts.get("kish", -facts.get("count", 0))
-        alike.setdefault(key, []).append((order, names, text))
-    said = []
-    for group in alike.values():
-        (_, worst, text), *others = sorted(group, key=lambda each: each[0])
-        new = ([name for name in names if name not in worst] for _, names, _ in others)
-        if also := list(dict.fromkeys(names[0] for names in new if names)):
-            named = listed(also, NAMED - 1)
-            text += f" The same is true of {named} (--json has all)."
-        said.append(text)
-    return said
 
 
 def query(options: asked.QueryOptions, progress: Progress) -> CommandOutcome:
@@ -160,11 +128,10 @@ def query(options: asked.QueryOptions, progress: Progress) -> CommandOutcome:
     ]
     if (power := plan.power) is not None:
         names = ("values", "rows", "power", "lower", "upper")
-        columns = [getattr(power, name).tolist() for name in names]
+        columns = (getattr(power, name).tolist() for name in names)
+        points = zip(*columns, strict=True)
         facts["share"] = power.share
-        facts["power"] = [
-            dict(zip(names, each, strict=True)) for each in zip(*columns, strict=True)
-        ]
+        facts["power"] = [dict(zip(names, each, strict=True)) for each in points]
         lines += [f"{power.division}."] * bool(power.division)
         lines.append(
             f"Rows of the controlled class, and the power to expect: {power}. "
@@ -187,35 +154,29 @@ def predict(options: asked.PredictOptions, progress: Progress) -> CommandOutcome
 
     model = _load(options.model_file, progress)
     done = predict_table(model, options, progress)
+    counts, fallback, measured = done.counts, model.fallback, done.measured
     facts: dict[str, Any] = {"predictions": str(options.out), "rows": done.rows}
-    parts, fallback = f"{options.out}: {done.rows} rows", model.fallback
+    if model.kind == SEVERAL_CLASSES:
+        facts["labels"] = plain(counts)
+        said = ": " + ", ".join(f"{n} {label!r}" for label, n in counts.items())
+    else:
+        other = model.other_class
+        facts["other"] = counts[other]
+        said = (
+            f", {counts[other]} of them {other!r} and {counts[fallback]} {fallback!r}"
+        )
     if model.kind == GROUPS:
         facts["without_threshold"] = done.without_threshold
-    if model.kind != SEVERAL_CLASSES:
-        other = model.other_class
-        facts["other"] = done.counts[other]
-        lines = [
-            f"{parts}, {done.counts[other]} of them {other!r} and "
-            f"{done.counts[fallback]} {fallback!r}."
-        ]
-    else:
-        facts["labels"] = plain(done.counts)
-        named = ", ".join(f"{n} {label!r}" for label, n in done.counts.items())
-        lines = [f"{parts}: {named}."]
-    given = f"and got {fallback!r}{model.fallback_words}."
-    if done.unscored:
-        lines.append(
-            f"{done.unscored} can't be scored (the column 'reason' says why) {given}"
-        )
-    if done.without_threshold:
-        lines.append(
-            f"{done.without_threshold} are of groups without a threshold (the column "
-            f"'reason' says which) {given}"
-        )
-    facts |= {"unscored": done.unscored, "measured": None}
-    if done.measured is not None:
-        facts["measured"] = done.measured.facts()
-        lines.append(done.measured.words)
+    lines = [f"{options.out}: {done.rows} rows{said}."]
+    for count, what in (
+        (done.unscored, "can't be scored (the column 'reason' says why)"),
+        (done.without_threshold,
+         "are of groups without a threshold (the column 'reason' says which)"),
+    ):  # fmt: skip
+        given = f"{count} {what} and got {fallback!r}{model.fallback_words}."
+        lines += [given] * bool(count)
+    facts |= {"unscored": done.unscored, "measured": measured and measured.facts()}
+    lines += [] if measured is None else [measured.words]
     return CommandOutcome(facts, lines)
 
 

@@ -180,24 +180,22 @@ def write_table(
             table = import_module("pyarrow").table(columns)
             import_module("pyarrow.parquet").write_table(table, draft, **how)
         else:
-            draft.write_bytes(_as_csv(columns, escape_formulas=escape_formulas))
-
-
-def _as_csv(columns: Columns, *, escape_formulas: bool) -> bytes:
-    def written(cell: Any) -> Any:
-        if isinstance(cell, str) and escape_formulas:
-            return without_formula(cell)
-        return "" if cell is None else cell
-
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\r\n")
-    writer.writerow(columns)
-    lines = zip(*columns.values(), strict=True)
-    writer.writerows([written(cell) for cell in line] for line in lines)
-    # Excel takes a file without the mark for one in the system's old encoding; other
-    # readers are better off without it, so only text that needs it gets it.
-    content = text.getvalue()
-    return content.encode("utf-8" if content.isascii() else "utf-8-sig")
+            text = io.StringIO()
+            writer = csv.writer(text, lineterminator="\r\n")
+            writer.writerow(columns)
+            for line in zip(*columns.values(), strict=True):
+                # None is written as nothing.
+                escaped = (
+                    without_formula(c) if isinstance(c, str) else c for c in line
+                )
+                writer.writerow(escaped if escape_formulas else line)
+            # Excel takes a file without the mark for one in the system's old encoding;
+            # other readers are better off without it, so only text that needs it gets
+            # it.
+            content = text.getvalue()
+            draft.write_bytes(
+                content.encode("utf-8" if content.isascii() else "utf-8-sig")
+            )
 
 
 @dataclass(frozen=True, eq=False)

@@ -160,7 +160,13 @@ def plan_queries(
         place = cells.classes.index(controlled_class)
         pools = _pools(cells, [place], [1 - place] if goal == "both" else [])
     else:
-        codes = _chosen_classes(cells, classes)
+        wanted = [classes] if isinstance(classes, str) else list(classes or ())
+        if classes is not None and not (wanted and set(wanted) <= set(cells.classes)):
+            raise ValueError(
+                f"classes must be some of {listed(cells.classes)}: got "
+                f"{listed(wanted)}. Name labels, and give y."
+            )
+        codes = sorted({cells.classes.index(k) for k in wanted or cells.classes})
         pools = _pools(cells, *((codes, []) if rowwise else ([], codes)))
         if (per_feature is None) == (budget is None):
             raise ValueError(
@@ -169,8 +175,11 @@ def plan_queries(
                 f"per_feature={per_feature!r}, budget={budget!r}."
             )
     by_budget = certified or budget is not None
-    given = ("budget", budget) if by_budget else ("per_feature", per_feature)
-    most = _positive(*given)
+    most: Any = budget if by_budget else per_feature
+    if isinstance(most, bool) or not isinstance(most, int | np.integer) or most < 1:
+        name = "budget" if by_budget else "per_feature"
+        raise ValueError(f"{name} must be a whole number, 1 or more: got {most!r}.")
+    most = int(most)
     if by_budget and most < len(pools):
         raise ValueError(
             "A budget must allow one draw for each class and feature with missing "
@@ -493,20 +502,6 @@ def _pools(
     return pools
 
 
-def _proportional_counts(pools: list[Pool], total: int) -> IntArray:
-    """How many values to draw from each pool: by how many it has, and one at least.
-
-    By Webster's highest averages: with a larger total no pool gets fewer.
-    """
-    quotients = [
-        np.append(np.inf, n / (np.arange(1, min(n, max(total, 1))) + 0.5))
-        for n in (len(pool.rows) for pool in pools)
-    ]
-    source = np.repeat(np.arange(len(pools)), [len(each) for each in quotients])
-    best = np.argsort(-np.concatenate(quotients), kind="stable")[:total]
-    return np.bincount(source[best], minlength=len(pools))
-
-
 def _draw(
     cells: MissingCells,
     pools: list[Pool],
@@ -586,7 +581,15 @@ def _division(
     for_cells = min(budget - for_rows, most_cells)
     counts = [len(pool.rows) for pool in whole]
     if single:
-        counts += _proportional_counts(single, for_cells).tolist()
+        # By how many each has, and one at least, by Webster's highest averages: with a
+        # larger total no pool gets fewer.
+        quotients = [
+            np.append(np.inf, n / (np.arange(1, min(n, max(for_cells, 1))) + 0.5))
+            for n in (len(pool.rows) for pool in single)
+        ]
+        source = np.repeat(np.arange(len(single)), [len(each) for each in quotients])
+        best = np.argsort(-np.concatenate(quotients), kind="stable")[:for_cells]
+        counts += np.bincount(source[best], minlength=len(single)).tolist()
     return min(budget - for_cells, most_rows), np.array(counts)
 
 
@@ -722,26 +725,6 @@ def _tried_power(
     if threshold is None:
         return 0.0, n_drawn
     return float((scores[is_other] > threshold).mean()), n_drawn
-
-
-def _positive(name: str, value: Any) -> int:
-    """A whole number of at least one, or an error."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ValueError(f"{name} must be a whole number, 1 or more: got {value!r}.")
-    return int(value)
-
-
-def _chosen_classes(cells: MissingCells, classes: Iterable[Any] | None) -> list[int]:
-    if classes is None:
-        return list(range(len(cells.classes)))
-    if not cells.labelled:
-        raise ValueError("classes are chosen among the labels: give y.")
-    wanted = [classes] if isinstance(classes, str) else list(classes)
-    if not wanted or not set(wanted) <= set(cells.classes):
-        raise ValueError(
-            f"classes must be some of {listed(cells.classes)}: got {listed(wanted)}."
-        )
-    return sorted({cells.classes.index(label) for label in wanted})
 
 
 def _by_row(given: ArrayLike, name: str, n_rows: int) -> NDArray[Any]:

@@ -107,10 +107,8 @@ class LabelledTable:
     @cached_property
     def blank_categories(self) -> dict[str, IntArray]:
         """The indicators of each category that has blanks, by its name."""
-        places = self.encoder.indicators
-        return {
-            name: own for name, own in places.items() if np.isnan(self.X[:, own]).any()
-        }
+        every = self.encoder.indicators.items()
+        return {name: at for name, at in every if np.isnan(self.X[:, at]).any()}
 
     @property
     def asked_levels(self) -> dict[str, tuple[str, ...]]:
@@ -132,11 +130,10 @@ class LabelledTable:
         numeric = self.encoder.n_numeric
         encoded = np.full((len(asked), self.X.shape[1]), np.nan)
         encoded[:, :numeric] = asked[:, :numeric]
-        for codes, own in zip(
-            asked[:, numeric:].T, self.blank_categories.values(), strict=True
-        ):
-            levels = codes[:, None] == np.arange(1.0, len(own) + 1.0)
-            encoded[:, own] = np.where(np.isnan(codes)[:, None], np.nan, levels)
+        for j, places in enumerate(self.blank_categories.values(), start=numeric):
+            codes = asked[:, [j]]
+            levels = codes == np.arange(1.0, len(places) + 1.0)
+            encoded[:, places] = np.where(np.isnan(codes), np.nan, levels)
         return encoded
 
     @cached_property
@@ -151,23 +148,17 @@ class LabelledTable:
         firsts = np.array([place[0] for place in places.values()])
         gaps = np.isnan(self.X[np.ix_(self.incomplete, firsts)])
         owner = self.y[self.incomplete]
-        return {
-            label: {
-                name: count
-                for name, count in zip(
-                    places, gaps[owner == label].sum(axis=0).tolist(), strict=True
-                )
-                if count
-            }
-            for label in self.counts
-        }
+        missing = {}
+        for label in self.counts:
+            counts = gaps[owner == label].sum(axis=0).tolist()
+            missing[label] = {n: c for n, c in zip(places, counts, strict=True) if c}
+        return missing
 
     @property
     def has_blank_level(self) -> bool:
         """Whether a category has blanks that are a level of their own."""
-        return any(
-            columns.BLANK in (column.levels or ()) for column in self.encoder.columns
-        )
+        levels = (column.levels or () for column in self.encoder.columns)
+        return any(columns.BLANK in each for each in levels)
 
     def n_complete(self, label: Any) -> int:
         """How many rows of a class miss no cell."""
@@ -339,29 +330,29 @@ def two_classes(
         one class.
     """
     label = find_label(table, "--controlled", controlled)
-    if versus is None:
-        if len(table.counts) != 2:
-            remedy = "Bring rows of another class"
-            if len(table.counts) > 2:
-                remedy = (
-                    "Take all others as one class (--versus rest), keep one of them "
-                    "(--versus LABEL), bound several (--alpha LABEL=SHARE for each, "
-                    "without --controlled)"
-                )
-            raise TableError(
-                f"The target {table.target!r} must have two labels: got "
-                f"{_shown(table)}. {remedy}, or choose another target."
-            )
+    if versus is None and len(table.counts) == 2:
         return table, label
+    if versus is None:
+        remedy = "Bring rows of another class"
+        if len(table.counts) > 2:
+            remedy = (
+                "Take all others as one class (--versus rest), keep one of them "
+                "(--versus LABEL), bound several (--alpha LABEL=SHARE for each, "
+                "without --controlled)"
+            )
+        raise TableError(
+            f"The target {table.target!r} must have two labels: got {_shown(table)}. "
+            f"{remedy}, or choose another target."
+        )
     if versus == REST and REST not in map(str, table.counts):
-        others = [str(each) for each in table.counts if each != label]
+        others = tuple(str(each) for each in table.counts if each != label)
         if not others:
             raise TableError(f"--versus rest: there is no label but {label!r}.")
         # Both are texts then.
         name, count = str(label), table.counts[label]
         y = np.where(table.y == label, name, REST)
         counts = dict(sorted({name: count, REST: len(y) - count}.items()))
-        return replace(table, y=y, counts=counts, rest=tuple(others)), name
+        return replace(table, y=y, counts=counts, rest=others), name
     other = find_label(table, "--versus", versus)
     if other == label:
         raise TableError(

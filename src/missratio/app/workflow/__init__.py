@@ -2,7 +2,7 @@
 
 from missratio.app.workflow.account import plan_table
 from missratio.app.workflow.check import CheckedTable, check_table
-from missratio.app.workflow.fit import FittedTable, fit_table
+from missratio.app.workflow.fit import FittedTable, condensed, fit_table
 from missratio.app.workflow.phi_file import EXAMPLE, PhiFileError, read_missingness
 from missratio.app.workflow.predict import predict_table
 from missratio.app.workflow.watch import Watched, watch_table
@@ -14,6 +14,7 @@ __all__ = [
     "PhiFileError",
     "Watched",
     "check_table",
+    "condensed",
     "fit_table",
     "plan_table",
     "predict_table",

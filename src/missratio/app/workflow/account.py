@@ -302,8 +302,8 @@ def _data_account(
     or a score can do with them. Otherwise φ is learned, and the rows stay as they were.
     """
     filled, asked = revealed.fill(table.asked_frame())
-    values = np.column_stack([column.to_numpy() for column in filled.columns])
-    X = np.where(np.isnan(table.X), table.encoded_answers(values), table.X)
+    cells = np.column_stack([column.to_numpy() for column in filled.columns])
+    X = np.where(np.isnan(table.X), table.encoded_answers(cells), table.X)
     # Each entry's probability to be there.
     inclusion, numeric = np.ones(X.shape), table.encoder.n_numeric
     inclusion[:, :numeric] = asked[:, :numeric]
@@ -312,54 +312,36 @@ def _data_account(
     models: dict[Any, Missingness] = {}
     data: list[str] = []
     otherwise: list[str] = []
-
-    def leave(label: Any) -> None:
-        rows = table.y == label
-        X[rows] = table.X[rows]
-        inclusion[rows] = np.where(np.isnan(table.X[rows]), 0.0, 1.0)
-
-    def learn(label: Any, answers: Revealed | None) -> None:
-        models.update(_learned(table, [label], answers))
-        leave(label)
-
     for label in [label for label, counts in table.missing.items() if counts]:
-        mine, answers = table.y == label, revealed[label]
-        if not answers.size or np.isnan(answers).all():
+        mine, code = table.y == label, revealed.classes.index(label)
+        answers: Revealed | None = revealed
+        n_found = int(revealed.answered[code].sum())
+        values = f"{n_found} single values of {label!r} were looked up"
+        by_phi = (
+            f"φ of {label!r} is learned from {n_found} looked-up values and the "
+            "table's other columns, "
+        )
+        if not n_found:
             if label == controlled:
                 raise ValueError(
                     f"Nothing of the controlled class {label!r} is filled in, and it "
-                    "has incomplete rows: nothing can be certified. Fill some in, or "
-                    "add --missingness learn."
+                    "has incomplete rows. Fill some in, or add --missingness learn."
                 )
-            try:
-                learn(label, None)
-            except ValueError:
-                leave(label)
-                part = f"Incomplete rows of {label!r} are left out of the score"
-            else:
-                part = f"φ of {label!r} is learned from the table, for the score alone"
-            otherwise.append(part)
-            continue
-        code = revealed.classes.index(label)
-        if revealed.rowwise[code]:
+            answers = None
+            by_phi = f"φ of {label!r} is learned from the table, for the score alone"
+        elif revealed.rowwise[code]:
             drawn = (inclusion.min(axis=1) > 0.0) & rows_with_nan(table.X) & mine
             lost = int((drawn & rows_with_nan(X)).sum())
             note = f" ({lost} of them not found)" if lost else ""
             count = int(drawn.sum())
             data.append(f"{count} incomplete rows of {label!r} were looked up{note}")
             continue
-        n_found = int(revealed.answered[code].sum())
-        found = f"{n_found} single values of {label!r} were looked up"
-        start = (
-            f"φ of {label!r} is learned from {n_found} looked-up values and the "
-            "table's other columns, "
-        )
-        if label == controlled:
+        elif label == controlled:
             # Single values complete rows that miss few.
             if _certifiable(X[mine], inclusion[mine], trial):
-                data.append(found)
+                data.append(values)
                 continue
-            reason = (
+            by_phi += (
                 "as these values complete too few of its rows for a certificate by "
                 "themselves (to look up whole rows: missratio query --budget)"
             )
@@ -367,21 +349,25 @@ def _data_account(
             # A ratio takes single values of the other class as they are.
             silent = (revealed.missing[code] > 0) & (revealed.answered[code] == 0)
             if not silent.any():
-                data.append(f"{found}, for the score")
+                data.append(f"{values}, for the score")
                 continue
             names = [revealed.feature_names[j] for j in np.flatnonzero(silent)]
-            reason = f"for the score, as no value of {listed(names)} was looked up"
-        learn(label, revealed)
-        otherwise.append(start + reason)
-    by_phi = controlled in models
+            by_phi += f"for the score, as no value of {listed(names)} was looked up"
+        try:
+            models |= _learned(table, [label], answers)
+        except ValueError:
+            if answers is not None:
+                raise
+            by_phi = f"Incomplete rows of {label!r} are left out of the score"
+        otherwise.append(by_phi)
+        X[mine] = table.X[mine]
+        inclusion[mine] = np.where(np.isnan(table.X[mine]), 0.0, 1.0)
     said = [f"Look-ups are data: {'; '.join(data)}."] if data else []
     said += [f"{part}." for part in otherwise]
-    said.append(
-        f"The certificate assumes that {PHI} is logistic in the value itself."
-        if by_phi
-        else f"The certificate assumes no model of {PHI[:-1]}."
-    )
-    way = "both" if by_phi else "look-ups"
+    way, assumes = "look-ups", f"no model of {PHI[:-1]}"
+    if controlled in models:
+        way, assumes = "both", f"that {PHI} is logistic in the value itself"
+    said.append(f"The certificate assumes {assumes}.")
     return Account(way, " ".join(said), X, models, inclusion)
 
 

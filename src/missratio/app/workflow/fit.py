@@ -6,8 +6,9 @@ it for a report, and put the model together.
 
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -212,6 +213,10 @@ def fit_table(
             folds=folds,
             column=options.groups or "group",
         )
+    report.data["cautions"] += [
+        {"title": "Is the table as it was meant?", "text": text}
+        for text in condensed(table.notes)
+    ]
     model = TableModel(
         classifier, table.encoder, options.target,
         table.dropped, method,
@@ -221,6 +226,46 @@ def fit_table(
     findings, measured = _findings(report.data, rows)
     said = [*table.notes, *_messages(caught, names)]
     return FittedTable(model, why, account, findings, measured, said)
+
+
+def condensed(
+    messages: Iterable[exceptions.Message],
+    phrase: Callable[[exceptions.Message], str] = str,
+    most: int | None = None,
+) -> list[str]:
+    """Messages that say the same of several columns as one, the worst named first.
+
+    What differs may be names, in quotation marks or before a colon, and numbers. A
+    message is worse than another where it counts more rows, or less weight.
+
+    Parameters
+    ----------
+    messages : iterable of Message
+    phrase : callable
+        Which words a message.
+    most : int, optional
+        How many columns are named; by default all.
+    """
+    alike: dict[str, list[tuple[float, list[str], str]]] = {}
+    for message in messages:
+        text, facts = phrase(message), message.facts
+        head, _, rest = text.partition(": ")
+        # A column's name before a colon is no sentence.
+        if not rest or ". " in head or "'" in head:
+            head, rest = "", text
+        names = [head] * bool(head) + re.findall("'([^']*)'", rest)
+        key = re.sub(r"'[^']*'|\d[\d.,]*", "#", rest)
+        order = facts.get("kish", -facts.get("count", 0))
+        alike.setdefault(key, []).append((order, names, text))
+    said = []
+    for group in alike.values():
+        (_, worst, text), *others = sorted(group, key=lambda each: each[0])
+        new = ([name for name in names if name not in worst] for _, names, _ in others)
+        if also := list(dict.fromkeys(names[0] for names in new if names)):
+            text += f" The same is true of {listed(also, most and most - 1)}"
+            text += " (--json has all)." if most and len(also) >= most else "."
+        said.append(text)
+    return said
 
 
 def _messages(caught: list[Any], names: list[str]) -> list[exceptions.Message]:
@@ -319,27 +364,20 @@ def _findings(
         findings = [entry["sentence"] for entry in errors]
         return findings, {"errors": errors, "findings": findings}
     power, controlled, other = errors[0]["found"], rows.controlled, rows.other
-
-    def bare(share: float) -> str:
-        """In percent, with a decimal near 0 and 100."""
-        value = 100.0 * share
-        whole = 1.0 <= value <= 99.0 or value == 0.0
-        return f"{value:.0f}" if whole else f"{value:.3g}"
-
     bound = f"at most {100.0 * certificate['alpha']:.6g}% of {controlled!r} are called "
-    bound += f"{other!r}"
+    bound += f"{other!r}."
     if not certificate["certified"]:
-        finding = (
-            f"Finds no {other!r}: no threshold could be certified, and every row is "
-            f"called {controlled!r}."
-        )
+        finding = f"Finds no {other!r}: no threshold could be certified, and every row "
+        finding += f"is called {controlled!r}."
     elif power["estimate"] is None:
-        finding = (
-            f"Which share of {other!r} it finds can't be measured: none of its rows is "
-            f"complete. But {bound}."
-        )
+        finding = f"Which share of {other!r} it finds can't be measured: none of its "
+        finding += f"rows is complete. But {bound}"
     else:
-        span = f"{bare(power['low'])}–{bare(power['high'])}%"
-        found = f"Finds {bare(power['estimate'])}% of {other!r} ({span})"
-        finding = f"{found} while {bound}."
+        shares = (100.0 * power[name] for name in ("low", "estimate", "high"))
+        # With a decimal near 0 and 100.
+        low, share, high = (
+            f"{each:.0f}" if 1.0 <= each <= 99.0 or each == 0.0 else f"{each:.3g}"
+            for each in shares
+        )
+        finding = f"Finds {share}% of {other!r} ({low}–{high}%) while {bound}"
     return [finding], {"power": power, "finding": finding}

@@ -212,12 +212,11 @@ def _escaped(output: Any) -> Any:
     """A batch whose texts no spreadsheet takes for formulas."""
     import pyarrow
 
-    columns = [
-        pyarrow.array([cell and without_formula(cell) for cell in column.to_pylist()])
-        if is_text(column.type)
-        else column
-        for column in output.columns
-    ]
+    columns = output.columns
+    for place, column in enumerate(columns):
+        if is_text(column.type):
+            safe = [cell and without_formula(cell) for cell in column.to_pylist()]
+            columns[place] = pyarrow.array(safe)
     return pyarrow.RecordBatch.from_arrays(columns, names=output.schema.names)
 
 

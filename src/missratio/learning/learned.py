@@ -178,14 +178,27 @@ class LearnedMissingness(LogisticMissingness):
             return estimate, estimate
         table = as_numeric_array(X)
         lower, upper = np.empty_like(estimate), np.empty_like(estimate)
-        if self.rowwise:
-            known = self._learned[0][1] if self.shadow and self._learned else None
-            counted = known is not None and one_hot(known.values)
+        if self.rowwise and not self._learned:
+            lower[:] = upper[:] = -np.inf
+        elif self.rowwise:
+            # In many dimensions a few points don't outline a region. But it lies within
+            # the ellipsoid of the covariance's shape that reaches its farthest point.
+            _, known, theta, shadow = self._learned[0]
+            counted = shadow is not None and one_hot(known.values)
             (points,) = self.region(delta / 2.0 if counted else delta)
+            covariance, coordinates = standard_covariance(known, theta, shadow)
+            root, centre = (
+                np.linalg.cholesky(covariance),
+                coordinates.standardise(theta),
+            )
+            offset = coordinates.standardise(points) - centre
+            radius = np.linalg.norm(np.linalg.solve(root, offset.T), axis=0).max()
             for rows in row_blocks(table.shape):
                 block = table[rows].astype(np.float64, copy=False)
-                lower[rows], upper[rows] = self._ellipsoid_extremes(block, points)
-                if known is not None and counted:
+                design = coordinates.design(block.T)
+                reach = radius * np.linalg.norm(design.T @ root, axis=1)
+                lower[rows], upper[rows] = centre @ design + [[-1.0], [1.0]] * reach
+                if counted:
                     most = _largest_by_counts(known, block, delta / 2.0)
                     most = np.fmax(most, self.log_odds(block))
                     upper[rows] = np.minimum(upper[rows], most)
@@ -226,26 +239,6 @@ class LearnedMissingness(LogisticMissingness):
                 regions[j] = np.pad(points, ((0, 0), (0, slopes)))
             self._regions[delta] = regions
         return self._regions[delta]
-
-    def _ellipsoid_extremes(
-        self, rows: FloatArray, points: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Bounds on the log-odds at rows, by the estimate's ellipsoid round the region.
-
-        In many dimensions a few points don't outline a region. But it lies within the
-        ellipsoid of the covariance's shape that reaches its farthest point.
-        """
-        if not self._learned:
-            return np.full(len(rows), -np.inf), np.full(len(rows), -np.inf)
-        _, evidence, theta, shadow = self._learned[0]
-        covariance, coordinates = standard_covariance(evidence, theta, shadow)
-        root = np.linalg.cholesky(covariance)
-        standard = coordinates.standardise(theta)
-        offset = coordinates.standardise(points) - standard
-        radius = np.linalg.norm(np.linalg.solve(root, offset.T), axis=0).max()
-        design = coordinates.design(rows.T)
-        reach = radius * np.linalg.norm(design.T @ root, axis=1)
-        return standard @ design - reach, standard @ design + reach
 
     @cached_property
     def _learned(self) -> list[Learned]:

@@ -234,66 +234,55 @@ def solve_moments(
     estimate before, a few times over. γ_q and I_q are what looked-up values say. The
     result is θ, and whether the steps converged.
     """
-    width = len(evidence.design)
-    theta, pull = np.zeros((2, width))
+    theta, pull = np.zeros((2, len(evidence.design)))
     total = evidence.prior
     if centre is not None and precision is not None:
         total, pull = total + precision, precision @ centre
     # Where nothing depends on the values, the odds are the same everywhere.
     theta[0] = np.log(evidence.missing_sum[0] / evidence.sums[:, 0].sum())
-    converged = False
-    for _ in range(ROUNDS):
-        spread = evidence.spread(evidence.odds(theta))
-        inverse = np.asarray(np.linalg.pinv(spread, hermitian=True))
-        before = theta
-        theta, converged = _descend(evidence, theta, inverse, total, pull)
-        if np.abs(theta - before).max() < 1e-4:
-            break
-    return theta, converged
+    odds, converged = evidence.odds(theta), False
+    moments = evidence.moments(odds)
 
-
-def _descend(
-    evidence: ShadowEvidence,
-    theta: FloatArray,
-    inverse: FloatArray,
-    precision: FloatArray,
-    pull: FloatArray,
-) -> tuple[FloatArray, bool]:
     def value(point: FloatArray, moments: FloatArray) -> float:
         return float(
-            moments @ inverse @ moments + point @ precision @ point - 2.0 * pull @ point
+            moments @ inverse @ moments + point @ total @ point - 2.0 * pull @ point
         )
 
     def linearised() -> tuple[FloatArray, FloatArray]:
         slopes = evidence.slopes(odds)
-        gradient = slopes.T @ inverse @ moments + precision @ theta - pull
-        return gradient, slopes.T @ inverse @ slopes + precision
+        gradient = slopes.T @ inverse @ moments + total @ theta - pull
+        return gradient, slopes.T @ inverse @ slopes + total
 
-    odds = evidence.odds(theta)
-    moments = evidence.moments(odds)
-    current, damping = value(theta, moments), 1e-6
-    for _ in range(MAX_STEPS):
-        # 1. The linearised problem, its diagonal raised by the damping.
-        gradient, curvature = linearised()
-        raised = curvature + damping * np.diag(np.diag(curvature))
-        step = np.linalg.solve(raised, gradient)
-        # 2. A step that doesn't lead down is tried again, shorter.
-        tried = theta - step
-        new_odds = evidence.odds(tried)
-        new_moments = evidence.moments(new_odds)
-        new = value(tried, new_moments)
-        if not new <= current + 1e-12 * (1.0 + abs(current)):
-            damping *= 10.0
-            if damping > 1e12:
+    for _ in range(ROUNDS):
+        inverse = np.asarray(np.linalg.pinv(evidence.spread(odds), hermitian=True))
+        before, damping, converged = theta, 1e-6, False
+        current = value(theta, moments)
+        for _ in range(MAX_STEPS):
+            # 1. The linearised problem, its diagonal raised by the damping.
+            gradient, curvature = linearised()
+            raised = curvature + damping * np.diag(np.diag(curvature))
+            step = np.linalg.solve(raised, gradient)
+            # 2. A step that doesn't lead down is tried again, shorter.
+            tried = theta - step
+            new_odds = evidence.odds(tried)
+            new_moments = evidence.moments(new_odds)
+            new = value(tried, new_moments)
+            if not new <= current + 1e-12 * (1.0 + abs(current)):
+                damping *= 10.0
+                if damping > 1e12:
+                    break
+                continue
+            # 3. Done where the step would be a tiny part of a standard error.
+            theta, odds, moments, current = tried, new_odds, new_moments, new
+            damping = max(damping / 10.0, 1e-9)
+            if converged := float(step @ curvature @ step) < 1e-8:
                 break
-            continue
-        # 3. Done where the step would be a tiny part of a standard error.
-        small = float(step @ curvature @ step) < 1e-8
-        theta, odds, moments, current = tried, new_odds, new_moments, new
-        damping = max(damping / 10.0, 1e-9)
-        if small:
-            return theta, True
-    # Where the moments can't all be met, the last steps are slow: a hundredth of a
-    # standard error is close enough.
-    gradient, curvature = linearised()
-    return theta, float(gradient @ np.linalg.solve(curvature, gradient)) < 1e-4
+        if not converged:
+            # Where the moments can't all be met, the last steps are slow: a hundredth
+            # of a standard error is close enough.
+            gradient, curvature = linearised()
+            left = float(gradient @ np.linalg.solve(curvature, gradient))
+            converged = left < 1e-4
+        if np.abs(theta - before).max() < 1e-4:
+            break
+    return theta, converged

@@ -621,17 +621,54 @@ def _forecast(
     n_whole = sum(pool.column is None for pool in pools)
     walks = WALKS if len(values) <= MANY_ROWS else 2
 
+    missing, (alpha, delta, calibration_size) = cells.missing, asked
+
+    def tried_power(
+        rows: FloatArray, for_rows: int, counts: IntArray, walk: int
+    ) -> tuple[float, int]:
+        """The power that one draw buys, and how many rows it has."""
+        rng = np.random.default_rng([seed, 2, walk])
+        # 1. How likely each entry was to be there.
+        inclusion, n_drawn, looked_up = np.where(missing, 0.0, 1.0), 0, 0.0
+        for pool, count in zip(pools, counts.tolist(), strict=True):
+            drawn = rng.permutation(pool.rows)[:count]
+            if pool.column is None:
+                drawn = drawn[np.cumsum(missing[drawn].sum(axis=1)) <= for_rows]
+                n_drawn, looked_up = len(drawn), len(drawn) / len(pool.rows)
+                inclusion[drawn] = np.where(missing[drawn], looked_up, 1.0)
+            else:
+                inclusion[drawn, pool.column] = count / len(pool.rows)
+        # 2. The score Σ₀⁻¹(μ₁ − μ₀) by rows of one half.
+        controlled = rng.permutation(np.flatnonzero(~is_other))
+        n_held = round(calibration_size * len(controlled))
+        held, training = controlled[:n_held], controlled[n_held:]
+        weights = inverse_where_positive(inclusion[training].min(axis=1))
+        if np.count_nonzero(weights) < 2:
+            return 0.0, n_drawn
+        mean = np.average(rows[training], axis=0, weights=weights)
+        centred, tiny = rows[training] - mean, np.finfo(np.float64).tiny
+        spread = (weights * centred.T) @ centred / weights.sum()
+        spread += np.diag(RIDGE * np.diagonal(spread) + tiny)
+        worth = inverse_where_positive(inclusion[is_other])
+        other = (worth * rows[is_other]).sum(axis=0) / np.maximum(
+            worth.sum(axis=0), tiny
+        )
+        scores = rows @ np.linalg.lstsq(spread, other - mean)[0]
+        # 3. The threshold that rows of the other half certify.
+        expected = float(any_by_row(missing[~is_other]).mean()), looked_up
+        there = inclusion[held].min(axis=1)
+        sample = looked_up_sample(scores[held], there, expected=expected)
+        threshold = LookUpRule().select(sample, alpha, delta).threshold
+        if threshold is None:
+            return 0.0, n_drawn
+        return float((scores[is_other] > threshold).mean()), n_drawn
+
     def powers(rows: FloatArray, size: int, share: float) -> tuple[float, float]:
         """Mean power, and controlled rows that are looked up."""
         division = _division(cells, pools, size, share)
         if (division[1] == 0).any():
             return 0.0, 0.0
-        found = [
-            _tried_power(
-                rows, cells.missing, is_other, pools, division, asked, [seed, 2, walk]
-            )
-            for walk in range(walks)
-        ]
+        found = [tried_power(rows, *division, walk) for walk in range(walks)]
         power, n_drawn = np.mean(found, axis=0).tolist()
         return power, n_drawn
 
@@ -679,52 +716,6 @@ def _completed(
             odds = np.exp(slope * far.clip(-MOST_DEVIATIONS, MOST_DEVIATIONS))
             rows[lost, column] = rng.choice(known, len(lost), p=odds / odds.sum())
     return rows
-
-
-def _tried_power(
-    rows: FloatArray,
-    missing: BoolArray,
-    is_other: BoolArray,
-    pools: list[Pool],
-    division: tuple[int, IntArray],
-    asked: tuple[float, float, float],
-    seed: list[int],
-) -> tuple[float, int]:
-    """The power that one draw buys, and how many rows it has."""
-    rng, (for_rows, counts) = np.random.default_rng(seed), division
-    alpha, delta, calibration_size = asked
-    # 1. How likely each entry was to be there.
-    inclusion, n_drawn, looked_up = np.where(missing, 0.0, 1.0), 0, 0.0
-    for pool, count in zip(pools, counts.tolist(), strict=True):
-        drawn = rng.permutation(pool.rows)[:count]
-        if pool.column is None:
-            drawn = drawn[np.cumsum(missing[drawn].sum(axis=1)) <= for_rows]
-            n_drawn, looked_up = len(drawn), len(drawn) / len(pool.rows)
-            inclusion[drawn] = np.where(missing[drawn], looked_up, 1.0)
-        else:
-            inclusion[drawn, pool.column] = count / len(pool.rows)
-    # 2. The score Σ₀⁻¹(μ₁ − μ₀) by rows of one half.
-    controlled = rng.permutation(np.flatnonzero(~is_other))
-    n_held = round(calibration_size * len(controlled))
-    held, training = controlled[:n_held], controlled[n_held:]
-    weights = inverse_where_positive(inclusion[training].min(axis=1))
-    if np.count_nonzero(weights) < 2:
-        return 0.0, n_drawn
-    mean = np.average(rows[training], axis=0, weights=weights)
-    centred, tiny = rows[training] - mean, np.finfo(np.float64).tiny
-    spread = (weights * centred.T) @ centred / weights.sum()
-    spread += np.diag(RIDGE * np.diagonal(spread) + tiny)
-    worth = inverse_where_positive(inclusion[is_other])
-    other = (worth * rows[is_other]).sum(axis=0) / np.maximum(worth.sum(axis=0), tiny)
-    scores = rows @ np.linalg.lstsq(spread, other - mean)[0]
-    # 3. The threshold that rows of the other half certify.
-    expected = float(any_by_row(missing[~is_other]).mean()), looked_up
-    there = inclusion[held].min(axis=1)
-    sample = looked_up_sample(scores[held], there, expected=expected)
-    threshold = LookUpRule().select(sample, alpha, delta).threshold
-    if threshold is None:
-        return 0.0, n_drawn
-    return float((scores[is_other] > threshold).mean()), n_drawn
 
 
 def _by_row(given: ArrayLike, name: str, n_rows: int) -> NDArray[Any]:

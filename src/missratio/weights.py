@@ -54,9 +54,8 @@ def inverse_probability_weights(
         return missingness.weights(X)
     if missingness is not None and missingness != "ignore":
         raise TypeError(
-            'missingness must be one class\'s model, "ignore" or None: got '
-            f"{missingness!r}. From a mapping of classes to models take the class's "
-            "own."
+            'missingness must be one class\'s model, "ignore" or None, and no mapping: '
+            f"got {missingness!r}."
         )
     missing = np.isnan(read_floats(X))
     if missingness == "ignore":
@@ -65,9 +64,8 @@ def inverse_probability_weights(
     if incomplete.any():
         names = [column_name(X, int(j)) for j in np.flatnonzero(incomplete)]
         raise ValueError(
-            f"X has NaN in column(s) {joined(names)}, but no missingness model is "
-            'given. Give a missingness model, or missingness="ignore" for the '
-            "complete-case estimator."
+            f"X has NaN in column(s) {joined(names)}, but no missingness model. Give "
+            'one, or missingness="ignore" for the complete-case estimator.'
         )
     return np.ones(len(missing))
 

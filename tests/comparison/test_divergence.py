@@ -7,13 +7,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from missratio import (
-    KLIEP,
-    KernelRatio,
-    StepMissingness,
-    corrupt,
-    estimate_divergence,
-)
+from missratio import KLIEP, KernelRatio, StepMissingness, corrupt, estimate_divergence
 from missratio.exceptions import DataError, SmallSampleWarning
 
 PHI = StepMissingness([1.0], 0.5, 0.6)

@@ -5,12 +5,7 @@ import pytest
 from optional_packages import optional
 from scipy.stats import binom, hypergeom
 
-from missratio import (
-    LogisticMissingness,
-    StepMissingness,
-    corrupt,
-    ratio_test,
-)
+from missratio import LogisticMissingness, StepMissingness, corrupt, ratio_test
 from missratio.exceptions import SmallSampleWarning
 
 pd = optional("pandas")

@@ -68,8 +68,7 @@ RATIOS = [
 
 
 @pytest.mark.parametrize(
-    ("ratio", "lost"),
-    [*product(RATIOS, [COMPLETE, ENTRIES]), (RATIOS[0], ROWS)],
+    ("ratio", "lost"), [*product(RATIOS, [COMPLETE, ENTRIES]), (RATIOS[0], ROWS)]
 )
 @pytest.mark.usefixtures("blockwise")
 def test_files_give_the_coefficients_of_the_table_in_memory(ratio, lost, tmp_path):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -39,11 +38,32 @@ class Summary:
 
     def __str__(self) -> str:
         """The summary as text."""
-        heavy, light = "=" * WIDTH, "-" * WIDTH
-        parts = [self.title.center(WIDTH).rstrip(), heavy, *_pairs(self.facts)]
+        heavy, light, half = "=" * WIDTH, "-" * WIDTH, WIDTH // 2 - 1
+        lines = [self.title.center(WIDTH).rstrip(), heavy]
+        # Facts in two columns, where they are short enough.
+        alone = False
+        for name, value in self.facts:
+            cell = f"{name}: {value}"
+            short = len(cell) <= half
+            if alone and short:
+                lines[-1] = f"{lines[-1].ljust(half + 2)}{cell}"
+            else:
+                lines += textwrap.wrap(cell, WIDTH, subsequent_indent="  ")
+            alone = short and not alone
         if self.rows:
-            parts += [light if self.facts else "", *self._table(light)]
-        lines = [line for line in [*parts, heavy] if line]
+            table = [self.header, *self.rows[:MOST_ROWS]]
+            widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+            # Names give way to figures where both don't fit.
+            most = WIDTH - sum(widths[1:]) - 2 * len(widths)
+            widths[0] = max(8, min(widths[0], most))
+            set_out = []
+            for first, *cells in table:
+                cut = first[: widths[0] - 1] + "…" if len(first) > widths[0] else first
+                figures = [c.rjust(w) for c, w in zip(cells, widths[1:], strict=True)]
+                set_out.append("  ".join([cut.ljust(widths[0]), *figures]).rstrip())
+            lines += [light] if self.facts else []
+            lines += [set_out[0], light, *set_out[1:], *self._more]
+        lines.append(heavy)
         for note in self.notes:
             lines += textwrap.wrap(note, WIDTH)
         return "\n".join(lines)
@@ -77,34 +97,6 @@ class Summary:
     def _more(self) -> list[str]:
         more = len(self.rows) - MOST_ROWS
         return [f"… and {more} more"] if more > 0 else []
-
-    def _table(self, line: str) -> list[str]:
-        lines = [self.header, *self.rows[:MOST_ROWS]]
-        widths = [max(len(cells[j]) for cells in lines) for j in range(len(lines[0]))]
-        # Names give way to figures where both don't fit.
-        widths[0] = max(8, min(widths[0], WIDTH - sum(widths[1:]) - 2 * len(widths)))
-        set_out = []
-        for first, *cells in lines:
-            cut = first[: widths[0] - 1] + "…" if len(first) > widths[0] else first
-            figures = [c.rjust(w) for c, w in zip(cells, widths[1:], strict=True)]
-            set_out.append("  ".join([cut.ljust(widths[0]), *figures]).rstrip())
-        return [set_out[0], line, *set_out[1:], *self._more]
-
-
-def _pairs(facts: Sequence[tuple[str, str]]) -> list[str]:
-    """Facts in two columns, where they are short enough."""
-    half = WIDTH // 2 - 1
-    lines: list[str] = []
-    alone = False
-    for name, value in facts:
-        cell = f"{name}: {value}"
-        short = len(cell) <= half
-        if alone and short:
-            lines[-1] = f"{lines[-1].ljust(half + 2)}{cell}"
-        else:
-            lines += textwrap.wrap(cell, WIDTH, subsequent_indent="  ")
-        alone = short and not alone
-    return lines
 
 
 def figure(value: Any, digits: int = 4) -> str:

@@ -673,9 +673,7 @@ def check_missingness(
 
 
 def weights_of_features(
-    weights: FloatArray,
-    required: BoolArray | IntArray,
-    groups: IntArray | None = None,
+    weights: FloatArray, required: BoolArray | IntArray, groups: IntArray | None = None
 ) -> FloatArray:
     """Each feature's weight: the product over the columns that it needs.
 

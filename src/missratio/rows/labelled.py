@@ -253,9 +253,8 @@ def check_label_count(count: int, where: str) -> None:
     """Refuse a column of labels that has too many to be one."""
     if count > MOST_LABELS:
         raise ValueError(
-            f"The labels in {where} have {count} values and more, and a ratio needs "
-            "two classes. Name the column of labels by target=…, or keep the rows of "
-            "two."
+            f"The labels in {where} have {count} values and more: a ratio needs two "
+            "classes. Name the column of labels by target=…."
         )
 
 

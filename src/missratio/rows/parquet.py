@@ -158,10 +158,7 @@ def scan_parquet(
     if not names:
         raise ValueError(f"{first} has no column besides {target!r} to fit.")
     if twice := [name for name, count in Counter(names).items() if count > 1]:
-        raise ValueError(
-            f"columns names {listed(twice, SHOWN)} twice, and nothing tells a column "
-            "from itself. Name each once."
-        )
+        raise ValueError(f"columns names {listed(twice, SHOWN)} twice. Name each once.")
     expected = _kind(schema.field(target).type)
     for path, schema in schemas:
         lacking = [name for name in (*names, target) if name not in set(schema.names)]

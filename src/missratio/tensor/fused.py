@@ -31,11 +31,7 @@ WARPS, STAGES = 4, 4
 LARGEST_EXPONENT = 60.0
 
 
-def tilted_sums(
-    rows: Any,
-    weights: Any | None,
-    coef_and_centre: Any,
-) -> Sums:
+def tilted_sums(rows: Any, weights: Any | None, coef_and_centre: Any) -> Sums:
     """Σ v and Σ v(x − c) with v = w exp(s − log_scale) and s = θᵀ(x − c), over rows.
 
     Parameters
@@ -56,10 +52,7 @@ def tilted_sums(
 
 
 def _launch(
-    rows: Any,
-    weights: Any | None,
-    coef_and_centre: Any,
-    log_scale: float,
+    rows: Any, weights: Any | None, coef_and_centre: Any, log_scale: float
 ) -> Sums:
     n_rows, n_columns = rows.shape
     programs = -(-n_rows // ROWS_PER_PROGRAM)

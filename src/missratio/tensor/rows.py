@@ -191,9 +191,8 @@ class TensorSample(AnySample):
         """Refuse rows that aren't finite."""
         if not all(bool(rows.isfinite().all()) for rows, _ in self._blocks()):
             raise ValueError(
-                "Input X contains NaN or infinity in rows without a missingness "
-                "model. Say why values are missing, missingness={label: model}, or "
-                'take complete cases by missingness="ignore".'
+                "Input X contains NaN or infinity in rows without a missingness model. "
+                'Give missingness={label: model}, or missingness="ignore".'
             )
 
     def every(self, stride: int) -> TensorSample:

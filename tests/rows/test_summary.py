@@ -44,6 +44,12 @@ def test_one_pass_gives_what_the_weights_give(phi, weighted):
     np.testing.assert_allclose(found.sums, expected)
 
 
+def test_weights_near_certainty_of_missingness_keep_their_digits():
+    phi = LogisticMissingness(0.0, 1.0)
+    weights = phi.weights(np.array([[36.0], [-40.0], [np.nan]]))
+    np.testing.assert_allclose(weights[:, 0], [1.0 + np.exp(36.0), 1.0, 0.0])
+
+
 ESTIMATORS = [KLIEP(), FDivergenceRatio("js"), NaiveBayesRatio()]
 
 

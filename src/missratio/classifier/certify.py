@@ -193,18 +193,28 @@ def _slack(
     if (trust.model if target is None else trust.cap) is None:
         return None
     at = rows if trust.point is None else rows.at(trust)
+    # Sorted once, so that the sample of every factor need not be.
     reached = trust.score(rows.X, at.scores, rows.high)
+    order = np.argsort(-reached)
+    sorted_rows = replace(
+        at,
+        scores=reached[order],
+        weights=at.weights[order],
+        entries=at.entries[order],
+        draws=None if at.draws is None else at.draws[order],
+    )
+    lowest, highest = rows.low[order], rows.high[order]
 
     def holds(factor: float) -> bool:
         if target is None:
             wider = trust.widened(factor)
-            least, most = widened_weights(at.entries, factor)
+            least, most = widened_weights(sorted_rows.entries, factor)
         else:
             more = factor / target.factor
             wider = replace(trust, target=replace(target, factor=factor))
             wider = replace(wider, cap=more * (trust.cap or np.inf))
-            least, most = rows.low / more, rows.high * more
-        sample = replace(at, scores=reached, low=least, high=most).sample(wider)
+            least, most = lowest / more, highest * more
+        sample = replace(sorted_rows, low=least, high=most).sample(wider)
         again = replace(calibration, sample=sample, others=())
         return again.threshold(promise.alpha) <= threshold
 

@@ -840,9 +840,9 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
             share = rows[position].effective / max(len(choosing[position]), 1)
             worth[position] = round(share * len(promise.held))
         # Rows that the estimator was fitted to tell as much, unless it knows them by
-        # heart.
+        # heart: then it errs less on them, by more than chance.
         error, margin = mistaken(rows)
-        if mistaken(seen)[0] >= error - margin:
+        if mistaken(seen)[0] >= error - 2.0 * margin:
             rows = [each.joined(more) for each, more in zip(rows, seen, strict=True)]
         delta = next(iter(promises.values())).delta
         return Choice(tuple(rows), bounds.levels, worth, delta)

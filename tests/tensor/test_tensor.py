@@ -193,6 +193,18 @@ def test_tensors_under_array_api_dispatch():
     subprocess.run([sys.executable, "-c", DISPATCHED], check=True, env=environment)
 
 
+def test_cupy_arrays_are_fitted_where_they_lie():
+    cupy = pytest.importorskip("cupy")
+    X, y = labelled(sort=False, n_rows=2000)
+    expected = mr.KLIEP().fit(X, y)
+    found = mr.KLIEP().fit(cupy.asarray(X), cupy.asarray(y))
+    np.testing.assert_allclose(found.coef_.cpu(), expected.coef_, atol=2e-8)
+    scores = found.predict_log_ratio(cupy.asarray(X))
+    np.testing.assert_allclose(scores.cpu(), expected.predict_log_ratio(X), atol=1e-6)
+    classifier = mr.NeymanPearsonClassifier(mr.KLIEP(), alpha=0.2, random_state=0)
+    classifier.fit(cupy.asarray(X), cupy.asarray(y))
+
+
 @pytest.mark.usefixtures("as_device")
 def test_coefficients_are_saved_on_the_host():
     X, y = labelled(sort=True, n_rows=2000)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
 from missratio._base.typing import FloatArray
+
+# A row of more columns has no room in a program's registers.
+KERNEL_COLUMNS = 512
 
 
 def is_tensor(X: Any) -> bool:
@@ -14,8 +18,23 @@ def is_tensor(X: Any) -> bool:
     return type(X).__module__.partition(".")[0] == "torch" and hasattr(X, "device")
 
 
+def is_cupy(X: Any) -> bool:
+    """Whether X is one of CuPy's arrays, which lie on a device."""
+    return type(X).__module__.partition(".")[0] == "cupy"
+
+
+def as_tensor(values: Any) -> Any:
+    """Values as a tensor: those of a device where they lie, without a copy."""
+    import torch
+
+    there = is_tensor(values) or is_cupy(values)
+    return torch.as_tensor(values if there else np.asarray(values))
+
+
 def on_device(X: Any) -> Any:
-    """X, where it is a tensor on a device other than the host; else None."""
+    """X as a tensor, where it lies on a device other than the host; else None."""
+    if is_cupy(X):
+        return as_tensor(X)
     return X if is_tensor(X) and X.device.type != "cpu" else None
 
 
@@ -30,7 +49,16 @@ def on_host(values: Any) -> Any:
         # NumPy has no type for bfloat16, whose numbers float32 has all of.
         half = str(values.dtype) == "torch.bfloat16"
         return (values.float() if half else values).detach().cpu().numpy()
+    if is_cupy(values):
+        # It refuses to become a NumPy array in passing.
+        return values.get()
     return np.asarray(values) if hasattr(values, "__array_namespace__") else values
+
+
+def has_kernels(X: Any) -> bool:
+    """Whether the fused kernels take a tensor: few columns on CUDA, rows in a piece."""
+    fits = X.is_cuda and 0 < X.shape[1] <= KERNEL_COLUMNS and X.stride(1) == 1
+    return bool(fits and find_spec("triton") is not None)
 
 
 def like(X: Any, values: Any) -> Any:
@@ -52,8 +80,13 @@ def linear_scores(
             f"X has shape {tuple(X.shape)}, and the ratio was fitted to {len(coef)} "
             "columns."
         )
-    scores = X @ like(X, coef)
-    scores += intercept
+    if has_kernels(X):
+        from missratio.tensor import fused
+
+        scores = fused.linear_scores(X, like(X, coef), intercept)
+    else:
+        scores = X @ like(X, coef)
+        scores += intercept
     if not bool(scores.isfinite().all()):
         odd = X.isinf() if allow_nan else ~X.isfinite()
         if bool(odd.any()):

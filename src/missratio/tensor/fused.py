@@ -8,6 +8,9 @@ maximum within the kernel takes 8.2 ms, and 14 with weights. So exponentials are
 scaled at first, as scores of centred rows lie about zero; where the largest turns out
 to be far from it, the pass is made again, scaled by that.
 
+The first pass over a class that loses entries by a logistic φ is one reading, too:
+weights and their sums are computed in double precision as rows go by. So is a score.
+
 Importing this module imports Triton.
 """
 
@@ -55,9 +58,7 @@ def _launch(
     rows: Any, weights: Any | None, coef_and_centre: Any, log_scale: float
 ) -> Sums:
     n_rows, n_columns = rows.shape
-    programs = -(-n_rows // ROWS_PER_PROGRAM)
-    width = max(16, 1 << (n_columns - 1).bit_length())
-    tile = max(4, TILE_NUMBERS // width)
+    programs, shape = _shape(n_rows, n_columns)
     # For each program its sums, and the extremes so that the largest are both.
     new = {"dtype": torch.float64, "device": rows.device}
     sums = torch.empty((programs, 1 + n_columns), **new)
@@ -73,9 +74,7 @@ def _launch(
             rows.stride(0),
             n_columns,
             log_scale,
-            WIDTH=width,
-            TILE=tile,
-            TILES=ROWS_PER_PROGRAM // tile,
+            **shape,
             STAGES=STAGES,
             WEIGHTED=weights is not None,
             num_warps=WARPS,
@@ -138,3 +137,153 @@ def _tilted_sums(
     tl.store(base + 1 + columns, tl.sum(first.to(tl.float64), axis=0), mask=inside)
     tl.store(ends + 2 * program, -tl.min(lowest, axis=0).to(tl.float64))
     tl.store(ends + 2 * program + 1, tl.max(highest, axis=0).to(tl.float64))
+
+
+def linear_scores(rows: Any, coef: Any, intercept: float) -> Any:
+    """Xθ + intercept, in one reading of the rows.
+
+    Parameters
+    ----------
+    rows : Tensor of shape (n_rows, n_columns)
+    coef : Tensor of shape (n_columns,)
+        Of the rows' type.
+    intercept : float
+    """
+    n_rows, n_columns = rows.shape
+    scores = torch.empty(n_rows, dtype=rows.dtype, device=rows.device)
+    programs, shape = _shape(n_rows, n_columns)
+    with torch.cuda.device_of(rows):
+        _scores[(programs,)](
+            rows, coef, scores, n_rows, rows.stride(0), n_columns, intercept,
+            **shape, num_warps=WARPS,
+        )  # fmt: skip
+    return scores
+
+
+def logistic_sums(
+    rows: Any, chosen: Any | None, parameters: Any, weights: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """What entries weigh that a logistic φ loses, summed up over rows.
+
+    Parameters
+    ----------
+    rows : Tensor of shape (n_rows, n_columns)
+        NaN where missing.
+    chosen : Tensor of bool of shape (n_rows,), or None
+        The rows that count.
+    parameters : Tensor of float64 of shape (2, n_columns)
+        Intercepts and slopes.
+    weights : Tensor of shape (n_rows,)
+        The weights of complete rows are written here, 0 for others.
+
+    Returns
+    -------
+    by_feature : ndarray of shape (5, n_columns)
+        Number observed, Σ w, Σ w², the largest w, and Σ w x.
+    by_row : ndarray of shape (4,)
+        The same of complete rows, without the last.
+    """
+    n_rows, n_columns = rows.shape
+    programs, shape = _shape(n_rows, n_columns)
+    new = {"dtype": torch.float64, "device": rows.device}
+    sums = torch.empty((programs, 5 * n_columns + 4), **new)
+    with torch.cuda.device_of(rows):
+        _logistic_sums[(programs,)](
+            rows, rows if chosen is None else chosen.view(torch.uint8), parameters,
+            weights, sums, n_rows, rows.stride(0), n_columns,
+            **shape, MASKED=chosen is not None, num_warps=WARPS,
+        )  # fmt: skip
+    found, largest = (
+        each.cpu().numpy() for each in (sums.sum(dim=0), sums.amax(dim=0))
+    )
+    by_feature, by_row = found[:-4].reshape(5, n_columns), found[-4:]
+    by_feature[3], by_row[3] = largest[:-4].reshape(5, n_columns)[3], largest[-1]
+    return by_feature, by_row
+
+
+def _shape(n_rows: int, n_columns: int) -> tuple[int, dict[str, int]]:
+    """How many programs there are, and the shape of a program's tiles."""
+    width = max(16, 1 << (n_columns - 1).bit_length())
+    tile = max(4, TILE_NUMBERS // width)
+    shape = {"WIDTH": width, "TILE": tile, "TILES": ROWS_PER_PROGRAM // tile}
+    return -(-n_rows // ROWS_PER_PROGRAM), shape
+
+
+@triton.jit(do_not_specialize=["n_rows", "intercept"])
+def _scores(
+    rows, coef, scores, n_rows, stride, n_columns, intercept,
+    WIDTH: tl.constexpr, TILE: tl.constexpr, TILES: tl.constexpr,
+):  # fmt: skip
+    """The scores of one program's rows."""
+    start = tl.program_id(0).to(tl.int64) * (TILE * TILES)
+    columns = tl.arange(0, WIDTH)
+    inside = columns < n_columns
+    theta = tl.load(coef + columns, mask=inside, other=0.0)
+    for k in tl.range(0, TILES, num_stages=4):
+        index = start + k * TILE + tl.arange(0, TILE)
+        counted = index < n_rows
+        place = rows + index[:, None] * stride + columns[None, :]
+        x = tl.load(place, mask=counted[:, None] & inside[None, :], other=0.0)
+        score = tl.sum(x * theta[None, :], axis=1) + intercept
+        tl.store(scores + index, score, mask=counted)
+
+
+@triton.jit(do_not_specialize=["n_rows"])
+def _logistic_sums(
+    rows, chosen, parameters, weights, sums, n_rows, stride, n_columns,
+    WIDTH: tl.constexpr, TILE: tl.constexpr, TILES: tl.constexpr,
+    MASKED: tl.constexpr,
+):  # fmt: skip
+    """The sums of one program's rows, and the weights of its complete ones."""
+    program = tl.program_id(0).to(tl.int64)
+    columns = tl.arange(0, WIDTH)
+    inside = columns < n_columns
+    intercept = tl.load(parameters + columns, mask=inside, other=float("-inf"))
+    slope = tl.load(parameters + n_columns + columns, mask=inside, other=0.0)
+    count = tl.zeros([WIDTH], dtype=tl.float64)
+    total = tl.zeros([WIDTH], dtype=tl.float64)
+    squares = tl.zeros([WIDTH], dtype=tl.float64)
+    largest = tl.zeros([WIDTH], dtype=tl.float64)
+    first = tl.zeros([WIDTH], dtype=tl.float64)
+    row_count = tl.zeros([TILE], dtype=tl.float64)
+    row_total = tl.zeros([TILE], dtype=tl.float64)
+    row_squares = tl.zeros([TILE], dtype=tl.float64)
+    row_largest = tl.zeros([TILE], dtype=tl.float64)
+    start = program * (TILE * TILES)
+    for k in range(TILES):
+        index = start + k * TILE + tl.arange(0, TILE)
+        counted = index < n_rows
+        if MASKED:
+            mark = tl.load(chosen + index, mask=counted, other=0)
+            counted = counted & (mark != 0)
+        place = rows + index[:, None] * stride + columns[None, :]
+        there = counted[:, None] & inside[None, :]
+        x = tl.load(place, mask=there, other=0.0).to(tl.float64)
+        seen = there & (x == x)
+        x = tl.where(seen, x, 0.0)
+        odds = tl.exp(intercept[None, :] + slope[None, :] * x)
+        w = tl.where(seen, 1.0 + odds, 0.0)
+        count += tl.sum(seen.to(tl.float64), axis=0)
+        total += tl.sum(w, axis=0)
+        squares += tl.sum(w * w, axis=0)
+        largest = tl.maximum(largest, tl.max(w, axis=0))
+        first += tl.sum(w * x, axis=0)
+        observed = tl.sum(seen.to(tl.int32), axis=1)
+        row = tl.exp(tl.sum(tl.where(seen, tl.log(1.0 + odds), 0.0), axis=1))
+        row = tl.where(counted & (observed == n_columns), row, 0.0)
+        tl.store(weights + index, row, mask=index < n_rows)
+        row_count += (row > 0.0).to(tl.float64)
+        row_total += row
+        row_squares += row * row
+        row_largest = tl.maximum(row_largest, row)
+    base = sums + program * (5 * n_columns + 4)
+    tl.store(base + columns, count, mask=inside)
+    tl.store(base + n_columns + columns, total, mask=inside)
+    tl.store(base + 2 * n_columns + columns, squares, mask=inside)
+    tl.store(base + 3 * n_columns + columns, largest, mask=inside)
+    tl.store(base + 4 * n_columns + columns, first, mask=inside)
+    base += 5 * n_columns
+    tl.store(base, tl.sum(row_count, axis=0))
+    tl.store(base + 1, tl.sum(row_total, axis=0))
+    tl.store(base + 2, tl.sum(row_squares, axis=0))
+    tl.store(base + 3, tl.max(row_largest, axis=0))

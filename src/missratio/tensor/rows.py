@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from missratio._base.typing import BoolArray, FloatArray
 from missratio.engine import AnySample, Work
-from missratio.missingness import once
+from missratio.missingness import LogisticMissingness, once
 from missratio.moments import Link, Parameters, Sums, merge_all
 from missratio.objective import KLIEPObjective, Term
 from missratio.rows import (
@@ -24,7 +23,7 @@ from missratio.rows import (
     weighted_sums,
 )
 from missratio.rows.source import Merge, Result
-from missratio.tensor.arrays import is_tensor, like, on_host
+from missratio.tensor.arrays import as_tensor, has_kernels, like, on_host
 
 if TYPE_CHECKING:
     import torch
@@ -32,7 +31,8 @@ if TYPE_CHECKING:
 # Rows of a block: its temporaries are a few tens of megabytes a column.
 BLOCK_ROWS = 2**20
 DRAWN_ROWS = 4096
-KERNEL_COLUMNS = 512
+# From about this weight on φ rounds to 1.
+MOST_WEIGHT = 2.0**52
 PEEKED = 256
 # A pass over so many rows of a GPU takes as long as over a thousand: a third of a
 # millisecond, in launching it and waiting for its sums.
@@ -116,14 +116,7 @@ class TensorSample(AnySample):
             self = replace(self, weights=self.weights**2)
         centre = np.zeros_like(at.coef) if at.centre is None else at.centre
         both = like(self.rows, np.concatenate([at.coef, centre]))
-        # The fused kernel is for few columns on CUDA, each row in one piece.
-        fuses = (
-            _is_exponential(term_of)
-            and self.rows.is_cuda
-            and 0 < self.rows.shape[1] <= KERNEL_COLUMNS
-            and self.rows.stride(1) == 1
-            and find_spec("triton") is not None
-        )
+        fuses = _is_exponential(term_of) and has_kernels(self.rows)
         if fuses:
             from missratio.tensor.fused import tilted_sums
 
@@ -332,14 +325,12 @@ def tensor_classes(
     missingness, normalize
         As an estimator has them.
     """
-    import torch
-
     if X.ndim != 2 or not X.dtype.is_floating_point or X.dtype.itemsize < 4:
         raise ValueError(
             "X must be a tensor of two dimensions, of float32 or float64; got "
             f"{X.dtype} of shape {tuple(X.shape)}. Use X.float()."
         )
-    marks = torch.as_tensor(y if is_tensor(y) else np.asarray(y)).to(X.device)
+    marks = as_tensor(y).to(X.device)
     if marks.shape != X.shape[:1]:
         raise ValueError(
             f"y must have a label for each of the {len(X)} rows of X; got shape "
@@ -374,6 +365,8 @@ def tensor_classes(
 
 def _first_pass(source: TensorSource, weighed: ClassRows) -> TensorSource:
     """One pass over a class's rows: sums of features and of complete rows' weights."""
+    import torch
+
     rows, mask, count = source.tensor, source.chosen, source.n_rows
     if weighed.weighing.plain:
         weights = None if mask is None else mask.to(rows.dtype)
@@ -382,6 +375,25 @@ def _first_pass(source: TensorSource, weighed: ClassRows) -> TensorSource:
         sums = replace(sums, sums=sample.plain_sums())
         return replace(source, row_weights=weights, first_pass=(sums, sums))
     weights = rows.new_zeros(len(rows))
+    model = weighed.weighing.model
+    if type(model) is LogisticMissingness and not model.rowwise and has_kernels(rows):
+        from missratio.tensor.fused import logistic_sums
+
+        width = (rows.shape[1],)
+        lines = np.stack(
+            [np.broadcast_to(e, width) for e in (model.intercept, model.coef)]
+        )
+        given = like(rows.new_empty(0, dtype=torch.float64), lines)
+        entries, complete = logistic_sums(rows, mask, given, weights)
+        # Infinite values, and φ of 1, are refused below.
+        if np.isfinite(entries).all() and entries[3].max() < MOST_WEIGHT:
+            n_seen, total, squares, largest, first = entries
+            sums = WeightSums(count, n_seen, total, squares, largest, total, first)
+            n_seen, total, squares, largest = complete[:, None]
+            whole = WeightSums(
+                count, n_seen, total, squares, largest, total, np.empty(0)
+            )
+            return replace(source, row_weights=weights, first_pass=(sums, whole))
     by_feature: list[WeightSums] = []
     by_row: list[WeightSums] = []
     for start in range(0, len(rows), BLOCK_ROWS):

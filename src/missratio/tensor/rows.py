@@ -20,7 +20,6 @@ from missratio.rows import (
     RowBlock,
     Source,
     WeightSums,
-    weighted_sums,
 )
 from missratio.rows.source import Merge, Result
 from missratio.tensor.arrays import as_tensor, has_kernels, like, on_host
@@ -371,8 +370,8 @@ def _first_pass(source: TensorSource, weighed: ClassRows) -> TensorSource:
     if weighed.weighing.plain:
         weights = None if mask is None else mask.to(rows.dtype)
         sample = TensorSample(rows, weights, count * np.ones(1), count)
-        sums = weighted_sums(np.empty((count, 0)), None)
-        sums = replace(sums, sums=sample.plain_sums())
+        n, one = np.full(1, float(count)), np.ones(1)
+        sums = WeightSums(count, n, n, n, one, n, sample.plain_sums())
         return replace(source, row_weights=weights, first_pass=(sums, sums))
     weights = rows.new_zeros(len(rows))
     model = weighed.weighing.model

@@ -426,7 +426,8 @@ def _shape_checks(
         diagonal = np.diag(precision).copy()
         np.fill_diagonal(precision, 0.0)
         predicted = scaled[half] @ precision / -diagonal
-        third[half] = 3 * predicted.argsort(axis=0).argsort(axis=0) // len(half)
+        low, high = np.quantile(predicted, [1 / 3, 2 / 3], axis=0)
+        third[half] = (predicted > low).astype(np.intp) + (predicted > high)
     # 2. Compare each column's weights with one, by thirds.
     checks = []
     for j in columns:
@@ -474,8 +475,8 @@ def _shape_checks(
                 int(n[k]),
                 int(n_seen[k]),
                 float(expected[k] / max(n_seen[k] + expected[k], _SMALLEST)),
-                float(1.0 - n_seen[k] / n[k]),
-                float((n_seen[k] + expected[k]) / n[k]),
+                float(1.0 - n_seen[k] / max(n[k], 1)),
+                float((n_seen[k] + expected[k]) / max(n[k], 1)),
                 float(p_value),
                 level,
                 bool(np.isfinite(bounds[j])),

@@ -51,6 +51,7 @@ ESTIMATORS = {
     "plain": mr.KLIEP(),
     "ridge in units of its errors": mr.KLIEP(l2=0.1, penalty_weights="standard-error"),
     "l1": mr.KLIEP(l1=0.02),
+    "regression": mr.KLIEP(normalize="regression"),
     "polynomial": mr.KLIEP(mr.PolynomialBasis(2, "all"), l2=0.01),
     "cross-validated": mr.KLIEPCV(random_state=0, cv=3),
 }

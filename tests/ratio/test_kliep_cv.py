@@ -17,6 +17,7 @@ from missratio import (
     corrupt,
 )
 from missratio.basis import ColumnwiseBasis
+from missratio.exceptions import WeightConcentrationWarning
 from missratio.ratio.cv import fold_numbers
 from missratio.rows import ClassRows, MemorySource
 
@@ -198,12 +199,16 @@ def rare_product():
     return X, np.repeat([1, 0], 150)
 
 
-def test_a_product_that_a_fold_or_every_row_lacks_is_refused(rare_product):
+def test_a_product_that_every_row_lacks_is_refused_and_one_of_a_fold_is_not(
+    rare_product,
+):
     X, y = rare_product
     basis = PolynomialBasis(1, interactions="all")
     products = KLIEPCV(basis, missingness={1: HALF}, random_state=0)
+    with pytest.warns(WeightConcentrationWarning, match="'x0 x1'"):
+        assert np.isfinite(products.fit(X, y).coef_).all()
     with pytest.raises(ValueError, match=r"cv=5 folds\. .*never observed.*lower cv"):
-        products.fit(X, y)
+        clone(products).set_params(normalize="hajek").fit(X, y)
     X[:3, 0] = np.nan
     with pytest.raises(ValueError, match=r"\['x0', 'x1'\] are never observed together"):
         products.fit(X, y)

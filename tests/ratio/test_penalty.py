@@ -19,6 +19,7 @@ from missratio import (
 )
 from missratio.exceptions import NoFiniteOptimumWarning
 from missratio.ratio.fit import mean_covariance
+from missratio.ratio.means import adjust
 from missratio.ratio.problem import weighted_means
 from missratio.rows import ClassRows, MemorySource, only_columns
 from missratio.weights import inverse_probability_weights
@@ -141,7 +142,7 @@ def test_under_the_covariance_no_linear_map_of_the_columns_matters(two_normals):
 HALF = FunctionMissingness(lambda z: 0.6 * (z > 0), rowwise=False, maximum=0.6)
 
 
-@pytest.mark.parametrize("normalize", ["hajek", "horvitz-thompson"])
+@pytest.mark.parametrize("normalize", ["hajek", "horvitz-thompson", "regression"])
 @pytest.mark.parametrize("phi", [HALF, ROWS, None], ids=["entries", "rows", "none"])
 def test_standard_errors_are_those_of_repeated_samples(normalize, phi):
     rng = np.random.default_rng(0)
@@ -152,7 +153,7 @@ def test_standard_errors_are_those_of_repeated_samples(normalize, phi):
         X = Z if phi is None else corrupt(Z, phi, seed)
         required = basis.required_columns_
         source = MemorySource.of(X, basis.transform(X))
-        rows = ClassRows.of(source, 1, {1: phi}, normalize)
+        rows = adjust(ClassRows.of(source, 1, {1: phi}, normalize), required)
         sums = rows.feature_sums(only_columns(required))
         mean = weighted_means(rows, sums)[0]
         means.append(mean)
@@ -221,7 +222,7 @@ def test_naive_bayes_takes_every_penalty_column_by_column(table, estimator):
 
 
 def test_naive_bayes_chooses_one_strength_for_all_columns(table):
-    search = KLIEPCV(missingness={1: ENTRIES}, random_state=0)
+    search = KLIEPCV(missingness={1: ENTRIES}, normalize="hajek", random_state=0)
     naive = NaiveBayesRatio(search).fit(*table)
     assert naive.converged_
     assert np.abs(naive.coef_).max() < 2.0

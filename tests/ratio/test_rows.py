@@ -137,7 +137,7 @@ def test_bad_labels_weights_and_models_are_refused(kind, table):
 
 
 PARAMETERS = [
-    ({"normalize": "mean"}, ValueError, r"\['hajek', 'horvitz-thompson'\]"),
+    ({"normalize": "mean"}, ValueError, r"\['hajek', 'horvitz-thompson', 'reg"),
     ({"solver": "sgd"}, ValueError, r"\['auto', 'newton', 'lbfgs'\]"),
     ({"max_iter": 0}, ValueError, "max_iter at least 1"),
     ({"l2": -0.1}, ValueError, "l2 must be finite and not negative"),

@@ -275,6 +275,7 @@ MULTICLASS = mr.MulticlassNeymanPearsonClassifier(LogisticRegression(), {0: 0.1}
     [
         (mr.KLIEP(), {"sample_weight": np.ones(900)}, "sample_weight needs all rows"),
         (mr.KLIEP(), {"y": np.ones(900)}, "y must be left out"),
+        (mr.KLIEP(normalize="regression"), {}, "normalize='regression' needs all"),
         (mr.KLIEPCV(), {}, "KLIEPCV needs all rows in memory"),
         (mr.KernelRatio(), {}, "KernelRatio needs all rows in memory"),
         (mr.ClassifierRatio(), {}, "ClassifierRatio needs all rows in memory"),

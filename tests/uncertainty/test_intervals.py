@@ -233,3 +233,23 @@ def test_a_cross_validated_ratio_has_intervals_too():
         misses.append(np.abs(error) > 1.96 * found)
     # Three binomial standard deviations are 0.042.
     assert np.mean(misses, axis=0).max() < 0.092
+    # Regression narrows them.
+    setting = Setting("entries", 0.5, None, n_rows=4000, slope=0.5)
+    data = ratio_coverage.draw(setting, np.random.default_rng(0))
+    options = {"missingness": ratio_coverage.learn(setting, data), "l2": 1e-4}
+    ours, theirs = (
+        ratio_coverage.standard_errors(ratio.fit(data.X, data.y), data)
+        for ratio in (KLIEP(normalize="regression", **options), KLIEP(**options))
+    )
+    assert (ours[:2] < 0.98 * theirs[:2]).all()
+
+
+def test_an_adjusted_ratio_with_a_learned_phi_is_referred_to_another_divisor():
+    setting = Setting("entries", 0.4, 10, n_rows=500, slope=0.5)
+    data = ratio_coverage.draw(setting, np.random.default_rng(0))
+    models = ratio_coverage.learn(setting, data)
+    ratio = KLIEPCV(missingness=models, random_state=0).fit(data.X, data.y)
+    with pytest.raises(ValueError, match=r"learned φ.*normalize='hajek'"):
+        ratio_uncertainty(ratio, data.X, data.y)
+    ratio.set_params(normalize="hajek").fit(data.X, data.y)
+    assert ratio_uncertainty(ratio, data.X, data.y).standard_errors.all()

@@ -89,10 +89,12 @@ def fit_batch(estimator: fit.JointRatio, X1: ArrayLike, X0: ArrayLike) -> BatchF
     fit.check_parameters(estimator)
     fit.check_log_linear(estimator)
     plain = estimator.penalty_weights == "uniform" and estimator.pairs is not True
+    plain = plain and estimator.normalize != "regression"
     if not plain or not hasattr(estimator, "l2") or np.any(np.asarray(estimator.l1)):
         raise ValueError(
-            "fit_batch takes a ridge penalty alone, such as KLIEP(l2=0.01), and "
-            f"complete rows; got {estimator!r}."
+            "fit_batch takes a ridge penalty alone, such as KLIEP(l2=0.01), "
+            "normalize='hajek' or 'horvitz-thompson', and complete rows; got "
+            f"{estimator!r}."
         )
     tables = [np.asarray(X, dtype=np.float64) for X in (X1, X0)]
     shapes = np.array([X.shape for X in tables if X.ndim == 3 and X.size])

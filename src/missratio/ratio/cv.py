@@ -50,8 +50,10 @@ class KLIEPCV(CallbackSupportMixin, fit.JointRatio):
 
     Parameters
     ----------
-    basis, missingness, normalize, solver, tol, max_iter, direction, pairs
+    basis, missingness, solver, tol, max_iter, direction, pairs
         As for `KLIEP`.
+    normalize : {"hajek", "horvitz-thompson", "regression"}, default="regression"
+        As for `KLIEP`. The regressions are made once, on all rows.
     l2_grid : int or array-like, default=9
         Ridge strengths, or how many to try: from 10 to 10⁻³ times the one at which the
         penalty curves the objective as much as the denominator's rows do, for the
@@ -102,7 +104,7 @@ class KLIEPCV(CallbackSupportMixin, fit.JointRatio):
 
     basis: Any = "linear"
     missingness: MissingnessParameter = None
-    normalize: Normalization = "hajek"
+    normalize: Normalization = "regression"
     l2_grid: Any = 9
     l1_grid: Any = (0.0,)
     penalty_weights: fit.PenaltyWeights = "covariance"

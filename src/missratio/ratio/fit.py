@@ -16,14 +16,13 @@ from sklearn import config_context
 from sklearn.utils.validation import check_is_fitted
 
 from missratio import rows as class_rows
-from missratio._base.blocks import inverse_where_positive, unmasked
+from missratio._base.blocks import unmasked
 from missratio._base.hints import check_choice, listed
 from missratio._base.reading import column_names, read_table
 from missratio._base.threads import one_blas_thread
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.basis import LinearBasis
 from missratio.exceptions import DataError, Message, Remedy, SmallSampleWarning
-from missratio.missingness import joint_weight, looked_up_terms
 from missratio.objective import KLIEPObjective, Objective
 from missratio.ratio.base import (
     BaseRatio,
@@ -33,6 +32,7 @@ from missratio.ratio.base import (
     callers_level,
     report_status,
 )
+from missratio.ratio.means import adjust
 from missratio.ratio.problem import (
     PenaltyUnits,
     RatioProblem,
@@ -157,49 +157,6 @@ def mean_covariance(
     return rows.fold(work, lambda parts: np.sum(parts, axis=0))
 
 
-def by_lot(rows: ClassRows, required: BoolArray) -> ClassRows:
-    """A class's rows, where single entries were looked up, with the terms of its means.
-
-    The other columns of all rows predict a value, and the rows looked up correct the
-    prediction (`looked_up_terms`). Features of several columns have terms whose mean is
-    ΣWf/ΣW. `required` are the columns that each feature needs.
-    """
-    rows.feature_sums(only_columns(required))
-    block, weights = rows.source.every(1).block(), rows.weights()
-    assert weights is not None
-    own = block.sample_weight
-    own = np.ones(len(weights)) if own is None else own
-    inclusion = inverse_where_positive(weights)
-    adjusted = np.empty(block.features.shape)
-    _, numbers = np.unique(required, axis=0, return_inverse=True)
-    for number in range(int(numbers.max()) + 1):
-        # Features that need the same columns.
-        group = np.flatnonzero(numbers == number)
-        columns = np.flatnonzero(required[group[0]])
-        seen = np.asarray((weights[:, columns] > 0.0).all(axis=1))
-        features = np.where(seen[:, None], block.features[:, group], np.nan)
-        if len(columns) > 1:
-            groups = None if rows.groups is None else rows.groups[columns]
-            weight = joint_weight(weights[:, columns], groups)
-            mean = np.average(features[seen], axis=0, weights=(own * weight)[seen])
-            share = weight[:, None] * (own.sum() / (own @ weight))
-            change = np.where(seen[:, None], features - mean, 0.0)
-            adjusted[:, group] = mean + share * change
-            continue
-        column = int(columns[0])
-        others = np.delete(block.rows, column, axis=1)
-        try:
-            adjusted[:, group] = looked_up_terms(
-                features, inclusion[:, column], others, block.sample_weight
-            )
-        except ValueError as error:
-            name = column if rows.names is None else rows.names[column]
-            raise ValueError(
-                f"Class {rows.label!r}, column {name!r}: {error}"
-            ) from error
-    return replace(rows, adjusted=adjusted)
-
-
 CHOICES = {
     "normalize": get_args(Normalization),
     "solver": get_args(SolverName),
@@ -213,6 +170,13 @@ def check_parameters(estimator: Any) -> None:
     """Refuse parameters of a joint fit that have no meaning."""
     for name, choices in CHOICES.items():
         check_choice(name, getattr(estimator, name), choices)
+    regression = estimator.normalize == "regression"
+    if regression and not estimator._objective().linear_numerator:
+        raise ValueError(
+            "normalize='regression' is for objectives in which the numerator enters "
+            f"through means, as KLIEP's; got {estimator!r}. Use 'hajek' or "
+            "'horvitz-thompson'."
+        )
     if not estimator.tol > 0.0 or not estimator.max_iter >= 1:
         raise ValueError(
             f"tol must be above 0 and max_iter at least 1, got {estimator.tol!r} and "
@@ -334,11 +298,8 @@ class LinearRatio(BaseRatio):
         """The class under the exponent last; means of the other as it is normalised."""
         if self.direction_ == "reverse":
             two = Two(two.denominator, two.numerator)
-        rows = two.numerator
-        drawn = rows.weighing.by_entry and rows.weighing.by_design
-        if drawn and rows.normalize != "horvitz-thompson":
-            two = two._replace(numerator=by_lot(rows, self.basis_.required_columns_))
-        return two
+        required = self.basis_.required_columns_
+        return two._replace(numerator=adjust(two.numerator, required))
 
     def _rows_elsewhere(
         self, X: Any, y: Any, **not_taken: Any
@@ -357,6 +318,8 @@ class LinearRatio(BaseRatio):
                 "Choose the penalty on some rows in memory, and fit all of them by "
                 "KLIEP(l1=…, l2=…).",
             )
+        if settings.normalize == "regression":
+            not_taken["normalize='regression'"] = True
         for name, value in not_taken.items():
             if value is not None:
                 raise ValueError(

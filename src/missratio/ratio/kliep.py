@@ -50,10 +50,12 @@ class KLIEP(fit.JointRatio):
         Why values are missing; a class left out is complete. NaN in a class without a
         model is an error. A model by itself is that of the class that has blanks, where
         there is one. "ignore" drops what is missing.
-    normalize : {"hajek", "horvitz-thompson"}, default="hajek"
+    normalize : {"hajek", "horvitz-thompson", "regression"}, default="hajek"
         Whether weighted sums are divided by the sum of the weights, or, as printed in
         the paper, by the number of rows with the missing ones included. Hájek's
-        doesn't change when f is shifted.
+        doesn't change when f is shifted. "regression" is Hájek's, but for single
+        values missing in the numerator: there the means are adjusted by what is known
+        of the other columns and of the weights, which makes them less noisy.
     l2 : float or array-like of shape (n_basis_features,), default=0.0
         Ridge penalty ½ Σ l2 θ², in the units that `penalty_weights` says.
     l1 : float or array-like of shape (n_basis_features,), default=0.0

@@ -39,7 +39,7 @@ from missratio.rows.source import (
 from missratio.weights import SampleSize, warn_if_concentrated, worst_case_sample_size
 
 ClassModel = Missingness | Literal["ignore"] | None
-Normalization = Literal["hajek", "horvitz-thompson"]
+Normalization = Literal["hajek", "horvitz-thompson", "regression"]
 # As many rows find what is worth a warning. Of up to as many φ's weights are kept.
 MOST_CHECKED = 20_000
 
@@ -97,7 +97,7 @@ class ClassRows:
     source : Source
         Its rows, with their sample weights.
     weighing : Weighing
-    normalize : {"hajek", "horvitz-thompson"}
+    normalize : {"hajek", "horvitz-thompson", "regression"}
         As the estimator has it. What it comes to, here alone, is `self_normalised`.
     names : sequence of str, or None
         Of the columns, for messages.

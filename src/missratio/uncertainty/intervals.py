@@ -426,6 +426,11 @@ def _learned(
     """A class's φ, where it was learned: of all columns, and of each category."""
     if not isinstance(model, Missingness) or not model.learned:
         return []
+    if own.adjusted is not None:
+        raise ValueError(
+            "Means that are adjusted by regression move with a learned φ in more ways "
+            f"than the sandwich formula here has. Use normalize='hajek'. {BOOTSTRAP}"
+        )
     blocks = model.blocks if isinstance(model, BlockMissingness) else ()
     base = model.base if isinstance(model, BlockMissingness) else model
     table = own.source.every(1).block().rows

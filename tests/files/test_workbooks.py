@@ -1,11 +1,14 @@
 """Workbooks are read as they look in a spreadsheet, or refused with what to do."""
 
+import errno
+from contextlib import closing
 from datetime import date, time
 
 import pytest
 from optional_packages import optional
 
-from missratio._files import open_table
+from missratio._files import open_table, written_whole
+from missratio._files.workbooks import SheetWriter
 from missratio.exceptions import TableError
 
 xlsxwriter = optional("xlsxwriter")
@@ -63,3 +66,18 @@ def test_gzip_is_for_csv_alone_and_a_folder_that_is_not_there_is_named(tmp_path)
         open_table(tmp_path / "t.xlsx.gz")
     with pytest.raises(FileNotFoundError, match=r"There is no folder .*nowhere either"):
         open_table(tmp_path / "nowhere" / "t.csv")
+
+
+def test_a_full_disk_is_the_systems_own_error_and_leaves_nothing(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.write_bytes", full)
+    path = tmp_path / "t.xlsx"
+    with (
+        pytest.raises(OSError, match="No space left"),
+        written_whole(path, force=True) as draft,
+        closing(SheetWriter(draft, "data", ["a"])) as sheet,
+    ):
+        sheet.write([["x"] * 1000])
+    assert list(tmp_path.iterdir()) == []

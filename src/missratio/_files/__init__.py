@@ -31,7 +31,7 @@ def open_table(
     encoding : str, optional
         Of a CSV file; by default UTF-8.
     sheet : str, optional
-        Of a workbook; by default the first.
+        Of a workbook; by default the first that is visible.
     fallback : str, optional
         Encoding of a CSV file that is not UTF-8, where none was told.
     preferred : str, optional
@@ -41,13 +41,17 @@ def open_table(
         first that isn't blank.
     """
     file, kind = RegularFile.at(path), kind_of(path)
+    table: TableFile
     if kind == "csv":
-        return CsvFile(file, encoding, fallback, header_row)
-    if kind == "excel":
-        return ExcelSheet(file, sheet, preferred, header_row)
-    if header_row is not None:
+        table = CsvFile(file, encoding, fallback, header_row)
+    elif kind == "excel":
+        table = ExcelSheet(file, sheet, preferred, header_row)
+    elif header_row is None:
+        table = ParquetTable(file)
+    else:
         raise TableError(
             f"{path} is a Parquet file, whose columns have names: leave out "
             "--header-row."
         )
-    return ParquetTable(file)
+    table.check_limits()
+    return table

@@ -24,12 +24,16 @@ _INFINITE = re.compile(r"[+-]?(inf|infinity|∞)", re.IGNORECASE)
 _DECIMAL_COMMA = r"^[+-]?(\d+,?\d*|,\d+)([eE][+-]?\d+)?$"
 # What may be a number; the rest of a column need not be looked at one by one.
 _LIKELY = r"^[+\-\x{2212}]?([\d.,]|\x{221e}|[iI][nN][fF])"
+DATE = re.compile(r"\d{1,4}([-./])\d{1,2}\1\d{1,4}([T ].*)?")
 _WHOLE = r"^(?:0|-?[1-9]\d{0,14})$"
 # Spreadsheets group digits by spaces that don't break, and type minus signs.
 _TYPED = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ", "\u2212": "-"})
 _SWAPPED = str.maketrans(",.", ".,")
 # What makes a spreadsheet take a cell for a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+# Beyond it different integers are one float.
+_EXACT = 2**53
 
 Mark = Literal[",", "."]
 
@@ -149,8 +153,7 @@ def canonical(cell: Any) -> str:
         return text.lower()
     if _PLAIN.fullmatch(text):
         number = float(text)
-        # Beyond 2**53 different integers are one float.
-        if abs(number) < 2**53:
+        if abs(number) < _EXACT:
             return str(int(number)) if number == int(number) else repr(number)
     return text
 
@@ -160,11 +163,12 @@ def without_formula(text: str) -> str:
 
     Examples
     --------
-    >>> [without_formula(text) for text in ("=SUM(A1)", "-5.3", "@home", "a=b")]
-    ["'=SUM(A1)", '-5.3', "'@home", 'a=b']
+    >>> [without_formula(text) for text in ("=SUM(A1)", "-5,3", "@home", "a=b", "-")]
+    ["'=SUM(A1)", '-5,3', "'@home", 'a=b', '-']
     """
-    suspect = text.startswith(_FORMULA) and not _PLAIN.fullmatch(text.strip())
-    return f"'{text}" if suspect else text
+    if len(text) < 2 or not text.startswith(_FORMULA):
+        return text
+    return text if _readings(_tidy(text.removesuffix("%"))) else f"'{text}"
 
 
 def with_formula(text: str) -> str:
@@ -269,17 +273,18 @@ class Cells:
         Parameters
         ----------
         column : PyArrow array, in chunks or not
-            Of numbers or booleans, or of texts that are numbers.
+            Of numbers or booleans, or of texts that are numbers, or percentages all.
 
         Raises
         ------
         NotNumbersError
-            Where there are texts that aren't.
+            Where there are texts that aren't, or whole numbers that would be rounded.
         """
         import pyarrow
 
         if isinstance(column, pyarrow.ChunkedArray):
             column = column.combine_chunks()
+        source, rounded = column, not pyarrow.types.is_floating(column.type)
         if is_text(column.type):
             column = self._parsed(column)
         elif str(column.type) != "double":
@@ -289,7 +294,18 @@ class Cells:
         for value in self.missing_values:
             with suppress(ValueError):
                 values = np.where(values == float(value), np.nan, values)
-        return np.asarray(values, dtype=np.float64)
+        values = np.asarray(values, dtype=np.float64)
+        size = np.abs(values) if rounded else np.zeros(0)
+        for row in np.flatnonzero((size >= _EXACT) & (size < np.inf)).tolist():
+            digits = str(source[row].as_py()).strip().lstrip("+-0")
+            if digits.isdecimal() and int(digits) != int(size[row]):
+                raise NotNumbersError(
+                    source,
+                    np.arange(len(values)) == row,
+                    f"{digits} would be rounded to {int(size[row])}: numbers are exact "
+                    f"up to {_EXACT}. A key is no feature: leave it out (--drop).",
+                )
+        return values
 
     def _parsed(self, column: Any) -> Any:
         """Numbers of texts: all at once where they are written plainly."""
@@ -315,7 +331,12 @@ class Cells:
         likely = compute.match_substring_regex(texts.dictionary, _LIKELY)
         wrong = ~np.asarray(likely.to_numpy(zero_copy_only=False), dtype=bool)
         values, doubt = np.full(len(spellings), np.nan), None
-        numerals = {place: spellings[place] for place in np.flatnonzero(~wrong)}
+        # Percentages are numbers where all are: 12% is 0.12, as a workbook has it.
+        unit = "%" * all(text.endswith("%") for text in spellings)
+        numerals = {
+            place: spellings[place].removesuffix(unit)
+            for place in np.flatnonzero(~wrong)
+        }
         marks = decimal_marks(numerals.values()) or frozenset(self.marks)
         for place, spelling in numerals.items():
             try:
@@ -328,4 +349,5 @@ class Cells:
         if wrong.any():
             at = np.append(wrong, False)[codes]
             raise NotNumbersError(texts.cast(pyarrow.string()), at, doubt)
+        values = values / 100.0 if unit else values
         return pyarrow.array(np.append(values, np.nan)[codes])

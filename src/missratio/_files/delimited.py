@@ -11,6 +11,7 @@ import zlib
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import chain, islice
 from typing import Any, TextIO
 
@@ -78,10 +79,11 @@ class CsvFile(TableFile):
                 # Excel's own first line, which the header comes after.
                 self._skipped, first = 1, self._header(text, 2)
             self._separator = max(_SEPARATORS, key=first.count)
-            reader = csv.reader(chain([first], text), delimiter=self._separator)
-            header, *rows = islice(reader, _LOOKED_AT)
-        self.names = [name.strip() for name in header]
-        marks = decimal_marks(cell for row in rows for cell in row)
+            lines = chain([first], self._lines_of(text))
+            reader = csv.reader(lines, delimiter=self._separator)
+            self.names = [name.strip() for name in next(reader)]
+            rows = islice(reader, _LOOKED_AT)
+            marks = decimal_marks(cell for row in rows for cell in row)
         # Spreadsheets separate by semicolons where the comma is the decimal mark.
         if not marks and self._separator == ";":
             marks = frozenset({","})
@@ -104,15 +106,25 @@ class CsvFile(TableFile):
         codec = "utf-8-sig" if self.encoding == "utf-8" else self.encoding
         with self._readable(), self.file.open(decompress=True) as stream:
             text = io.TextIOWrapper(stream, codec, errors=errors, newline="")
-            for _ in islice(text, self._skipped):
-                pass
+            deque(islice(self._lines_of(text), self._skipped), maxlen=0)
             yield text
+
+    def _lines_of(self, text: TextIO) -> Iterator[str]:
+        """Lines, none of which takes more memory than a block."""
+        for line in iter(partial(text.readline, _BLOCK), ""):
+            if len(line) == _BLOCK:
+                raise TableError(
+                    f"{self.path} has a line of more than {_BLOCK:,} characters. Let "
+                    "lines end where rows do."
+                )
+            yield line
 
     def lines(self) -> Iterator[tuple[int, Sequence[Any]]]:
         """The lines below the header that aren't empty, each with its number."""
         # A name misread for lack of the right encoding is not among the columns.
         with self._text(errors="replace") as text:
-            reader = csv.reader(text, delimiter=self._separator, strict=True)
+            lines = self._lines_of(text)
+            reader = csv.reader(lines, delimiter=self._separator, strict=True)
             number, is_header = self._skipped, True
             try:
                 for cells in reader:
@@ -183,6 +195,11 @@ class CsvFile(TableFile):
                 counts = ((number, len(line)) for number, line in self.lines())
                 odd = (pair for pair in counts if pair[1] != len(self.names))
                 raise self.ragged(*next(odd, (0, 0))) from error
+            elif "field larger" in reason:
+                reason = (
+                    f"{self.path} has a cell of more than {csv.field_size_limit():,} "
+                    "characters. Was a quotation mark left open?"
+                )
             else:
                 reason = f"{self.path} can't be read as a CSV table: {reason}."
             raise TableError(reason) from error
@@ -190,7 +207,8 @@ class CsvFile(TableFile):
     def _misfit(self) -> tuple[int, str] | None:
         """The first line with a byte that the encoding doesn't have, and that byte."""
         with self.file.open(decompress=True) as stream:
-            for number, line in enumerate(stream, start=1):
+            lines = iter(partial(stream.readline, _BLOCK), b"")
+            for number, line in enumerate(lines, start=1):
                 try:
                     line.decode(self.encoding)
                 except UnicodeDecodeError as error:

@@ -101,6 +101,8 @@ class ParquetTable(TableFile):
         count = 0
         with self._sound():
             for batch in self._file.iter_batches(_BATCH_ROWS, columns=list(columns)):
+                # Texts that aren't UTF-8.
+                batch.validate(full=True)
                 count += len(batch)
                 yield batch
             check_count(count, self.n_rows)
@@ -112,6 +114,7 @@ class ParquetTable(TableFile):
         with self._sound():
             table = self._file.read(columns=list(columns)).select(list(columns))
             check_count(table.num_rows, self.n_rows)
+            table.validate(full=True)
             return table
 
 
@@ -196,6 +199,7 @@ class RowGroup:
             # Reading ahead would hold the row group, four times the memory.
             with open_parquet(self.file.path) as file:
                 for batch in file.iter_batches(size, [self.number], of_file, threads):
+                    batch.validate(full=True)
                     whole = batch
                     for name in (name for name in columns if name in folder):
                         values = pa.repeat(folder[name], len(batch))

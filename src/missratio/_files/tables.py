@@ -12,6 +12,8 @@ from missratio._files.cells import Mark
 from missratio._files.files import RegularFile
 from missratio.exceptions import TableError
 
+MOST_COLUMNS, LONGEST_NAME = 10_000, 1000
+"""What a table may have: some steps take memory for every pair of columns."""
 _SHOWN = 5
 
 
@@ -64,6 +66,20 @@ class TableFile(ABC):
                 f"{self.path} has a header and no rows: there is nothing to work on."
             )
         return pyarrow.Table.from_batches(batches).select(list(columns))
+
+    def check_limits(self) -> None:
+        """Refuse more columns than can be worked with, and endless names."""
+        if len(self.names) > MOST_COLUMNS:
+            raise TableError(
+                f"{self.path} has {len(self.names):,} columns, and a table may have "
+                f"{MOST_COLUMNS:,}. Keep those that say something about the classes."
+            )
+        longest = max(map(len, self.names), default=0)
+        if longest > LONGEST_NAME:
+            raise TableError(
+                f"{self.path} has a column whose name has {longest:,} characters, and "
+                f"it may have {LONGEST_NAME:,}. Is the header in another line?"
+            )
 
     def check_header(self) -> None:
         """Refuse columns without a name, and several of one name."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import re
@@ -27,8 +28,14 @@ _EXCEL_INTEGERS = 10**15
 MOST_UNPACKED = 2**28
 MOST_CELLS = 20_000_000
 _SECONDS = 120
-_MEMORY = 2**31
+# Bytes for the process that reads: some, and some more for each byte unpacked.
+_MEMORY, _MEMORY_EACH = 2**29, 16
+# A member packed more tightly than this is a bomb; that of sheets is 30 at most.
+_MOST_PACKED, _SMALL = 100, 2**20
+# As Excel has it.
+_MOST_CHARACTERS = 32_767
 _CHUNK = 2**20
+_SHOWN = 5
 # A formula of which the spreadsheet that wrote it kept no result.
 _NO_RESULT = re.compile(
     rb"(?:</f>|<f\b[^<>]*/>)\s*(?:<v\s*/>|<v>\s*</v>)?\s*</c>"
@@ -39,18 +46,21 @@ _READER = f"""
 import datetime, json, sys
 try:
     import resource
-    resource.setrlimit(resource.RLIMIT_AS, ({_MEMORY}, {_MEMORY}))
+    resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]),) * 2)
 except (ImportError, ValueError, OSError):
     pass
 from python_calamine import CalamineWorkbook
 def plain(cell):
+    if isinstance(cell, str) and len(cell) > {_MOST_CHARACTERS}:
+        sys.exit("a cell has %d characters" % len(cell))
     if isinstance(cell, (str, int, float)):
         return cell
     return cell.isoformat() if hasattr(cell, "isoformat") else str(cell)
-path, name, preferred = sys.argv[1:]
+path, name, preferred = sys.argv[2:]
 with CalamineWorkbook.from_path(path) as book:
     names, start, lines = book.sheet_names, 0, []
-    name = name or (preferred if preferred in names else names[0])
+    shown = [s.name for s in book.sheets_metadata if str(s.visible).endswith("Visible")]
+    name = name or (preferred if preferred in names else (shown or names)[0])
     if name in names:
         sheet = book.get_sheet_by_name(name)
         if sheet.height * sheet.width > {MOST_CELLS}:
@@ -70,7 +80,7 @@ class ExcelSheet(TableFile):
     sheet : str or None
         As told.
     preferred : str or None
-        The sheet to take if it is there and none was told; else the first.
+        The sheet to take if it is there and none was told; else the first visible.
     header_row : int or None
         The line of the header, from 1; None for the first that isn't blank.
     """
@@ -83,8 +93,8 @@ class ExcelSheet(TableFile):
         header_row: int | None,
     ) -> None:
         super().__init__(file)
-        _check_sizes(file)
-        words = [str(file.path.absolute()), sheet or "", preferred or ""]
+        memory = str(_MEMORY + _MEMORY_EACH * _unpacked_size(file))
+        words = [memory, str(file.path.absolute()), sheet or "", preferred or ""]
         try:
             done = subprocess.run(
                 [sys.executable, "-c", _READER, *words],
@@ -115,6 +125,12 @@ class ExcelSheet(TableFile):
         if not lines:
             raise TableError(f"{file.path}: sheet {name!r} is empty.")
         self.sheets, self.sheet = sheets, name
+        if len(sheets) > 1 and name not in (sheet, preferred):
+            others = listed([other for other in sheets if other != name], _SHOWN)
+            self.notes.append(
+                f"{file.path} has {len(sheets)} sheets, and {name!r} is read, the "
+                f"first that is visible; --sheet reads another: {others}."
+            )
         (_, header), *self._lines = lines
         self.names = [str(cell).strip() for cell in header]
         self.n_rows = len(self._lines)
@@ -160,11 +176,11 @@ def _formulas_without_result(file: RegularFile) -> int:
     return count
 
 
-def _check_sizes(file: RegularFile) -> None:
-    """Refuse an archive that would unpack to more than workbooks that can be read."""
+def _unpacked_size(file: RegularFile) -> int:
+    """Bytes of a workbook; refuse one that is larger than those that can be read."""
     with file.open() as stream:
         if stream.read(4) != b"PK\x03\x04":
-            return
+            return file.path.stat().st_size
         try:
             with ZipFile(stream) as archive:
                 infos = archive.infolist()
@@ -178,6 +194,12 @@ def _check_sizes(file: RegularFile) -> None:
         )
     if any(info.compress_type not in (ZIP_STORED, ZIP_DEFLATED) for info in infos):
         raise _unreadable(file, "it is packed in a way that workbooks aren't")
+    for info in infos:
+        if info.file_size > max(_SMALL, _MOST_PACKED * info.compress_size):
+            raise _unreadable(
+                file, f"{info.filename} unpacks to {info.file_size} bytes from few"
+            )
+    return size
 
 
 def _unreadable(file: RegularFile, reason: str) -> TableError:
@@ -215,7 +237,9 @@ class SheetWriter:
                 "This kind of file needs xlsxwriter: pip install 'missratio[tables]'. "
                 "CSV and Parquet need nothing."
             ) from error
-        self._book = workbook(str(path), {"constant_memory": not to_fill_in})
+        # An archive in memory: on a full disk one that is open fails twice.
+        self._path, self._archive = path, io.BytesIO()
+        self._book = workbook(self._archive, {"constant_memory": not to_fill_in})
         self._sheet, self._line = self._book.add_worksheet(sheet), 1
         self._names, self._to_fill_in = list(names), to_fill_in
         self._coloured = self._book.add_format({"bg_color": "#FFF8DC"})
@@ -248,10 +272,5 @@ class SheetWriter:
         """Write the file; errors are the system's own: no space left, say."""
         if self._to_fill_in:
             self._sheet.autofit()
-        try:
-            self._book.close()
-        # xlsxwriter gives errors of the system another name.
-        except Exception as error:
-            if isinstance(error.__context__, OSError):
-                raise error.__context__ from None
-            raise
+        self._book.close()
+        self._path.write_bytes(self._archive.getbuffer())

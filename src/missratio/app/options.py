@@ -262,7 +262,9 @@ class Reading(CommandOptions):
     """How the file of a table is read."""
 
     encoding: str | None = _reading("Character encoding of a CSV file. Default: UTF-8.")
-    sheet: str | None = _reading("Sheet of a workbook to read. Default: the first.")
+    sheet: str | None = _reading(
+        "Sheet of a workbook to read. Default: the first visible one."
+    )
     header_row: int | None = _reading(
         "The line of the column names. Default: the first that isn't blank.", min=1
     )
@@ -603,7 +605,7 @@ class PredictOptions(Reading, Writing):
     keep: list[str] = _files(
         "Columns to copy to the output, separated by commas; may be repeated.", []
     )
-    escape: bool = _escape(False)
+    escape: bool = _escape(True)
 
     READS: ClassVar[tuple[str, ...]] = ("model_file", "data")
     SUFFIXES: ClassVar[Choices] = {"out": (".csv", ".parquet", ".xlsx")}

@@ -92,8 +92,8 @@ def test_formulas_are_marked_in_csv(run, table, tmp_path, read_csv):
     path.write_text("\n".join([f"id,{rows[0]}", *lines]))
     run("fit", path, OPTIONS, "--drop id", "--out", model)
     words = ["predict", model, path, "--keep id --force", "--out", out]
-    run(*words)
+    run(*words, "--no-escape-formulas")
     assert [row["id"] for row in read_csv(out)[:5]] == ids
-    run(*words, "--escape-formulas")
+    run(*words)
     marked = ["'=1+1", "'@x", "-5", "'+a", "plain"]
     assert [row["id"] for row in read_csv(out)[:5]] == marked

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import missratio as mr
+from missratio.app.queries import answers
 
 
 @pytest.fixture
@@ -107,6 +108,25 @@ def test_a_key_with_a_slip_names_no_other_cell(problem, asked, frame):
         letter = "b" if cell[place] != "b" else "c"
         frame.loc[0, "key"] = f"{table}-{cell[:place]}{letter}{cell[place + 1 :]}"
         refused(frame, problem, "line 0", "isn't in the plan")
+
+
+def test_a_forged_draw_and_an_endless_key_are_refused(problem, asked, frame):
+    table = frame["key"][0].split("-")[0]
+    for draw in (0, 51, 10**30):
+        cell = int(asked.rows[0]), int(asked.columns[0]), draw
+        word = answers.cell_word(asked.fingerprint, asked.shape, cell)
+        frame.loc[0, "key"] = f"{table}-{word}"
+        refused(frame.drop(columns="draw"), problem, "line 0", "isn't in the plan")
+    frame.loc[0, "key"] = f"{table}-{'b' * 10**6}"
+    refused(frame, problem, "line 0", "isn't in the plan")
+
+
+def test_a_value_far_from_its_column_is_said_with_its_line(problem, asked, frame):
+    X, y, _ = problem
+    frame.loc[3, "value"] = 61.5
+    name = X.columns[asked.columns[3]]
+    with pytest.warns(UserWarning, match=rf"line 3 .* 61\.5 .*'{name}' is far from"):
+        assert mr.QueryPlan.read(frame, X, y).answered.sum() == len(frame)
 
 
 def test_key_and_value_are_enough_and_labels_are_needed(problem, frame):

@@ -67,6 +67,9 @@ MEANT = {
     "a;y\n1.234;0\n2.34;1\n": [[1.234], [2.34]],
     "a,y\n1.234,0\n2.345,1\n": [[1.234], [2.345]],
     'a,y\n"1,234.5",0\n"2,5",1\n': [[1234.5], [2.5]],
+    "a;b;y\n12,5 %;12%;0\n;-7 %;1\n": [[0.125, 0.12], [NAN, -0.07]],
+    # Floats hold some whole numbers beyond 2**53.
+    f"a,y\n{2**60},0\n1e20,1\n": [[2**60], [1e20]],
 }
 
 
@@ -119,7 +122,17 @@ REFUSED = {
     "a,b,Y\n1,2,0\n": "--target 'y' is not a column .* Did you mean 'Y'",
     "y\n1\n": "no column but the target",
     "PAR1\0..": r"bytes that are not text.*end in \.parquet",
-    "a,y\n" + "x" * 200_000 + ",0\n": r"t\.csv can't be read as a CSV table: field",
+    "a,y\n" + "x" * 200_000 + ",0\n": "cell of more than 131,072",
+    "a,y\n" + "x" * 2000 + ",0\nu,1\n": "texts of more than 1000 characters",
+    "a,y\n1,0\n2," + "x" * 101 + "\n": "--target y has a label of 101 characters",
+    "a" * 1001 + ",y\n1,0\n": r"name has 1,001 characters.*another line",
+    "a," * 10_000 + "y\n": "has 10,001 columns, and a table may have 10,000",
+    "id,y\n9007199254740993,0\n9007199254740995,1\n": (
+        "9007199254740993 would be rounded to 9007199254740992.*--drop"
+    ),
+    "a,y\n2024-01-31,0\n2024-02-29,1\n": "'a' holds dates.*an age.*--drop a",
+    "a,y\n31.1.24,0\n,0\n29.2.24,1\n": "'a' holds dates",
+    "a,y\n12%,0\n13,1\n5,1\n": "2 numbers and 1 cell.* '12%' in line 2",
     "a;b;y\n3,5;1.234;0\n2,5;2.500;1\n": r"'b' has numbers in doubt: '1\.234' could be",
     "a;y\n1.234;0\n2.345;1\n": "in doubt",
     'a,y\n"1,234",0\n"5,678",1\n': r"'1,234' could be 1\.234 or 1234",
@@ -151,12 +164,41 @@ def test_folders_and_absent_files_are_refused(read, tmp_path):
     ("column", "message"),
     [
         (pa.array([1.0, np.inf]), "'a' must be finite: got inf in row 2"),
-        (pa.array([0, 1], pa.date32()), r"type date32.*--drop a"),
+        (pa.array([0, 1], pa.date32()), r"'a' holds dates.*--drop a"),
+        (pa.array([0, 1], pa.timestamp("s")), r"'a' holds dates.*--drop a"),
+        (pa.array([0, 1], pa.time32("s")), r"type time32.*--drop a"),
+        (pa.array([2**64 - 1, 2**64 - 2], pa.uint64()), "8446744073709551615 would be"),
+        (pa.array([10**40, 10**40 + 1], pa.decimal256(50)), "would be rounded"),
     ],
 )
 def test_columns_of_parquet_that_are_no_numbers_are_refused(read, column, message):
     with pytest.raises(TableError, match=message):
         read({"a": column, "y": [0, 1]}, "t.parquet")
+
+
+def test_texts_that_are_not_utf8_are_refused_with_the_file(tmp_path, read):
+    buffers = pa.array(["ab", "cd"]).buffers()
+    broken = pa.StringArray.from_buffers(2, buffers[1], pa.py_buffer(b"\xff\xfe\xfdx"))
+    with pytest.raises(TableError, match=r"t\.parquet can't be read.*UTF8"):
+        read({"a": broken, "y": [0, 1]}, "t.parquet")
+    with pytest.raises(TableError, match=r"t\.parquet can't be read.*UTF8"):
+        list(open_table(tmp_path / "t.parquet").batches(["a"]))
+
+
+def test_categories_take_no_more_columns_than_a_table_has(read):
+    header = [f"c{j}" for j in range(1000)]
+    rows = [",".join([f"v{i % 20}"] * 1000 + [str(i % 2)]) for i in range(40)]
+    with pytest.raises(TableError, match="take 19,000 columns of numbers"):
+        read("\n".join([",".join([*header, "y"]), *rows]))
+
+
+@pytest.mark.parametrize("content", ["a,y\nx", "", "a,y\n1,0\n"])
+def test_a_packed_line_without_an_end_takes_little_memory(tmp_path, content):
+    path = tmp_path / "t.csv.gz"
+    with gzip.open(path, "wb") as file:
+        file.write(content.encode() + b"1" * 2**25)
+    with pytest.raises(TableError, match=r"line of more than|cell of more than"):
+        read_table(path)
 
 
 def test_parquet_types_are_read(read):
@@ -283,6 +325,36 @@ def test_a_workbook_that_unpacks_to_too_much_is_refused(tmp_path):
     assert path.stat().st_size < 10**6
     with pytest.raises(TableError, match="would unpack to"):
         read_table(path)
+
+
+@pytest.mark.parametrize(("size", "why"), [(10**7, "from few"), (40_000, "a cell has")])
+def test_a_cell_that_unpacks_to_too_much_is_refused(tmp_path, size, why):
+    lines = [["a", "y"], ["MUCH", 0], ["u", 1]]
+    packed = zipfile.ZipFile(write_table(tmp_path / "s.xlsx", lines))
+    with zipfile.ZipFile(tmp_path / "t.xlsx", "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in packed.namelist():
+            content = packed.read(name).replace(b">MUCH<", b">" + b"x" * size + b"<")
+            archive.writestr(name, content)
+    with pytest.raises(TableError, match=why):
+        read_table(tmp_path / "t.xlsx")
+
+
+def test_a_hidden_sheet_is_read_by_its_name_alone(tmp_path):
+    path = tmp_path / "t.xlsx"
+    with xlsxwriter.Workbook(path) as book:
+        for name, factor in (("old", 100.0), ("data", 1.0), ("more", 10.0)):
+            sheet = book.add_worksheet(name)
+            for number, (a, y) in enumerate(SMALL):
+                sheet.write_row(number, 0, [a if a == "a" else factor * a, y])
+        book.get_worksheet_by_name("data").activate()
+        book.get_worksheet_by_name("data").set_first_sheet()
+        book.get_worksheet_by_name("old").hide()
+    table = read_table(path)
+    same(table.X, [[1.5], [2.5]])
+    assert "3 sheets, and 'data' is read" in str(table.notes[0])
+    table = read_table(path, sheet="old")
+    same(table.X, [[150], [250]])
+    assert table.notes == []
 
 
 @pytest.mark.parametrize("name", ["t.xls", "t.xlsx", "t.xlsb", "t.ods"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -46,7 +47,8 @@ WORD_LENGTH, CHECK_LENGTH = 8, 5
 SHEET = "queries"
 REQUIRED = ("value", "key")
 NOT_FOUND = frozenset({"not found", "not-found", "notfound"})
-KEY = f"([{LETTERS}]+)-([{LETTERS}]+)"
+# No table has so many cells that a key is longer.
+KEY = f"([{LETTERS}]{{1,40}})-([{LETTERS}]{{1,40}})"
 SUFFIXES = (".csv", ".parquet", ".xlsx")
 SHOWN = 5
 
@@ -138,7 +140,8 @@ def read_cell(
     rest, column = divmod(number, shape[1])
     draw, row = divmod(rest, shape[0])
     cell = row, column, draw
-    return cell if cell_word(fingerprint, shape, cell) == word else None
+    sound = 0 < draw <= shape[0] and cell_word(fingerprint, shape, cell) == word
+    return cell if sound else None
 
 
 def _spelt(text: str, length: int) -> str:
@@ -362,6 +365,8 @@ def read_answers(
     asked_whole: list[set[bool]] = [set() for _ in cells.classes]
     answered: dict[tuple[int, int], tuple[str, Any]] = {}
     called: dict[int, str] = {}
+    observed = read_floats(X)
+    lowest, highest = np.fmin.reduce(observed), np.fmax.reduce(observed)
 
     def read(line: int) -> None:
         key = keys[line]
@@ -419,6 +424,15 @@ def read_answers(
                 f"{given}. Keep one of them."
             )
         table[at] = value
+        low, high = lowest[column], highest[column]
+        # Values beyond the range by more than its width may be slips, such as of a
+        # decimal mark; a column without a range says nothing.
+        if low < high and not 2 * low - high <= value <= 2 * high - low:
+            warnings.warn(
+                f"{places[line]}: the value {given} at {where} is far from the values "
+                f"of that column, {low:g} to {high:g}. Is it a slip?",
+                stacklevel=4,
+            )
 
     problems = []
     for line, place in enumerate(places):

@@ -17,7 +17,15 @@ from missratio._base.hints import did_you_mean, listed
 from missratio._base.storable import storable
 from missratio._base.typing import FloatArray, IntArray
 from missratio._files import TableFile
-from missratio._files.cells import Cells, Mark, NotNumbersError, is_number, is_text
+from missratio._files.cells import (
+    DATE,
+    Cells,
+    Mark,
+    NotNumbersError,
+    is_number,
+    is_text,
+)
+from missratio._files.tables import LONGEST_NAME, MOST_COLUMNS
 from missratio.exceptions import Message, TableError
 
 SHOWN, MORE_SHOWN = 8, 12
@@ -27,6 +35,10 @@ BLANK = ""
 # Where more than this share of a column are numbers, the rest are taken for slips.
 _MOSTLY = 0.5
 _CORRECT = "Correct it, or leave it blank if it is missing."
+_DATES = (
+    "make a number of it, such as an age or the days since a date, or take it for "
+    "categories (--categorical)"
+)
 _PANDAS_NAME = re.compile(r"__index_level_\d+__|Unnamed: \d+")
 
 
@@ -182,17 +194,17 @@ class Encoder:
         """
         import pyarrow
 
-        parts: list[FloatArray] = []
-        for column in self.columns:
+        X: FloatArray = np.empty((len(table), self.width))
+        for column, places in zip(self.columns, self.places.values(), strict=True):
             if column.name in known:
-                parts.append(known[column.name])
+                X[:, places[0]] = known[column.name]
                 continue
             cells = table.column(column.name)
             try:
                 if column.levels is None:
-                    parts.append(self.cells.numbers(cells))
+                    X[:, places[0]] = self.cells.numbers(cells)
                 else:
-                    parts.extend(self._indicators(column.levels, cells))
+                    X[:, places] = self._indicators(column.levels, cells)
             except NotNumbersError as error:
                 doubt = f" {error.doubt}" if error.doubt else ""
                 raise TableError(
@@ -205,9 +217,6 @@ class Encoder:
                     f"Column {column.name!r} holds {kind}: it is of type {cells.type}. "
                     f"Make {kind} of it, as they were when the model was fitted."
                 ) from error
-        X: FloatArray = np.empty((len(table), len(parts)))
-        for j, part in enumerate(parts):
-            X[:, j] = part
         if infinite := np.argwhere(np.isinf(X)).tolist():
             row, j = infinite[0]
             raise TableError(
@@ -216,7 +225,7 @@ class Encoder:
             )
         return X
 
-    def _indicators(self, levels: tuple[str, ...], cells: Any) -> list[FloatArray]:
+    def _indicators(self, levels: tuple[str, ...], cells: Any) -> FloatArray:
         import pyarrow
         from pyarrow import compute
 
@@ -227,11 +236,8 @@ class Encoder:
         if BLANK in levels:
             texts = compute.fill_null(texts, BLANK)
         found = compute.index_in(texts, value_set=pyarrow.array(levels))
-        codes = compute.fill_null(found, -1).to_numpy(zero_copy_only=False)
-        unknown = codes < 0
-        return [
-            np.where(unknown, np.nan, codes == place) for place in range(1, len(levels))
-        ]
+        codes = compute.fill_null(found, -1).to_numpy(zero_copy_only=False)[:, None]
+        return np.where(codes < 0, np.nan, codes == np.arange(1, len(levels)))
 
     def check_columns(
         self,
@@ -349,6 +355,8 @@ def read_columns(
             is_number(column.type) or is_text(column.type)
         ):
             problem = f"is of type {column.type}: numbers and texts can be used"
+            if str(column.type).startswith(("date", "timestamp")):
+                problem = f"holds dates: {_DATES}"
         elif not forced:
             try:
                 known[name] = cells.numbers(column)
@@ -385,7 +393,11 @@ def read_columns(
             }
             n_missing = counts.pop(None, 0)
             levels = sorted(counts, key=lambda level: (-counts[level], level))
-            if len(levels) > MOST_LEVELS:
+            if levels and not forced and all(map(DATE.fullmatch, levels)):
+                problem = f"holds dates, such as {levels[0]!r}: {_DATES}"
+            elif max(map(len, levels), default=0) > LONGEST_NAME:
+                problem = f"has texts of more than {LONGEST_NAME} characters"
+            elif len(levels) > MOST_LEVELS:
                 problem = (
                     f"has {len(levels)} different texts, such as {listed(levels[:3])}, "
                     f"and a column of categories may have {MOST_LEVELS}. Is it a name "
@@ -405,7 +417,14 @@ def read_columns(
             )
     refuse_columns(problems, source.path)
     columns.sort(key=lambda column: column.levels is not None)
-    return Encoder(tuple(columns), cells), known, notes
+    encoder = Encoder(tuple(columns), cells)
+    if encoder.width > MOST_COLUMNS:
+        raise TableError(
+            f"{source.path}: its columns take {encoder.width:,} columns of numbers, as "
+            "a category takes one for each level but the first, and there may be "
+            f"{MOST_COLUMNS:,}. Leave some out (--drop)."
+        )
+    return encoder, known, notes
 
 
 def refuse_columns(problems: Mapping[str, str], path: Path) -> None:

@@ -18,6 +18,8 @@ from missratio._files.cells import Cells, canonical, is_number, is_text, whole_n
 from missratio.app.tables import columns
 from missratio.exceptions import Message, TableError, about_file
 
+# An array of labels takes as much memory for each row as the longest does.
+_LONGEST_LABEL = 100
 # Numbers that people write for a value that isn't there.
 _SENTINELS = [sign * (10.0**digits - 1.0) for digits in range(2, 7) for sign in (-1, 1)]
 
@@ -288,6 +290,12 @@ def _labels(column: Any, cells: Cells, what: str) -> tuple[IntArray, list[Any]]:
     # Different cells may have one text, such as with and without a space.
     texts = cells.texts(column.dictionary).to_pylist()
     known = [text for text in dict.fromkeys(texts) if text is not None]
+    longest = max(map(len, known), default=0)
+    if longest > _LONGEST_LABEL:
+        raise TableError(
+            f"{what} has a label of {longest:,} characters, and one may have "
+            f"{_LONGEST_LABEL}. Write shorter ones, or name another column."
+        )
     labels: list[Any] = whole_numbers(known) or known
     order = sorted(range(len(labels)), key=lambda place: labels[place])
     code_of = {known[place]: code for code, place in enumerate(order)}

@@ -20,7 +20,7 @@ import numpy as np
 
 from missratio._base.hints import listed
 from missratio._files import TableFile, open_table
-from missratio._files.cells import Cells, parse_number
+from missratio._files.cells import DATE, Cells, NotNumbersError, parse_number
 from missratio.app.options import SETTINGS, CheckOptions, FitOptions, Listener
 from missratio.app.report import pages
 from missratio.app.report.sections import ReportSection, Table
@@ -32,7 +32,6 @@ from missratio.exceptions import TableError
 
 # Lines in which a header is looked for where the first isn't one.
 _LINES = 12
-_DATE = re.compile(r"\d{1,4}([-./])\d{1,2}\1\d{1,4}([T ].*)?")
 _LIMIT = re.compile(r"(<=?|>=?|≤|≥|<|>)\s*[\d.,]+")
 _KEY = re.compile(r"(.*[\W_])?(id|nr|no|key|code|number)", re.IGNORECASE)
 _TARGET = re.compile(
@@ -335,20 +334,12 @@ def _open(options: CheckOptions) -> tuple[TableFile, list[Finding]]:
                     )
                     source = other
                     break
-    sheets = getattr(source, "sheets", [])
-    if len(sheets) > 1:
-        taken = getattr(source, "sheet", "")
-        found.append(
-            Finding(
-                "",
-                f"The workbook has {len(sheets)} sheets, and {taken!r} is read; the "
-                f"others are {listed([s for s in sheets if s != taken], _SHOWN)}.",
-                "sheet",
-                taken,
-            )
-        )
     source.check_header()
-    return source, found + [Finding("", note) for note in source.notes]
+    sheet = getattr(source, "sheet", "")
+    for note in source.notes:
+        taken = ("sheet", sheet) if "--sheet" in note else ()
+        found.append(Finding("", note, *taken))
+    return source, found
 
 
 def _column(
@@ -388,7 +379,8 @@ def _column(
     key = hash(tuple(texts.to_pylist()))
     if (twin := seen.setdefault(key, name)) != name:
         return drop(f"repeats {twin!r}", "repeated")
-    numbers = {text for text in spellings if _is_number(text, cells)}
+    unit = "%" * all(text.endswith("%") for text in spellings)
+    numbers = {t for t in spellings if _is_number(t.removesuffix(unit), cells)}
     others = Counter({t: n for t, n in spellings.items() if t not in numbers})
     share = 1.0 - sum(others.values()) / n_known
     if not others and name not in options.categorical:
@@ -401,7 +393,10 @@ def _column(
             return drop(
                 "has a different whole number in every row, as keys have", "key"
             )
-        values = cells.numbers(column)[:, None]
+        try:
+            values = cells.numbers(column)[:, None]
+        except NotNumbersError:
+            return drop("has whole numbers too long to be exact, as keys have", "key")
         return entry, [
             Finding(
                 name,
@@ -415,7 +410,7 @@ def _column(
         ]
     if share > 0.5 and name not in options.categorical:
         return entry, list(_no_numbers(name, others))
-    if all(_DATE.fullmatch(text) for text in spellings):
+    if all(DATE.fullmatch(text) for text in spellings):
         entry["kind"] = "dates"
         return entry, [_date(name)]
     entry["kind"] = f"{len(spellings)} categories"

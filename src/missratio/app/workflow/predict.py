@@ -113,12 +113,12 @@ def predict_table(
             decisions = model.decide(X, groups)
             why = reasons(encoder, batch, X, decisions.unscored)
             output = output_batch(model, batch.select(keep), decisions, why)
+            if options.escape and kind == "csv":
+                output = _escaped(output)
             if writer is None:
                 writer = stack.enter_context(closing(_writer(draft, output.schema)))
             if kind == "excel":
                 writer.write([column.to_pylist() for column in output.columns])
-            elif options.escape and kind == "csv":
-                writer.write_batch(_escaped(output))
             else:
                 writer.write_batch(output)
             sizes = np.bincount(decisions.codes, minlength=len(done.counts)).tolist()
@@ -209,15 +209,20 @@ def _significant(values: FloatArray) -> FloatArray:
 
 
 def _escaped(output: Any) -> Any:
-    """A batch whose texts no spreadsheet takes for formulas."""
+    """A batch whose names and texts no spreadsheet takes for formulas."""
     import pyarrow
+    from pyarrow import compute
 
-    columns = output.columns
+    columns, names = output.columns, map(without_formula, output.schema.names)
     for place, column in enumerate(columns):
         if is_text(column.type):
-            safe = [cell and without_formula(cell) for cell in column.to_pylist()]
-            columns[place] = pyarrow.array(safe)
-    return pyarrow.RecordBatch.from_arrays(columns, names=output.schema.names)
+            texts = column.cast(pyarrow.string())
+            suspect = compute.match_substring_regex(texts, r"^[=+\-@\t\r]")
+            if compute.any(suspect).as_py():
+                safe = [cell and without_formula(cell) for cell in texts.to_pylist()]
+                texts = pyarrow.array(safe, pyarrow.string())
+            columns[place] = texts
+    return pyarrow.RecordBatch.from_arrays(columns, names=list(names))
 
 
 class MeasuredErrors:

@@ -112,6 +112,18 @@ def test_a_doubled_error_is_seen_soon_even_after_a_good_stretch(good, median):
     assert np.median(raised - good) <= median
 
 
+def test_labels_that_come_late_for_right_rows_alone_must_be_waited_for():
+    def draw(rng, late):
+        wrong = rng.random(1000) < 0.1
+        came = np.arange(1000) + np.where(wrong, 0, late)
+        return (wrong[np.argsort(came, kind="stable")],)
+
+    as_they_come = alarms(lambda rng: draw(rng, 100), 30, 0.1, 0.05)
+    assert sum(row is not None for row in as_they_come) >= 28
+    waited = alarms(lambda rng: draw(rng, 0), 30, 0.1, 0.05)
+    assert not_above(sum(row is not None for row in waited), 30, 0.05)
+
+
 def test_an_alarm_after_a_good_stretch_does_not_claim_a_constant_error():
     rng = np.random.default_rng(0)
     monitor = TypeIErrorMonitor(0.1).update(rng.random(4000) < 0.05)

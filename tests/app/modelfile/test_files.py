@@ -9,6 +9,7 @@ from copy import deepcopy
 from zipfile import ZipFile
 
 import forging
+import joblib
 import numpy as np
 import pytest
 from forging import MODELS, PHI, forged, grouped, sample, sound, two
@@ -98,6 +99,10 @@ KEEPERS = {
         mr.save_model(model, path), mr.load_model(path)
     )[1],
     "pickle": lambda model, _: pickle.loads(pickle.dumps(model)),
+    "joblib": lambda model, path: (joblib.dump(model, path), joblib.load(path))[1],
+    "cloudpickle": lambda model, _: pickle.loads(
+        pytest.importorskip("cloudpickle").dumps(model)
+    ),
 }  # fmt: skip
 
 
@@ -155,6 +160,11 @@ def with_function():
         (lambda: mr.NeymanPearsonClassifier(mr.KLIEP()), NotFittedError, "not fitted"),
         (with_function, ModelFileError, r"FunctionMissingness.*no code"),
         (LogisticRegression, NotFittedError, "not fitted"),
+        (
+            lambda: mr.TiltedImputer(PHI, random_state=0).fit(sample(2, PHI)[0]),
+            ModelFileError,
+            "rows without labels can't be saved: fit it with y",
+        ),
     ],
 )
 def test_what_is_no_model_has_no_file(make, error, match, tmp_path):

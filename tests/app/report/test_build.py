@@ -1,6 +1,7 @@
 """What a report says is what the classifier, its certificate and its rows say."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -182,8 +183,58 @@ def test_coefficients_are_those_of_the_score():
     )
 
 
-def titles(data):
-    return [caution["title"] for caution in data["cautions"]]
+def test_intervals_of_coefficients_are_those_of_the_ratio():
+    model, X, y = fitted(mr.FDivergenceRatio("js"))
+    data = mr.build_report(model, X, y, folds=0).data
+    found, rows = data["coefficients"], model.training_index_
+    known = mr.ratio_uncertainty(model.estimator_, X[rows], y[rows])
+    reach = dict(zip(["x0", "x1"], known.reach() * np.nanstd(X, axis=0), strict=True))
+    for name, value, low, high in zip(
+        *(found[key] for key in ("names", "values", "low", "high")), strict=True
+    ):
+        assert (value - low, high - value) == pytest.approx(
+            (reach[name],) * 2, rel=1e-5
+        )
+    assert sections.coefficients(data).table.head[2:] == ["from", "to"]
+
+
+def test_power_of_rows_with_blanks_and_without_makes_up_the_whole():
+    tree = DecisionTreeClassifier(max_depth=4, random_state=0)
+    model = fitted(tree, ENTRIES, classes=(0, 1), deployment="as-observed")
+    data = mr.build_report(*model, folds=2).data
+    found = data["errors"][0]["found"]
+    parts = [(part["estimate"], part["rows"]) for part in found["parts"].values()]
+    assert sum(n for _, n in parts) == found["rows"]
+    whole = sum(power * n for power, n in parts) / found["rows"]
+    assert whole == pytest.approx(found["estimate"], rel=1e-6)
+    assert "Power with blanks" in {fact[0] for fact in sections.certificate(data).facts}
+    assert titles(data, "next")[-2:] == [
+        "If new rows will be complete",
+        "A looser bound",
+    ]
+
+
+def test_a_promise_for_complete_rows_says_what_becomes_of_the_others():
+    fitted, X, y = whole_rows()
+    data = mr.build_report(fitted, X, y, folds=0).data
+    lost = 100.0 * np.isnan(X).any(axis=1).mean()
+    said = f"always classified as class 0. {lost:.3g}% of the rows of this table have"
+    assert said in data["words"]["blanks"]
+    assert "Assume less" in titles(data, "next")
+
+
+def test_what_is_not_certified_says_how_many_rows_it_needs():
+    fitted, X, y = reject_all()
+    step = mr.build_report(fitted, X, y, folds=0).data["next"][0]
+    needed = int(re.search(r"about ([\d,]+) cal", step["text"])[1].replace(",", ""))
+    certificate = fitted.certificate_
+    worth = certificate.effective_rows / certificate.rows
+    assert needed > certificate.rows
+    assert (1.0 - certificate.alpha) ** (needed * worth) <= certificate.delta
+
+
+def titles(data, section="cautions"):
+    return [entry["title"] for entry in data[section]]
 
 
 def concentrated():

@@ -131,6 +131,7 @@ def test_the_text_has_every_section_of_the_page(report):
     assert titles[0].startswith("At most 10% of complete ")
     assert titles[1:] == [
         "Before you rely on it",
+        "What to do next",
         "Errors and power",
         "Choose another α",
         "What if φ is wrong?",

@@ -63,7 +63,8 @@ def fit(options: asked.FitOptions, progress: Progress) -> CommandOutcome:
     from missratio.app.modelfile import plain, save_model
     from missratio.app.workflow import condensed, fit_table
 
-    fitted = fit_table(options, progress, shlex.join(["missratio", *sys.argv[1:]]))
+    command = shlex.join(["missratio", *sys.argv[1:]])
+    fitted = fit_table(options, progress, command, phrased)
     progress.step(f"Writing {options.out}")
     save_model(fitted.model, options.out, force=options.force)
     model, comparison = fitted.model, fitted.model.comparison

@@ -383,6 +383,11 @@ def save_model(
             "function is code. Use StepMissingness, LogisticMissingness or "
             "learn_missingness."
         )
+    if "builtins.NoneType" in foreign:
+        raise ModelFileError(
+            "A model of rows without labels can't be saved: fit it with y, one label "
+            "for all rows if need be, or pickle it."
+        )
     if foreign:
         raise ModelFileError(
             f"A model file can't hold {', '.join(foreign[:5])}. Give save_model and "

@@ -26,6 +26,7 @@ from missratio.evaluation import weighted_share
 from missratio.exceptions import WeightConcentrationWarning
 from missratio.imputation import ImputationEnsemble
 from missratio.ratio import LinearRatio, basis_features, feature_names
+from missratio.uncertainty import UnreliableIntervalWarning, ratio_uncertainty
 from missratio.weights import effective_sample_size, warn_if_concentrated
 
 Data = dict[str, Any]
@@ -53,6 +54,8 @@ SOURCES = {
 # third of the rows.
 IMPUTED_FOLDS = 3
 MOST_LISTED, MOST_DRAWN = 60, 12
+# Features up to which intervals of coefficients take little of a fit's time.
+MOST_INTERVALS = 50
 # Standard deviations of a constant, for the mean of it.
 ROUNDING = 1e-12
 # Rows of each class to shuffle, and shuffles in all: a wide table would take long.
@@ -78,6 +81,16 @@ def share_of(events: BoolArray, weights: FloatArray, confidence: float) -> Data:
         method = WEIGHTED if np.ptp(counted) > 0.0 else EXACT
     return {"estimate": share, "low": low, "high": high, "rows": len(counted),
             "confidence": confidence, "method": method}  # fmt: skip
+
+
+def by_blanks(
+    events: BoolArray, weights: FloatArray, blank: BoolArray, confidence: float
+) -> dict[str, Data] | None:
+    """The same of rows with blanks and of complete rows, where there are both."""
+    if not 0 < blank.sum() < len(blank):
+        return None
+    parts = {"Rows with blanks": blank, "Complete rows": ~blank}
+    return {k: share_of(events[p], weights[p], confidence) for k, p in parts.items()}
 
 
 def refits(
@@ -122,6 +135,7 @@ def curve(
     folds: int,
     confidence: float,
     rng: np.random.Generator,
+    names: Names,
 ) -> tuple[Data, Data, LabelledRows | None]:
     """The NP-ROC: what is certified at each level, and the power there.
 
@@ -143,7 +157,7 @@ def curve(
         source = "held-out"
     fresh = None if source in ("training", "cross-validation") else measured
     recognised = np.zeros((len(alphas), 0), dtype=bool)
-    weights = np.zeros(0)
+    weights, blank = np.zeros(0), np.zeros(0, dtype=bool)
     if source == "cross-validation":
         size = classifier.certificate_.rows / len(rows.index(rows.controlled))
         how = {"calibration_size": size, "on_infeasible": "reject_all"}
@@ -153,12 +167,14 @@ def curve(
             above = refitted.score_samples(part.X) > limits
             recognised = np.concatenate([recognised, above], axis=1)
             weights = np.concatenate([weights, part.weights])
+            blank = np.concatenate([blank, names.blanks(part.X)])
             if fresh is None:
                 unseen = np.append(index[refitted.calibration_index_], left_out)
                 fresh = replace(few.take(unseen), classifier=refitted)
     else:
         recognised = classifier.score_samples(measured.rows(other)) > thresholds(chosen)
         weights = measured.weights[measured.index(other)]
+        blank = names.blanks(measured.rows(other))
     levels, own = [], alphas.index(classifier.alpha)
     for alpha, each, above in zip(alphas, chosen, recognised, strict=True):
         level = {"alpha": alpha, "threshold": np.inf, "rule": each.rule,
@@ -172,9 +188,11 @@ def curve(
             level |= {"threshold": each.threshold, "error_bound": each.error_bound,
                       "estimated_error": error}  # fmt: skip
         levels.append(level)
-    names = ("estimate", "low", "high", "rows", "confidence", "method")
-    power = {name: levels[own][name] for name in names}
-    return {"levels": levels, "own": own}, {**power, "source": source}, fresh
+    told = ("estimate", "low", "high", "rows", "confidence", "method")
+    power = {name: levels[own][name] for name in told} | {"source": source}
+    if classifier.deployment == "as-observed":
+        power["parts"] = by_blanks(recognised[own], weights, blank, confidence)
+    return {"levels": levels, "own": own}, power, fresh
 
 
 def type_i(rows: LabelledRows, test: LabelledRows | None, confidence: float) -> Data:
@@ -265,11 +283,14 @@ def unscored(few: LabelledRows, estimator: Any) -> list[Data]:
 # What scores and the certificate depend on -------------------------------------------
 
 
-def coefficients(few: LabelledRows, columns: Sequence[str]) -> Data | None:
+def coefficients(
+    rows: LabelledRows, few: LabelledRows, confidence: float, columns: Sequence[str]
+) -> Data | None:
     """What a standard deviation more of each feature adds to a score that is linear.
 
     Those largest in size first, and how many are left out, because they are small or
-    because the fit had no data on them; None where the estimator has none.
+    because the fit had no data on them; None where the estimator has none. A ratio of
+    few features has intervals. Standard deviations are those of `few` of the rows.
     """
     last = last_step(few.classifier.estimator_)
     values = np.atleast_1d(np.squeeze(getattr(last, "coef_", np.zeros(0))))
@@ -280,16 +301,51 @@ def coefficients(few: LabelledRows, columns: Sequence[str]) -> Data | None:
         # A feature without any value has no spread either.
         warnings.simplefilter("ignore", RuntimeWarning)
         mean, spread = np.nanmean(features, axis=0), np.nanstd(features, axis=0)
-    known = np.flatnonzero(spread > ROUNDING * np.abs(mean))
+    reach, undetermined, doubt = _reach(rows, len(values), confidence)
+    has_data = spread > ROUNDING * np.abs(mean)
+    has_data[undetermined] = False
+    known = np.flatnonzero(has_data)
     # The score is towards the other class, whichever the estimator has second.
     sizes = values * few.classifier._sign * spread
     order = known[np.argsort(-np.abs(sizes[known]), kind="stable")][:MOST_LISTED]
+    ends = {} if reach is None else {"low": -reach * spread, "high": reach * spread}
     return {
         "names": [names[j] for j in order],
         "values": sizes[order],
+        **{end: (sizes + far)[order] for end, far in ends.items()},
+        "confidence": confidence,
+        "doubt": doubt,
         "left_out": len(known) - len(order),
-        "no_data": [names[j] for j in np.setdiff1d(np.arange(len(spread)), known)],
+        "no_data": [names[j] for j in np.flatnonzero(~has_data)],
     }
+
+
+def _reach(
+    rows: LabelledRows, width: int, confidence: float
+) -> tuple[FloatArray | None, list[int], bool]:
+    """Half-lengths of intervals, what has no data, and whether a few rows decide.
+
+    There are none where the ratio has many features, is part of something else, was
+    fitted elsewhere, or its optimum wasn't reached.
+    """
+    classifier = rows.classifier
+    ratio = classifier.estimator_
+    plain = isinstance(ratio, LinearRatio) and width <= MOST_INTERVALS
+    if not plain or not hasattr(classifier, "training_index_"):
+        return None, [], False
+    fitted = rows.take(classifier.training_index_)
+    labels = (fitted.y != rows.controlled).astype(int)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            found = ratio_uncertainty(
+                ratio, fitted.X, labels, inclusion=fitted.inclusion
+            )
+            reach = found.reach(confidence)
+        except (ValueError, np.linalg.LinAlgError):
+            return None, [], False
+    few = any(isinstance(w.message, UnreliableIntervalWarning) for w in caught)
+    return reach, list(found.undetermined), few
 
 
 def _features(
@@ -397,6 +453,7 @@ def missing_values(rows: LabelledRows, few: LabelledRows, names: Names) -> Data:
         up. `profiles`: φ along columns. `left_out`: how many columns are not listed.
     """
     missing, columns = names.missing(rows.as_found.X), list(names.members)
+    lost = names.blanks(rows.as_found.X)
     filled = missing & ~names.missing(rows.X)
     counts, looked_up = (
         np.array([each[rows.y == k].sum(axis=0) for k in rows.labels])
@@ -412,7 +469,7 @@ def missing_values(rows: LabelledRows, few: LabelledRows, names: Names) -> Data:
         lossy = [first[j] for j in order if counts[place, j]]
         profiles += _profiles(few, label, lossy, names.features)
     return {
-        "classes": [_class_model(rows, label) for label in rows.labels],
+        "classes": [_class_model(rows, label, ~lost) for label in rows.labels],
         "features": [
             {"name": columns[j], "missing": counts[:, j], "share": shares[:, j],
              "looked_up": looked_up[:, j]}
@@ -423,9 +480,9 @@ def missing_values(rows: LabelledRows, few: LabelledRows, names: Names) -> Data:
     }  # fmt: skip
 
 
-def _class_model(rows: LabelledRows, label: Any) -> Data:
+def _class_model(rows: LabelledRows, label: Any, whole: BoolArray) -> Data:
     model, index = rows.model(label), rows.index(label)
-    complete, weights = rows.as_found.complete[index], rows.weights[index]
+    complete, weights = whole[index], rows.weights[index]
     drawn = np.zeros(len(index), dtype=bool)
     if model is None and rows.drawn is not None:
         drawn = ~complete & (rows.drawn.probability[index] > 0.0)

@@ -13,6 +13,7 @@ from hashlib import sha256
 from importlib.metadata import version
 from importlib.resources import files
 from importlib.util import find_spec
+from itertools import zip_longest
 from typing import Any
 
 from missratio.app.report.sections import (
@@ -173,7 +174,7 @@ def _text(section: ReportSection, depth: int) -> list[str]:
         facts = [fact[:3] for fact in section.facts]
         parts.append(_table(Table(["", "", ""], facts)))
     if section.items:
-        parts.append(_list(section.items))
+        parts.append(_list(section.items, section.commands))
     if section.table is not None:
         parts.append(_table(section.table))
     parts += [plain_text(note) for note in section.notes]
@@ -198,10 +199,10 @@ def _table(table: Table) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def _list(items: Sequence[tuple[str, str]]) -> str:
-    return "\n".join(
-        f"- **{plain_text(title)}.** {plain_text(text)}"
-        if title
-        else f"- {plain_text(text)}"
-        for title, text in items
-    )
+def _list(items: Sequence[tuple[str, str]], commands: Sequence[str] = ()) -> str:
+    lines = []
+    for (title, text), command in zip_longest(items, commands):
+        head = f"**{plain_text(title)}.** " if title else ""
+        lines.append(f"- {head}{plain_text(text)}")
+        lines += ["", f"      {command}", ""] if command else []
+    return "\n".join(lines).rstrip()

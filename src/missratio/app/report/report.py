@@ -40,7 +40,7 @@ Certified = (
     | MulticlassNeymanPearsonClassifier
     | GroupedNeymanPearsonClassifier
 )
-FORMAT = 7
+FORMAT = 8
 FRAME_HEIGHT = 900
 # Refits and histograms use at most so many rows of each class.
 MOST_ROWS = 20_000
@@ -264,7 +264,8 @@ def describe(
     comparison : PowerComparison, optional
         The methods that were compared.
     origin : mapping, optional
-        The `command` that rows came by, and the name of its `file` with its `sha256`.
+        The `command` that rows came by, the name of its `file` with its `sha256`, that
+        of the `model` file, and commands to `check` the table and to `query` values.
     column : str, default="group"
         What groups are groups of.
     """
@@ -299,8 +300,11 @@ def describe(
         "origin": {
             "date": datetime.fromtimestamp(made, UTC).strftime("%Y-%m-%d %H:%M UTC"),
             "seed": int(seed) if isinstance(seed, (int, np.integer)) else None,
-            **{name: (origin or {}).get(name) for name in ("file", "sha256")},
-            "command": _without_folders((origin or {}).get("command")),
+            **{name: (origin or {}).get(name) for name in ("file", "sha256", "model")},
+            **{
+                name: _without_folders((origin or {}).get(name))
+                for name in ("command", "check", "query")
+            },
         },
         "certificate": certificate.to_dict(),
         "unscored": measure.unscored(few, estimator),
@@ -311,22 +315,27 @@ def describe(
     }
     if kind == TWO_CLASSES:
         data["curve"], power, fresh = measure.curve(
-            rows, few, test, folds, confidence, rng
+            rows, few, test, folds, confidence, rng, names
         )
         error = measure.type_i(rows, test, confidence)
         data |= {
             "errors": [_entry(rows.controlled, None, certificate, error, power)],
             "measured": power["source"],
             "sensitivity": measure.sensitivity(rows, MOST_ROWS),
-            "coefficients": measure.coefficients(few, names.features),
+            "coefficients": measure.coefficients(rows, few, confidence, names.features),
         }
         if data["coefficients"] is None:
             data["importance"] = measure.importance(fresh, names, classifier.alpha)
     else:
-        data |= _measured(rows, measure.classified(few, test, folds, rng), confidence)
+        found = measure.classified(few, test, folds, rng)
+        data |= _measured(rows, found, confidence, names)
     data["words"] = words.certificate_words(rows, data)
     data["cautions"] = [
         {"title": title, "text": text} for title, text in words.cautions(rows, data)
+    ]
+    data["next"] = [
+        dict(zip(("title", "text", "command"), step, strict=True))
+        for step in words.next_steps(rows, plain(data))
     ]
     return Report(plain(data))
 
@@ -359,18 +368,25 @@ def _entry(
 
 
 def _measured(
-    rows: LabelledRows, classified: tuple[LabelledRows, Any, str], confidence: float
+    rows: LabelledRows,
+    classified: tuple[LabelledRows, Any, str],
+    confidence: float,
+    names: Names,
 ) -> dict[str, Any]:
     """What becomes of each of several classes, or of each group."""
     measured, predicted, source = classified
     certificate, entries, confusion = rows.classifier.certificate_, [], None
+    blank = names.blanks(measured.X)
 
     def share(label: Any, called: Sequence[Any], group: Any = None) -> dict[str, Any]:
         mine = measured.y == label
         if group is not None:
             mine &= measured.groups == group
-        events = np.isin(predicted[mine], called)
-        return measure.share_of(events, measured.weights[mine], confidence)
+        events, weights = np.isin(predicted[mine], called), measured.weights[mine]
+        found = measure.share_of(events, weights, confidence)
+        if rows.classifier.deployment == "as-observed":
+            found["parts"] = measure.by_blanks(events, weights, blank[mine], confidence)
+        return found
 
     if rows.groups is not None:
         controlled, other = rows.labels

@@ -11,7 +11,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike
 
-from missratio._base.blocks import take_rows
+from missratio._base.blocks import any_by_row, take_rows
 from missratio._base.reading import as_frame
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.app.modelfile import certificates_of
@@ -204,6 +204,10 @@ class Names:
             missing[:, j] |= values[:, j] == 1.0
         every = (missing[:, places].any(axis=1) for places in self.members.values())
         return np.column_stack([*every])
+
+    def blanks(self, X: Any) -> BoolArray:
+        """Which rows lack something."""
+        return any_by_row(self.missing(X))
 
 
 def numbers(X: Any) -> tuple[FloatArray, BoolArray]:

@@ -15,12 +15,14 @@ from missratio.app.report import charts
 from missratio.app.report.charts import Chart, Series, axis, layer, points
 from missratio.app.report.measure import SOURCES
 from missratio.app.report.words import (
+    blank_share,
     listed,
     number,
     percent,
     share,
     span,
 )
+from missratio.classifier import named
 
 Data = dict[str, Any]
 Pairs = Sequence[tuple[str, str]]
@@ -98,6 +100,8 @@ class ReportSection:
     """Figures to see first: name, value, a note, and a word to explain or ""."""
     items: Pairs = ()
     """Things with a title each, which may be empty."""
+    commands: Sequence[str] = ()
+    """What does each of them, to be pasted into a shell; "" where nothing does."""
     chart: Chart | None = None
     table: Table | None = None
     notes: Sequence[str] = ()
@@ -118,7 +122,8 @@ def sections(data: Data) -> list[ReportSection]:
 
     return [
         certificate(data),
-        *known("cautions", cautions),
+        cautions(data),
+        *known("next", next_steps),
         errors(data),
         *known("curve", levels),
         *known("sensitivity", sensitivity),
@@ -164,8 +169,18 @@ def _colour(label: Any, data: Data) -> str:
 def cautions(data: Data) -> ReportSection:
     """What a reader should know before relying on the numbers."""
     items = [(entry["title"], entry["text"]) for entry in data["cautions"]]
+    text = ["Nothing more than what is assumed above."] * (not items)
     title = "Before you rely on it"
-    return ReportSection("cautions", title, items=items, layout="cautions")
+    return ReportSection("cautions", title, text, items=items, layout="cautions")
+
+
+def next_steps(data: Data) -> ReportSection:
+    """What to do, with commands."""
+    steps = data["next"]
+    return ReportSection(
+        "next", "What to do next", items=[(e["title"], e["text"]) for e in steps],
+        commands=[e["command"] for e in steps], layout="next",
+    )  # fmt: skip
 
 
 def certificate(data: Data) -> ReportSection:
@@ -184,6 +199,13 @@ def certificate(data: Data) -> ReportSection:
             ("Power", share(power["estimate"]), span(power), "power"),
             ("Calibration rows", number(found["rows"]), size, "calibration"),
         ]  # fmt: skip
+        if parts := power.get("parts"):
+            blank, whole = (share(each["estimate"]) for each in parts.values())
+            note = f"{whole} of complete rows"
+            facts.insert(3, ("Power with blanks", blank, note, "power"))
+        elif found["deployment"] == "complete" and blank_share(data):
+            note = f"of the table; always {named(data['model']['fallback'])}"
+            facts.append(("Rows with a blank", share(blank_share(data)), note, ""))
         if found["looked_up"]:
             lost = f"{number(found['not_found'])} not found, counted as errors"
             note = lost if found["not_found"] else "all found"
@@ -254,6 +276,21 @@ def errors(data: Data) -> ReportSection:
         else "Each group has a threshold of its own, chosen on its own rows."
     )
     parts = []
+    split = [
+        (name if len(entries) == 1 else f"{e['name']}: {name[:1].lower()}{name[1:]}", p)
+        for e in entries
+        for name, p in (e["found"].get("parts") or {}).items()
+    ]
+    if split:
+        told = table(
+            split,
+            ("Rows", lambda pair: pair[0], str),
+            (finds, lambda pair: pair[1]["estimate"], share),
+            ("Interval", lambda pair: pair[1], span),
+            ("Number", lambda pair: pair[1]["rows"], number),
+        )
+        title = "With blanks, and without"
+        parts.append(ReportSection("blanks", title, table=told))
     if data["confusion"] is not None:
         told = table(
             data["confusion"],
@@ -263,7 +300,8 @@ def errors(data: Data) -> ReportSection:
                 for k, entry in enumerate(data["confusion"])
             ),
         )
-        parts = [ReportSection("confusion", "What classes are called", table=told)]
+        title = "What classes are called"
+        parts.append(ReportSection("confusion", title, table=told))
     told = table(
         entries,
         ("Group" if kind == GROUPS else "Class", "name", str),
@@ -382,20 +420,22 @@ def missing(data: Data) -> ReportSection:
             for check in sorted(entry["checks"], key=lambda check: not check["failed"])
         ]
     looked_up = any(any(feature["looked_up"]) for feature in features)
-    kinds = [("{}", "missing", number), ("Share of {}", "share", share)]
+    kinds = [("Missing, {}", "missing", number), ("Share, {}", "share", share)]
     kinds += [("Looked up, {}", "looked_up", number)] * looked_up
     columns = [
         (name.format(f"class {e['label']}"), lambda f, p=p, k=k: f[p][k], write)
         for k, e in enumerate(classes)
         for name, p, write in kinds
     ]
-    left = found["left_out"]
+    lossy = [feature for feature in features if any(feature["missing"])]
+    left = found["left_out"] + len(features) - len(lossy)
+    few = f"The other {number(left)} columns have fewer." if found["left_out"] else ""
     return ReportSection(
         "missing",
         title,
         items=items,
-        table=table(features, ("Column", "name", str), *columns),
-        notes=[f"{number(left)} more columns are left out."] if left else [],
+        table=table(lossy, ("Column", "name", str), *columns),
+        notes=[few or "The other columns have no blanks."] if left else [],
         parts=_profiles(data),
     )
 
@@ -491,7 +531,10 @@ def coefficients(data: Data) -> ReportSection:
         "positive number moves the score towards class "
         f"{data['model']['classes'][1]['label']}."
     )
-    notes = []
+    if "low" in found:
+        text += f" Lines are {percent(found['confidence'])} intervals."
+    few = "A few rows with large weights decide: intervals may be too short."
+    notes = [few] if found["doubt"] else []
     if found["no_data"]:
         notes.append(
             f"The fit had no data on {number(len(found['no_data']))} features, so they "

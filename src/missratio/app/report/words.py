@@ -1,7 +1,9 @@
-"""What a report says in sentences: the promise, what it rests on, and cautions."""
+"""What a report says in sentences: the promise, what it rests on, cautions, advice."""
 
 from __future__ import annotations
 
+import math
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -10,11 +12,16 @@ from missratio.app.report.measure import last_step
 from missratio.app.report.rows import LabelledRows
 from missratio.classifier import Certificate, named, rows_of
 from missratio.classifier.certificate import on_sensitivity
+from missratio.threshold import binomial_tail, fewest
 
 Data = dict[str, Any]
 
 FEW_TAIL_ROWS = 10
 MUCH_UNSCORED = 0.01
+# Power that is worth a sentence.
+WORTH = 0.005
+# Rows to look up where none were.
+LOOK_UPS = 80
 
 
 def percent(value: float | None, digits: int = 3) -> str:
@@ -102,15 +109,16 @@ def certificate_words(rows: LabelledRows, data: Data) -> Data:
             "holds for any method, and however well or badly the method fits."
         )
         if complete:
+            classes = data["missingness"]["classes"]
             lost = {
-                rows_of(k["label"]): 1.0 - k["complete"] / k["rows"]
-                for k in data["missingness"]["classes"]
+                rows_of(k["label"]): 1.0 - k["complete"] / k["rows"] for k in classes
             }
             shares = [f"{percent(p)} of the {name}" for name, p in lost.items() if p]
+            held = f"{percent(blank_share(data))} of the rows of this table have one"
             blanks = (
                 "It is not about rows with a blank, which are always classified as "
-                f"{named(data['model']['fallback'])}: {listed(shares or ['no row'])} "
-                "of this table."
+                f"{named(data['model']['fallback'])}. "
+                + (f"{held}: {listed(shares)}." if shares else "This table has none.")
             )
     else:
         headline = f"No threshold could be certified at {percent(first.alpha)}"
@@ -137,6 +145,13 @@ def certificate_words(rows: LabelledRows, data: Data) -> Data:
         ],
         "checks": list(dict.fromkeys(checks)),
     }
+
+
+def blank_share(data: Data) -> float:
+    """The share of the table's rows that have a blank."""
+    classes = data["missingness"]["classes"]
+    complete, rows = (sum(each[k] for each in classes) for k in ("complete", "rows"))
+    return 1.0 - float(complete / rows)
 
 
 def _promised(rows: LabelledRows, entries: Sequence[Data]) -> str:
@@ -253,6 +268,13 @@ def cautions(rows: LabelledRows, data: Data) -> Iterator[tuple[str, str]]:
                 "test rows, or let it be cross-validated (folds=5)."
             )
             yield "Power is too good", text
+    if model["deployment"] == "as-observed" and blank_share(data):
+        text = (
+            "The promise is for rows that lose values as those of this table did. If "
+            "more or other values are observed one day, even if every value is, errors "
+            "may be more frequent than promised."
+        )
+        yield "Blanks must stay as they are", text
     for entry in data["missingness"]["classes"]:
         if entry["concentrated"]:
             yield "Concentrated weights", entry["concentrated"]
@@ -289,3 +311,99 @@ def cautions(rows: LabelledRows, data: Data) -> Iterator[tuple[str, str]]:
             "power on this page."
         )
         yield "Rows without a score", text
+
+
+def next_steps(rows: LabelledRows, data: Data) -> Iterator[tuple[str, str, str]]:
+    """What to do: a title, a text, and a command that does it, or nothing."""
+    origin, every = data["origin"], certificates_of(rows.classifier)
+    file, first = shlex.quote(origin["model"] or ""), every[0]
+    complete, blanks = first.deployment == "complete", blank_share(data)
+    wanted = [
+        f"{_needed(each, 0) or 'many more'} calibration rows of "
+        f"{named(each.controlled_class)} for {percent(each.alpha)} (now "
+        f"{number(each.rows)})"
+        for each in every
+        if not each.certified
+    ]
+    if wanted:
+        text = f"A threshold would need about {listed(wanted)}; or allow more errors."
+        yield "More rows", text, ""
+    if len(wanted) < len(every):
+        text = "Each row gets a label, and a score or the reason why it has none."
+        if complete and blanks:
+            text = (
+                f"Bring complete rows: those with a blank, like {percent(blanks)} of "
+                f"this table, are all called {named(data['model']['fallback'])}."
+            )
+        command = f"missratio predict {file} new.csv --out predictions.csv"
+        python = "classifier.predict(X_new)"
+        yield "Label new rows", text, command if origin["model"] else python
+        text = (
+            "Once newer rows have their true labels, count the errors, day by day. It "
+            "raises an alarm when a promise is broken, which it may be when the "
+            "population changes."
+        )
+        if complete and blanks and first.looked_up:
+            text += " The rows have to be complete, as the promise is about such rows."
+        command = f"missratio watch {file} labelled.csv"
+        python = f"monitor = mr.TypeIErrorMonitor({first.alpha:g}, {first.delta:g})"
+        yield "Watch it", text, command if origin["model"] else python
+    if blanks and not complete:
+        text = (
+            "This promise is not for them. See what another would take: looking some "
+            "values up, or knowing why they are missing."
+        )
+        yield "If new rows will be complete", text, origin["check"] or ""
+    lost, known = (
+        sum(sum(each[name]) for each in data["missingness"]["features"])
+        for name in ("missing", "looked_up")
+    )
+    by_phi = any(each.sensitivity is not None for each in every) and not known
+    if complete and (by_phi or 0 < known < lost):
+        # Values that complete some rows, or twice as many as were looked up.
+        price = lost / max(1.0, blanks * data["model"]["rows"])
+        budget = min(2 * known or round(LOOK_UPS * price), lost)
+        plan = f"{origin['query']} --budget {budget}" if origin["query"] else ""
+        text = (
+            f"{number(known)} of {number(lost)} missing values were found. With more, "
+            "the power rises. A longer plan of the same kind and seed begins with the "
+            "values of the first."
+        )
+        assumed = (
+            "The promise holds if φ is right. It needs no φ if some of the rows with "
+            "blanks, drawn by lot, are looked up."
+        )
+        yield (
+            ("Assume less", assumed, plan) if by_phi else ("More look-ups", text, plan)
+        )
+    if data["curve"] is None or (own := data["errors"][0]["found"]["estimate"]) is None:
+        return
+    above = rows.classifier.calibration_.sample.values > first.threshold
+    needed = _needed(first, FEW_TAIL_ROWS)
+    if first.certified and above.sum() < FEW_TAIL_ROWS and needed:
+        text = (
+            f"With about {needed} calibration rows of {named(first.controlled_class)} "
+            f"(now {number(first.rows)}) the threshold would not hang on a few of "
+            "them, and the power would be higher."
+        )
+        yield "More calibration rows", text, ""
+    for level in data["curve"]["levels"]:
+        found = level["estimate"] or 0.0
+        if level["alpha"] >= 2.0 * first.alpha and found - own >= WORTH:
+            text = (
+                f"At α = {percent(level['alpha'])} the power would be about "
+                f"{share(found)} instead of {share(own)}. For a guarantee at the new "
+                "α, fit again with calibration rows that had no part in this choice."
+            )
+            yield "A looser bound", text, ""
+            return
+
+
+def _needed(certificate: Certificate, tail: int) -> str:
+    """How many calibration rows allow so many above the threshold; "" if no more."""
+    alpha, delta = certificate.alpha, certificate.delta
+    rows = fewest(lambda n: bool(binomial_tail(n, alpha, delta) >= tail))
+    worth = certificate.effective_rows / max(certificate.rows, 1)
+    if rows is None or rows <= certificate.effective_rows or not worth:
+        return ""
+    return number(math.ceil(rows / worth))

@@ -23,7 +23,7 @@ from missratio._base.reading import columns_named
 from missratio._files import open_table
 from missratio._files.cells import canonical
 from missratio.app.modelfile import TableModel, TrainingData
-from missratio.app.options import FitOptions, Listener
+from missratio.app.options import CheckOptions, FitOptions, Listener, QueryOptions
 from missratio.app.report import LabelledRows, Names, describe
 from missratio.app.tables import labelled
 from missratio.app.tables.columns import BLANK, Encoder, drop_option, refuse_columns
@@ -73,6 +73,7 @@ def fit_table(
     options: FitOptions,
     progress: Listener = Listener(),  # noqa: B008
     command: str | None = None,
+    phrase: Callable[[exceptions.Message], str] = str,
 ) -> FittedTable:
     """Fit and calibrate a classifier to a table.
 
@@ -83,6 +84,8 @@ def fit_table(
     progress : Listener
     command : str, optional
         What the report says it was made by.
+    phrase : callable
+        Which words what the report warns of.
     """
     # 1. The table, the bounded classes with their levels, and their order.
     progress.step(f"Reading {options.data}")
@@ -209,13 +212,24 @@ def fit_table(
             title=f"Predicting {options.target} in {file}",
             names=_names(table.encoder),
             comparison=comparison,
-            origin={"command": command, "file": file, "sha256": digest},
+            origin={
+                "command": command,
+                "file": file,
+                "sha256": digest,
+                "model": options.out.name,
+                **_commands(options, alpha),
+            },
             folds=folds,
             column=options.groups or "group",
         )
+    warned = _messages(caught, names)
     report.data["cautions"] += [
-        {"title": "Is the table as it was meant?", "text": text}
-        for text in condensed(table.notes)
+        {"title": title, "text": text}
+        for title, messages in (
+            ("Is the table as it was meant?", table.notes),
+            ("Warned of in the fit", warned),
+        )
+        for text in condensed(messages, phrase)
     ]
     model = TableModel(
         classifier, table.encoder, options.target,
@@ -224,8 +238,21 @@ def fit_table(
         report.json(), comparison, rest=table.rest, group_column=options.groups,
     )  # fmt: skip
     findings, measured = _findings(report.data, rows)
-    said = [*table.notes, *_messages(caught, names)]
+    said = [*table.notes, *warned]
     return FittedTable(model, why, account, findings, measured, said)
+
+
+def _commands(options: FitOptions, alpha: float) -> dict[str, str]:
+    """What looks at the same table again, and what draws values of it to look up."""
+    if options.several:
+        return {}
+    again = {"force": False, "new_rows": None, "out": None}
+    plan = "plan.csv" if options.queries is None else "longer-plan.csv"
+    query = again | {"out": plan, "alpha": alpha}
+    return {
+        "check": options.command("check", CheckOptions, {}, **again),
+        "query": options.command("query", QueryOptions, {}, **query),
+    }
 
 
 def condensed(
@@ -253,8 +280,9 @@ def condensed(
         # A column's name before a colon is no sentence.
         if not rest or ". " in head or "'" in head:
             head, rest = "", text
-        names = [head] * bool(head) + re.findall("'([^']*)'", rest)
-        key = re.sub(r"'[^']*'|\d[\d.,]*", "#", rest)
+        # Apostrophes are no quotation marks.
+        names = [head] * bool(head) + re.findall(r"(?<!\w)'([^']*)'(?!\w)", rest)
+        key = re.sub(r"(?<!\w)'[^']*'(?!\w)|\d[\d.,]*", "#", rest)
         order = facts.get("kish", -facts.get("count", 0))
         alike.setdefault(key, []).append((order, names, text))
     said = []

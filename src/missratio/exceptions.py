@@ -104,14 +104,15 @@ class Message:
         Parameters
         ----------
         words : mapping from Remedy to str
-            What to say instead of Python's words.
+            What to say instead of Python's words; "" for nothing.
         """
         names = self.names
         if names is None:
             names = tuple(f"x{j}" for j in self.columns)
         fields = {**self.facts, "label": self.label, "columns": listed(names, _SHOWN)}
         text = self.claim.format(**fields)
-        said = [words.get(each, str(each)).format(**fields) for each in self.remedies]
+        known = (words.get(each, str(each)) for each in self.remedies)
+        said = list(dict.fromkeys(each.format(**fields) for each in known if each))
         if said:
             choices = ", or ".join(filter(None, (", ".join(said[:-1]), said[-1])))
             text += f" {choices[:1].upper()}{choices[1:]}."

@@ -86,7 +86,7 @@ def test_one_column_alone_cannot_teach():
 def test_columns_that_nothing_predicts_say_so():
     X, _, _ = table(n=500, rho=0.0)
     with pytest.warns(
-        MissingnessWarning, match=r"explain \d% of its variance.*plan_queries.*as-obs"
+        MissingnessWarning, match=r"explain \d% of its variance.*Look up.*are obs"
     ) as caught:
         model = mr.learn_missingness(X)
     # Of many columns the worst are named, and the others counted.

@@ -108,7 +108,6 @@ _new_rows = partial(
     _promise,
     "Will new rows have blanks like those in DATA, or will they be complete? "
     "Default: blanks, unless why values are missing is said.",
-    metavar="blanks|complete",
 )
 _delta = partial(_share, "Probability with which the bound may fail, such as 5%.", 0.05)
 
@@ -377,7 +376,6 @@ class QueryOptions(TableOptions):
     goal: str | None = _look_ups(
         "What the budget is for: certificate (rows of the controlled class), ratio "
         "(single values of both classes), or both. Default: both.",
-        metavar="certificate|ratio|both",
     )
     per_feature: int | None = _look_ups(
         "Values to look up for each class and column. Default: 30 without --budget.",

@@ -209,9 +209,8 @@ def instrument_strength(
     bad = (
         f"{name}: the other columns don't predict it (they explain {explained:.0%} of "
         "its variance), so the table can't teach why it is missing, and the slope of φ "
-        "is a guess close to 0. Look up some of its missing values (plan_queries), "
-        "leave the column out, or certify rows as they are observed "
-        "(deployment='as-observed')."
+        "is a guess close to 0. Look up some of its missing values, leave the column "
+        "out, or certify rows as they are observed."
     )
     fails = worth < TEACHES_NOTHING and not evidence.n_revealed
     return Check("instrument", name, "table", worth, None, fails, good), bad

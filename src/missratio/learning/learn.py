@@ -348,8 +348,7 @@ def _learn(
         raise ValueError(
             f"Column(s) {joined(unknown)} have missing values and none revealed, and "
             "there is no other column to learn from: why they are missing can't be "
-            "learned. Look up some of them (plan_queries says which), or leave the "
-            "columns out."
+            "learned. Look up some of them, or leave the columns out."
         )
     unsolved = [called[j] for j, fit in taught.items() if not fit.converged]
     if unsolved:

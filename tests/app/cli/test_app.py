@@ -27,6 +27,23 @@ def test_help_has_panels_and_no_types_of_flags(monkeypatch):
     assert "<bool>" not in result.stdout[promise:]
 
 
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("fit --rule b", ["binomial", "bernstein", "betting"]),
+        ("query --goal ", ["certificate", "ratio", "both"]),
+    ],
+)
+def test_the_shell_completes_choices(line, offered):
+    words = f"missratio {line}"
+    place = {"COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    asked = {"_MISSRATIO_COMPLETE": "complete_bash", **place}
+    result = runner.invoke(app, prog_name="missratio", env=asked)
+    assert result.stdout.split() == offered
+    listed = invoke(line.split()[0], "--help").stdout
+    assert all(choice in listed for choice in offered)
+
+
 def test_version():
     assert invoke("--version").stdout.strip() == f"missratio {missratio.__version__}"
 

@@ -1,10 +1,13 @@
 """What goes wrong is a message and a status, and what is being done is told."""
 
+import re
+
 import pytest
 import typer
 
 from missratio.app.cli import shell
 from missratio.app.cli.shell import Progress, failures
+from missratio.exceptions import Message, Remedy
 
 
 def test_without_memory_the_message_says_so(capsys):
@@ -14,6 +17,15 @@ def test_without_memory_the_message_says_so(capsys):
     said = capsys.readouterr().err
     assert "There is not enough memory. Unable to allocate 8 GiB." in said
     assert "scan_parquet" in said
+
+
+def test_remedies_are_those_of_the_command_line():
+    """What only Python has is left out."""
+    remedies = ("set pairs=True", "use NaiveBayesRatio", *Remedy)
+    facts = {"factor": 2.0}
+    said = shell.phrased(Message("No.", label=1, remedies=remedies, facts=facts))
+    assert "--method naive-bayes" in said
+    assert not re.search(r"\w=|\w\(|\w_\b|l2", said)
 
 
 def test_a_closed_standard_output_is_no_fault(monkeypatch):

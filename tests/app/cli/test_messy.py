@@ -103,6 +103,27 @@ def test_one_class_against_the_rest(run, fit_y, write, out, tmp_path):
     run("watch", out, path)
 
 
+def test_spellings_are_refused_in_labels_and_noted_in_categories(run, tmp_path):
+    """'Well' is never among the sick in silence."""
+    states = ["well", "sick"] * 150 + ["Well", "Sick"]
+    wards = ["North", "A+", "A-"] * 100 + ["Nroth", "North"]
+    lines = [
+        f"{i % 7 + (s[1:] == 'ick')},{w},{s}"
+        for i, (s, w) in enumerate(zip(states, wards, strict=True))
+    ]
+    path, out = tmp_path / "t.csv", tmp_path / "m.skops"
+    path.write_text("\n".join(["a,ward,state", *lines]))
+    words = "--target state --controlled well --versus rest --alpha 20% --method js"
+    merge = "--merge Sick=sick --merge Well=well"
+    for command in ("fit", "query"):
+        given = words.replace(" --method js", "") if command == "query" else words
+        said = run(command, path, given, "--out", out, status=3).stderr
+        assert f"add {merge}; if not" in said
+    said = run("fit", path, words, merge, "--out", out).stdout
+    assert "'Nroth' in 1 rows, and 'North' in 101. If they are the same, say" in said
+    assert "A+" not in said
+
+
 def test_rows_without_a_label_are_refused_or_left_out(fit_y, write):
     lines = rows()
     lines[7][2] = lines[9][2] = ""

@@ -131,6 +131,41 @@ def test_a_budget_of_look_ups_ends_in_a_certificate(table, budget, looked_up, fi
     assert above[~ill].mean() > 0.2
 
 
+def test_all_that_is_missing_is_a_plan_whose_command_runs(run, table, answer):
+    """A budget beyond it has the share of rows that there are, and no "…"."""
+    plan = table.with_name("all.csv")
+    said = run("query", table, ASK, "--budget 50000", "--out", plan).stdout
+    rows, single = map(
+        int, re.search(r"(\d+) values .* and (\d+) single", said).groups()
+    )
+    assert f"{rows / (rows + single):.0%} of the values go to rows" in said
+    answer(plan)
+    fitted = next(line for line in said.splitlines() if "missratio fit" in line)
+    run(*shlex.split(fitted)[1:], "--compare-seconds 0")
+    # Rows with blanks count by what the model does with them.
+    model = plan.with_suffix(".skops")
+    watched = run("watch", model, table).stdout
+    assert "No sign" in watched
+    assert re.search(
+        r"\d+ of the 300 new rows have blanks, and count as right", watched
+    )
+
+
+def test_a_table_that_teaches_nothing_says_why_and_what_to_run(run, tmp_path, csv_file):
+    rng = np.random.default_rng(0)
+    values = rng.normal(np.arange(600)[:, None] % 2, 1.0, (600, 3))
+    lossy = mr.corrupt(values, mr.LogisticMissingness([-1.0] * 3, [1.0] * 3), rng)
+    rows = [[*row, "ab"[i % 2]] for i, row in enumerate(lossy.tolist())]
+    table = csv_file(tmp_path / "t.csv", "x,y,z,state", rows)
+    words = "--target state --controlled a --alpha 3% --missingness learn"
+    out = tmp_path / "m.skops"
+    told = run("fit", table, words, "--out", out, status=5).stderr
+    assert "the other columns don't predict it" in told
+    assert "plan_queries" not in told
+    command = next(line for line in told.splitlines() if "--new-rows blanks" in line)
+    run(*shlex.split(command)[1:], "--method indicators")
+
+
 def test_single_values_are_data_for_the_score(table, fit, ask, answer):
     plan, _ = ask(table, "--budget 320 --goal ratio")
     lines = answer(plan)
@@ -194,7 +229,7 @@ def test_given_nothing_a_model_is_for_rows_like_these(run, table, monkeypatch):
     assert mr.load_model(out).decide(values).codes[~ill].mean() > 0.1
     # To have said it is enough.
     said = run(*words, "--force --new-rows blanks").stdout
-    assert "missratio" not in said
+    assert "missratio fit" not in said
     # For complete rows to come, one of the ways must be taken.
     said = run(*words, "--force --new-rows complete", status=3).stderr
     assert "nothing says why" in said

@@ -19,7 +19,6 @@ from missratio.app.options import default_options
 app = typer.Typer(
     name="missratio",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_show_locals=False,
 )
 app.command()(command(commands.check))

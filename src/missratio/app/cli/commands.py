@@ -85,6 +85,8 @@ def fit(options: asked.FitOptions, progress: Progress) -> CommandOutcome:
         **fitted.measured,
     }
     rows = ", ".join(f"{n} of {label!r}" for label, n in model.training.rows.items())
+    page = options.out.with_suffix(".html")
+    shown = shlex.join(["missratio", "report", str(options.out), "--out", str(page)])
     lines = [
         fitted.account.sentence,
         f"Rows: {rows}. Columns: {len(model.encoder.columns)}.",
@@ -93,12 +95,13 @@ def fit(options: asked.FitOptions, progress: Progress) -> CommandOutcome:
         str(model.certificate),
         *(f"Warning: {text}" for text in condensed(fitted.warnings, phrased, NAMED)),
         f"Written: {options.out}",
+        f"Then: {shown}",
     ]
     if ways := fitted.account.ways:
-        lines += [
-            "If new rows will be complete, there is a promise for such rows, too:",
-            *map(str, ways),
-        ]
+        start = "If new rows will be complete, there is a promise for such rows, too:"
+        if fitted.account.way == "table":
+            start = "The table teaches little about why values are missing. Instead:"
+        lines += [start, *map(str, ways)]
     return CommandOutcome(facts, lines)
 
 
@@ -111,10 +114,13 @@ def query(options: asked.QueryOptions, progress: Progress) -> CommandOutcome:
     """
     from missratio.app.workflow import plan_table
 
-    plan = plan_table(options, progress)
-    plan.write(options.out, force=options.force, escape_formulas=options.escape)
+    plan, out = plan_table(options, progress), options.out
+    plan.write(out, force=options.force, escape_formulas=options.escape)
+    keys = [] if options.id_column is None else [options.id_column]
+    then: dict[str, Any] = {"drop": list(dict.fromkeys([*options.drop, *keys]))}
+    then |= {"out": out.with_suffix(".skops"), "queries": out, "force": False}
     facts: dict[str, Any] = {
-        "plan": str(options.out),
+        "plan": str(out),
         "queries": len(plan),
         "rows": plan.n_rows or None,
         "single": int((~plan.rowwise).sum()),
@@ -123,17 +129,23 @@ def query(options: asked.QueryOptions, progress: Progress) -> CommandOutcome:
         "power": None,
     }
     lines = [
-        f"{options.out}: {plan.content()} to look up. Fill in the column 'value' from "
-        "the top down, as far as you get; write 'not found' where a value can't be "
-        f"had. Then: missratio fit {options.data} --queries {options.out} …"
+        f"{out}: {plan.content()} to look up. Fill in the column 'value' from the top "
+        "down, as far as you get; write 'not found' where a value can't be had. Then:",
+        "    " + options.command("fit", asked.FitOptions, **then),
     ]
     if (power := plan.power) is not None:
         names = ("values", "rows", "power", "lower", "upper")
         columns = (getattr(power, name).tolist() for name in names)
         points = zip(*columns, strict=True)
-        facts["share"] = power.share
+        facts["share"] = share = float(plan.rowwise.mean())
         facts["power"] = [dict(zip(names, each, strict=True)) for each in points]
-        lines += [f"{power.division}."] * bool(power.division)
+        if power.division and abs(share - power.share) > 0.02:
+            lines.append(
+                f"{share:.0%} of the values go to rows of the controlled class: of one "
+                "kind no more are missing."
+            )
+        elif power.division:
+            lines.append(f"{power.division}.")
         lines.append(
             f"Rows of the controlled class, and the power to expect: {power}. "
             f"{power.range_meaning}."

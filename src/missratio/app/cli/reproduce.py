@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, cast
 import typer
 
 from missratio.app.cli.shell import CommandOutcome, Progress, failures, say
-from missratio.app.options import Writing, argument, asked
+from missratio.app.options import Choices, Writing, argument, asked
 
 if TYPE_CHECKING:
     from missratio.reproduce import Variant
@@ -59,6 +59,7 @@ class ReproduceOptions(Writing):
         "Replace results of another seed or variant in the folder.", False
     )
 
+    CHOICES: ClassVar[Choices] = {"variant": ("published", "corrected")}
     WRITES: ClassVar[tuple[str, ...]] = ()
     RESUMES: ClassVar[bool] = True
 

@@ -32,6 +32,8 @@ STATUS = {
     "DataError": TABLE, "ModelFileError": MODEL, "NoCertificateError": NO_CERTIFICATE,
 }  # fmt: skip
 TRACEBACK = "MISSRATIO_TRACEBACK"
+# So many choices stand beside an option in its help, more below it.
+SHORT = 3
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,8 @@ def command(
                 info.param_decls = info.param_decls or (f"--{dashed}",)
             one_sided = flag and "/" not in str(info.param_decls)
             info.show_default = not one_sided and default not in (None, [])
+            if choices := kind.CHOICES.get(each.name):
+                _offer(info, choices)
             if each.name in callbacks:
                 info.callback, info.is_eager = callbacks[each.name], True
         how: dict[str, Any] = {"default": info, "annotation": types[each.name]}
@@ -152,6 +156,19 @@ def command(
     run.__name__, run.__doc__ = work.__name__, work.__doc__
     run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     return run
+
+
+def _offer(info: OptionInfo, choices: tuple[str, ...]) -> None:
+    """Show what an option may be in its help, and let the shell complete it."""
+    if len(choices) <= SHORT:
+        info.metavar = "|".join(choices)
+    elif not all(choice in str(info.help) for choice in choices):
+        info.help = f"{info.help} One of {', '.join(choices)}."
+
+    def complete(incomplete: str) -> list[str]:
+        return [choice for choice in choices if choice.startswith(incomplete)]
+
+    info.autocompletion = complete
 
 
 @contextmanager
@@ -266,24 +283,42 @@ def phrased(message: Message) -> str:
     """A message in the words of the command line."""
     from missratio.exceptions import Remedy
 
-    return message.phrased(
-        {
-            Remedy.REJECT_ALL: "take --on-infeasible reject_all",
-            Remedy.AS_OBSERVED: "take --new-rows blanks",
-            Remedy.PENALTY: "take --method kliep-cv",
-            Remedy.COLUMN_PENALTY: "take --method kliep-cv",
-            Remedy.DROP_COLUMNS: "leave them out (--drop)",
-            Remedy.FEWER_FEATURES: "leave columns out (--drop)",
-            Remedy.MODEL: "say why values are missing (--missingness learn or FILE, "
-            "or --queries PLAN)",
-            Remedy.COMPLETE_CASES: "take complete cases (--missingness ignore)",
-            Remedy.OTHER_RULE: "choose another --rule",
-            Remedy.RAISE_LEVELS: "raise --alpha or --delta",
-            Remedy.OVERWRITE: "--force to overwrite it",
-            Remedy.CALIBRATE_MORE: "raise --calibration-size",
-            Remedy.LOOKED_UP: "use looked-up values as data (missratio query, then fit "
-            "with --queries)",
-            Remedy.ODDS_FACTOR: "take --odds-factor {factor:g} or more, to cover what "
-            "was found",
-        }
-    )
+    words: dict[str, str] = {
+        Remedy.REJECT_ALL: "take --on-infeasible reject_all",
+        Remedy.AS_OBSERVED: "take --new-rows blanks",
+        Remedy.PENALTY: "take --method kliep-cv",
+        Remedy.COLUMN_PENALTY: "take --method kliep-cv",
+        Remedy.DROP_COLUMNS: "leave them out (--drop)",
+        Remedy.FEWER_FEATURES: "leave columns out (--drop)",
+        Remedy.MODEL: "say why values are missing (--missingness learn or FILE, "
+        "or --queries PLAN)",
+        Remedy.COMPLETE_CASES: "take complete cases (--missingness ignore)",
+        Remedy.OTHER_RULE: "choose another --rule",
+        Remedy.RAISE_LEVELS: "raise --alpha or --delta",
+        Remedy.OVERWRITE: "--force to overwrite it",
+        Remedy.CALIBRATE_MORE: "raise --calibration-size",
+        Remedy.LOOKED_UP: "use looked-up values as data (missratio query, then fit "
+        "with --queries)",
+        Remedy.ODDS_FACTOR: "take --odds-factor {factor:g} or more, to cover what "
+        "was found",
+        Remedy.OTHER_FORM: "write φ down in another form (--missingness FILE)",
+        Remedy.SEE_TRADE_OFF: "",
+        # What estimators say of their own parameters, by how it begins.
+        "set pairs": "",
+        "set flat_within": "",
+        "give inclusion": "",
+        "add a ridge penalty": "take --method kliep-cv",
+        "take FDivergenceRatio": "take --method js, which uses both classes' rows",
+        "use NaiveBayesRatio": "take --method naive-bayes",
+        "use fewer columns": "leave columns out (--drop)",
+        "leave such columns out": "leave such columns out (--drop)",
+        "classify rows as they come": "take --new-rows blanks",
+        "look up": "look rows up (missratio query, then fit with --queries)",
+    }
+    said = {
+        each: text
+        for each in message.remedies
+        for start, text in words.items()
+        if each.startswith(start)
+    }
+    return message.phrased(said)

@@ -27,6 +27,7 @@ from missratio.app.queries import QueryPlan, Revealed, plan_queries
 from missratio.app.tables import labelled
 from missratio.app.tables.columns import check_names
 from missratio.app.workflow.phi_file import read_missingness
+from missratio.app.workflow.spelling import check_spellings
 from missratio.exceptions import (
     Message,
     TableError,
@@ -61,6 +62,7 @@ def plan_table(options: QueryOptions, progress: Listener) -> QueryPlan:
         source, options.target, drop=[*options.drop, *keys], **options.cells
     )
     with about_file(source.path):
+        check_spellings(table)
         table, controlled = labelled.two_classes(
             table, options.controlled, options.versus
         )
@@ -168,12 +170,7 @@ def account_of(
     """
     X, file, phi_file = table.X, source.path, options.phi_file
     controlled = None if options.several else next(iter(bounded))
-    trial = {
-        "alpha": next(iter(bounded.values())),
-        "delta": options.delta,
-        "calibration_size": options.calibration_size,
-        "random_state": options.seed,
-    }
+    trial = trial_of(options, next(iter(bounded.values())))
     blanks = len(table.incomplete) > 0 or table.has_blank_level
     if not blanks and phi_file is None and options.queries is None:
         said = options.as_observed and not options.undecided
@@ -371,6 +368,16 @@ def _data_account(
     return Account(way, " ".join(said), X, models, inclusion)
 
 
+def trial_of(options: FitOptions, alpha: float) -> dict[str, Any]:
+    """What a trial of a certificate needs to know, as classifiers call it."""
+    return {
+        "alpha": alpha,
+        "delta": options.delta,
+        "calibration_size": options.calibration_size,
+        "random_state": options.seed,
+    }
+
+
 def _certifiable(
     X: FloatArray, inclusion: FloatArray, trial: Mapping[str, Any]
 ) -> bool:
@@ -404,9 +411,9 @@ def ways_of(
 
     `settings` is what commands need not say, by default what `missratio.toml` says.
     """
-    out = options.out
-    if options.undecided:
-        out = out.with_stem(f"{out.stem}-complete")
+    out, learned = options.out, options.missingness == LEARN
+    if options.undecided or learned:
+        out = out.with_stem(f"{out.stem}-{'other' if learned else 'complete'}")
     plan = options.out.with_name("plan.csv")
 
     def fit(**changes: Any) -> str:
@@ -443,10 +450,17 @@ def ways_of(
             assert drawn.power is not None
             best = len(drawn.power.values) - 1
             values, rows = int(drawn.power.values[best]), drawn.power.rows[best]
+            values = min(values, sum(sum(n.values()) for n in table.missing.values()))
             promise = f"power about {drawn.power.figure(best)}, {assumes}"
         what = f"{rows} rows ({values} values)"
         yield look_up(what, promise, goal=goal, budget=values)
-    if not any(_loses_whole_rows(table, label) for label in lossy):
+    if learned:
+        yield Way(
+            "classify rows as they come, blanks included",
+            f"{assumes}, if new rows have blanks like these",
+            (fit(new_rows="blanks"),),
+        )
+    elif not any(_loses_whole_rows(table, label) for label in lossy):
         yield Way(
             "look up nothing",
             f"{PHI} is learned from the other columns, and must be logistic in the "

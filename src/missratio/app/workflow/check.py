@@ -9,10 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,8 @@ from missratio.app.report import pages
 from missratio.app.report.sections import ReportSection, Table
 from missratio.app.tables import labelled
 from missratio.app.tables.columns import MOST_LEVELS
-from missratio.app.workflow.account import Way, ways_of
+from missratio.app.workflow.account import Way, trial_of, ways_of
+from missratio.app.workflow.spelling import variants
 from missratio.classifier import NeymanPearsonClassifier
 from missratio.exceptions import TableError
 
@@ -39,8 +39,6 @@ _TARGET = re.compile(
 )
 # A column of so many labels at most may be the target.
 _MOST_LABELS = 6
-# A spelling may be a slip of one that is so many times as frequent.
-_SLIP = 10
 # Rows on which the power of rows as observed is tried.
 _TRIED = 4_000
 _SHOWN = 5
@@ -84,8 +82,8 @@ class CheckedTable:
         What only a person can say.
     blanks : dict
         Blanks by column and class, complete rows, and the commonest patterns.
-    observed : dict or None
-        The power of rows as they are observed.
+    observed : str
+        What could be promised for rows as they are observed; or "".
     ways : list of Way
         To a promise about complete rows.
     settings : dict
@@ -99,7 +97,7 @@ class CheckedTable:
     findings: list[Finding]
     questions: list[str]
     blanks: dict[str, Any]
-    observed: dict[str, Any] | None
+    observed: str
     ways: list[Way]
     settings: dict[str, Any]
     kept: bool = False
@@ -112,133 +110,88 @@ class CheckedTable:
             "# an option on the command line wins. Change what isn't as you mean it.",
         ]
         for name, value in self.settings.items():
-            lines += [
-                f"# {finding.sentence}"
-                for finding in self.findings
-                if finding.setting == name and finding.settled
-            ]
+            reasons = [e for e in self.findings if e.setting == name and e.settled]
+            lines += [f"# {each.sentence}" for each in reasons]
             lines.append(f"{name} = {_toml(value)}")
         lines += [f"# {question}" for question in self.questions]
-        for finding in self.findings:
-            if finding.setting and not finding.settled:
-                lines.append(f"# {finding.sentence}")
-                lines.append(f"# {finding.setting} = {_toml([finding.value])}")
+        for each in self.findings:
+            if each.setting and not each.settled:
+                lines.append(f"# {each.sentence}")
+                lines.append(f"# {each.setting} = {_toml([each.value])}")
         return "\n".join(lines) + "\n"
-
-    def sections(self) -> list[ReportSection]:
-        """The same for a page."""
-        settled = [each for each in self.findings if each.settled]
-        open_ones = [each for each in self.findings if not each.settled]
-        undecided = [*self.questions, *(each.sentence for each in open_ones)]
-        rows = [
-            [e["name"], e["kind"], str(e["blanks"]), ", ".join(map(str, e["examples"]))]
-            for e in self.columns
-        ]
-        parts = [
-            ReportSection(
-                "decide", "To decide", items=[("", each) for each in undecided]
-            ),
-            ReportSection(
-                "done", "What was done", items=[("", each.sentence) for each in settled]
-            ),
-            ReportSection(
-                "columns",
-                "Columns",
-                table=Table(
-                    ["Column", "Holds", "Blanks", "Such as"], rows, texts=[1, 3]
-                ),
-            ),
-        ]
-        if self.blanks:
-            rows_of, lost = self.blanks["rows"], self.blanks["columns"]
-            labels = list(rows_of)
-            names = sorted(
-                {name for counts in lost.values() for name in counts},
-                key=lambda name: -sum(counts.get(name, 0) for counts in lost.values()),
-            )
-            cells = [
-                [
-                    name,
-                    *(_share(lost[k].get(name, 0), rows_of[k]) for k in labels),
-                ]
-                for name in names
-            ]
-            complete = [
-                f"{self.blanks['complete'][k]} of {rows_of[k]} {k!r} rows are complete."
-                for k in labels
-            ]
-            patterns = [
-                f"{each['rows']} rows miss {listed(each['columns'], _SHOWN)}."
-                for each in self.blanks["patterns"]
-            ]
-            parts.append(
-                ReportSection(
-                    "blanks",
-                    "Blanks by class",
-                    text=complete,
-                    table=Table(["Column", *labels], cells) if cells else None,
-                    notes=patterns,
-                )
-            )
-        promises = [("If new rows have blanks like these", self.observed_words())]
-        for way in self.ways:
-            commands = f" {way.between} ".join(way.commands)
-            promises.append((way.what, f"{way.promise}. {commands}"))
-        if self.observed is not None:
-            parts.append(
-                ReportSection("ways", "What could be promised", items=promises)
-            )
-        return parts
 
     def page(self, suffix: str) -> str:
         """A page, or the same as Markdown."""
+        undecided = [each.sentence for each in self.findings if not each.settled]
+        texts = {
+            ("decide", "To decide"): [*self.questions, *undecided],
+            ("done", "What was done"): [e.sentence for e in self.findings if e.settled],
+        }
+        names = ("name", "kind", "blanks", "examples")
+        rows = [[str(entry[name]) for name in names] for entry in self.columns]
+        head = ["Column", "Holds", "Blanks", "Such as"]
+        parts = [
+            *(
+                ReportSection(*key, items=[("", each) for each in said])
+                for key, said in texts.items()
+            ),
+            ReportSection("columns", "Columns", table=Table(head, rows, texts=[1, 3])),
+        ]
+        if self.blanks:
+            sizes, lost = self.blanks["rows"], self.blanks["columns"]
+            every: Counter[str] = sum(map(Counter, lost.values()), Counter())
+            cells = [
+                [name, *(f"{lost[k].get(name, 0) / n:.0%}" for k, n in sizes.items())]
+                for name, _ in every.most_common()
+            ]
+            text = [
+                f"{self.blanks['complete'][k]} of {n} {k!r} rows are complete."
+                for k, n in sizes.items()
+            ]
+            notes = [
+                f"{each['rows']} rows miss {listed(each['columns'], _SHOWN)}."
+                for each in self.blanks["patterns"]
+            ]
+            table = Table(["Column", *sizes], cells) if cells else None
+            parts.append(
+                ReportSection(
+                    "blanks", "Blanks by class", text=text, table=table, notes=notes
+                )
+            )
+        if self.observed:
+            promises = [("If new rows have blanks like these", self.observed)]
+            for way in self.ways:
+                commands = f" {way.between} ".join(way.commands)
+                promises.append((way.what, f"{way.promise}. {commands}"))
+            parts.append(
+                ReportSection("ways", "What could be promised", items=promises)
+            )
         title = f"A look at {self.file['name']}"
         meta = f"{self.file['rows']} rows, {self.file['columns']} columns"
         if suffix == ".md":
-            return pages.text(title, meta, self.sections(), [])
-        return pages.page(title, meta, self.sections(), [], asdict(self))
-
-    def observed_words(self) -> str:
-        """What could be promised for rows as they are observed."""
-        if self.observed is None:
-            return ""
-        if (power := self.observed["power"]) is None:
-            return f"nothing can be certified yet. {self.observed['why']}"
-        others, why = self.observed["other"], self.observed["why"]
-        return (
-            f"finds about {power:.0%} of {others} ({why}). "
-            "Then: missratio fit --new-rows blanks --out model.skops"
-        )
+            return pages.text(title, meta, parts, [])
+        return pages.page(title, meta, parts, [], asdict(self))
 
     def lines(self) -> list[str]:
         """What there is to say, in lines."""
         file, blanks = self.file, self.blanks
         said = [f"{file['name']}: {file['rows']} rows, {file['columns']} columns."]
         said += [f"- {finding.sentence}" for finding in self.findings]
-        if blanks:
-            for label, rows in blanks["rows"].items():
-                lost = sorted(blanks["columns"][label].items(), key=lambda e: -e[1])
-                most = ", ".join(f"{name!r} {n / rows:.0%}" for name, n in lost[:3])
-                said.append(
-                    f"{label!r}: {rows} rows, {blanks['complete'][label]} of them "
-                    "complete" + (f"; blanks in {most}." if most else ".")
-                )
-        if self.observed is not None:
-            said.append(f"If new rows have blanks like these: {self.observed_words()}")
+        for label, rows in blanks.get("rows", {}).items():
+            lost = Counter(blanks["columns"][label]).most_common(3)
+            most = ", ".join(f"{name!r} {n / rows:.0%}" for name, n in lost)
+            complete = f"{rows} rows, {blanks['complete'][label]} of them complete"
+            said.append(f"{label!r}: {complete}{most and f'; blanks in {most}'}.")
+        if self.observed:
+            said.append(f"If new rows have blanks like these: {self.observed}")
         if self.ways:
             said += ["If new rows will be complete:", *map(str, self.ways)]
         said += [f"To decide: {question}" for question in self.questions]
-        said.append(
-            f"{SETTINGS} is there already, and stays as it is (--force to write it "
-            "anew)."
-            if self.kept
-            else f"Written: {SETTINGS}, which check, query and fit read."
-        )
-        return said
-
-
-def _share(count: int, total: int) -> str:
-    return f"{count} ({count / total:.0%})" if count else "none"
+        end = f"Written: {SETTINGS}, which check, query and fit read."
+        if self.kept:
+            end = f"{SETTINGS} is there already, and stays as it is (--force to write "
+            end += "it anew)."
+        return [*said, end]
 
 
 def _toml(value: Any) -> str:
@@ -259,42 +212,81 @@ def check_table(
     kept : bool
         Whether `missratio.toml` is there and stays as it is.
     """
+    # 1. The file, and column by column what it holds and what is odd about it.
     progress.step(f"Reading {options.data}")
     source, findings = _open(options)
     table = source.read(source.names)
     cells = Cells(
         tuple(options.missing_value), source.marks, tuple(options.merged.items())
     )
-    columns = []
-    seen: dict[Any, str] = {}
-    for name in source.names:
-        if name in options.drop:
-            continue
-        entry, mine = _column(
-            name, table.column(name).combine_chunks(), cells, options, seen
+    columns: list[dict[str, Any]] = []
+    seen: dict[int, str] = {}
+    spellings: dict[str, Counter[str]] = {}
+    for name in (name for name in source.names if name not in options.drop):
+        column = table.column(name).combine_chunks()
+        texts = cells.texts(column)
+        counts = texts.drop_null().value_counts().to_pylist()
+        found = Counter({each["values"]: each["counts"] for each in counts})
+        kind, mine = _column(name, column, cells, options, found)
+        key = hash(tuple(texts.to_pylist()))
+        if (twin := seen.setdefault(key, name)) != name and kind != "nothing":
+            kind, mine = "repeated", [_drop(name, f"repeats {twin!r}")]
+        needed = (options.target, *options.categorical)
+        findings += [e for e in mine if e.setting != "drop" or name not in needed]
+        examples = ", ".join(text for text, _ in found.most_common(3))
+        lost = len(column) - found.total()
+        columns.append(
+            {"name": name, "kind": kind, "blanks": lost, "examples": examples}
         )
-        columns.append(entry)
-        findings += mine
-    if codes := [each for each in findings if each.setting == "missing_value"]:
-        findings = _where_no_number(findings, codes, columns)
-    questions, settings = _settings(options, source, columns, findings)
-    blanks, observed, ways = _promises(settings, options, progress, findings, kept)
-    file: dict[str, Any] = {
-        "name": source.path.name,
-        "rows": len(table),
-        "columns": len(source.names),
-        **{
-            k: settings[k] for k in ("encoding", "sheet", "header_row") if k in settings
-        },
-        "decimal_marks": list(source.marks),
+        spellings[name] = found
+    # 2. Codes for nothing that other columns have as values are left to a person.
+    codes = {(e.column, e.value) for e in findings if e.setting == "missing_value"}
+    dropped = {each.column for each in findings if each.setting == "drop"}
+    taken = {
+        value
+        for _, value in codes
+        for name, found in spellings.items()
+        if value in found and name not in dropped and (name, value) not in codes
     }
+    findings = [
+        replace(e, settled=False)
+        if e.setting == "missing_value" and e.value in taken
+        else e
+        for e in findings
+    ]
+    # 3. What the other commands are told, and what is asked of a person.
+    settings: dict[str, Any] = {"data": str(options.data)}
+    for name in ("encoding", "sheet", "header_row", "target", "controlled", "versus"):
+        if (value := getattr(options, name)) is not None:
+            settings[name] = value
+    for name in ("drop", "categorical", "missing_value", "merge"):
+        values = [e.value for e in findings if e.setting == name and e.settled]
+        if every := list(dict.fromkeys([*getattr(options, name), *values])):
+            settings[name] = every
+    for each in findings:
+        if each.setting in ("encoding", "sheet"):
+            settings[each.setting] = each.value
+        elif each.setting == "header_row":
+            settings["header_row"] = int(each.value)
+    for name in ("alpha", "new_rows"):
+        if (value := getattr(options, name)) is not None:
+            settings[name] = value
+    questions = list(_questions(options, source, spellings, settings))
+    # 4. Blanks by class, and what could be promised.
+    blanks, observed, ways = _promises(settings, options, progress, findings, kept)
     if any(blanks and blanks["columns"].values()) and "new_rows" not in settings:
         questions.append(
             "Will new rows have blanks like these, or will they be complete? "
             '(new_rows = "blanks" or "complete")'
         )
-    for entry in columns:
-        entry.pop("spellings")
+    read = {k: settings.get(k) for k in ("encoding", "sheet", "header_row")}
+    file = {
+        "name": source.path.name,
+        "rows": len(table),
+        "columns": len(source.names),
+        "decimal_marks": list(source.marks),
+        **read,
+    }
     return CheckedTable(
         file, columns, findings, questions, blanks, observed, ways, settings, kept
     )
@@ -302,36 +294,21 @@ def check_table(
 
 def _open(options: CheckOptions) -> tuple[TableFile, list[Finding]]:
     """The file, with its header where that is, and in its encoding."""
-    how, found = options.how, []
-    source = open_table(options.data, **how, fallback="cp1252")
-    encoding = getattr(source, "encoding", "utf-8")
-    if how["encoding"] is None and encoding == "cp1252":
-        found.append(
-            Finding(
-                "",
-                "The file isn't UTF-8; it is read as Windows wrote it (cp1252).",
-                "encoding",
-                encoding,
-            )
-        )
+    how, found = {**options.how, "fallback": "cp1252"}, []
+    source = open_table(options.data, **how)
+    if how["encoding"] is None and getattr(source, "encoding", "") == "cp1252":
+        said = "The file isn't UTF-8; it is read as Windows wrote it (cp1252)."
+        found.append(Finding("", said, "encoding", "cp1252"))
     named = len({name for name in source.names if name})
     if how["header_row"] is None and (named < 2 or named < len(source.names)):
         for line in range(1, _LINES + 1):
             with suppress(TableError):
-                other = open_table(
-                    options.data, **how | {"header_row": line}, fallback="cp1252"
-                )
+                other = open_table(options.data, **how | {"header_row": line})
                 names = {name for name in other.names if name}
                 if len(names) > max(named, 1) and len(names) == len(other.names):
-                    found.append(
-                        Finding(
-                            "",
-                            f"The column names are in line {line}; what stands above "
-                            "is left out.",
-                            "header_row",
-                            str(line),
-                        )
-                    )
+                    said = f"The column names are in line {line}; what stands above is "
+                    said += "left out."
+                    found.append(Finding("", said, "header_row", str(line)))
                     source = other
                     break
     source.check_header()
@@ -342,251 +319,117 @@ def _open(options: CheckOptions) -> tuple[TableFile, list[Finding]]:
     return source, found
 
 
+def _drop(name: str, reason: str) -> Finding:
+    return Finding(name, f"Column {name!r} {reason}: it is left out.", "drop", name)
+
+
 def _column(
-    name: str, column: Any, cells: Cells, options: CheckOptions, seen: dict[Any, str]
-) -> tuple[dict[str, Any], list[Finding]]:
+    name: str, column: Any, cells: Cells, options: CheckOptions, spellings: Counter[str]
+) -> tuple[str, list[Finding]]:
     """What a column holds, and what is odd about it."""
-    entry: dict[str, Any] = {"name": name, "kind": "numbers", "spellings": Counter()}
-    kind = str(column.type)
-    if kind.startswith(("date", "timestamp", "time")):
-        entry |= {"kind": "dates", "blanks": column.null_count, "examples": []}
-        return entry, [_date(name)]
-    texts = cells.texts(column)
-    spellings: Counter[str] = Counter(
-        {
-            each["values"]: each["counts"]
-            for each in texts.drop_null().value_counts().to_pylist()
-        }
-    )
-    n_known = sum(spellings.values())
-    common = [text for text, _ in spellings.most_common(3)]
-    entry |= {
-        "spellings": spellings,
-        "blanks": len(column) - n_known,
-        "examples": common,
-    }
-
-    def drop(reason: str, kind: str) -> tuple[dict[str, Any], list[Finding]]:
-        entry["kind"] = kind
-        said = f"Column {name!r} {reason}: it is left out."
-        needed = name in (options.target, *options.categorical)
-        return entry, [] if needed else [Finding(name, said, "drop", name)]
-
+    dates = str(column.type).startswith(("date", "timestamp", "time"))
+    if dates or (spellings and all(map(DATE.fullmatch, spellings))):
+        said = "holds dates, which say little about new rows; make an age or a "
+        return "dates", [_drop(name, f"{said}duration of it, if that matters")]
+    n_known = spellings.total()
     if not spellings:
-        return drop("has no value in any row", "nothing")
+        return "nothing", [_drop(name, "has no value in any row")]
     if len(spellings) == 1 and n_known == len(column):
-        return drop(f"is {common[0]!r} in every row", "one value")
-    key = hash(tuple(texts.to_pylist()))
-    if (twin := seen.setdefault(key, name)) != name:
-        return drop(f"repeats {twin!r}", "repeated")
+        return "one value", [_drop(name, f"is {next(iter(spellings))!r} in every row")]
+    marks, others = frozenset(cells.marks), Counter(spellings)
     unit = "%" * all(text.endswith("%") for text in spellings)
-    numbers = {t for t in spellings if _is_number(t.removesuffix(unit), cells)}
-    others = Counter({t: n for t, n in spellings.items() if t not in numbers})
-    share = 1.0 - sum(others.values()) / n_known
-    if not others and name not in options.categorical:
-        whole = all(re.fullmatch(r"[+-]?\d+", text) for text in numbers)
-        if (
-            len(spellings) == n_known > MOST_LEVELS
-            and whole
-            and (_KEY.fullmatch(name) or _consecutive(numbers))
+    for text in spellings:
+        with suppress(ValueError):
+            parse_number(text.removesuffix(unit), marks, finite=False)
+            del others[text]
+    is_category = name in options.categorical
+    if not others and not is_category:
+        if len(spellings) == n_known > MOST_LEVELS and all(
+            re.fullmatch(r"[+-]?\d+", text) for text in spellings
         ):
-            return drop(
-                "has a different whole number in every row, as keys have", "key"
-            )
+            values = sorted(map(int, spellings))
+            if _KEY.fullmatch(name) or values[-1] - values[0] == n_known - 1:
+                said = "has a different whole number in every row, as keys have"
+                return "key", [_drop(name, said)]
         try:
-            values = cells.numbers(column)[:, None]
+            numbers = cells.numbers(column)[:, None]
         except NotNumbersError:
-            return drop("has whole numbers too long to be exact, as keys have", "key")
-        return entry, [
-            Finding(
-                name,
-                f"Column {name!r} is {value} in {note.facts['count']} rows, far from "
-                "all its other values: that counts as missing.",
-                "missing_value",
-                value,
-            )
-            for note in labelled.sentinels(values, [name])
-            for value in [f"{note.facts['value']:g}"]
-        ]
-    if share > 0.5 and name not in options.categorical:
-        return entry, list(_no_numbers(name, others))
-    if all(DATE.fullmatch(text) for text in spellings):
-        entry["kind"] = "dates"
-        return entry, [_date(name)]
-    entry["kind"] = f"{len(spellings)} categories"
+            said = "has whole numbers too long to be exact, as keys have"
+            return "key", [_drop(name, said)]
+        found = []
+        for note in labelled.sentinels(numbers, [name]):
+            value = f"{note.facts['value']:g}"
+            said = f"Column {name!r} is {value} in {note.facts['count']} rows, far "
+            said += "from all its other values: that counts as missing."
+            found.append(Finding(name, said, "missing_value", value))
+        return "numbers", found
+    if 2 * others.total() < n_known and not is_category:
+        return "numbers", list(_no_numbers(name, others))
     if len(spellings) > MOST_LEVELS:
-        unique = (
-            "a different text in every row"
-            if len(spellings) == n_known
-            else (f"{len(spellings)} different texts")
-        )
-        return drop(f"has {unique}, as names and notes have", "texts")
-    return entry, list(_spellings(name, spellings))
-
-
-def _date(name: str) -> Finding:
-    return Finding(
-        name,
-        f"Column {name!r} holds dates, which say little about new rows: it is left "
-        "out. Make an age or a duration of it, if that matters.",
-        "drop",
-        name,
-    )
-
-
-def _is_number(text: str, cells: Cells) -> bool:
-    try:
-        parse_number(text, frozenset(cells.marks), finite=False)
-    except ValueError:
-        return False
-    return True
-
-
-def _consecutive(numbers: set[str]) -> bool:
-    values = sorted(map(int, numbers))
-    return values[-1] - values[0] == len(values) - 1
+        unique = len(spellings) == n_known
+        many = "a different text in every row"
+        many = many if unique else f"{len(spellings)} different texts"
+        return "texts", [_drop(name, f"has {many}, as names and notes have")]
+    found = []
+    for text, same, certain in variants(spellings):
+        said = f"Column {name!r} says {same!r} ({spellings[same]} cells) and {text!r} "
+        said += f"({spellings[text]}): they are taken for the same."
+        if not certain:
+            said = f"Column {name!r} says {text!r} in {spellings[text]} cells: is it "
+            said += f"{same!r} ({spellings[same]} cells), misspelled?"
+        found.append(Finding(name, said, "merge", f"{text}={same}", certain))
+    return f"{len(spellings)} categories", found
 
 
 def _no_numbers(name: str, others: Mapping[str, int]) -> Iterator[Finding]:
     """Texts among numbers: limits of detection, codes for nothing, and slips."""
-    limits = [text for text in others if _LIMIT.fullmatch(text)]
-    for text in limits:
-        yield Finding(
-            name,
-            f"Column {name!r} says {text!r} in {others[text]} cells, a limit of "
-            "detection: they count as missing because of their value. Write a number "
-            "in their place if you know a better one.",
-            "missing_value",
-            text,
-        )
-    codes = [text for text in others if text not in limits]
+    codes = [text for text in others if not _LIMIT.fullmatch(text)]
+    for text in others.keys() - codes:
+        said = f"Column {name!r} says {text!r} in {others[text]} cells, a limit of "
+        said += "detection: they count as missing because of their value. Write a "
+        said += "number in their place if you know a better one."
+        yield Finding(name, said, "missing_value", text)
     for text in codes[:_SHOWN]:
         frequent = others[text] > 1 or not any(c.isalnum() for c in text)
-        yield Finding(
-            name,
-            f"Column {name!r} holds numbers, and {text!r} in {others[text]} cells: "
-            + (
-                "it counts as missing." if frequent else "correct it, or is it missing?"
-            ),
-            "missing_value",
-            text,
-            settled=frequent,
-        )
+        said = f"Column {name!r} holds numbers, and {text!r} in {others[text]} cells: "
+        said += "it counts as missing." if frequent else "correct it, or is it missing?"
+        yield Finding(name, said, "missing_value", text, frequent)
     if len(codes) > _SHOWN:
-        yield Finding(
-            name,
-            f"Column {name!r} holds {len(codes)} different texts among its numbers: "
-            "correct them.",
-        )
+        said = f"Column {name!r} holds {len(codes)} different texts among its numbers: "
+        yield Finding(name, f"{said}correct them.")
 
 
-def _spellings(name: str, spellings: Counter[str]) -> Iterator[Finding]:
-    """Texts that seem to be the same, spelled in two ways."""
-    alike: dict[str, list[str]] = {}
-    for text, _ in spellings.most_common():
-        alike.setdefault(" ".join(re.findall(r"\w+", text.casefold())), []).append(text)
-    for same, *variants in alike.values():
-        for text in variants:
-            yield Finding(
-                name,
-                f"Column {name!r} says {same!r} ({spellings[same]} cells) and {text!r} "
-                f"({spellings[text]}): they are taken for the same.",
-                "merge",
-                f"{text}={same}",
-            )
-    kept = [same for same, *_ in alike.values()]
-    for text in kept:
-        common = [
-            other for other in kept if spellings[other] >= _SLIP * spellings[text]
-        ]
-        if len(text) > 3 and (near := get_close_matches(text, common, 1, 0.75)):
-            yield Finding(
-                name,
-                f"Column {name!r} says {text!r} in {spellings[text]} cells: is it "
-                f"{near[0]!r} ({spellings[near[0]]} cells), misspelled?",
-                "merge",
-                f"{text}={near[0]}",
-                settled=False,
-            )
-
-
-def _where_no_number(
-    findings: Sequence[Finding], codes: Sequence[Finding], columns: Sequence[Any]
-) -> list[Finding]:
-    """Leave codes to a person that other columns have as values."""
-    dropped = {each.column for each in findings if each.setting == "drop"}
-    taken = {
-        code.value
-        for code in codes
-        for entry in columns
-        if entry["name"] not in {code.column, *dropped}
-        and code.value in entry["spellings"]
-        and not any(c.column == entry["name"] and c.value == code.value for c in codes)
-    }
-    return [
-        replace(each, settled=each.settled and each.value not in taken)
-        if each.setting == "missing_value"
-        else each
-        for each in findings
-    ]
-
-
-def _settings(
+def _questions(
     options: CheckOptions,
     source: TableFile,
-    columns: Sequence[Mapping[str, Any]],
-    findings: Sequence[Finding],
-) -> tuple[list[str], dict[str, Any]]:
-    """What is asked of a person, and what the other commands are told."""
-    settings: dict[str, Any] = {"data": str(options.data)}
-    questions = []
-    for name in ("encoding", "sheet", "header_row", "target", "controlled", "versus"):
-        if (value := getattr(options, name)) is not None:
-            settings[name] = value
-    for name in ("drop", "categorical", "missing_value", "merge"):
-        settings[name] = list(getattr(options, name))
-    for finding in findings:
-        name, value = finding.setting, finding.value
-        if not name or not finding.settled:
-            continue
-        if isinstance(settings.get(name), list):
-            settings[name] += [value] * (value not in settings[name])
-        else:
-            settings[name] = int(value) if name == "header_row" else value
-    labels = {
-        entry["name"]: [text for text, _ in entry["spellings"].most_common()]
-        for entry in columns
-        if 2 <= len(entry["spellings"]) <= _MOST_LABELS
-    }
-    likely = [name for name in labels if _TARGET.fullmatch(name)] or list(labels)
+    spellings: Mapping[str, Counter[str]],
+    settings: Mapping[str, Any],
+) -> Iterator[str]:
+    """What only a person can say about labels and levels."""
     target = options.target
     if target is None:
-        questions.append(
-            f"Which column holds the labels? It may be {listed(likely, _SHOWN)}. "
-            f"(target = {_toml(likely[0])})"
+        fits = [k for k, each in spellings.items() if 2 <= len(each) <= _MOST_LABELS]
+        likely = [name for name in fits if _TARGET.fullmatch(name)] or fits
+        yield "Which column holds the labels? " + (
+            f"It may be {listed(likely, _SHOWN)}. (target = {_toml(likely[0])})"
             if likely
-            else "Which column holds the labels? None has two to six different values."
+            else "None has two to six different values."
         )
     elif target not in source.names:
         raise TableError(f"--target {target} is not a column of {source.path}.")
     elif options.controlled is None:
-        merged = {text.partition("=")[0] for text in settings["merge"]}
-        names = [text for text in labels.get(target, []) if text not in merged]
-        example = _toml(names[0] if names else "LABEL")
-        questions.append(
-            f"Which of the labels {listed(names)} is the one whose error is bounded? "
-            f"(controlled = {example})"
+        merged = {text.partition("=")[0] for text in settings.get("merge", [])}
+        names = [text for text, _ in spellings[target].most_common()]
+        names = [text for text in names if text not in merged]
+        yield (
+            f"Which of the labels {listed(names, _MOST_LABELS)} is the one whose error "
+            f"is bounded? (controlled = {_toml(names[0] if names else 'LABEL')})"
         )
-    if options.alpha is not None:
-        settings["alpha"] = options.alpha
-    else:
-        questions.append(
+    if options.alpha is None:
+        yield (
             "What share of that class may be classified wrongly? 5% is taken. "
             '(alpha = "10%")'
         )
-    if options.new_rows is not None:
-        settings["new_rows"] = options.new_rows
-    return questions, {k: v for k, v in settings.items() if v != []}
 
 
 def _promises(
@@ -595,44 +438,36 @@ def _promises(
     progress: Listener,
     findings: list[Finding],
     kept: bool,
-) -> tuple[dict[str, Any], dict[str, Any] | None, list[Way]]:
+) -> tuple[dict[str, Any], str, list[Way]]:
     """Blanks by class, and what could be promised, as far as that can be told."""
     if options.target is None:
-        return {}, None, []
+        return {}, "", []
     known: dict[str, Any] = {**settings, "data": options.data}
     known["alpha"] = [settings.get("alpha", "5%")]
-    asked = FitOptions(**known, out=Path("model.skops"))
+    asked = FitOptions(**known, out=Path("model.skops"), skip_unlabelled=True)
     source = open_table(asked.data, **asked.how)
     try:
-        cells = {**asked.cells, "skip_unlabelled": True}
         table = labelled.read_labelled(
-            source, options.target, drop=asked.drop, blank_level=True, **cells
+            source, options.target, drop=asked.drop, blank_level=True, **asked.cells
         )
-        numbers = table.encoder.names[: table.encoder.n_numeric]
-        X = table.X
-        constant = [
-            name
-            for j, name in enumerate(numbers)
-            if not np.fmin.reduce(X[:, j]) < np.fmax.reduce(X[:, j])
-        ]
-        if constant:
-            findings.append(
-                Finding("", f"{listed(constant)} have one value only: leave them out.")
-            )
     except TableError as error:
         findings.append(Finding("", f"The table can't be read as it is: {error}"))
-        return {}, None, []
-    unlabelled = [note for note in table.notes if "without a label" in str(note)]
-    if unlabelled:
+        return {}, "", []
+    numbers, lost = table.X[:, : table.encoder.n_numeric], np.isnan(table.X)
+    varies = np.fmin.reduce(numbers) < np.fmax.reduce(numbers)
+    if constant := [
+        n for n, v in zip(table.encoder.names, varies, strict=False) if not v
+    ]:
+        said = f"{listed(constant)} have one value only: leave them out."
+        findings.append(Finding("", said))
+    if any("without a label" in str(note) for note in table.notes):
         settings["skip_unlabelled"] = True
-        asked = replace(asked, skip_unlabelled=True)
-    lost = np.isnan(X)
+    else:
+        asked = replace(asked, skip_unlabelled=False)
+    places = table.encoder.places.items()
     patterns = Counter(
-        tuple(names)
-        for names in (
-            [name for name, own in table.encoder.places.items() if row[own[0]]]
-            for row in lost[table.incomplete]
-        )
+        tuple(name for name, at in places if row[at[0]])
+        for row in lost[table.incomplete]
     )
     blanks = {
         "rows": {str(label): count for label, count in table.counts.items()},
@@ -643,44 +478,30 @@ def _promises(
         ],
     }
     if asked.controlled is None:
-        return blanks, None, []
+        return blanks, "", []
     table, controlled = labelled.two_classes(table, asked.controlled, asked.versus)
     progress.step("Trying out what could be promised")
-    observed = _as_observed(table, controlled, asked)
-    ways = []
-    if len(table.incomplete):
-        trial = {
-            "alpha": next(iter(asked.levels.values())),
-            "delta": asked.delta,
-            "calibration_size": asked.calibration_size,
-            "random_state": asked.seed,
-        }
-        said = None if kept else {**settings, "data": options.data}
-        ways = list(ways_of(table, controlled, asked, trial, said))
-    return blanks, observed, ways
-
-
-def _as_observed(
-    table: labelled.LabelledTable, controlled: Any, asked: FitOptions
-) -> dict[str, Any]:
-    """The power for rows as they are, on half of the other class's rows."""
+    # The power for rows as they are is tried on half of the other class's rows.
+    trial = trial_of(asked, next(iter(asked.levels.values())))
     rng = np.random.default_rng(asked.seed)
     own = rng.permutation(np.flatnonzero(table.y == controlled))[:_TRIED]
     other = rng.permutation(np.flatnonzero(table.y != controlled))[:_TRIED]
     fitted, rest = np.split(other, [len(other) // 2])
     rows = np.concatenate([own, fitted])
-    level = next(iter(asked.levels.values()))
+    classifier = NeymanPearsonClassifier(
+        controlled_class=controlled, deployment="as-observed", **trial
+    )
     try:
-        classifier = NeymanPearsonClassifier(
-            alpha=level,
-            delta=asked.delta,
-            controlled_class=controlled,
-            deployment="as-observed",
-            random_state=asked.seed,
-        ).fit(table.X[rows], table.y[rows])
+        classifier.fit(table.X[rows], table.y[rows])
     except ValueError as error:
-        return {"power": None, "why": str(error)}
-    power = float(np.mean(classifier.predict(table.X[rest]) != controlled))
-    others = listed([label for label in table.counts if label != controlled])
-    why = f"tried on {len(rest)} rows left out"
-    return {"power": power, "other": others, "why": why}
+        observed = f"nothing can be certified yet. {error}"
+    else:
+        power = float(np.mean(classifier.predict(table.X[rest]) != controlled))
+        others = listed([label for label in table.counts if label != controlled])
+        observed = f"finds about {power:.0%} of {others} (tried on {len(rest)} rows "
+        observed += "left out). Then: missratio fit --new-rows blanks --out model.skops"
+    ways = []
+    if len(table.incomplete):
+        unsaid = None if kept else {**settings, "data": options.data}
+        ways = list(ways_of(table, controlled, asked, trial, unsaid))
+    return blanks, observed, ways

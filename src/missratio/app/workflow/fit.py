@@ -28,7 +28,15 @@ from missratio.app.report import LabelledRows, Names, describe
 from missratio.app.tables import labelled
 from missratio.app.tables.columns import BLANK, Encoder, drop_option, refuse_columns
 from missratio.app.workflow import methods
-from missratio.app.workflow.account import Account, account_of
+from missratio.app.workflow.account import (
+    Account,
+    Way,
+    account_of,
+    trial_of,
+    ways_of,
+)
+from missratio.app.workflow.spelling import check_spellings
+from missratio.learning import MissingnessWarning
 
 # Cells of a table below which fits lose by several threads, of BLAS and of trees: these
 # wait for each other busily, and on a machine with other work much longer than they
@@ -95,6 +103,7 @@ def fit_table(
         blank_level=options.as_observed, **options.cells,
     )  # fmt: skip
     with exceptions.about_file(source.path):
+        table.notes.extend(check_spellings(table))
         table, bounded, order = _classes(table, options)
     varies = np.fmin.reduce(table.X) < np.fmax.reduce(table.X)
     numbers, names = table.encoder.n_numeric, table.encoder.encoded_names
@@ -108,6 +117,13 @@ def fit_table(
         source.path,
     )
     file, several = source.path.name, options.several
+
+    def ways() -> list[Way]:
+        """What can be done where the table can't teach φ."""
+        controlled, level = next(iter(bounded.items()))
+        trial = trial_of(options, level)
+        return list(ways_of(table, None if several else controlled, options, trial))
+
     # None leaves the number of threads as it is.
     threads = 1 if table.X.size < THREADED_CELLS else None
     with threadpool_limits(threads):
@@ -116,6 +132,7 @@ def fit_table(
             # 2. What is done about missing values, and what a method has to deal with.
             account = account_of(table, bounded, source, options, progress)
             missing, alpha = "nothing", next(iter(bounded.values()))
+            taught = account.way == "table"
             complete = min(map(table.n_complete, table.counts if several else bounded))
             if account.inclusion is not None:
                 whole = ~rows_with_nan(account.X) & (table.y == next(iter(bounded)))
@@ -189,7 +206,10 @@ def fit_table(
                         account.X, table.y, inclusion=account.inclusion, **more
                     )
             except (exceptions.DataError, exceptions.NoCertificateError) as error:
-                raise error.named(names).about(source.path) from error
+                error = error.named(names).about(source.path)
+                if taught and isinstance(error, exceptions.NoCertificateError):
+                    raise _untaught(error, caught, ways()) from error
+                raise error from error.__cause__
             except ValueError as error:
                 if isinstance(error, exceptions.Explained):
                     raise exceptions.TableError(error.message) from error
@@ -207,6 +227,8 @@ def fit_table(
             classifier, account.X, table.y, account.inclusion,
             before=table.X, groups=table.groups,
         )  # fmt: skip
+        if taught and any(each.category is MissingnessWarning for each in caught):
+            account = replace(account, ways=ways())
         report = describe(
             rows,
             title=f"Predicting {options.target} in {file}",
@@ -253,6 +275,19 @@ def _commands(options: FitOptions, alpha: float) -> dict[str, str]:
         "check": options.command("check", CheckOptions, {}, **again),
         "query": options.command("query", QueryOptions, {}, **query),
     }
+
+
+def _untaught(
+    error: exceptions.NoCertificateError, caught: list[Any], ways: list[Way]
+) -> exceptions.NoCertificateError:
+    """The same where φ was to be learned: why that fails, and commands instead."""
+    doubts = (str(e.message) for e in caught if e.category is MissingnessWarning)
+    why = " ".join(["Half of δ is kept for what is learned.", *dict.fromkeys(doubts)])
+    said = {"why": why, "ways": "\n".join(map(str, ways))}
+    message = error.message
+    claim = f"{message.claim} {{why}}\nThese ways are open instead:\n{{ways}}"
+    facts = {**message.facts, **said}
+    return type(error)(replace(message, claim=claim, facts=facts, remedies=()))
 
 
 def condensed(

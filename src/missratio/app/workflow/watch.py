@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from missratio._base.blocks import rows_with_nan
 from missratio._base.typing import BoolArray, FloatArray
 from missratio._files import TableFile, open_table, written_whole
 from missratio._files.cells import canonical
@@ -22,7 +23,7 @@ from missratio.app.modelfile.models import TablePromise
 from missratio.app.options import Listener, WatchOptions
 from missratio.app.tables.columns import check_names
 from missratio.evaluation import TypeIErrorMonitor
-from missratio.exceptions import TableError, about_file
+from missratio.exceptions import TableError, UnexplainedMissingError, about_file
 
 FORMAT = 5
 
@@ -48,12 +49,15 @@ class Watched:
         Rows that were counted by this run, as often as promises are about them.
     seen_before : bool
         Whether the table was counted by an earlier run, and so not again.
+    blanks : int
+        Of the new rows those with blanks that count by what the model does with them.
     """
 
     monitors: Monitors
     by_group: bool
     new_rows: int
     seen_before: bool
+    blanks: int = 0
 
     @property
     def alarm(self) -> bool:
@@ -75,6 +79,12 @@ class Watched:
             if self.by_group:
                 name = "All rows: " if promise.group is None else f"Group {name}"
             said.append(name * (len(self.monitors) > 1) + monitor.summary())
+        if self.blanks:
+            said.append(
+                f"{self.blanks} of the {self.new_rows} new rows have blanks, and count "
+                "as right, since the model gives them the controlled class. So an "
+                "alarm is true; without one, complete rows may still fare worse."
+            )
         return said
 
     def facts(self) -> dict[str, Any]:
@@ -87,6 +97,7 @@ class Watched:
             "alarm": self.alarm,
             "new_rows": self.new_rows,
             "seen_before": self.seen_before,
+            "blanks": self.blanks,
         }
         found = {}
         for promise, monitor in self.monitors.items():
@@ -146,7 +157,7 @@ def watch_table(
         # in: wrong rows whose labels come first would look like a higher error.
         name, new_rows = str(source.path.resolve()), 0
         try:
-            rows = _rows(model, source, promises)
+            rows, blanks = _rows(model, source, promises)
             if held and held[0] != name:
                 raise LabelsToComeError(
                     f"{source.path} is held back: {held[0]}, which came before it, "
@@ -164,7 +175,7 @@ def watch_table(
         tables.append(digest)
         del held[:1]
         write()
-    return Watched(monitors, by_group, new_rows, False)
+    return Watched(monitors, by_group, new_rows, False, blanks)
 
 
 @contextmanager
@@ -186,8 +197,12 @@ def _alone(state: Path) -> Iterator[None]:
 
 def _rows(
     model: TableModel, source: TableFile, promises: list[TablePromise]
-) -> dict[TablePromise, tuple[BoolArray, FloatArray | None]]:
-    """Of the rows that each promise is about, which are wrong, and what they weigh."""
+) -> tuple[dict[TablePromise, tuple[BoolArray, FloatArray | None]], int]:
+    """Of the rows that each promise is about, which are wrong, and what they weigh.
+
+    And how many have blanks that no φ accounts for. Where the model calls them right,
+    rows as they come have no more errors than complete ones would, and are counted.
+    """
     source.check_header()
     beside = [model.target, *([model.group_column] if model.group_column else [])]
     for what, name in zip(("the target", "the column of groups"), beside, strict=False):
@@ -216,7 +231,7 @@ def _rows(
     if model.group_column is not None:
         groups = encoder.texts(table, model.group_column)
         members = model.members(groups)
-    codes, rows = model.decide(X, groups).codes, {}
+    codes, rows, blanks = model.decide(X, groups).codes, {}, 0
     for promise in promises:
         of_all, label = promise.group is None, canonical(promise.label)
         mine = np.array(
@@ -227,19 +242,23 @@ def _rows(
             dtype=bool,
         )
         weights: FloatArray | None = None
+        wrong = model.wrong(codes[mine], promise.label)
         if mine.any():
             named, same = model.named(X[mine]), np.full(mine.sum(), promise.label)
             try:
                 # None where all count the same.
                 weights = model.classifier.row_weights(named, same)
-            except ValueError as error:
-                raise TableError(
-                    f"{source.path}: rows of {promise.label!r} have missing values, "
-                    "and the model has no φ to weight the others with. The promise is "
-                    "about complete rows: complete them, such as by looking values up."
-                ) from error
-        rows[promise] = model.wrong(codes[mine], promise.label), weights
-    return rows
+            except UnexplainedMissingError as error:
+                holed = rows_with_nan(X[mine])
+                if wrong[holed].any():
+                    raise TableError(
+                        f"{source.path}: rows of {promise.label!r} have blanks, and "
+                        "the promise is about complete rows. Complete them, such as by "
+                        "looking values up."
+                    ) from error
+                blanks += int(holed.sum())
+        rows[promise] = wrong, weights
+    return rows, blanks
 
 
 def _checksum(content: dict[str, Any]) -> str:

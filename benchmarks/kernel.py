@@ -287,7 +287,7 @@ def kernel_cv(tell: Tell, *, quick: bool) -> Table:
             "Every package chooses width and penalty by its own cross-validation, from "
             "its own grid (ADAPT has none: the one of its example); 100 centres. Loss "
             "on 50,000 fresh rows a class, the smaller the better: uLSIF's at the best "
-            "scale, RuLSIF's with alpha 0.1, KLIEP's −E1[log r] + log E0[r]. KMM: "
+            "scale, RuLSIF's with mixture 0.1, KLIEP's −E1[log r] + log E0[r]. KMM: "
             "ADAPT matches once, with gamma 1, and has weights for the rows alone; "
             "missratio chooses among 6 widths and 2 penalties in 5 folds, and has a "
             "ratio everywhere. Weights are compared with the true ratio at the rows."

@@ -1,5 +1,7 @@
 """At home among scikit-learn's tools: what a data scientist tries on the first day."""
 
+import inspect
+
 import matplotlib as mpl
 import numpy as np
 import pytest
@@ -69,3 +71,18 @@ def test_probabilities_are_those_of_a_stated_prior(two_normals):
     assert rare[chosen, 1].mean() == pytest.approx(0.1, abs=0.02)
     with pytest.raises(ValueError, match="prior"):
         ratio.predict_proba(X, prior=1.0)
+
+
+PUBLIC = [getattr(mr, name) for name in mr.__all__]
+SIGNATURES = {
+    part.__name__: inspect.signature(part)
+    for part in PUBLIC
+    if callable(part) and not inspect.ismodule(part)
+}
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_alpha_is_the_level_of_an_error_and_defaults_are_short(name):
+    parameters = SIGNATURES[name].parameters
+    assert "alpha" not in parameters or "delta" in parameters
+    assert all(len(repr(each.default)) < 60 for each in parameters.values())

@@ -94,16 +94,16 @@ def weights(both):
 # What is minimised.
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.3])
+@pytest.mark.parametrize("mixture", [0.0, 0.3])
 @pytest.mark.parametrize("seed", range(3))
-def test_least_squares_left_one_out_is_a_refit_without_the_row(alpha, seed):
+def test_least_squares_left_one_out_is_a_refit_without_the_row(mixture, seed):
     both, _ = weighted_bumps(seed)
-    l2, method = 0.05, LeastSquares(alpha)
+    l2, method = 0.05, LeastSquares(mixture)
 
     def refit(both, left):
         """A row left out takes its weight with it."""
         gram, target = np.zeros((2, 13, 13))
-        for share, rows in zip((alpha, 1 - alpha), both, strict=True):
+        for share, rows in zip((mixture, 1 - mixture), both, strict=True):
             kept = rows.folds != left
             with_one = np.column_stack([rows.bumps, np.ones(len(kept))])[kept]
             weighted = with_one.T * rows.weights[kept]
@@ -118,7 +118,7 @@ def test_least_squares_left_one_out_is_a_refit_without_the_row(alpha, seed):
     expected = loss(method, left_out(both, rows, refit), weights(both))
     # A ratio of one loses a numerator row's weight, and a weighted mean of the rest.
     w1, w0 = weights(both)
-    flat = Two((1 - w1) / (1 - alpha * w1), 1 / (1 - (1 - alpha) * w0))
+    flat = Two((1 - w1) / (1 - mixture * w1), 1 / (1 - (1 - mixture) * w0))
     expected -= loss(method, flat, weights(both))
     found = method.losses(both, np.array([l2]))[1]
     assert found.tolist() == [0.0, pytest.approx(expected, rel=1e-9)]
@@ -169,7 +169,7 @@ def test_the_denominators_weighted_mean_of_the_ratio_is_one(method):
     rng = np.random.default_rng(1)
     X1, X0 = rng.normal(0.5, 1, (300, 2)), rng.normal(0, 1, (400, 2))
     fitted = density_ratio(X1, X0, small(method))
-    share = fitted.alpha if method == "rulsif" else 0.0
+    share = fitted.mixture if method == "rulsif" else 0.0
     mean = share * fitted.predict_ratio(X1).mean()
     mean += (1 - share) * fitted.predict_ratio(X0).mean()
     assert mean == pytest.approx(1.0, abs=0.02)
@@ -305,28 +305,28 @@ def test_sample_weights_of_two_are_rows_twice():
 # The peers' examples, with the figures worked out again from the densities.
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.1, 0.2, 0.5])
+@pytest.mark.parametrize("mixture", [0.0, 0.1, 0.2, 0.5])
 @pytest.mark.parametrize(
     ("first", "second"),
     [((0, 1 / 8), (0, 1 / 2)), ((0, 1 / 5), (0.5, 1 / 2))],
     ids=["densratio_py test_basic", "densratio_py test_plot_alpha"],
 )
-def test_normal_examples_of_densratio(alpha, first, second):
+def test_normal_examples_of_densratio(mixture, first, second):
     """tests/test_basic.py, test_RuLSIF.py and test_advanced.py of densratio_py.
 
     Theirs ask that a ratio comes out, and that it isn't negative. The truth is a
     quotient of normal densities, and so can be asked for.
     """
-    method = "rulsif" if alpha else "ulsif"
+    method = "rulsif" if mixture else "ulsif"
     at, errors = np.linspace(-1, 3)[:, None], []
     for seed in range(71, 74):
         rng = np.random.default_rng(seed)
         X1 = rng.normal(*first, (200, 1))
         X0 = rng.normal(*second, (200, 1))
-        fitted = density_ratio(X1, X0, small(method, alpha=alpha or 0.1))
+        fitted = density_ratio(X1, X0, small(method, mixture=mixture or 0.1))
         assert (fitted.predict_ratio(at) >= 0.0).all()
         p1, p0 = (norm.pdf(X0[:, 0], *law) for law in (first, second))
-        truth = p1 / (alpha * p1 + (1 - alpha) * p0)
+        truth = p1 / (mixture * p1 + (1 - mixture) * p0)
         error = np.abs(fitted.predict_ratio(X0) - truth).mean()
         errors.append(error / np.abs(truth - 1.0).mean())
     assert np.mean(errors) < 0.25
@@ -364,10 +364,10 @@ def test_ulsif_solves_the_normal_equations_of_densityratio():
         ({"sigma_grid": [0.0]}, "positive"),
         ({"sigma_grid": []}, "sigma_grid"),
         ({"l2_grid": [-1.0]}, "positive"),
-        ({"alpha": 1.0}, "alpha"),
+        ({"mixture": 1.0}, "mixture"),
         ({"method": "kmm", "max_ratio": 1.0}, "max_ratio"),
         ({"centers": np.zeros((3, 2))}, "column"),
-        ({"alpha": np.nan}, "alpha == nan"),
+        ({"mixture": np.nan}, "mixture == nan"),
         ({"max_ratio": np.nan}, "max_ratio == nan"),
         ({"flat_within": np.nan}, "flat_within == nan"),
     ],

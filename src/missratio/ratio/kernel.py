@@ -226,15 +226,15 @@ class KernelMethod(ABC):
 
 @dataclass
 class LeastSquares(KernelMethod):
-    """Minimise ½Ê_α[r²] − Ê₁[r] + ½ + ½ l2 Σ θ²: uLSIF, and RuLSIF for alpha > 0.
+    """Minimise ½Ê_m[r²] − Ê₁[r] + ½ + ½ l2 Σ θ²: uLSIF, and RuLSIF for mixture > 0.
 
-    Ê_α is alpha Ê₁ + (1 − alpha) Ê₀, and the minimum lies at the relative ratio
-    p1/(alpha p1 + (1 − alpha) p0). This is a weighted regression of the target
-    1/alpha on the numerator's rows and 0 on the denominator's, so that leaving out one
-    row is a division by one minus its leverage.
+    Ê_m is m Ê₁ + (1 − m) Ê₀ with m the mixture, and the minimum lies at the relative
+    ratio p1/(m p1 + (1 − m) p0). This is a weighted regression of the target 1/m on the
+    numerator's rows and 0 on the denominator's, so that leaving out one row is a
+    division by one minus its leverage.
     """
 
-    alpha: float = 0.0
+    mixture: float = 0.0
 
     def losses(self, bumps: Two[BumpRows], grid: Grid) -> Losses:
         """Exact leave-one-out losses: a row left out takes its weight with it."""
@@ -245,7 +245,7 @@ class LeastSquares(KernelMethod):
         scores = (vectors.T @ difference)[:, None] * inverse
         middle = mean @ vectors
         left_out = []
-        for rows, mass in zip(bumps, (self.alpha, 1.0 - self.alpha), strict=True):
+        for rows, mass in zip(bumps, (self.mixture, 1.0 - self.mixture), strict=True):
             rotated = rows.bumps @ vectors
             rotated -= middle
             ratio = 1.0 + rotated @ scores
@@ -266,11 +266,11 @@ class LeastSquares(KernelMethod):
         return Coefficients(1.0 - float(mean @ theta), theta)
 
     def terms(self, ratio: Two[FloatArray]) -> Two[FloatArray]:
-        """The terms of ½Ê_α[r²] − Ê₁[r] + ½."""
+        """The terms of ½Ê_m[r²] − Ê₁[r] + ½."""
         numerator = 1.0 - ratio.numerator
-        if self.alpha:
-            numerator = numerator + 0.5 * self.alpha * (ratio.numerator**2 - 1.0)
-        return Two(numerator, 0.5 * (1.0 - self.alpha) * (ratio.denominator**2 - 1.0))
+        if self.mixture:
+            numerator = numerator + 0.5 * self.mixture * (ratio.numerator**2 - 1.0)
+        return Two(numerator, 0.5 * (1.0 - self.mixture) * (ratio.denominator**2 - 1.0))
 
     def _moments(
         self, bumps: Two[BumpRows]
@@ -278,10 +278,10 @@ class LeastSquares(KernelMethod):
         """Ê_α[k], the covariance of k under Ê_α, and Ê₁[k] − Ê_α[k]."""
         numerator, denominator = bumps
         first = numerator.mean
-        mean = self.alpha * first + (1.0 - self.alpha) * denominator.mean
-        total = (1.0 - self.alpha) * denominator.gram()
-        if self.alpha:
-            total += self.alpha * numerator.gram()
+        mean = self.mixture * first + (1.0 - self.mixture) * denominator.mean
+        total = (1.0 - self.mixture) * denominator.gram()
+        if self.mixture:
+            total += self.mixture * numerator.gram()
         return mean, total - np.outer(mean, mean), first - mean
 
 
@@ -479,8 +479,8 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
     Every Ê is a mean over complete rows weighted by 1/P(complete). What is minimised:
 
     - "ulsif": ½Ê₀[r²] − Ê₁[r] + ½ l2 Σθ² (least squares; Kanamori et al. 2009);
-    - "rulsif": the same with Ê₀ replaced by alpha Ê₁ + (1 − alpha) Ê₀, which gives the
-      relative ratio p1/(alpha p1 + (1 − alpha) p0), bounded by 1/alpha (Yamada et al.
+    - "rulsif": the same with Ê₀ replaced by m Ê₁ + (1 − m) Ê₀, m being `mixture`, which
+      gives the relative ratio p1/(m p1 + (1 − m) p0), bounded by 1/m (Yamada et al.
       2013);
     - "kliep": −Ê₁[log r], with Ê₀[r] = 1 and θ ≥ 0 (Sugiyama et al. 2008);
     - "kmm": ½‖Ê₀[r k] − Ê₁[k]‖² + ½ l2 Σθ² in the kernel's space, with Ê₀[r] = 1 and
@@ -512,7 +512,7 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
         Ridge strengths to try, or how many: from 10 to 10⁻⁶ times the one at which the
         penalty curves the loss as much as the rows do. None tries 9 for least squares
         and 2 for mean matching, which θ ≥ 0 holds back already. KLIEP has no penalty.
-    alpha : float, default=0.1
+    mixture : float, default=0.1
         RuLSIF's mixing weight, in [0, 1); 0 is uLSIF.
     max_ratio : float, default=1000.0
         For mean matching: what the ratio is cut at, more than 1.
@@ -573,7 +573,7 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
     centers: Any = 100
     sigma_grid: Any = None
     l2_grid: Any = None
-    alpha: float = 0.1
+    mixture: float = 0.1
     max_ratio: float = 1000.0
     scale: bool = True
     cv: int = 5
@@ -583,7 +583,7 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
     def _learn_tables(self, tables: Two[WeightedTable]) -> None:
         check_choice("method", self.method, get_args(KernelName))
         check_real(
-            self.alpha, "alpha", min_val=0.0, max_val=1.0, include_boundaries="left"
+            self.mixture, "mixture", min_val=0.0, max_val=1.0, include_boundaries="left"
         )
         check_real(
             self.max_ratio, "max_ratio", min_val=1.0, include_boundaries="neither"
@@ -648,7 +648,7 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
             return LogLikelihood()
         if self.method == "kmm":
             return MeanMatching(kernel, float(self.max_ratio))
-        return LeastSquares(float(self.alpha) if self.method == "rulsif" else 0.0)
+        return LeastSquares(float(self.mixture) if self.method == "rulsif" else 0.0)
 
     def _ratio(self, rows: FloatArray) -> FloatArray:
         centers = (self.centers_ - self._origin) / self._unit

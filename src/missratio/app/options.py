@@ -224,6 +224,8 @@ class CommandOptions:
                     known = read_share(known)
                 if value in (known, [known]):
                     continue
+                if isinstance(value, list) and isinstance(known, list):
+                    value = [each for each in value if each not in known]
             option = next(
                 (word for word in info.param_decls or () if word.startswith("--")),
                 f"--{each.name.replace('_', '-')}",
@@ -673,6 +675,22 @@ def read_settings() -> dict[str, Any]:
             )
     if "data" in given:
         given["data"] = Path(given["data"])
+    return given
+
+
+def with_settings(given: dict[str, Any], remembered: set[str]) -> dict[str, Any]:
+    """Options of which `missratio.toml` gives those that are `remembered`.
+
+    Lists on the command line add to its own. A sheet, a line of names or an encoding
+    says nothing of files of another kind.
+    """
+    said, table = read_settings(), given.get("labelled", given.get("data"))
+    for name in {"drop", "categorical", "missing_value", "merge"} & said.keys():
+        # New tables have columns of their own to leave out.
+        if "merge" in given and name not in remembered:
+            given[name] = list(dict.fromkeys([*said[name], *given[name]]))
+    if table and "data" in said and table.suffix.lower() != said["data"].suffix.lower():
+        given |= dict.fromkeys(remembered & {"encoding", "sheet", "header_row"})
     return given
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 import typer
 from typer.models import OptionInfo
 
-from missratio.app.options import PANELS, CommandOptions, Listener
+from missratio.app.options import PANELS, CommandOptions, Listener, with_settings
 
 if TYPE_CHECKING:
     from missratio.exceptions import Message
@@ -131,8 +131,14 @@ def command(
         parameters.append(Parameter(each.name, Parameter.KEYWORD_ONLY, **how))
     parameters.sort(key=lambda each: PANELS.index(each.default.rich_help_panel))
 
-    def run(**given: Any) -> None:
-        options = kind(**given)
+    parameters.append(
+        Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context)
+    )
+
+    def run(context: typer.Context, **given: Any) -> None:
+        sources = {name: context.get_parameter_source(name) for name in given}
+        remembered = {k for k, v in sources.items() if v and v.name == "DEFAULT_MAP"}
+        options = kind(**with_settings(given, remembered))
         outputs = options.paths(options.WRITES)
         with failures(*outputs, resumes=options.RESUMES):
             with Progress(options.quiet) as progress:

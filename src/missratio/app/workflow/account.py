@@ -411,6 +411,17 @@ def ways_of(
 
     `settings` is what commands need not say, by default what `missratio.toml` says.
     """
+    if table.has_blank_level:
+        # For complete rows a blank category is a value to look up.
+        source = open_table(options.data, **options.how)
+        table = labelled.read_labelled(
+            source, options.target, drop=options.drop, groups=options.groups,
+            **options.cells,
+        )  # fmt: skip
+        if options.controlled is not None:
+            table, controlled = labelled.two_classes(
+                table, options.controlled, options.versus
+            )
     out, learned = options.out, options.missingness == LEARN
     if options.undecided or learned:
         out = out.with_stem(f"{out.stem}-{'other' if learned else 'complete'}")
@@ -434,8 +445,6 @@ def ways_of(
     assumes = "no assumption about φ"
     if controlled is None:
         pass
-    elif table.has_blank_level:
-        yield look_up("50 values a column", assumes, per_feature=50)
     elif controlled not in lossy:
         promise = f"rows of {controlled!r} are complete and need no φ; a better score"
         yield look_up("50 values a column", promise, per_feature=50)

@@ -107,17 +107,25 @@ class CheckedTable:
         lines = [
             "# How to read the table, and what was decided, by `missratio check`.",
             "# `check`, `query` and `fit` read it in the folder in which they run, and",
-            "# an option on the command line wins. Change what isn't as you mean it.",
+            "# options on the command line win, or add to a list. Change what isn't as",
+            "# you mean it.",
         ]
+        undecided = [e for e in self.findings if e.setting and not e.settled]
         for name, value in self.settings.items():
             reasons = [e for e in self.findings if e.setting == name and e.settled]
             lines += [f"# {each.sentence}" for each in reasons]
-            lines.append(f"{name} = {_toml(value)}")
+            text = _toml(value)
+            # What is undecided is a comment within the list: each name stands once.
+            if mine := [each for each in undecided if each.setting == name]:
+                text = text[:-1] + ",\n"
+                for each in mine:
+                    text += f"  # {each.sentence}\n  # {_toml(each.value)},\n"
+                text += "]"
+            lines.append(f"{name} = {text}")
         lines += [f"# {question}" for question in self.questions]
-        for each in self.findings:
-            if each.setting and not each.settled:
-                lines.append(f"# {each.sentence}")
-                lines.append(f"# {each.setting} = {_toml([each.value])}")
+        for each in (each for each in undecided if each.setting not in self.settings):
+            lines.append(f"# {each.sentence}")
+            lines.append(f"# {each.setting} = {_toml([each.value])}")
         return "\n".join(lines) + "\n"
 
     def page(self, suffix: str) -> str:
@@ -460,8 +468,9 @@ def _promises(
     ]:
         said = f"{listed(constant)} have one value only: leave them out."
         findings.append(Finding("", said))
-    if any("without a label" in str(note) for note in table.notes):
+    if notes := [str(e) for e in table.notes if "without a label" in str(e)]:
         settings["skip_unlabelled"] = True
+        findings.append(Finding("", notes[0], "skip_unlabelled"))
     else:
         asked = replace(asked, skip_unlabelled=False)
     places = table.encoder.places.items()

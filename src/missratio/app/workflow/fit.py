@@ -315,8 +315,10 @@ def condensed(
         # A column's name before a colon is no sentence.
         if not rest or ". " in head or "'" in head:
             head, rest = "", text
+        _, several, worst_of = head.rpartition("columns, the worst of them ")
+        names = worst_of.split(", ") if several else [head] * bool(head)
         # Apostrophes are no quotation marks.
-        names = [head] * bool(head) + re.findall(r"(?<!\w)'([^']*)'(?!\w)", rest)
+        names += re.findall(r"(?<!\w)'([^']*)'(?!\w)", rest)
         key = re.sub(r"(?<!\w)'[^']*'(?!\w)|\d[\d.,]*", "#", rest)
         order = facts.get("kish", -facts.get("count", 0))
         alike.setdefault(key, []).append((order, names, text))

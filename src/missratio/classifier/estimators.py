@@ -525,6 +525,9 @@ class ClassTable:
             target[list(seen)] = list(seen.values())
             labels = target[self.codes]
             rows, weights = rows[labels[rows] >= 0], None
+            if self.inclusion is not None and self.inclusion.ndim == 2:
+                # No look-up stands for rows with an entry that couldn't be drawn.
+                rows = rows[~rows_with_nan(self.inclusion[rows])]
             entrywise = any(not model.rowwise for model in (models or {}).values())
             takes_nan = get_tags(estimator).input_tags.allow_nan
             if models and not asked and entrywise and not takes_nan:

@@ -64,9 +64,12 @@ class RowInclusion:
 
         Where entries were drawn column by column, rows that miss the same columns are
         equally likely to be looked up in all of them: these are the strata. Where rows
-        were drawn whole (`drawn_whole`), all of a class were.
+        were drawn whole (`drawn_whole`), all of a class were. Rows with an entry that
+        couldn't be drawn, NaN, are a stratum of their own: nothing stands for them.
         """
         n_rows = len(complete)
+        never = np.isnan(np.asarray(inclusion, dtype=np.float64))
+        never = any_by_row(never) if never.ndim == 2 else never
         given = read_inclusion(inclusion, (n_rows, width))
         if given.ndim == 1:
             refuse_misplaced(given, ~complete)
@@ -76,11 +79,13 @@ class RowInclusion:
         classes = np.zeros(n_rows) if labels is None else np.asarray(labels)
         for label in np.unique(classes):
             rows = np.flatnonzero(classes == label)
-            by_row[rows] = row_probability(given[rows])
+            reached = rows[~never[rows]]
+            by_row[rows], by_row[reached] = 0.0, row_probability(given[reached])
             own = np.zeros(len(rows), dtype=np.intp)
-            if not drawn_whole(given[rows]):
+            if not drawn_whole(given[reached]):
                 own = np.unique(lost[rows], axis=0, return_inverse=True)[1]
             strata[rows] = strata.max(initial=0) + 1 + own
+            strata[rows[never[rows]]] = strata.max(initial=0) + 1
         refuse_misplaced(by_row, ~complete)
         return cls(by_row, strata, complete)
 
@@ -155,13 +160,18 @@ def row_probability(inclusion: FloatArray) -> FloatArray:
 
 
 def read_inclusion(inclusion: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
-    """A copy of the inclusion probabilities of a table's rows or entries."""
+    """A copy of the inclusion probabilities of a table's rows or entries.
+
+    Entries that couldn't be drawn are NaN, and 0 in the copy.
+    """
     given = np.array(inclusion, dtype=np.float64)
     if given.shape not in (shape[:1], shape):
         raise ValueError(
             f"inclusion must have shape {shape[:1]}, for whole rows, or {shape}, for "
             f"single entries: got {given.shape}."
         )
+    if given.ndim == 2:
+        given[np.isnan(given)] = 0.0
     if not ((given >= 0.0) & (given <= 1.0)).all():
         raise ValueError(
             "inclusion must hold probabilities in [0, 1]: 1 where a value was "

@@ -166,6 +166,29 @@ def test_a_table_that_teaches_nothing_says_why_and_what_to_run(run, tmp_path, cs
     run(*shlex.split(command)[1:], "--method indicators")
 
 
+def test_a_plan_survives_a_code_for_missing_that_is_told_later(
+    table, fit, ask, answer, tmp_path
+):
+    header, *lines = table.read_text().splitlines()
+    for row in (3, 50, 700, 800):
+        cells = lines[row].split(",")
+        cells[5] = "999"
+        lines[row] = ",".join(cells)
+    coded = tmp_path / "coded.csv"
+    coded.write_text("\n".join([header, *lines]))
+    plan, _ = ask(coded, "--budget 200")
+    answer(plan)
+    _, facts = fit(coded, "--queries", plan, "--missing-value -1 --missing-value 999")
+    assert facts["certificate"]["certified"]
+    assert any("4 cells are missing that counted as" in w for w in facts["warnings"])
+    words = ["--queries", plan, "--missing-value 999 --missingness learn"]
+    assert "Draw another plan" in fit(coded, *words, status=3)
+    # Other rows are another table still.
+    coded.write_text("\n".join([header, *lines[1:]]))
+    words = ["--queries", plan, "--missing-value 999"]
+    assert "made for another table" in fit(coded, *words, status=3)
+
+
 def test_single_values_are_data_for_the_score(table, fit, ask, answer):
     plan, _ = ask(table, "--budget 320 --goal ratio")
     lines = answer(plan)

@@ -10,12 +10,22 @@ from zipfile import ZIP_BZIP2, ZIP_LZMA, ZipFile
 
 import numpy as np
 import pytest
-from forging import FUZZED, members_of, model_bytes, packed, sealed, sound
+from forging import (
+    COLUMNS,
+    FUZZED,
+    MODELS,
+    members_of,
+    model_bytes,
+    packed,
+    sealed,
+    sound,
+)
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import missratio as mr
+from missratio._files.cells import Cells
 from missratio.app.cli import app
 from missratio.app.modelfile import ModelFileError, files
 from missratio.app.modelfile.files import (
@@ -520,6 +530,17 @@ def test_look_ups_of_more_rows_than_there_are_are_refused(tmp_path, rows, more, 
     model.certificate_ = replace(model.certificate_, rows=rows)
     mr.save_model(model, tmp_path / "forged.skops")
     with pytest.raises(ModelFileError, match=match):
+        mr.load_model(tmp_path / "forged.skops")
+
+
+@pytest.mark.parametrize(
+    "cells", [Cells(("\ud800",)), Cells(merged=(("a", "\ud800"),))]
+)
+def test_half_a_character_is_refused(tmp_path, cells):
+    encoder = replace(COLUMNS, cells=cells)
+    model = replace(MODELS["table"](), encoder=encoder)
+    mr.save_model(model, tmp_path / "forged.skops")
+    with pytest.raises(ModelFileError, match=r"no sound model.*surrogates"):
         mr.load_model(tmp_path / "forged.skops")
 
 

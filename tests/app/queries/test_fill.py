@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import missratio as mr
+from missratio.missingness import RowInclusion
 
 pd = pytest.importorskip("pandas")
 
@@ -49,6 +50,63 @@ def test_answers_have_the_share_of_what_they_were_drawn_from(rowwise):
     np.testing.assert_allclose(weights.sum(axis=0), len(X))
     with pytest.raises(ValueError, match="another table"):
         revealed.fill(X[:-1])
+
+
+@pytest.mark.parametrize("rowwise", [False, True])
+def test_cells_that_are_lost_since_the_draw_have_no_part_in_it(rowwise):
+    """A code for missing may be told after the plan was drawn."""
+    X, y, full = problem()
+    plan = mr.plan_queries(X, y, per_feature=9, rowwise=rowwise, random_state=0)
+    revealed = mr.QueryPlan.read(answered(plan, full), X, y)
+    # Rows that were drawn are among those that lose another value.
+    coded = np.zeros(len(X), dtype=bool)
+    coded[plan.rows[:4]] = coded[np.flatnonzero(~np.isnan(X).any(axis=1))[:6]] = True
+    since = coded[:, None] & ~np.isnan(X) & [True, False, False]
+    assert since.any(axis=1).sum() > 3
+    filled, inclusion = revealed.fill(np.where(since, np.nan, X))
+    np.testing.assert_array_equal(np.isnan(inclusion), since)
+    assert np.isnan(filled[since]).all()
+    lost = since.any(axis=1)
+    # Others are as if the rows had not been there, and those stand for themselves.
+    drawn = RowInclusion.of(inclusion, ~np.isnan(filled).any(axis=1), 3, y)
+    assert (drawn.probability[lost] == 0.0).all()
+    for label in (0, 1):
+        mine = lost & (y == label)
+        assert not np.isin(drawn.strata[~mine], drawn.strata[mine]).any()
+    before, shares = revealed.fill(X)
+    whole = RowInclusion.of(shares, ~np.isnan(before).any(axis=1), 3, y)
+    np.testing.assert_array_equal(
+        drawn.probability[~lost] > 0.0, whole.probability[~lost] > 0.0
+    )
+    if rowwise:
+        pool = np.isnan(X).any(axis=1) & ~lost & (y == 0)
+        share = drawn.probability[pool]
+        assert share.max() == pytest.approx((share > 0.0).sum() / pool.sum())
+    # A plan is not read with fewer cells missing.
+    with pytest.raises(ValueError, match="another table"):
+        revealed.fill(full)
+
+
+def test_a_certificate_counts_rows_that_nothing_stands_for_as_errors():
+    rng, y = np.random.default_rng(0), np.arange(1200) % 2
+    full = rng.normal(size=(1200, 2)) + y[:, None]
+    X = full.copy()
+    X[rng.random(1200) < 0.2, 0] = np.nan
+    plan = mr.plan_queries(X, y, per_feature=80, rowwise=True, random_state=0)
+    revealed = mr.QueryPlan.read(answered(plan, full), X, y)
+    errors = []
+    for share in (0.0, 0.05, 0.2):
+        coded = np.where(rng.random((1200, 2)) < [0.0, share], np.nan, X)
+        filled, inclusion = revealed.fill(coded)
+        model = mr.NeymanPearsonClassifier(
+            mr.FDivergenceRatio("js"),
+            alpha=0.15,
+            on_infeasible="reject_all",
+            random_state=0,
+        ).fit(filled, y, inclusion=inclusion)
+        errors.append((model.predict(full[y == 0]) == 1).mean())
+    assert errors[0] > errors[1] > errors[2] == 0.0
+    assert not model.certificate_.certified
 
 
 def test_means_are_unbiased_whatever_made_values_go_missing():

@@ -138,6 +138,9 @@ def _check_parts(model: Any, width: Any) -> None:
     sound = width is None or (type(width) is int and 0 < width <= MOST_COLUMNS)
     require(sound, "its number of columns")
     for part in _parts(model):
+        if isinstance(part, str):
+            # Half a character, which a schema may spell, has no encoding.
+            part.encode()
         kind: Any = type(part)
         attributes, cls = _attributes(part), kind.__name__
         finite, counts, hints, methods = _rules(kind)

@@ -57,6 +57,10 @@ Levels = Mapping[str, Sequence[str]]
 """What the numbers 0, 1, … of a feature stand for, by its name."""
 
 
+class OtherTableError(TableError):
+    """A plan that was made for another table."""
+
+
 @dataclass(frozen=True, eq=False)
 class MissingCells:
     """Which cells of X are missing, and the class of every row.
@@ -223,8 +227,8 @@ class Revealed:
     rowwise : ndarray of bool of shape (n_classes,)
         Of which classes rows were drawn, with all their missing values, and not single
         cells.
-    fingerprint : str
-        That of the table.
+    lost : ndarray of bool of shape (n_rows, n_features)
+        Which cells were missing when the plan was drawn.
     order : ndarray of int of shape (n_rows, n_features)
         The number of each cell's draw, from 1; 0 for one that was not asked.
     not_found : ndarray of bool of shape (n_rows, n_features)
@@ -246,7 +250,7 @@ class Revealed:
     asked: IntArray
     answered: IntArray
     rowwise: BoolArray
-    fingerprint: str
+    lost: BoolArray
     order: IntArray
     not_found: BoolArray
 
@@ -266,7 +270,8 @@ class Revealed:
         Parameters
         ----------
         X : array-like or dataframe of shape (n_rows, n_features)
-            The table that the plan was made for, as it was.
+            The table that the plan was made for, as it was; or with more cells
+            missing, since what was a value then is known to be none.
 
         Returns
         -------
@@ -275,16 +280,20 @@ class Revealed:
         inclusion : ndarray of shape (n_rows, n_features)
             1 where observed, m/M where looked up, 0 where missing still. What was drawn
             and not found has the probability of those found, and NaN in `X_filled`: a
-            ratio leaves it out, a certificate counts it as an error.
+            ratio leaves it out, a certificate counts it as an error. NaN where a cell
+            is missing that was a value when the plan was drawn: no look-up stands for
+            it, and a certificate counts every such row as an error.
         """
         cells = MissingCells.of(X)
-        if cells.fingerprint != self.fingerprint:
+        same = cells.feature_names == self.feature_names
+        same = same and cells.missing.shape == self.lost.shape
+        if not same or (self.lost & ~cells.missing).any():
             raise ValueError(
                 "The answers are those of another table. X must be what it was when "
                 "the plan was made: the same rows and columns, and the same cells "
-                "missing."
+                "missing, or more."
             )
-        values = read_floats(X).copy()
+        values, since = read_floats(X).copy(), cells.missing & ~self.lost
         inclusion = np.where(cells.missing, 0.0, 1.0)
         every = np.arange(values.shape[1])
         for code, whole in enumerate(self.rowwise):
@@ -292,7 +301,7 @@ class Revealed:
             # What was drawn from: rows as a whole, or one column of them.
             for columns in every[None] if whole else every[:, None]:
                 pool = np.ix_(rows, columns)
-                lost, table = cells.missing[pool], self.table[pool]
+                lost, table = self.lost[pool], self.table[pool]
                 incomplete = any_by_row(lost)
                 found = incomplete & ~any_by_row(lost & np.isnan(table))
                 ended = found | any_by_row(self.not_found[pool])
@@ -307,10 +316,14 @@ class Revealed:
                         f"answer: draw {listed(gaps[:SHOWN].tolist())}. Put them back, "
                         "blank or with 'not found' if nothing was found."
                     )
+                # A row that has lost more since can't be completed by its look-ups.
+                reached = ~(whole & any_by_row(since[pool]))
+                incomplete, drawn = incomplete & reached, drawn & reached
                 share = (found & drawn).sum() / max(incomplete.sum(), 1)
                 inclusion[pool] = np.where(lost, share * drawn[:, None], 1.0)
                 there = lost & (found & drawn)[:, None]
                 values[pool] = np.where(there, table, values[pool])
+        inclusion[since] = np.nan
         return with_values(X, values), inclusion
 
     def __getitem__(self, label: Any) -> FloatArray:
@@ -352,7 +365,7 @@ def read_answers(
     for place, key in zip(places, keys, strict=True):
         # A key that is none is refused with its line.
         if key is not None and key[1] not in kinds:
-            raise TableError(
+            raise OtherTableError(
                 f"{place}: the plan was made for another table. X must be what it "
                 "was: the same rows in the same order, the same columns, and the same "
                 "cells missing, without the answers put in."
@@ -472,7 +485,7 @@ def read_answers(
         asked=cells.counts(order > 0),
         answered=cells.counts(found),
         rowwise=whole,
-        fingerprint=fingerprint,
+        lost=cells.missing,
         order=order,
         not_found=not_found,
     )

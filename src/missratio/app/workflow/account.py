@@ -6,15 +6,17 @@ look-ups are planned here, too.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import chain, combinations, islice
 from typing import Any, Literal
 
 import numpy as np
 
 from missratio._base.blocks import rows_with_nan
 from missratio._base.hints import listed
-from missratio._base.typing import FloatArray
+from missratio._base.typing import BoolArray, FloatArray
 from missratio._files import TableFile, open_table
 from missratio.app.options import (
     EXAMPLE_FILE,
@@ -24,6 +26,7 @@ from missratio.app.options import (
     QueryOptions,
 )
 from missratio.app.queries import QueryPlan, Revealed, plan_queries
+from missratio.app.queries.answers import OtherTableError
 from missratio.app.tables import labelled
 from missratio.app.tables.columns import check_names
 from missratio.app.workflow.phi_file import read_missingness
@@ -46,6 +49,8 @@ LOGISTIC = "the certificate assumes that it is logistic in the value itself."
 TRIALS, ENOUGH = 5, 1.0 / 3.0
 # Rows of the controlled class to plan for; a quarter to twice as many are tried.
 ROWS = 80
+# Ways to read a table that a plan may have been drawn by.
+MOST_READINGS = 16
 # Columns that a message names, those that miss most.
 SHOWN = 3
 # Cells of a table up to which trials of look-ups are quick.
@@ -189,9 +194,7 @@ def account_of(
     if options.queries is not None:
         progress.step("Reading what was looked up")
         try:
-            revealed = QueryPlan.read(
-                options.queries, table.asked_frame(), table.y, levels=table.asked_levels
-            )
+            revealed = _read_answers(table, source, options)
             if options.missingness != LEARN:
                 return _data_account(table, controlled, revealed, trial)
             models = _learned(table, table.counts, revealed)
@@ -242,6 +245,60 @@ def account_of(
     return Account("file", sentence, X, models)
 
 
+def _read_answers(
+    table: labelled.LabelledTable, source: TableFile, options: FitOptions
+) -> Revealed:
+    """What was looked up, of the table as it is read, or was when the plan was drawn.
+
+    Then some of what marks a missing cell now may have counted as a value.
+    """
+    read = {"drop": options.drop, "groups": options.groups, **options.cells}
+    codes, refused = options.missing_value, None
+    sizes = range(len(codes), -1, -1)
+    readings = chain.from_iterable(combinations(codes, size) for size in sizes)
+    for told in islice(readings, MOST_READINGS):
+        then = table
+        if refused is not None:
+            read["missing_values"] = told
+            try:
+                then = labelled.read_labelled(source, options.target, **read)
+            except TableError:
+                continue
+            rows = np.flatnonzero(np.isin(then.rows, table.rows))
+            if len(rows) != len(table.rows):
+                continue
+            then = replace(then, X=then.X[rows], y=table.y, rows=table.rows)
+        frame, levels = then.asked_frame(), then.asked_levels
+        try:
+            revealed = QueryPlan.read(options.queries, frame, table.y, levels=levels)
+        except OtherTableError as error:
+            refused = refused or error
+            continue
+        now = table.asked_frame().column_names, table.asked_levels
+        if (frame.column_names, levels) != now:
+            raise TableError(
+                f"It was drawn when {listed([c for c in codes if c not in told])} "
+                "counted as a category. Draw another plan."
+            )
+        if count := int(_lost_since(table, revealed).sum()):
+            warnings.warn(
+                f"{count} cells are missing that counted as values when the plan was "
+                "drawn. No look-up stands for them, so that a certificate counts their "
+                "rows as errors.",
+                stacklevel=2,
+            )
+        return revealed
+    assert refused is not None
+    raise refused
+
+
+def _lost_since(table: labelled.LabelledTable, revealed: Revealed) -> BoolArray:
+    """Cells that are missing, and were not when the plan was drawn."""
+    columns = [column.to_numpy() for column in table.asked_frame().columns]
+    since: BoolArray = np.isnan(np.column_stack(columns)) & ~revealed.lost
+    return since
+
+
 def _learned(
     table: labelled.LabelledTable,
     labels: Iterable[Any],
@@ -257,6 +314,12 @@ def _learned(
             raise TableError(
                 f"Rows of class {label!r} are missing as a whole, so that the table "
                 "has nothing to learn from. Look rows up (missratio query --budget)."
+            )
+        if revealed and _lost_since(table, revealed)[table.y == label].any():
+            raise TableError(
+                f"Class {label!r} misses cells that counted as values when the plan "
+                "was drawn, so that its look-ups don't stand for all that is missing, "
+                "and φ can't be learned from them. Draw another plan."
             )
         X, names = table.X[table.y == label], table.encoder.encoded_names
         answers = revealed and table.encoded_answers(revealed[label])

@@ -391,9 +391,8 @@ def sensitivity(data: Data) -> ReportSection:
     text = f"It is lost where the {values}lie {' or '.join(tipping)} than φ says."
     if not tipping:
         text = (
-            f"It survives {values}that lie up to "
-            f"{number(max(map(abs, tilt['amount'])), 2)} standard deviations lower or "
-            "higher than φ says."
+            f"It survives {values}that lie lower or higher than φ says by up to "
+            f"{number(max(map(abs, tilt['amount'])), 2)} of their standard deviations."
         )
     return ReportSection(
         "sensitivity", "What if φ is wrong?",
@@ -415,10 +414,10 @@ def missing(data: Data) -> ReportSection:
             f"complete. {_model_words(entry)}"
         )
         items.append((f"Class {entry['label']}", text.strip()))
-        items += [
-            ("Check failed" if check["failed"] else "Check passed", check["sentence"])
-            for check in sorted(entry["checks"], key=lambda check: not check["failed"])
-        ]
+        failed = [each["sentence"] for each in entry["checks"] if each["failed"]]
+        items += [("Check failed", text) for text in failed]
+        if passed := len(entry["checks"]) - len(failed):
+            items.append(("", f"{number(passed)} checks of φ passed."))
     looked_up = any(any(feature["looked_up"]) for feature in features)
     kinds = [("Missing, {}", "missing", number), ("Share, {}", "share", share)]
     kinds += [("Looked up, {}", "looked_up", number)] * looked_up

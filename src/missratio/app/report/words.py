@@ -133,7 +133,8 @@ def certificate_words(rows: LabelledRows, data: Data) -> Data:
             f"{percent(first.alpha)} with {sure} confidence. More {mine}, or a larger "
             "α or δ, would allow one."
         )
-    checks = (sentence(text) for each in every for text in each.checks)
+    # They may begin with a column's name.
+    checks = (f"{text.rstrip('.')}." for each in every for text in each.checks)
     return {
         "headline": sentence(headline),
         "guarantee": guarantee,
@@ -319,11 +320,10 @@ def next_steps(rows: LabelledRows, data: Data) -> Iterator[tuple[str, str, str]]
     file, first = shlex.quote(origin["model"] or ""), every[0]
     complete, blanks = first.deployment == "complete", blank_share(data)
     wanted = [
-        f"{_needed(each, 0) or 'many more'} calibration rows of "
-        f"{named(each.controlled_class)} for {percent(each.alpha)} (now "
-        f"{number(each.rows)})"
-        for each in every
-        if not each.certified
+        f"{_needed(each, 0) or 'many more'} calibration rows of {entry['name']} for "
+        f"{percent(each.alpha)} (now {number(each.rows)})"
+        for entry, each in zip(data["errors"], every, strict=False)
+        if not entry["certified"]
     ]
     if wanted:
         text = f"A threshold would need about {listed(wanted)}; or allow more errors."

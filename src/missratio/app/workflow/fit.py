@@ -309,8 +309,10 @@ def condensed(
         How many columns are named; by default all.
     """
     alike: dict[str, list[tuple[float, list[str], str]]] = {}
-    for message in messages:
-        text, facts = phrase(message), message.facts
+    lines = (
+        (each.facts, line) for each in messages for line in phrase(each).split("\n")
+    )
+    for facts, text in lines:
         head, _, rest = text.partition(": ")
         # A column's name before a colon is no sentence.
         if not rest or ". " in head or "'" in head:

@@ -198,11 +198,13 @@ def lost(n, seed, phi=FAR):
     return corrupt(fresh(0, n, [7, seed]), phi, seed)
 
 
-def test_other_rows_choose_a_cap_where_that_pays(table):
+@pytest.mark.parametrize("others", [False, True])
+def test_rows_that_do_not_calibrate_choose_a_cap_where_that_pays(table, others):
     fitted, powers = LogisticRegression().fit(*table), []
     for seed in range(5):
         model = certified(fitted, missingness={0: FAR}, random_state=seed)
-        model.calibrate(lost(240, seed), X0_training=lost(60, 100 + seed))
+        more = lost(60, 100 + seed) if others else None
+        model.calibrate(lost(240 if others else 300, seed), X0_training=more)
         assert model.certificate_.rows == 240
         assert model.calibration_.trust.cap < 20.0
         assert "that go missing with probability above" in str(model.certificate_)
@@ -210,8 +212,42 @@ def test_other_rows_choose_a_cap_where_that_pays(table):
     # Without a cap a third of them certify any threshold.
     assert min(powers) > 0.5
     few = certified(fitted, missingness={0: HALF})
-    few.calibrate(lost(300, 0, HALF), X0_training=lost(60, 1, HALF))
+    few.calibrate(lost(300, 0, HALF), X0_training=lost(60, 1, HALF) if others else None)
+    assert few.certificate_.rows == 300
     assert few.calibration_.trust.cap is None
+
+
+@pytest.mark.parametrize(("slope", "least"), [(0.5, 0.6), (-2.0, 0.6), (2.0, 0.05)])
+def test_a_cap_reaches_as_far_as_the_other_class_does(table, slope, least):
+    # A logistic φ has no bound. Without a cap its powers were .36, .07 and .05, and
+    # with one no larger than the weights seen .42, .68 and .09.
+    fitted, powers = LogisticRegression().fit(*table), []
+    phi = mr.LogisticMissingness(-1.0 if slope == 0.5 else 0.0, [slope, 0.0], True)
+    for seed in range(8):
+        model = certified(
+            fitted, missingness={0: phi}, delta=0.05, on_infeasible="reject_all"
+        ).calibrate(lost(400, seed, phi))
+        assert model.certificate_.rows == 320
+        powers.append((model.predict(fresh(1)) == 1).mean())
+    assert np.mean(powers) > least
+
+
+def test_the_rows_that_chose_a_cap_are_known(table):
+    fitted, X0 = LogisticRegression().fit(*table), lost(300, 0)
+    first, again = (
+        certified(fitted, missingness={0: FAR}).calibrate(X0) for _ in range(2)
+    )
+    assert first.threshold_ == again.threshold_
+    X, y = np.concatenate([X0, fresh(1)]), np.repeat([0, 1], [300, 500])
+    check_same_rows(first, X, y)
+    with pytest.raises(ValueError, match="not the rows that the classifier's"):
+        check_same_rows(first, np.roll(X, 1, axis=0), y)
+    frozen = certified(FrozenEstimator(fitted), missingness={0: FAR}).fit(X, y)
+    assert len(frozen.calibration_index_) == frozen.certificate_.rows == 240
+    check_same_rows(frozen, X, y)
+    # Another sample, from which all calibrate.
+    assert first.calibrate(X0, X0_training=lost(300, 1)).certificate_.rows == 300
+    check_same_rows(first, X, y)
 
 
 @pytest.mark.parametrize("controlled", ["ill", "well"])

@@ -469,6 +469,15 @@ JUDGED = ("auto", "thinning", "counting", "tuned-betting")
 DRAWING = ("thinning", "counting")
 # What a cap has to promise more than none, where rows of the other class are not known.
 CLEARLY = 0.05
+# The share of calibration rows, and their largest number, that choose a cap where no
+# others can, and how much smaller the root of the error has to be without one for that.
+PILOT, MOST_PILOTS, FEWEST_PILOTS = 0.2, 200, 10
+WORTHWHILE = 0.7
+# Few rows of one class don't reach as far as those of another: caps beyond the largest
+# weight, odds below which rows are as good as always observed, and the most that
+# log-odds move.
+BEYOND = (2.0, 4.0)
+LEAST_ODDS, LARGEST_SHIFT = 0.1, 50.0
 
 
 def choose_trust(
@@ -493,8 +502,8 @@ def choose_trust(
         Rows of the controlled class that take no part in calibration.
     other : pair of ndarray of shape (n_other,), or None
         Scores of rows of the other class, to be told from these, and the largest
-        weights that they may have. None takes the training rows for them, tilted by
-        their scores, and a cap that promises clearly more.
+        weights that they may have. None takes the training rows for them, moved as if
+        they were tilted by exp(score), and a cap that promises clearly more.
     n_rows : int
         Calibration rows to come.
     forecast : bool, default=False
@@ -519,7 +528,10 @@ def choose_trust(
     for each in rules:
         uses, caps = make_rule(each).bound, heaviest[:0]
         if promise.caps and uses != "unused" and len(heaviest):
-            caps = np.unique(np.quantile(heaviest, CAP_LEVELS))[::-1]
+            caps = np.quantile(heaviest, CAP_LEVELS)
+            if other is None and several:
+                caps = np.append(caps, np.multiply(BEYOND, caps[-1]))
+            caps = np.unique(caps)[::-1]
         if known is not None:
             caps = caps[caps < known] if uses != "given" else caps[:0]
         if not several:
@@ -530,43 +542,63 @@ def choose_trust(
         choices += [(replace(trust, cap=cap), each) for cap in caps.tolist()]
     if len(choices) == 1 and not forecast:
         return (*choices[0], 0.0)
-    # 2. The power that each promises.
+    # 2. Rows of the other class. Where scores are log-ratios, they are those of this
+    #    one tilted by exp(score): normal scores move by their variance then, and
+    #    log-odds of being missing by their covariance with them.
+    masses = None
+    seen = (training.weights > 0.0) & np.isfinite(training.scores)
+    if other is None and not seen.any():
+        return (*choices[0], 0.0)
+    if other is None:
+        masses, raw = training.weights[seen], training.scores[seen]
+        odds = training.high[seen] - 1.0
+        log_odds = np.log(np.maximum(odds, LEAST_ODDS))
+        shift, up = np.cov(raw, log_odds, aweights=masses, ddof=0)[0]
+        other = raw + shift, 1.0 + odds * np.exp(min(up, LARGEST_SHIFT))
+    # 3. The power that each choice promises.
     promised = []
     for choice in choices:
         capped, how = choice
         likely = calibrate(promise, capped, how, training, training, COARSE)
         sample, alpha = likely.sample, promise.alpha
         root = likely.rule.expected_root(n_rows, sample.bound, alpha, likely.delta)
-        if other is None:
-            # If the other class were this one tilted by exp(score), as it is where
-            # scores are log-ratios. Between rows the curve is taken to be straight.
-            seen = (training.weights > 0.0) & np.isfinite(training.scores)
-            weights, raw = training.weights[seen], training.scores[seen]
-            scores = capped.score(None, raw, training.high[seen])
-            tilted = np.exp(raw - raw.max(initial=-np.inf)) * weights
-            order = np.argsort(-scores)[: np.count_nonzero(scores > -np.inf)]
-            errors, reached = (
-                np.cumsum(np.append(0.0, x[order])) / max(x.sum(), 1e-300)
-                for x in (weights, tilted)
-            )
-            error = max(root or 0.0, 0.0) ** 2
-            promised.append(float(np.interp(error, errors, reached)))
-            continue
         scores, powers = capped.score(None, *other), list[float]()
         if root is not None:
             possible = root > 0.0 and sample.ranked.n_scored
             expected = sample.threshold(sample.tail_of(root**2)) if possible else np.inf
-            powers.append(float(np.mean(scores > expected)))
+            powers.append(float(np.average(scores > expected, weights=masses)))
         chosen = likely.select([alpha])[0]
         if root is None or searched or chosen.rule not in DRAWING:
-            least = chosen.threshold
-            powers.append(-1.0 if least is None else float(np.mean(scores > least)))
+            least = np.inf if chosen.threshold is None else chosen.threshold
+            power = float(np.average(scores > least, weights=masses))
+            powers.append(-1.0 if chosen.threshold is None else power)
         # Of caps that promise the same power, the one that certifies the larger error.
         promised.append(float(np.mean(powers)) + TIE * (root or 0.0))
-    if other is None:
+    if masses is not None and known is not None:
         promised[0] += CLEARLY
     best = int(np.argmax(promised))
     return (*choices[best], promised[best])
+
+
+def pilot_size(promise: Promise, n_columns: int) -> int:
+    """How many calibration rows choose a cap instead, where there are no other rows.
+
+    None where a cap hardly pays, by φ, the number of rows and the levels alone: no row
+    is looked at.
+    """
+    trust, rule, n_rows = promise.trust, promise.rule, len(promise.held)
+    few = min(round(PILOT * n_rows), MOST_PILOTS)
+    if promise.model is None or len(promise.training) or few < FEWEST_PILOTS:
+        return 0
+    if trust.searched or rule not in ("auto", *DRAWING):
+        return 0
+    if (bound := trust.bound(n_columns)) is None:
+        return few
+    now, best = (
+        make_rule(rule).expected_root(rows, most, promise.alpha, promise.parts[1])
+        for rows, most in ((n_rows, bound), (n_rows - few, 1.0))
+    )
+    return few if (now or 0.0) < WORTHWHILE * (best or 0.0) else 0
 
 
 def promised_power(

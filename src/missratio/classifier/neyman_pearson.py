@@ -35,7 +35,12 @@ from missratio.classifier import columns as affordable
 from missratio.classifier import reading
 from missratio.classifier.base import CertifiedClassifier, few
 from missratio.classifier.certificate import Certificate, GroupedCertificate
-from missratio.classifier.certify import certify, choose_cap, refuse_open
+from missratio.classifier.certify import (
+    certify,
+    choose_cap,
+    pilot_size,
+    refuse_open,
+)
 from missratio.classifier.estimators import (
     ClassTable,
     complete_mask,
@@ -376,8 +381,9 @@ class NeymanPearsonClassifier(TwoClassClassifier):
             held, known = table.rows_of(0), table.rows_of(1)
             if table.units is not None:
                 held = reading.one_of_each(table.units, held, rng)
+            held = self._calibrate(table, held, known, rng)
             self.calibration_index_, self.training_index_ = held, held[:0]
-            return self._calibrate(table, held, known, rng)
+            return self
         # 2. Split rows, and fit the estimator, with the columns that promise most.
         fitted, _, held = table.split(
             {0: {"calibration_size": self.calibration_size}}, rng
@@ -664,8 +670,9 @@ class NeymanPearsonClassifier(TwoClassClassifier):
             Their labels, to be sure: those of another class are refused.
         X0_training : array-like or dataframe, optional
             Other rows of that class, such as those it was fitted on, for rules that
-            learn from them, and for a cap on weights: give them where φ comes close
-            to 1.
+            learn from them, and to choose a cap on weights by. Without them some of X
+            do that, a random fifth and at most 200, where φ comes so close to 1 that
+            it may pay.
         inclusion : array-like of shape (n_rows,) or (n_rows, n_columns), optional
             Where values of X were looked up, with which probability.
         groups : array-like of shape (n_rows,), optional
@@ -717,8 +724,10 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         if groups is not None:
             table = replace(table, units=read_units(groups, X))
             held = reading.one_of_each(read_units(groups, X), held, rng)
+        held = self._calibrate(table, held, known, rng)
+        if len(held) < n_rows:
             self._calibrating = held
-        return self._calibrate(table, held, known, rng)
+        return self
 
     def _calibrate(
         self,
@@ -726,8 +735,8 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         held: IntArray,
         known: IntArray,
         rng: np.random.Generator,
-    ) -> Self:
-        """Certify with the estimator as it is."""
+    ) -> IntArray:
+        """Certify with the estimator as it is, by the rows that are returned."""
         classes, labels = np.asarray(self.estimator.classes_), table.labels
         if set(classes.tolist()) != set(labels):
             raise ValueError(
@@ -736,7 +745,13 @@ class NeymanPearsonClassifier(TwoClassClassifier):
             )
         self._sign = 1.0 if classes[0] == labels[0] else -1.0
         self.estimator_ = self.estimator
-        return self._certify(table, held, known, rng)
+        # Where it pays, some rows choose a cap, and the rest calibrate.
+        promise = self._own_promise(table, held, known)
+        if few := pilot_size(promise, table.X.shape[1]):
+            held = rng.permutation(held)
+            known, held = np.sort(np.append(known, held[:few])), np.sort(held[few:])
+        self._certify(table, held, known, rng)
+        return held
 
     def _score(self, X: Any) -> FloatArray:
         return raw_scores(

@@ -2,7 +2,7 @@
 
 Each is of what its own page shows: the first example of in_use.md, and the commands of
 tutorial.md. Chromium takes them; where there is none, the NP-ROC alone is
-drawn. `python docs/pictures.py` makes them without the rest.
+drawn. `python docs/pictures.py` makes them without the rest, and README's picture, too.
 """
 
 import doctest
@@ -20,6 +20,8 @@ FOLDER = DOCS / "generated" / "pictures"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SIZE = (1100, 2400)
+# What README shows of it.
+SMALL = (1000, 860)
 
 
 def of_example():
@@ -62,7 +64,7 @@ def find_browser():
     return next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
-def photograph(report, picture, browser):
+def photograph(report, picture, browser, size=SIZE):
     """The page's upper part, as a browser shows it."""
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "report.html"
@@ -71,7 +73,7 @@ def photograph(report, picture, browser):
             browser, "--headless", "--no-sandbox", "--disable-gpu",
             "--disable-dev-shm-usage", "--hide-scrollbars",
             f"--user-data-dir={folder}/profile", "--virtual-time-budget=10000",
-            f"--window-size={SIZE[0]},{SIZE[1]}", f"--screenshot={picture}",
+            f"--window-size={size[0]},{size[1]}", f"--screenshot={picture}",
             page.as_uri(),
         ]  # fmt: skip
         subprocess.run(command, check=True, capture_output=True, timeout=120)
@@ -113,3 +115,5 @@ def make_pictures(app=None):
 
 if __name__ == "__main__":
     make_pictures()
+    if browser := find_browser():
+        photograph(of_tutorial(), DOCS / "_static" / "report.png", browser, SMALL)

@@ -320,7 +320,7 @@ class CellOptions(Reading, Writing):
         """What texts mean that mean the same as another."""
         pairs = {}
         for word in self.merge:
-            text, told, meant = (part.strip() for part in word.partition("="))
+            text, told, meant = (part.strip() for part in word.rpartition("="))
             if not (told and text and meant) or text == meant:
                 raise ValueError(
                     "--merge takes TEXT=MEANT, such as --merge Well=well: got "

@@ -32,7 +32,7 @@ from missratio.exceptions import TableError
 
 # Lines in which a header is looked for where the first isn't one.
 _LINES = 12
-_LIMIT = re.compile(r"(<=?|>=?|≤|≥|<|>)\s*[\d.,]+")
+_LIMIT = re.compile(r"(<=?|>=?|≤|≥)\s*(\d+[.,]?\d*)")
 _KEY = re.compile(r"(.*[\W_])?(id|nr|no|key|code|number)", re.IGNORECASE)
 _TARGET = re.compile(
     r"target|class|label|outcome|state|status|diagnosis|result|y", re.IGNORECASE
@@ -391,12 +391,17 @@ def _column(
 
 def _no_numbers(name: str, others: Mapping[str, int]) -> Iterator[Finding]:
     """Texts among numbers: limits of detection, codes for nothing, and slips."""
-    codes = [text for text in others if not _LIMIT.fullmatch(text)]
-    for text in others.keys() - codes:
+    codes = []
+    for text in others:
+        if (limit := _LIMIT.fullmatch(text)) is None:
+            codes.append(text)
+            continue
+        # What is never seen can't be weighted: a number stands for it.
+        number = float(limit[2].replace(",", ".")) / (2.0 if text[0] in "<≤" else 1.0)
+        written = f"{number:g}".replace(".", "," if "," in text else ".")
         said = f"Column {name!r} says {text!r} in {others[text]} cells, a limit of "
-        said += "detection: they count as missing because of their value. Write a "
-        said += "number in their place if you know a better one."
-        yield Finding(name, said, "missing_value", text)
+        said += f"detection: {written} stands for it, here and in new rows."
+        yield Finding(name, said, "merge", f"{text}={written}")
     for text in codes[:_SHOWN]:
         frequent = others[text] > 1 or not any(c.isalnum() for c in text)
         said = f"Column {name!r} holds numbers, and {text!r} in {others[text]} cells: "
@@ -426,7 +431,7 @@ def _questions(
     elif target not in source.names:
         raise TableError(f"--target {target} is not a column of {source.path}.")
     elif options.controlled is None:
-        merged = {text.partition("=")[0] for text in settings.get("merge", [])}
+        merged = {text.rpartition("=")[0] for text in settings.get("merge", [])}
         names = [text for text, _ in spellings[target].most_common()]
         names = [text for text in names if text not in merged]
         yield (

@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import RocCurveDisplay
 
 import missratio as mr
+from missratio.objective import KLIEPObjective
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
@@ -22,7 +23,11 @@ RATIOS = {
     "logistic": mr.FDivergenceRatio("js"),
     "classifier": mr.ClassifierRatio(LogisticRegression()),
     "ulsif": mr.KernelRatio("ulsif", random_state=0),
+    "rulsif": mr.KernelRatio("rulsif", random_state=0),
+    "kernel KLIEP": mr.KernelRatio("kliep", random_state=0),
     "kmm": mr.KernelRatio("kmm", random_state=0),
+    "objective": mr.ObjectiveRatio(KLIEPObjective()),
+    "the best": mr.Ratio(random_state=0),
 }
 CLASSIFIERS = {
     "of a ratio": mr.NeymanPearsonClassifier(mr.KLIEP(), 0.1, random_state=0),
@@ -56,6 +61,20 @@ def test_curves_and_importances_of_every_ratio_and_classifier(far, name):
         display = CalibrationDisplay.from_estimator(model, X, y, n_bins=4)
         assert np.isfinite(display.prob_pred).all()
     plt.close("all")
+
+
+@pytest.mark.parametrize(
+    ("spread", "chosen"), [(1.0, {"Jensen-Shannon", "KLIEP"}), (0.3, {"kernels"})]
+)
+def test_a_ratio_without_a_choice_chooses_and_says_why(two_normals, spread, chosen):
+    X, y = two_normals(200, 2, shift=float(spread == 1.0))
+    X[y == 1] *= spread
+    ratio = mr.Ratio(random_state=0).fit(X, y)
+    assert next(iter(ratio.comparison_)) in chosen
+    assert ratio.comparison_.keys() | ratio.left_out_.keys() == {
+        "Jensen-Shannon", "KLIEP", "kernels", "trees",
+    }  # fmt: skip
+    assert "log loss" in str(ratio.summary())
 
 
 def test_probabilities_are_those_of_a_stated_prior(two_normals):

@@ -65,6 +65,7 @@ from .ratio import (
     KernelRatio,
     NaiveBayesRatio,
     ObjectiveRatio,
+    Ratio,
     density_ratio,
 )
 from .rows import scan_parquet
@@ -90,6 +91,7 @@ __all__ = [
     "ObjectiveRatio",
     "PolynomialBasis",
     "QueryPlan",
+    "Ratio",
     "RatioDisplay",
     "StepMissingness",
     "TiltedImputer",

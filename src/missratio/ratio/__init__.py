@@ -8,6 +8,7 @@ from missratio.ratio.base import (
     two_classes,
 )
 from missratio.ratio.batch import BatchFit, fit_batch
+from missratio.ratio.choice import Ratio
 from missratio.ratio.complete import (
     ClassifierRatio,
     WeightedTable,
@@ -49,6 +50,7 @@ __all__ = [
     "NaiveBayesRatio",
     "NoFiniteOptimumWarning",
     "ObjectiveRatio",
+    "Ratio",
     "Two",
     "WeightedMean",
     "WeightedTable",

@@ -1,0 +1,169 @@
+"""A ratio by whichever estimator predicts rows held out best."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from numbers import Integral
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+from scipy.special import log_expit
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.utils import check_random_state, check_scalar
+from threadpoolctl import threadpool_limits
+
+from missratio._base.storable import storable
+from missratio._base.summary import Summary, figure
+from missratio._base.threads import THREADED_ELEMENTS
+from missratio._base.typing import FloatArray
+from missratio.exceptions import NoFiniteOptimumWarning
+from missratio.ratio.base import BaseRatio, MissingnessParameter, Two
+from missratio.ratio.complete import ClassifierRatio, WeightedTable
+from missratio.ratio.cv import fold_numbers
+from missratio.ratio.kernel import KernelRatio
+from missratio.ratio.kliep import KLIEP, FDivergenceRatio
+from missratio.rows import ClassRows, refuse_source
+
+# What a fitted ratio knows of its table, beside what it learned.
+READ = ("classes_", "n_features_in_", "feature_names_in_", "basis_", "missingness_")
+
+
+@storable()
+@dataclass(eq=False, repr=False)
+class Ratio(BaseRatio):
+    """Density ratio by the estimator that predicts rows held out best.
+
+    Four are compared: logistic regression (`FDivergenceRatio("js")`) and `KLIEP`, whose
+    log ratio is linear in the columns, Gaussian bumps (`KernelRatio("kliep")`) and
+    boosted trees (`ClassifierRatio`). The loss is that of P̂(1|z) = r̂/(1 + r̂),
+    −½Ê₁[log P̂(1|z)] − ½Ê₀[log P̂(0|z)] over complete rows weighted by 1/P(complete),
+    and in expectation it is smallest at the true ratio. All are fitted to the same
+    folds, in which both classes are. An estimator that can't be fitted to one of them,
+    or has no finite optimum there, is left out. The best is fitted to all rows.
+
+    Parameters
+    ----------
+    missingness : mapping from class to Missingness, a Missingness, "ignore" or None
+        Why values are missing, as for `KLIEP`.
+    cv : int, default=5
+        The number of folds.
+    random_state : int, RandomState or None, default=None
+        For folds, centres and trees. None draws anew at each ``fit``.
+
+    Attributes
+    ----------
+    estimator_ : ratio estimator
+        The one of the smallest loss, fitted to all rows.
+    comparison_ : dict from str to float
+        The losses on rows held out, from the smallest to the largest. A ratio of one
+        has log 2 ≈ 0.693.
+    left_out_ : dict from str to str
+        The estimators that couldn't be fitted, and why.
+    classes_ : ndarray of shape (2,)
+        The denominator's and the numerator's label.
+    effective_sample_size_ : dict from class to SampleSize
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_columns,)
+
+    Examples
+    --------
+    Class 1 sits in the middle of class 0, and no plane is between them.
+
+    >>> import numpy as np
+    >>> import missratio as mr
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(0, 0.5, (500, 1)), rng.normal(0, 1, (500, 1))])
+    >>> ratio = mr.Ratio(random_state=0).fit(X, np.repeat([1, 0], 500))
+    >>> {name: round(loss, 2) for name, loss in ratio.comparison_.items()}
+    {'kernels': 0.62, 'trees': 0.66, 'KLIEP': 0.69, 'Jensen-Shannon': 0.69}
+    >>> type(ratio.estimator_).__name__
+    'KernelRatio'
+    """
+
+    missingness: MissingnessParameter = None
+    cv: int = 5
+    random_state: int | np.random.RandomState | None = None
+
+    def _rows_elsewhere(self, X: Any, y: Any, **not_taken: Any) -> None:
+        refuse_source(self, X, "Bring some of them into memory, or fit KLIEP.")
+
+    def _learn(self, two: Two[ClassRows]) -> None:
+        check_scalar(self.cv, "cv", Integral, min_val=2)
+        random = check_random_state(self.random_state)
+        seed = int(random.randint(2**31 - 1))
+        # Without early stopping trees learn small tables by heart.
+        trees = HistGradientBoostingClassifier(early_stopping=True, random_state=seed)
+        candidates: dict[str, BaseRatio] = {
+            "Jensen-Shannon": FDivergenceRatio("js"),
+            "KLIEP": KLIEP(),
+            "kernels": KernelRatio("kliep", random_state=seed),
+            "trees": ClassifierRatio(trees),
+        }
+        dealt = [(rows, fold_numbers(rows, self.cv, random)) for rows in two]
+        losses, self.left_out_ = {}, {}
+        # Threads of trees wait for one another on small tables.
+        small = sum(rows.source.size for rows in two) < THREADED_ELEMENTS
+        with threadpool_limits(1 if small else None, "openmp"):
+            for name, candidate in candidates.items():
+                candidate.missingness, loss = self.missingness, 0.0
+                known = {k: v for k, v in vars(self).items() if k in READ}
+                candidate.__dict__.update(known)
+                try:
+                    with warnings.catch_warnings(action="ignore"):
+                        warnings.simplefilter("error", NoFiniteOptimumWarning)
+                        for fold in range(self.cv):
+                            rest = Two(*(rows.take(at != fold) for rows, at in dealt))
+                            held = Two(*(rows.take(at == fold) for rows, at in dealt))
+                            candidate._learn(rest)
+                            loss += log_loss(candidate, held) / self.cv
+                except (ValueError, NoFiniteOptimumWarning) as error:
+                    self.left_out_[name] = str(error)
+                else:
+                    losses[name] = loss
+            if not losses:
+                reasons = (f"{name}: {why}" for name, why in self.left_out_.items())
+                raise ValueError(
+                    f"No ratio can be fitted to all {self.cv} folds. "
+                    + " ".join(reasons)
+                )
+            self.comparison_ = dict(sorted(losses.items(), key=itemgetter(1)))
+            self.estimator_ = candidates[next(iter(self.comparison_))]
+            self.estimator_._learn(two)
+        self.effective_sample_size_ = self.estimator_.effective_sample_size_
+
+    def _log_ratio(self, X: Any) -> FloatArray:
+        return self.estimator_.predict_log_ratio(X)
+
+    def _score_rows(self, two: Two[ClassRows]) -> float:
+        return float(np.log(2.0)) - log_loss(self.estimator_, two)
+
+    def summary(self) -> Summary:
+        """The estimators compared and the fit of the best.
+
+        Returns
+        -------
+        Summary
+            Prints as text, and renders in a notebook.
+        """
+        best = super().summary()
+        losses = [(name, figure(loss, 4)) for name, loss in self.comparison_.items()]
+        return replace(
+            best,
+            title=f"Ratio: {losses[0][0]}, by the smallest loss on rows held out",
+            header=("ratio", "log loss"),
+            rows=tuple(losses),
+            notes=tuple(f"{k} is left out. {why}" for k, why in self.left_out_.items()),
+        )
+
+
+def log_loss(ratio: BaseRatio, two: Two[ClassRows]) -> float:
+    """The log loss of a fitted ratio's odds at complete rows, the classes balanced."""
+    tables = [WeightedTable.of(rows.complete()) for rows in two]
+    with warnings.catch_warnings():
+        # Columns have no names here.
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        first, second = (ratio._log_ratio(table.rows) for table in tables)
+    total = tables[0].weights @ log_expit(first)
+    return -float(total + tables[1].weights @ log_expit(-second)) / 2.0

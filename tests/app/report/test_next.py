@@ -76,13 +76,16 @@ def test_commands_run_as_they_are_printed(kind, pulses, tmp_path):
             writer = csv.DictWriter(stream, plan[0])
             writer.writeheader()
             writer.writerows(plan)
-    printed = run(f"fit '{tmp_path / TABLE}' {HOW} {options} --out m.skops")
+    more = "--merge 'ill=sick' --drop sugar" if kind == "as observed" else ""
+    printed = run(f"fit '{tmp_path / TABLE}' {HOW} {options} {more} --out m.skops")
     data = json.loads(mr.load_model("m.skops").report)
     steps = {step["title"]: step["command"] for step in data["next"]}
     assert [title for title, command in steps.items() if command] == titles
     for command in filter(None, steps.values()):
         assert str(tmp_path) not in command
         run(command.removeprefix("missratio "))
+    done = "merged: ill=sick; left out: sugar" if more else None
+    assert data["origin"]["reading"] == done
     # What fit warned of stands on the page.
     cautions = [each["text"] for each in data["cautions"]]
     assert any("999" in text for text in cautions)

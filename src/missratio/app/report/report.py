@@ -45,6 +45,8 @@ FRAME_HEIGHT = 900
 # Refits and histograms use at most so many rows of each class.
 MOST_ROWS = 20_000
 DIGITS = 7
+# What is told of where a table is from, as it is.
+NAMED = ("file", "sha256", "model", "reading")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -265,7 +267,8 @@ def describe(
         The methods that were compared.
     origin : mapping, optional
         The `command` that rows came by, the name of its `file` with its `sha256`, that
-        of the `model` file, and commands to `check` the table and to `query` values.
+        of the `model` file, what was done to the table (`reading`), and commands to
+        `check` the table and to `query` values.
     column : str, default="group"
         What groups are groups of.
     """
@@ -300,7 +303,7 @@ def describe(
         "origin": {
             "date": datetime.fromtimestamp(made, UTC).strftime("%Y-%m-%d %H:%M UTC"),
             "seed": int(seed) if isinstance(seed, (int, np.integer)) else None,
-            **{name: (origin or {}).get(name) for name in ("file", "sha256", "model")},
+            **{name: (origin or {}).get(name) for name in NAMED},
             **{
                 name: _without_folders((origin or {}).get(name))
                 for name in ("command", "check", "query")

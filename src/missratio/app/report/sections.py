@@ -158,6 +158,7 @@ def origin(data: Data) -> Pairs:
         "Seed": found["seed"],
         "Command": found["command"],
         "Table": found["sha256"] and f"{found['file']}, SHA-256 {found['sha256']}",
+        "Read": found["reading"],
     }
     return [(name, str(text)) for name, text in every.items() if text is not None]
 
@@ -313,7 +314,7 @@ def errors(data: Data) -> ReportSection:
             for column in (
                 (name, lambda e, k=k: e[k]["estimate"], share),
                 (f"{name}, interval", k, span),
-                ("Rows", lambda e, k=k: e[k]["rows"], number),
+                (f"{name}, rows", lambda e, k=k: e[k]["rows"], number),
             )
         ),
         shown=True,

@@ -235,10 +235,12 @@ def fit_table(
             names=_names(table.encoder),
             comparison=comparison,
             origin={
-                "command": command,
+                # In full, as missratio.toml may have said a part of it.
+                "command": command and options.command("fit", type(options), {}),
                 "file": file,
                 "sha256": digest,
                 "model": options.out.name,
+                "reading": _reading(options, table),
                 **_commands(options, alpha),
             },
             folds=folds,
@@ -248,7 +250,7 @@ def fit_table(
     report.data["cautions"] += [
         {"title": title, "text": text}
         for title, messages in (
-            ("Is the table as it was meant?", table.notes),
+            ("The table may not be as it was meant", table.notes),
             ("Warned of in the fit", warned),
         )
         for text in condensed(messages, phrase)
@@ -262,6 +264,18 @@ def fit_table(
     findings, measured = _findings(report.data, rows)
     said = [*table.notes, *warned]
     return FittedTable(model, why, account, findings, measured, said)
+
+
+def _reading(options: FitOptions, table: labelled.LabelledTable) -> str | None:
+    """What was done to the table before it was fitted."""
+    done = {
+        "as missing": options.missing_value,
+        "merged": options.merge,
+        "taken together": table.rest,
+        "left out": table.dropped,
+    }
+    said = (f"{what}: {', '.join(names)}" for what, names in done.items() if names)
+    return "; ".join(said) or None
 
 
 def _commands(options: FitOptions, alpha: float) -> dict[str, str]:

@@ -63,7 +63,7 @@ class TableFile(ABC):
         batches = list(self.batches(columns))
         if not sum(len(batch) for batch in batches):
             raise TableError(
-                f"{self.path} has a header and no rows: there is nothing to work on."
+                " ".join([f"{self.path} has a header and no rows.", *self.notes])
             )
         return pyarrow.Table.from_batches(batches).select(list(columns))
 

@@ -120,10 +120,6 @@ class ExcelSheet(TableFile):
             for number, line in enumerate(cells, start + 1)
             if any(cell != "" for cell in line) and number >= (header_row or 0)
         ]
-        if header_row is not None and (not lines or lines[0][0] != header_row):
-            raise self.no_header(header_row)
-        if not lines:
-            raise TableError(f"{file.path}: sheet {name!r} is empty.")
         self.sheets, self.sheet = sheets, name
         if len(sheets) > 1 and name not in (sheet, preferred):
             others = listed([other for other in sheets if other != name], _SHOWN)
@@ -131,6 +127,11 @@ class ExcelSheet(TableFile):
                 f"{file.path} has {len(sheets)} sheets, and {name!r} is read, the "
                 f"first that is visible; --sheet reads another: {others}."
             )
+        if header_row is not None and (not lines or lines[0][0] != header_row):
+            raise self.no_header(header_row)
+        if not lines:
+            empty = f"{file.path}: sheet {name!r} is empty."
+            raise TableError(" ".join([empty, *self.notes]))
         (_, header), *self._lines = lines
         self.names = [str(cell).strip() for cell in header]
         self.n_rows = len(self._lines)

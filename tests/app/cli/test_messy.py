@@ -208,3 +208,8 @@ def test_a_complete_row_without_a_score_says_so_too(patients_model):
     X[1, 0] = 1e300
     _, second = reasons(model.encoder, table, X, np.array([True, True]))
     assert second == "its values are too large for a score"
+    # Of a model that takes blanks, they are no reason.
+    table = pa.table({"pulse": [None], "sugar": [5.0], "ward": ["south"]})
+    X = model.encoder.encode(table)
+    (why,) = reasons(model.encoder, table, X, np.array([True]), blanks=True)
+    assert why == "'south' of 'ward' is new"

@@ -227,8 +227,10 @@ def test_workbooks_are_read_by_sheet(tmp_path):
     assert table.y.tolist() == [1, 0]
     with pytest.raises(TableError, match="no sheet 'dta'"):
         read_table(path, sheet="dta")
-    with pytest.raises(TableError, match="--target 'y' is not a column"):
+    with pytest.raises(TableError, match=r"'y' is not a column.*another: 'data'"):
         read_table(path)
+    with pytest.raises(TableError, match=r"a header and no rows.*another: 'data'"):
+        open_table(path).read(["nothing here"])
 
 
 def test_a_header_may_be_long(read):

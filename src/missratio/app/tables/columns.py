@@ -289,6 +289,7 @@ def check_names(source: TableFile, option: str, names: Sequence[str]) -> None:
         f"of {source.path}."
         + "".join(hint if one else f" {name!r}:{hint}" for name, hint in hints if hint)
         + f" It has {listed(source.names, MORE_SHOWN)}.{titled}"
+        + "".join(f" {note}" for note in source.notes if "--sheet" in note)
     )
 
 

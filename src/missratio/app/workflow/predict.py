@@ -111,7 +111,8 @@ def predict_table(
                 X = encoder.encode(batch, done.rows, place=source.place)
             groups = encoder.texts(batch, by) if by else None
             decisions = model.decide(X, groups)
-            why = reasons(encoder, batch, X, decisions.unscored)
+            observed = model.classifier.deployment == "as-observed"
+            why = reasons(encoder, batch, X, decisions.unscored, blanks=observed)
             output = output_batch(model, batch.select(keep), decisions, why)
             if options.escape and kind == "csv":
                 output = _escaped(output)
@@ -151,14 +152,24 @@ def _writer(path: Path, schema: Any) -> Any:
 
 
 def reasons(
-    encoder: Encoder, table: Any, X: FloatArray, unscored: BoolArray
+    encoder: Encoder,
+    table: Any,
+    X: FloatArray,
+    unscored: BoolArray,
+    *,
+    blanks: bool = False,
 ) -> NDArray[Any]:
-    """A sentence for each encoded row that can't be scored, None for the others."""
+    """A sentence for each encoded row that can't be scored, None for the others.
+
+    `blanks` says that the model takes rows in which numbers are missing.
+    """
     why, rows = np.full(len(X), None, dtype=object), np.flatnonzero(unscored)
     parts: list[list[str]] = [[] for _ in rows]
     lost = np.isnan(X[rows])
     for column, places in zip(encoder.columns, encoder.places.values(), strict=True):
         gaps = np.flatnonzero(lost[:, places[:1]].any(axis=1))
+        if blanks and column.levels is None:
+            continue
         texts = [None] * len(gaps)
         if column.levels is not None and len(gaps):
             cells = table.column(column.name).take(rows[gaps])

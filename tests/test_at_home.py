@@ -1,6 +1,7 @@
 """At home among scikit-learn's tools: what a data scientist tries on the first day."""
 
 import inspect
+import re
 
 import matplotlib as mpl
 import numpy as np
@@ -9,6 +10,7 @@ from sklearn.calibration import CalibrationDisplay
 from sklearn.inspection import permutation_importance
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import RocCurveDisplay
+from sklearn.utils.estimator_checks import check_estimator
 
 import missratio as mr
 from missratio.objective import KLIEPObjective
@@ -33,6 +35,65 @@ CLASSIFIERS = {
     "of a ratio": mr.NeymanPearsonClassifier(mr.KLIEP(), 0.1, random_state=0),
     "of another": mr.NeymanPearsonClassifier(LogisticRegression(), 0.1, random_state=0),
 }
+
+
+# What scikit-learn's checks of every estimator at its defaults may not ask, and why.
+WEIGHTS = "check_sample_weight_equivalence_on_dense_data"
+NO_PENALTY = {
+    "check_sample_weights_shape": "a feature is constant in a class: refused",
+    "check_sample_weights_not_overwritten": "a feature is constant in a class: refused",
+    WEIGHTS: "no finite optimum with fewer rows than features: refused",
+}
+FOLDS = {
+    WEIGHTS: "a row of weight two is in one fold, and twice the same row in two",
+    "check_fit2d_1feature": "a class has fewer rows than there are folds: refused",
+}
+DEFAULTS = {
+    "KLIEP": (mr.KLIEP(), NO_PENALTY),
+    "KLIEPCV": (mr.KLIEPCV(random_state=0), FOLDS),
+    "FDivergenceRatio": (mr.FDivergenceRatio(), NO_PENALTY),
+    "ObjectiveRatio": (mr.ObjectiveRatio(KLIEPObjective()), NO_PENALTY),
+    "NaiveBayesRatio": (mr.NaiveBayesRatio(), NO_PENALTY),
+    "KernelRatio": (
+        mr.KernelRatio(random_state=0),
+        {
+            WEIGHTS: "other rows are drawn as centres",
+            "check_classifiers_train": "the ratio of separated classes has no bound",
+        },
+    ),
+    "ClassifierRatio": (
+        mr.ClassifierRatio(),
+        {WEIGHTS: "weights are scaled to their mean"},
+    ),
+    "Ratio": (mr.Ratio(random_state=0), FOLDS),
+    "GaussianBasis": (mr.GaussianBasis(), {}),
+    "PolynomialBasis": (mr.PolynomialBasis(), {}),
+    "TiltedImputer": (mr.TiltedImputer(), {}),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_scikit_learns_checks_at_defaults(name):
+    estimator, declared = DEFAULTS[name]
+    checked = check_estimator(
+        estimator, expected_failed_checks=declared, on_skip=None, on_fail=None
+    )
+    failed = {each["check_name"]: each["exception"] for each in checked
+              if each["status"] == "failed"}  # fmt: skip
+    assert not failed
+    meant = {each["check_name"] for each in checked if each["status"] == "xfail"}
+    assert meant == set(declared)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_classifier_at_defaults_fails_checks_only_where_it_cannot_promise():
+    checked = check_estimator(mr.NeymanPearsonClassifier(), on_skip=None, on_fail=None)
+    failed = [each["exception"] for each in checked if each["status"] == "failed"]
+    refusal = re.compile(
+        "No threshold certifies|NoCertificateError|controlled_class=0 is not among"
+    )
+    assert all(refusal.search(str(each)) for each in failed), failed
 
 
 @pytest.fixture

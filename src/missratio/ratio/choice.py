@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, replace
 from numbers import Integral
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -91,6 +90,8 @@ class Ratio(BaseRatio):
 
     def _learn(self, two: Two[ClassRows]) -> None:
         check_scalar(self.cv, "cv", Integral, min_val=2)
+        # What no candidate can take is refused at once.
+        two.map(lambda rows: WeightedTable.of(rows.complete()))
         random = check_random_state(self.random_state)
         seed = int(random.randint(2**31 - 1))
         # Without early stopping trees learn small tables by heart.
@@ -123,13 +124,11 @@ class Ratio(BaseRatio):
                 else:
                     losses[name] = loss
             if not losses:
-                reasons = (f"{name}: {why}" for name, why in self.left_out_.items())
-                raise ValueError(
-                    f"No ratio can be fitted to all {self.cv} folds. "
-                    + " ".join(reasons)
-                )
-            self.comparison_ = dict(sorted(losses.items(), key=itemgetter(1)))
-            self.estimator_ = candidates[next(iter(self.comparison_))]
+                why = next(iter(self.left_out_.values()))
+                raise ValueError(f"No ratio can be fitted to all folds. {why}")
+            ranked = sorted(losses, key=losses.__getitem__)
+            self.comparison_ = {name: losses[name] for name in ranked}
+            self.estimator_ = candidates[ranked[0]]
             self.estimator_._learn(two)
         self.effective_sample_size_ = self.estimator_.effective_sample_size_
 

@@ -7,7 +7,7 @@ import pytest
 from classifiers import Total, learned
 
 import missratio as mr
-from missratio.classifier.promise import Trust, Weighted
+from missratio.classifier.promise import Weighted
 
 # One table in twenty casts doubt on a right φ.
 pytestmark = pytest.mark.filterwarnings("ignore:The data cast doubt")
@@ -43,23 +43,6 @@ def test_no_phi_of_the_region_asks_for_a_larger_threshold(d, rowwise, seed):
     own = [each.threshold for each in calibration.select([0.15, 0.3, 0.6])]
     assert own == sorted(own, reverse=True)
     assert own[1] == model.threshold_
-
-
-@pytest.mark.parametrize("rowwise", [True, False])
-def test_a_phi_of_the_region_has_a_bound_close_to_its_heaviest_row_within_reach(
-    rowwise,
-):
-    _, _, given, _ = learned(2000, 1, 100, 0, rowwise, intercept=-1.0)
-    rows, bounds = np.linspace(-9, 9, 9001)[:, None], []
-    for intercept, slope in given.region(0.05)[0]:
-        phi = mr.LogisticMissingness(intercept, np.array([slope]), rowwise)
-        trust = Trust(given, 0.05, 1.2, 6.0, point=phi)
-        within = rows[trust.edges(rows)[1] <= 6.0]
-        heaviest = trust.at_point.edges(within)[1].max()
-        assert heaviest <= trust.at_point.cap <= 6.0 * (1.0 + 1e-9)
-        bounds.append(trust.at_point.cap / heaviest)
-    # The band reaches a little beyond the points, so fewer rows are within reach.
-    assert np.median(bounds) < 1.1
 
 
 def test_a_region_of_many_dimensions_is_left_to_the_band():

@@ -26,7 +26,7 @@ from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier.estimators import complete_mask
 from missratio.exceptions import Remedy
 from missratio.learning import LearnedMissingness
-from missratio.missingness import LogisticMissingness, Missingness, RowInclusion, once
+from missratio.missingness import Missingness, RowInclusion, once
 from missratio.threshold import CalibrationSample, Rule, Selection, looked_up_sample
 from missratio.weights import (
     complete_row_weight_edges,
@@ -234,37 +234,12 @@ class Trust:
 
     @property
     def at_point(self) -> Trust:
-        """Trust in that φ alone, for rows within reach, and their largest weight.
-
-        Where one column loses values, rows are within reach up to the value at which
-        the largest odds of the region grow beyond the cap, or between two such values.
-        At these ends a single φ gives its largest weight, often far below the cap.
-        """
-        cap, lossy = self.cap, list[int]()
-        if cap is not None and cap > 1.0 and isinstance(self.model, LearnedMissingness):
-            lossy = [j for j, e in enumerate(self.model.evidence) if e is not None]
-        if cap is not None and len(lossy) == 1 and self.delta is not None:
-            assert isinstance(self.model, LearnedMissingness)
-            assert isinstance(self.point, LogisticMissingness)
-            j, slopes = lossy[0], np.atleast_1d(self.point.coef)
-            first, slope = self.model.region(self.delta)[j].T
-            with np.errstate(divide="ignore", invalid="ignore"):
-                values = (math.log((cap - 1.0) / self.odds_factor) - first) / slope
-                ends = np.array(
-                    [
-                        values[slope < 0.0].max(initial=-np.inf),
-                        values[slope > 0.0].min(initial=np.inf),
-                    ]
-                )
-                first = np.broadcast_to(self.point.intercept, slopes.shape)[j]
-                highest = float(np.nanmax(first + slopes[j] * ends))
-            odds = self.odds_factor * math.exp(min(highest, LARGEST_LOG_CAP))
-            cap = min(cap, (1.0 + odds) * (1.0 + 1e-9))
-        return Trust(self.point, None, self.odds_factor, cap, self.target)
+        """Trust in that φ alone, for rows within reach."""
+        return Trust(self.point, None, self.odds_factor, self.cap, self.target)
 
     def widened(self, factor: float) -> Trust:
         """The estimated odds wrong by up to a factor, of rows within the same reach."""
-        cap = self.cap if self.point is None else self.at_point.cap
+        cap = self.cap
         if cap is not None and self.model is not None:
             more = max(factor / self.odds_factor, 1.0)
             if self.model.rowwise:

@@ -156,7 +156,8 @@ def read_missingness(
         except PhiFileError:
             raise
         except (ValueError, OverflowError) as error:
-            raise PhiFileError(f"{section.where}: {error}.") from error
+            said = str(error).rstrip(".")
+            raise PhiFileError(f"{section.where}: {said}.") from error
     return models
 
 

@@ -23,6 +23,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 import missratio as mr
 from missratio.learning import LearnedMissingness
 from missratio.missingness import LogisticMissingness, Missingness
+from missratio.missingness.check import MissingnessContradictionError
 
 # Coverage of the band
 
@@ -340,7 +341,11 @@ def certify(cell: Cell, repeats: int, kinds: Sequence[str] = KINDS) -> Outcome:
         X = np.concatenate([X0, other])
         y = np.repeat([0, 1], [len(X0), len(other)])
         for kind in kinds:
-            fitted = classifier(cell, models[kind], i).fit(X, y)
+            try:
+                fitted = classifier(cell, models[kind], i).fit(X, y)
+            except MissingnessContradictionError:
+                # Refused: no row is classified as of the other class.
+                continue
             error[kind][i] = fitted.predict(grid).mean()
             # Of the other class's law: the same grid, shifted.
             power[kind][i] = fitted.predict(grid + shift).mean()

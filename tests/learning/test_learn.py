@@ -214,7 +214,7 @@ def half_a_row(X, revealed, observed, known):
         (lambda X, R, *_: (X, R[:, :1]), False, r"shape of X: got \(600, 1\) and"),
         (lambda X, R, *_: (X[:, 0], R[:, 0]), False, "two-dimensional"),
         (swapped, False, "columns of X, a, b, c, in their order: got b, a, c"),
-        (blank(1, [0, 2]), False, r"Column\(s\) 0, 2 have missing.*plan_quer"),
+        (blank(1, [0, 2]), False, r"Column\(s\) 0, 2 have missing.*Look up some"),
         (never_observed, False, r"Column\(s\) 1 are never observed"),
         (half_a_row, True, "not all entries of row {known}"),
         (blank(1, slice(None)), True, "none revealed, and there is no other column"),

@@ -438,9 +438,10 @@ def read_answers(
             )
         table[at] = value
         low, high = lowest[column], highest[column]
-        # Values beyond the range by more than its width may be slips, such as of a
-        # decimal mark; a column without a range says nothing.
-        if low < high and not 2 * low - high <= value <= 2 * high - low:
+        # Missing values may well lie beyond those observed. Further out than twice
+        # the range they may be slips, such as of a decimal mark.
+        most = 2.0 * (high - low)
+        if low < high and not low - most <= value <= high + most:
             warnings.warn(
                 f"{places[line]}: the value {given} at {where} is far from the values "
                 f"of that column, {low:g} to {high:g}. Is it a slip?",

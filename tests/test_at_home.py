@@ -45,7 +45,7 @@ NO_PENALTY = {
     WEIGHTS: "no finite optimum with fewer rows than features: refused",
 }
 FOLDS = {
-    WEIGHTS: "a row of weight two is in one fold, and twice the same row in two",
+    WEIGHTS: "it hands splits to cv, which takes the number of folds",
     "check_fit2d_1feature": "a class has fewer rows than there are folds: refused",
 }
 DEFAULTS = {
@@ -57,7 +57,7 @@ DEFAULTS = {
     "KernelRatio": (
         mr.KernelRatio(random_state=0),
         {
-            WEIGHTS: "other rows are drawn as centres",
+            WEIGHTS: FOLDS[WEIGHTS],
             "check_classifiers_train": "the ratio of separated classes has no bound",
         },
     ),

@@ -36,11 +36,11 @@ UNPENALISED = {
 # With one denominator row, as in this check, log r̂ at that row is zero up to rounding,
 # and so is the class predicted there a matter of rounding.
 ROUNDING = {"check_sample_weight_equivalence_on_dense_data": "a log ratio of 1e-15"}
-CENTRES = {
-    "check_sample_weight_equivalence_on_dense_data": "other rows are drawn as centres"
+FOLDS = {
+    "check_sample_weight_equivalence_on_dense_data": "cv takes the number of folds only"
 }
 ON_COMPLETE_ROWS = {
-    "kernel KLIEP": (KernelRatio("kliep", sigma_grid=2, random_state=0), CENTRES),
+    "kernel KLIEP": (KernelRatio("kliep", sigma_grid=2, random_state=0), FOLDS),
 }
 PENALISED = {
     "KLIEP": (KLIEP(l2=0.1), {}),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, get_args
 
@@ -266,8 +266,6 @@ def _evaluate(basis: Any, names: list[str], rows: FloatArray) -> FloatArray:
 # rows: 22 to 29 are left, and the error was 4 times that of the Jensen-Shannon fit.
 TILTED_ROWS = 10.0
 TILTED_SHARE = 0.2
-# From so many rows on a tenth of them tells how large the tilt is.
-TILT_ROWS = 5_000_000
 
 
 class LinearRatio(BaseRatio):
@@ -453,17 +451,10 @@ class LinearRatio(BaseRatio):
         self.tilt_sample_size_ = None
         by_rows = not (self._apart or self.pairs_used_)
         if isinstance(problem.objective, KLIEPObjective) and by_rows:
-            # A tenth of very many rows tells their share as well.
-            part, stride = problem, 10 if problem.denominator.n_rows > TILT_ROWS else 1
-            if stride == 1:
-                log_total = np.log(problem.denominator.total) - sign * intercepts
-                log_total -= np.vecdot(theta, problem.centre)
-            else:
-                few = problem.denominator.held(stride, problem.centre)
-                part = replace(problem, denominator=few)
-                log_total = part.log_tilted(theta)
-            log_squares = part.log_tilted(2.0 * theta, squared=True)
-            size = stride * np.exp(2.0 * log_total - log_squares)
+            log_total = np.log(problem.denominator.total) - sign * intercepts
+            log_total -= np.vecdot(theta, problem.centre)
+            log_squares = problem.log_tilted(2.0 * theta, squared=True)
+            size = np.exp(2.0 * log_total - log_squares)
             self.tilt_sample_size_ = float(size.min())
         pairs = list(zip(two, problem.weight_sums, strict=True))
         self.effective_sample_size_ = {

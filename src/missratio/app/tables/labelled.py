@@ -242,7 +242,8 @@ def read_labelled(
                 f"the first is {source.place(int(unlabelled[~blank][0]))}. Leave them "
                 "out (--skip-unlabelled): they say nothing about the classes."
             )
-        notes.append(Message.plain(f"{count} row(s) without a label were left out."))
+        said = "{unlabelled} row(s) without a label were left out."
+        notes.append(Message(said, facts={"unlabelled": count}))
     if not len(kept):
         raise TableError(f"{source.path}: no row has a label in {target!r}.")
     if len(kept) < len(codes):

@@ -29,6 +29,7 @@ from missratio.app.workflow.account import Way, trial_of, ways_of
 from missratio.app.workflow.spelling import variants
 from missratio.classifier import NeymanPearsonClassifier
 from missratio.exceptions import TableError
+from missratio.missingness import missingness_patterns
 
 # Lines in which a header is looked for where the first isn't one.
 _LINES = 12
@@ -466,29 +467,28 @@ def _promises(
     except TableError as error:
         findings.append(Finding("", f"The table can't be read as it is: {error}"))
         return {}, "", []
-    numbers, lost = table.X[:, : table.encoder.n_numeric], np.isnan(table.X)
+    numbers = table.X[:, : table.encoder.n_numeric]
     varies = np.fmin.reduce(numbers) < np.fmax.reduce(numbers)
     if constant := [
         n for n, v in zip(table.encoder.names, varies, strict=False) if not v
     ]:
         said = f"{listed(constant)} have one value only: leave them out."
         findings.append(Finding("", said))
-    if notes := [str(e) for e in table.notes if "without a label" in str(e)]:
+    if notes := [str(each) for each in table.notes if "unlabelled" in each.facts]:
         settings["skip_unlabelled"] = True
         findings.append(Finding("", notes[0], "skip_unlabelled"))
     else:
         asked = replace(asked, skip_unlabelled=False)
-    places = table.encoder.places.items()
-    patterns = Counter(
-        tuple(name for name, at in places if row[at[0]])
-        for row in lost[table.incomplete]
-    )
+    names = np.array(table.encoder.names, dtype=object)
+    firsts = [at[0] for at in table.encoder.places.values()]
+    together = missingness_patterns(table.X[np.ix_(table.incomplete, firsts)])
     blanks = {
         "rows": {str(label): count for label, count in table.counts.items()},
         "complete": {str(label): table.n_complete(label) for label in table.counts},
         "columns": {str(label): counts for label, counts in table.missing.items()},
         "patterns": [
-            {"columns": list(names), "rows": n} for names, n in patterns.most_common(5)
+            {"columns": names[lost].tolist(), "rows": int(n)}
+            for lost, n in zip(together.missing[:5], together.counts[:5], strict=True)
         ],
     }
     if asked.controlled is None:

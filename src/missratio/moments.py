@@ -128,6 +128,8 @@ def merge_all(parts: Sequence[list[Sums]]) -> list[Sums]:
     return [one.merge(*others) for one, *others in zip(*parts, strict=True)]
 
 
+# A step tried too far may overflow: its sums aren't finite, and solvers turn back.
+@np.errstate(over="ignore", invalid="ignore")
 def accumulate(
     term_of: Link,
     features: FloatArray,

@@ -317,10 +317,11 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         return np.column_stack([expit(-log_odds), expit(log_odds)])
 
     def predict(self, X: Any) -> Any:
-        """The class with the larger density; the denominator for a row with NaN.
+        """The class with the larger density; the denominator for ties and for NaN.
 
-        For a bound on one of the two errors, choose the threshold by
-        Neyman-Pearson classification instead.
+        Densities tie where their log ratio is below 1e-9: closer to zero its sign is
+        rounding, and differs from machine to machine. For a bound on one of the two
+        errors, choose the threshold by Neyman-Pearson classification instead.
 
         Parameters
         ----------
@@ -330,7 +331,7 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_rows,)
         """
-        chosen = self.predict_log_ratio(X) > 0.0
+        chosen = self.predict_log_ratio(X) > 1e-9
         return self.classes_[on_host(chosen).astype(np.intp)]
 
     def summary(self) -> Summary:

@@ -60,16 +60,21 @@ def test_a_page_with_another_number_of_values_is_refused(tmp_path, door, count, 
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_a_page_that_claims_a_gigabyte_is_refused_and_has_none(tmp_path, door):
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_page_that_claims_a_gigabyte_is_refused_and_has_none(tmp_path, door, packed):
     resource = pytest.importorskip("resource")
     content = written("snappy", a=np.arange(100.0))
     column = pq.ParquetFile(io.BytesIO(content)).metadata.row_group(0).column(0)
     start = column.data_page_offset
     claimed = varint(2**30)
-    end = content.index(b"\x15", start + 3)
     assert content[start : start + 3] == b"\x15\x00\x15"
-    longer = len(claimed) - (end - start - 3)
-    content[start + 3 : end] = claimed
+    # Its size unpacked is the header's second field, and that in the file the third.
+    begin = start + 3
+    if packed:
+        begin = content.index(b"\x15", begin) + 1
+    end = content.index(b"\x2c" if packed else b"\x15", begin)
+    longer = len(claimed) - (end - begin)
+    content[begin:end] = claimed
     # The footer knows of the longer header, so that nothing else is wrong.
     size = column.total_compressed_size
     footer = content.rindex(varint(size), 0, len(content) - 8)

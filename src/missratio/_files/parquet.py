@@ -30,8 +30,6 @@ NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|nan|NaN")
 
 _BATCH_ROWS = 2**16
-# Pages of whole tables are read as they are needed, in pieces of this size.
-_BUFFER = 2**20
 
 Value = int | float | str | None
 
@@ -54,13 +52,16 @@ def sound(
         raise error(f"{claim}: {why}. {remedy}") from reason
 
 
-def open_parquet(path: Any, **options: Any) -> pq.ParquetFile:
-    """Open a file whose pages are read as they are needed, within `sound`."""
+def open_parquet(path: Any) -> pq.ParquetFile:
+    """Open a file whose pages are read as they are needed, within `sound`.
+
+    A column of a row group is read as it lies, as long as the footer says: through a
+    buffer PyArrow takes the memory that a page's header claims, gigabytes of a forged
+    one.
+    """
     import pyarrow.parquet as pq
 
-    return pq.ParquetFile(
-        path, pre_buffer=False, page_checksum_verification=True, **options
-    )
+    return pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True)
 
 
 def check_count(count: int, expected: int) -> None:
@@ -70,7 +71,7 @@ def check_count(count: int, expected: int) -> None:
 
 
 class ParquetTable(TableFile):
-    """A Parquet file, of which only a few pages are in memory at a time."""
+    """A Parquet file, of which only a row group is in memory at a time."""
 
     n_rows: int
     unit = "row"
@@ -78,7 +79,7 @@ class ParquetTable(TableFile):
     def __init__(self, file: RegularFile) -> None:
         super().__init__(file)
         with self._sound():
-            self._file = open_parquet(self.path, buffer_size=_BUFFER)
+            self._file = open_parquet(self.path)
         self.names = list(self._file.schema_arrow.names)
         self.n_rows = self._file.metadata.num_rows
 

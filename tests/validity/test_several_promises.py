@@ -10,7 +10,6 @@ import groups
 import multiclass
 import numpy as np
 import pytest
-import target
 from promises import kept
 from sklearn.linear_model import LogisticRegression
 
@@ -177,17 +176,3 @@ def lost(kind):
 )
 def test_what_breaks_promises_to_groups_is_caught(setting, change):
     assert groups.simulate(setting, 30, change).p_value < SURE
-
-
-@pytest.mark.parametrize("way", ["known", "learned"])
-@pytest.mark.parametrize("number", range(4))
-def test_another_population_is_kept_its_promise(number, way):
-    found = target.simulate(target.Setting.draw(number), way, repeats=60)
-    assert found.certified > 50
-    assert found.p_value > SURE
-
-
-def test_leaving_the_target_out_is_caught():
-    setting = replace(target.Setting.draw(0), shift=np.array([0.8, 0.3]))
-    assert target.simulate(setting, "known", 30).p_value > SURE
-    assert target.simulate(setting, "left out", 30).p_value < SURE

@@ -30,7 +30,7 @@ from missratio.classifier.planning import (
     sensitivity_curve,
     sorted_scores,
 )
-from missratio.classifier.promise import Calibration, WeakTargetWarning
+from missratio.classifier.promise import Calibration
 from missratio.classifier.reading import (
     NoPowerWarning,
     RepeatedRowsWarning,
@@ -69,7 +69,6 @@ __all__ = [
     "UnorderedDecision",
     "UnstableScoresWarning",
     "Variation",
-    "WeakTargetWarning",
     "check_same_rows",
     "complete_mask",
     "expected_power",

@@ -213,11 +213,12 @@ class CertifiedClassifier(
             )
         check_choice("deployment", self.deployment, DEPLOYMENTS)
         check_choice("on_infeasible", self.on_infeasible, INFEASIBLE)
-        for name in ("odds_factor", "target_factor"):
-            factor = getattr(self, name, 1.0)
-            check_number(name, factor)
-            if not 1.0 <= factor < np.inf:
-                raise ValueError(f"{name} must be 1 or more, and finite: got {factor}.")
+        factor = self.odds_factor
+        check_number("odds_factor", factor)
+        if not 1.0 <= factor < np.inf:
+            raise ValueError(
+                f"odds_factor must be 1 or more, and finite: got {factor}."
+            )
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Fit parameters go to the estimator.

@@ -65,12 +65,6 @@ class Certificate:
     looked_up, not_found : int
         Incomplete rows that were drawn to be looked up, and those of them that were not
         found, which count as errors.
-    target_rows : int or None
-        Where the guarantee is for a target population: how many of its rows its density
-        ratio was learned from, 0 where the ratio was given. None where it is for the
-        population that the calibration rows come from.
-    target_factor : float or None
-        By what factor that ratio may be wrong, either way, before the guarantee fails.
     columns : tuple or None
         The columns that the classifier uses; None for all. A row is complete where
         these are observed.
@@ -95,25 +89,21 @@ class Certificate:
     checks: tuple[str, ...] = ()
     looked_up: int = 0
     not_found: int = 0
-    target_rows: int | None = None
-    target_factor: float | None = None
     columns: tuple[Any, ...] | None = None
 
     @property
     def valid_while(self) -> str:
         """Until when the certificate holds."""
-        unchanged = "and neither the model nor the threshold is changed"
-        if self.target_rows is not None:
-            return f"as long as rows come from the target that was given, {unchanged}"
         return (
             f"as long as new {rows_of(self.controlled_class)} come from the same "
-            f"population as the calibration rows, {unchanged}"
+            "population as the calibration rows, and neither the model nor the "
+            "threshold is changed"
         )
 
     def to_dict(self) -> dict[str, Any]:
         """The certificate as plain data; a number that isn't finite is None."""
         data = {**asdict(self), "valid_while": self.valid_while}
-        for name in ("threshold", "sensitivity", "target_factor"):
+        for name in ("threshold", "sensitivity"):
             if data[name] is not None and not math.isfinite(data[name]):
                 data[name] = None
         return data
@@ -160,14 +150,12 @@ class Certificate:
             )
         kind = "complete " if self.deployment == "complete" else ""
         as_they_are = "" if kind else ", as they are observed,"
-        size, what = "", "complete"
-        if self.target_rows is not None:
-            kind, what = f"the target's {kind}", "complete and like rows of the target"
+        size = ""
         if self.observed < self.rows:
             # No powers of ten, however many rows there are.
             effective = self.effective_rows
             shown = f"{effective:.4g}" if effective < 1000.0 else f"{effective:,.0f}"
-            size = f", of which {self.observed:,} are {what} (effective sample size "
+            size = f", of which {self.observed:,} are complete (effective sample size "
             size += f"{shown})"
         lines = [
             f"At most {percent(self.alpha)} of {kind}{controlled}{as_they_are} are "
@@ -195,13 +183,6 @@ class Certificate:
                 "φ, the probability of being missing, was learned. The certificate "
                 "takes the worst φ that the looked-up values leave possible. Of delta, "
                 f"{self.missingness_delta:.3g} is kept for φ being worse than that."
-            )
-        if self.target_factor is not None and self.target_factor < NO_SLACK:
-            lines.append("It has no slack: it needs the target's ratio to be exact.")
-        elif self.target_factor is not None:
-            lines.append(
-                "It still holds if the target's density ratio is wrong by a factor of "
-                f"up to {self.target_factor:.3g}, either way."
             )
         lines += on_sensitivity(self.sensitivity, bool(self.missingness_delta))
         lines += [f"Tested: {check}." for check in self.checks]
@@ -251,29 +232,12 @@ def assumptions(
     by_unit : bool
         Whether one row of each unit calibrates.
     """
-    label, target, model = promise.label, promise.target, promise.model
+    label, model = promise.label, promise.model
     # 1. Where rows come from.
     drawn = (
         "the calibration rows were drawn independently from the same population as the "
         f"{rows_of(label)} to be classified"
     )
-    shifted: tuple[str, ...] = ()
-    if target is not None:
-        drawn = (
-            "the calibration rows were drawn independently from the "
-            f"{rows_of(label)} of the source"
-        )
-        given, how = "as it was given", "; its error is not allowed for"
-        if target.rows:
-            given = f"the one that was learned from {target.rows} of its rows"
-        if target.factor != 1.0:
-            how = f", but for a factor of up to {target.factor:.3g} either way"
-        shifted = (
-            "rows with the same values are of each class as often in the target as in "
-            "the source: only the values are distributed differently (covariate shift)",
-            f"the density ratio of the target to the source is {given}, up to a "
-            f"constant{how}",
-        )
     before = f"{drawn}, as they were before values went missing"
     reach = "rows with a missing value are always classified as "
     reach += named(label if promise.fallback is None else promise.fallback)
@@ -315,7 +279,7 @@ def assumptions(
         if promise.odds_factor != 1.0:
             factor = f"{promise.odds_factor:.3g}"
             often += f"; its odds may be up to {factor} times as large or small"
-        found = (before, how, often, reach, *shifted)
+        found = (before, how, often, reach)
     elif looked_up:
         found = (
             before,
@@ -326,7 +290,7 @@ def assumptions(
             "nothing about why values are missing",
         )
     else:
-        found = (drawn, "none of their values is missing", *shifted)
+        found = (drawn, "none of their values is missing")
     unit = (
         "one row of each unit calibrates, drawn at random: the error is that of a "
         "random row of a random unit, so a unit counts once, however many rows it has"

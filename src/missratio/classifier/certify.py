@@ -57,7 +57,6 @@ from missratio.ratio import check_choice
 from missratio.threshold import (
     LookUpRule,
     Rule,
-    TargetRule,
     fewest,
     fewest_look_ups,
     make_rule,
@@ -94,7 +93,7 @@ def certify(
     others : ndarray of int, or None
         Rows of the other class, to choose a cap by.
     """
-    model, target, trust = promise.model, promise.target, promise.trust
+    model, trust = promise.model, promise.trust
     X, n_rows = take_rows(table.X, promise.held), len(promise.held)
     drawn: dict[str, Any] = {"inclusion": promise.design}
     # 1. Whether rows contradict φ. Rows of one unit are not independent: a unit
@@ -111,13 +110,11 @@ def certify(
         tests = getattr(model, "checks", ())
         refuse_contradiction(checks, promise.label, tests, promise.odds_factor)
         drawn |= {"draws": rng.uniform(size=n_rows), "coin": float(rng.uniform())}
-    if target is not None:
-        target.log_ratios(X, "calibration")
     # 2. Weights, and by training rows what promises most power.
     held = Weighted.by(trust, X, scores[promise.held], **drawn)
     training = take_rows(table.X, promise.training) if len(promise.training) else None
     known = detected = None
-    if training is not None and (model is not None or target is not None):
+    if training is not None and model is not None:
         known = Weighted.by(trust, training, scores[promise.training])
     if known is not None and others is not None:
         detected = scores[others], trust.edges(take_rows(table.X, others))[1]
@@ -142,7 +139,7 @@ def certify(
                 "certified": True,
                 "estimated_error": sample.estimated_error(threshold),
                 "error_bound": chosen.error_bound,
-                "sensitivity" if target is None else "target_factor": least,
+                "sensitivity": least,
             }
     if not facts and promise.on_infeasible == "raise":
         raise infeasible(promise, calibration, name)
@@ -170,7 +167,6 @@ def certify(
             promise, trust.cap, lookups is not None, table.units is not None
         ),
         checks=said,
-        target_rows=None if target is None else target.rows,
         missingness_delta=promise.parts[0],
         columns=promise.columns,
         looked_up=0 if lookups is None else int(lookups.drawn.sum()),
@@ -184,13 +180,13 @@ def certify(
 def _slack(
     promise: Promise, rows: Weighted, calibration: Calibration, threshold: float
 ) -> float | None:
-    """By what factor odds of being missing, or a target's ratio, may be wrong.
+    """By what factor the odds of being missing may be wrong.
 
     The largest Γ at which the rule, with weights between those of odds/Γ and of
     odds·Γ, would have chosen this threshold or a smaller one. Infinite beyond 1024.
     """
-    trust, target, low = calibration.trust, promise.target, promise.odds_factor
-    if (trust.model if target is None else trust.cap) is None:
+    trust, low = calibration.trust, promise.odds_factor
+    if trust.model is None:
         return None
     at = rows if trust.point is None else rows.at(trust)
     # Sorted once, so that the sample of every factor need not be.
@@ -203,22 +199,14 @@ def _slack(
         entries=at.entries[order],
         draws=None if at.draws is None else at.draws[order],
     )
-    lowest, highest = rows.low[order], rows.high[order]
 
     def holds(factor: float) -> bool:
-        if target is None:
-            wider = trust.widened(factor)
-            least, most = widened_weights(sorted_rows.entries, factor)
-        else:
-            more = factor / target.factor
-            wider = replace(trust, target=replace(target, factor=factor))
-            wider = replace(wider, cap=more * (trust.cap or np.inf))
-            least, most = lowest / more, highest * more
-        sample = replace(sorted_rows, low=least, high=most).sample(wider)
+        least, most = widened_weights(sorted_rows.entries, factor)
+        wider = replace(sorted_rows, low=least, high=most)
+        sample = wider.sample(trust.widened(factor))
         again = replace(calibration, sample=sample, others=())
         return again.threshold(promise.alpha) <= threshold
 
-    low = low if target is None else target.factor
     high = 2.0 * low
     while holds(high):
         low, high = high, 2.0 * high
@@ -380,8 +368,7 @@ def calibrate(
         known = sample if training is rows else None
         if training is not None and training is not rows:
             known = training.sample(trust)
-        complete = trust.model is None and trust.target is None
-        prepared = make_rule(rule, training=known, complete=complete)
+        prepared = make_rule(rule, training=known, complete=trust.model is None)
         return Calibration(sample, trust, prepared, delta)
 
     if not trust.searched:
@@ -512,10 +499,6 @@ def choose_trust(
     trust, rule = promise.trust, promise.rule
     if training is None:
         return trust, rule, 0.0
-    if promise.target is not None and isinstance(rule, str):
-        # Weights may not average to one.
-        check_choice("rule", rule, ("auto", TargetRule.name))
-        rule = TargetRule()
     searched, rules = trust.searched, [rule]
     several = other is not None or (rule in JUDGED and not searched)
     if several and rule == "auto" and searched:

@@ -11,8 +11,6 @@ from typing import Any, Literal, Self
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import logsumexp
-from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
@@ -52,16 +50,14 @@ from missratio.classifier.estimators import (
 from missratio.classifier.promise import (
     Calibration,
     Promise,
-    TargetRatio,
     Trust,
-    WeakTargetWarning,
     Weighted,
 )
 from missratio.classifier.reading import read_groups, read_units
 from missratio.exceptions import Message, NoCertificateError, Remedy
 from missratio.imputation import ImputationEnsemble
 from missratio.missingness import Missingness
-from missratio.ratio import KLIEP, check_choice, stack_samples, two_classes
+from missratio.ratio import check_choice, stack_samples, two_classes
 from missratio.rows import LabelledSource, as_source
 from missratio.tensor import on_host
 from missratio.threshold import (
@@ -78,8 +74,6 @@ FEW_COMPLETE = 0.1
 FOLDS = 3
 # Rows of either class a coefficient, with which in-sample scores are as good.
 FEW_ROWS = 10
-# A ratio that was learned from fewer rows is hardly known; nor is an error by so few.
-FEWEST_ROWS, FEWEST_EFFECTIVE = 50, 20.0
 
 
 class TwoClassClassifier(CertifiedClassifier):
@@ -217,12 +211,6 @@ class NeymanPearsonClassifier(TwoClassClassifier):
     odds_factor : float, default=1.0
         The guarantee holds even if the odds of being missing are wrong by up to this
         factor, either way.
-    target_ratio : ratio or None, default=None
-        The estimator of a target population's density ratio, if `fit` gets a target;
-        None is `KLIEP`.
-    target_factor : float, default=1.0
-        The guarantee for a target holds even if that ratio is wrong by up to this
-        factor, either way.
     columns : "all", "auto" or list, default="all"
         Names or positions of the columns to use. A row counts as complete where these
         are observed: where many columns lose values, few rows are complete in all.
@@ -264,7 +252,6 @@ class NeymanPearsonClassifier(TwoClassClassifier):
     """
 
     estimator_: Any
-    target_: TargetRatio | None
     training_index_: IntArray
     certificate_: Certificate
     calibration_: Calibration
@@ -286,8 +273,6 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         random_state: Any = None,
         missingness_delta: float | None = None,
         odds_factor: float = 1.0,
-        target_ratio: Any = None,
-        target_factor: float = 1.0,
         columns: Any = "all",
     ) -> None:
         self.estimator = estimator
@@ -302,8 +287,6 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         self.random_state = random_state
         self.missingness_delta = missingness_delta
         self.odds_factor = odds_factor
-        self.target_ratio = target_ratio
-        self.target_factor = target_factor
         self.columns = columns
 
     def fit(
@@ -311,7 +294,6 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         X: Any,
         y: ArrayLike | None = None,
         inclusion: ArrayLike | None = None,
-        target: Any = None,
         groups: ArrayLike | None = None,
         **params: Any,
     ) -> Self:
@@ -328,11 +310,6 @@ class NeymanPearsonClassifier(TwoClassClassifier):
             Where values were looked up, the probability with which each row or entry is
             there: `X, inclusion = revealed.fill(X)`. The certificate then assumes
             nothing about why values are missing. The estimator gets the weights.
-        target : array-like or dataframe of shape (n_target_rows, n_columns), or ratio
-            Complete rows, without labels, of another population that the guarantee
-            should be for; or that population's density ratio to the rows of X, an
-            object with `predict_log_ratio`. From rows a ratio is learned, with rows of
-            X that take no part in calibration.
         groups : array-like of shape (n_rows,), optional
             The unit of each row, such as a patient of whom there are several rows. A
             unit is fitted on, or calibrates by one row that is drawn at random; its
@@ -349,7 +326,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         self._check_parameters()
         self._forget()
         if (source := as_source(X, y)) is not None:
-            memory = {"inclusion": inclusion, "target": target, "groups": groups}
+            memory = {"inclusion": inclusion, "groups": groups}
             memory |= {} if isinstance(self.columns, str) else {"columns": self.columns}
             names = [
                 k for k, value in {**memory, **params}.items() if value is not None
@@ -368,14 +345,6 @@ class NeymanPearsonClassifier(TwoClassClassifier):
             inclusion = np.asarray(inclusion, dtype=np.float64)
             inclusion = inclusion if inclusion.ndim == 1 else self._used(inclusion)
         table = self._table(X, y, inclusion, params, groups)
-        if target is not None and (
-            self.deployment != "complete" or inclusion is not None
-        ):
-            raise ValueError(
-                "A target is for deployment='complete', and for rows that were not "
-                "looked up: it needs the density of complete rows. Leave out target, "
-                "or give models of missingness."
-            )
         rng = generator(self.random_state)
         if isinstance(self.estimator, FrozenEstimator):
             held, known = table.rows_of(0), table.rows_of(1)
@@ -404,18 +373,14 @@ class NeymanPearsonClassifier(TwoClassClassifier):
             estimator = affordable.narrowed_estimator(estimator, self._positions, width)
         # 3. Certify a threshold; where too few rows are complete, name ways out.
         try:
-            if target is None:
-                promise = self._own_promise(table, held, fitted)
-                refuse_open(promise, take_rows(table.X, held))
+            promise = self._own_promise(table, held, fitted)
+            refuse_open(promise, take_rows(table.X, held))
             self.estimator_ = table.fit_one(handed_down(self, estimator), fitted)
-            if target is not None:
-                self.target_ = self._learn_target(target, table, fitted)
             self._certify(table, held, fitted, rng, estimator)
         except ValueError as error:
             complete = complete_mask(take_rows(table.X, held))
             foreign = type(error) not in (ValueError, NoCertificateError)
-            few_are = single and complete.mean() <= FEW_COMPLETE and target is None
-            if foreign or not few_are:
+            if foreign or not (single and complete.mean() <= FEW_COMPLETE):
                 raise
             message = getattr(error, "message", None) or Message.plain(str(error))
             promise = self._own_promise(table, held, fitted)
@@ -510,7 +475,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         for name in ("calibration_index_", "training_index_", "_calibrating"):
             self.__dict__.pop(name, None)
         # The estimator will see the controlled class as 0, its first.
-        self.target_, self._sign, self._positions = None, 1.0, None
+        self._sign, self._positions = 1.0, None
 
     def _own_promise(
         self, table: ClassTable, held: IntArray, known: IntArray
@@ -531,7 +496,6 @@ class NeymanPearsonClassifier(TwoClassClassifier):
             columns=columns,
             kept=kept,
             missingness_delta=self.missingness_delta,
-            target=self.target_,
             caps=True,
         )
 
@@ -547,33 +511,13 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         promise = self._own_promise(table, held, known)
         # 1. Scores of rows, the threshold and its certificate.
         other = table.rows_of(1, known)
-        weighted = promise.model is not None or self.target_ is not None
+        weighted = promise.model is not None
         values = self._values(table, held, known, self.estimator_, refit, weighted)
         self.certificate_, self.calibration_ = certify(
             promise, table, values, self._score, rng, other if len(other) else None
         )
         self.threshold_ = self.certificate_.threshold
-        # 2. What it says little about, or detects none of.
-        target, sample, doubts = self.target_, self.calibration_.sample, []
-        if target is not None and 0 < target.rows < FEWEST_ROWS:
-            doubts.append(
-                f"its density ratio was learned from {target.rows} target row(s), "
-                f"fewer than {FEWEST_ROWS}, and the certificate takes the ratio at its "
-                "word"
-            )
-        if target is not None and sample.effective_rows < FEWEST_EFFECTIVE:
-            doubts.append(
-                f"the {sample.n_rows} calibration rows are worth "
-                f"{sample.effective_rows:.3g} as the target weighs them: few of them "
-                "are like its rows"
-            )
-        if doubts:
-            warnings.warn(
-                f"Little is known about the target: {'; '.join(doubts)}. Bring more "
-                "rows like the target's, or allow for a wrong ratio by target_factor.",
-                WeakTargetWarning,
-                stacklevel=2,
-            )
+        # 2. Whether it detects any.
         if self.certificate_.certified:
             scores, shown = values[held][values[held] > -np.inf], few(other)
             trust, rows = self.calibration_.trust, take_rows(table.X, shown)
@@ -594,39 +538,6 @@ class NeymanPearsonClassifier(TwoClassClassifier):
                     stacklevel=2,
                 )
         return self
-
-    def _learn_target(
-        self, target: Any, table: ClassTable, rest: IntArray
-    ) -> TargetRatio:
-        """The target's density ratio as it was given, or learned.
-
-        From complete rows of the target, of any class, and rows that don't calibrate.
-        """
-        source, weights = take_rows(table.X, rest), np.ones(len(rest))
-        for position in range(2):
-            # Rows that calibrate are missing here: the others stand for them.
-            members = table.codes[rest] == position
-            share = members.sum() / np.count_nonzero(table.codes == position)
-            weights[members] = table.weights(position, rest[members]) / share
-        ratio, n_rows = target, 0
-        if not hasattr(target, "predict_log_ratio"):
-            target = self._read(target, every=True)
-            n_rows, n_complete = target.shape[0], int(complete_mask(target).sum())
-            if n_complete < n_rows:
-                raise ValueError(
-                    f"{n_rows - n_complete} target row(s) have missing values: which "
-                    "rows are complete says nothing about the target as a whole. Give "
-                    "complete rows, or a ratio that was learned with a missingness."
-                )
-            seen = np.flatnonzero(weights > 0.0)
-            X, labels = stack_samples(target, take_rows(source, seen))
-            learner = KLIEP() if self.target_ratio is None else clone(self.target_ratio)
-            masses = np.concatenate([np.ones(n_rows), weights[seen]])
-            ratio = learner.fit(X, labels, sample_weight=masses)
-        learned = TargetRatio(ratio, n_rows, factor=self.target_factor)
-        # Weights are one on average.
-        total = logsumexp(learned.log_ratios(source, "training"), b=weights)
-        return replace(learned, shift=float(total - np.log(weights.sum())))
 
     def _fit_source(self, source: LabelledSource) -> Self:
         """The same for rows that are read block by block."""

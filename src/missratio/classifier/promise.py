@@ -1,15 +1,4 @@
-"""What a threshold is to guarantee, and what rows that it is chosen by stand for.
-
-A target is a population whose covariates have another distribution than the rows at
-hand.
-
-Under covariate shift, where a class is as likely given the columns in the one
-population as in the other, rows of the controlled class stand for the target's with
-weights r(x) = p_target(x) / p_source(x), and for complete rows with r(x)/(1 − φ(x)).
-These don't average to one: the target may have more rows of that class, or fewer. What
-is certified is therefore E[W·1{h > C}] ≤ α·E[W], for which the scale of W is of no
-importance.
-"""
+"""What a threshold is to guarantee, and what rows that it is chosen by stand for."""
 
 from __future__ import annotations
 
@@ -20,10 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from missratio._base.blocks import take_rows
 from missratio._base.storable import storable
 from missratio._base.typing import FloatArray, IntArray
-from missratio.classifier.estimators import complete_mask
 from missratio.exceptions import Remedy
 from missratio.learning import LearnedMissingness
 from missratio.missingness import Missingness, RowInclusion, once
@@ -33,74 +20,6 @@ from missratio.weights import (
     inverse_probability_weights,
     row_weights,
 )
-
-# Rows that stand for more than this many times the average are as good as unseen.
-LARGEST_LOG = 50.0
-
-
-class WeakTargetWarning(UserWarning):
-    """A certificate is for a target that little is known about."""
-
-
-@storable()
-@dataclass(frozen=True)
-class TargetRatio:
-    """How much denser the target is than the source, up to a factor.
-
-    Parameters
-    ----------
-    ratio : object
-        With `predict_log_ratio`.
-    rows : int
-        Target rows that it was learned from; 0 where it was given.
-    shift : float
-        Taken off the logarithm, so that weights are one on average.
-    factor : float
-        By what factor the ratio may be wrong, either way.
-    """
-
-    ratio: Any
-    rows: int
-    shift: float = 0.0
-    factor: float = 1.0
-
-    def weights(self, rows: Any) -> FloatArray:
-        """R of complete rows, 0 of others."""
-        return np.exp(np.minimum(self.log_ratios(rows) - self.shift, LARGEST_LOG))
-
-    def log_ratios(self, rows: Any, what: str = "") -> FloatArray:
-        """Log r as the ratio gives it for complete rows, −∞ for others.
-
-        Parameters
-        ----------
-        rows : array or dataframe of shape (n_rows, n_columns)
-        what : str
-            What the rows are, where a certificate is made of them: a ratio that can't
-            weigh them is refused.
-        """
-        complete = complete_mask(rows)
-        found = np.full(len(complete), -np.inf)
-        name = f"{type(self.ratio).__name__}.predict_log_ratio"
-        if complete.any():
-            chosen = take_rows(rows, np.flatnonzero(complete))
-            logs = np.asarray(self.ratio.predict_log_ratio(chosen), dtype=np.float64)
-            if logs.shape != (len(chosen),) or np.isnan(logs).any():
-                raise ValueError(
-                    "The target's density ratio must be one number for each row, and "
-                    f"not NaN: {name} gave shape {logs.shape} for {len(chosen)} rows, "
-                    f"{np.count_nonzero(np.isnan(logs))} of the values NaN. Give a "
-                    "ratio that is a number at every row of X."
-                )
-            found[complete] = logs
-        if what and ((found == np.inf).any() or (found == -np.inf).all()):
-            raise ValueError(
-                f"The target's density ratio must be finite, and above 0 at some rows: "
-                f"{name} gave +inf at {np.count_nonzero(found == np.inf)} and -inf, a "
-                f"ratio of 0, at {np.count_nonzero(found == -np.inf)} of {len(found)} "
-                f"{what} rows. Give a bounded ratio that overlaps with X."
-            )
-        return found
-
 
 # The logarithm of the largest cap, and the largest weight that a row is given.
 LARGEST_LOG_CAP, HEAVIEST = 700.0, 1e15
@@ -135,8 +54,6 @@ class Promise:
         The group of rows that it is about; None for all.
     fallback : object
         The class of rows without a score; None for the label.
-    target : TargetRatio or None
-        Of the population that the guarantee is for, where that is another.
     remedies : tuple of str
         What else helps where nothing can be certified.
     caps : bool
@@ -165,7 +82,6 @@ class Promise:
     missingness_delta: float | None = None
     group: Any = None
     fallback: Any = None
-    target: TargetRatio | None = None
     remedies: tuple[str, ...] = (Remedy.REJECT_ALL,)
     caps: bool = False
     cap: float | None = None
@@ -184,7 +100,7 @@ class Promise:
     def trust(self) -> Trust:
         """How far the weights by the model are trusted, before a cap is chosen."""
         part = self.kept * self.parts[0] or None
-        return Trust(self.model, part, self.odds_factor, self.cap, self.target)
+        return Trust(self.model, part, self.odds_factor, self.cap)
 
 
 @storable()
@@ -203,9 +119,6 @@ class Trust:
     cap : float or None
         Rows that may weigh more get the controlled class, so that all that are left
         weigh less, however close to 1 φ comes.
-    target : TargetRatio or None
-        How much denser the population that the guarantee is for is at a row, where it
-        is not the one that the rows come from.
     point : Missingness or None
         The one φ of a learned model's region that rows are weighed by; None for the
         band. The cap counts by the band all the same, so that all φ of the region have
@@ -216,7 +129,6 @@ class Trust:
     delta: float | None = None
     odds_factor: float = 1.0
     cap: float | None = None
-    target: TargetRatio | None = None
     point: Missingness | None = None
 
     @property
@@ -228,14 +140,14 @@ class Trust:
         model = self.model
         if not isinstance(model, LearnedMissingness) or self.delta is None:
             return False
-        if self.target is not None or (model.rowwise and np.size(model.coef) > 1):
+        if model.rowwise and np.size(model.coef) > 1:
             return False
         return sum(each is not None for each in model.evidence) <= MOST_COLUMNS
 
     @property
     def at_point(self) -> Trust:
         """Trust in that φ alone, for rows within reach."""
-        return Trust(self.point, None, self.odds_factor, self.cap, self.target)
+        return Trust(self.point, None, self.odds_factor, self.cap)
 
     def widened(self, factor: float) -> Trust:
         """The estimated odds wrong by up to a factor, of rows within the same reach."""
@@ -246,7 +158,7 @@ class Trust:
                 cap = 1.0 + (cap - 1.0) * more
             else:
                 cap = math.exp(min(more * math.log(cap), LARGEST_LOG_CAP))
-        return Trust(self.point or self.model, None, factor, cap, self.target)
+        return Trust(self.point or self.model, None, factor, cap)
 
     def score(
         self, X: Any, scores: FloatArray, heaviest: FloatArray | None = None
@@ -268,20 +180,14 @@ class Trust:
 
     def edges(self, X: Any) -> tuple[FloatArray, FloatArray]:
         """The least and the largest that the weights of complete rows may be."""
-        low = high = np.ones(X.shape[0])
-        if self.model is not None:
-            low, high = complete_row_weight_edges(
-                X, self.model, delta=self.delta, odds_factor=self.odds_factor
-            )
-        if self.target is None:
-            return low, high
-        ratio = self.target.weights(X)
-        return low * ratio / self.target.factor, high * ratio * self.target.factor
+        if self.model is None:
+            return np.ones(X.shape[0]), np.ones(X.shape[0])
+        return complete_row_weight_edges(
+            X, self.model, delta=self.delta, odds_factor=self.odds_factor
+        )
 
     def bound(self, n_columns: int) -> float | None:
         """The largest weight of a row that can be in a tail; None if unknown."""
-        if self.target is not None:
-            return self.cap
         if self.model is None:
             return 1.0
         known = self.model.weight_bound(n_columns, self.odds_factor)
@@ -333,13 +239,9 @@ class Weighted:
                 weights = row_weights(entries)
         low = high = weights
         if trust.delta is not None:
-            low, high = replace(trust, target=None).edges(X)
+            low, high = trust.edges(X)
         elif trust.odds_factor != 1.0:
             low, high = widened_weights(entries, trust.odds_factor)
-        if trust.target is not None:
-            ratio, factor = trust.target.weights(X), trust.target.factor
-            weights = weights * ratio
-            low, high = low * ratio / factor, high * ratio * factor
         # The edges are kept from being huge; rounding apart, this is all that clipping
         # does.
         weights = np.clip(weights, low, high)
@@ -359,10 +261,9 @@ class Weighted:
             return looked_up_sample(
                 scores, drawn.probability, drawn.strata, expected=drawn.expected
             )
-        if trust.model is None and trust.target is None:
+        if trust.model is None:
             return CalibrationSample.build(self.scores)
         certain = trust.delta is None and trust.odds_factor == 1.0
-        certain &= trust.target is None or trust.target.factor == 1.0
         return CalibrationSample.build(
             trust.score(self.X, self.scores, self.high),
             np.clip(self.weights, self.low, self.high),

@@ -6,7 +6,6 @@ from missratio.threshold.auto import check_levels as check_levels
 from missratio.threshold.auto import make_rule as make_rule
 from missratio.threshold.betting import BettingRule as BettingRule
 from missratio.threshold.betting import FlippedBettingRule as FlippedBettingRule
-from missratio.threshold.betting import TargetRule as TargetRule
 from missratio.threshold.betting import TunedBettingRule as TunedBettingRule
 from missratio.threshold.look_ups import LookUpRule as LookUpRule
 from missratio.threshold.look_ups import fewest_look_ups as fewest_look_ups

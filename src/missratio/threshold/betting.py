@@ -148,7 +148,6 @@ def tune_bet(
     delta: float,
     n_rows: int,
     bound: float | None,
-    ratio: float | None = None,
 ) -> Tuned:
     """The bet for n_rows calibration rows, from training rows like them.
 
@@ -170,8 +169,6 @@ def tune_bet(
         Of the calibration sample to come.
     bound : float or None
         Of its weights.
-    ratio : float, optional
-        γ/λ, where it is given.
     """
     if training is None or not training.n_observed:
         raise ValueError(
@@ -186,9 +183,7 @@ def tune_bet(
     loss_weight = loss_square - alpha
     weight_variance = max(float(squares.sum()) / total - 1.0, 1e-12)
     ratios = np.ones(1)
-    if bound is not None and ratio is not None:
-        ratios = np.array([ratio])
-    elif bound is not None:
+    if bound is not None:
         regression = min(loss_weight / weight_variance, 1.0)
         ratios = np.append(np.linspace(0.0, 1.0, GRID), regression)
     variances = loss_square - alpha**2 - 2 * ratios * loss_weight
@@ -277,8 +272,6 @@ class TunedBettingRule(Rule):
 
     name = "tuned-betting"
     bound: ClassVar[BoundUse] = "used"
-    # Whether γ = λα, and so a bet on W(α − 1{h > C}).
-    scale_free: ClassVar[bool] = False
 
     def __init__(self, training: CalibrationSample | None = None) -> None:
         self.training = training
@@ -292,10 +285,7 @@ class TunedBettingRule(Rule):
         self, sample: CalibrationSample, alpha: float, delta: float
     ) -> Selection:
         """Tune on the training rows, then bet on the calibration rows."""
-        ratio, bound = None, sample.bound
-        if self.scale_free:
-            ratio, bound = alpha, known_bound(sample, self.name)
-        tuned = tune_bet(self.training, alpha, delta, sample.n_rows, bound, ratio)
+        tuned = tune_bet(self.training, alpha, delta, sample.n_rows, sample.bound)
         n_tail = largest_tail(sample, [tuned.bet], alpha, delta)
         return self._from_tail(sample, n_tail, alpha)
 
@@ -303,23 +293,4 @@ class TunedBettingRule(Rule):
         self, n_rows: int, bound: float | None, alpha: float, delta: float
     ) -> float:
         """The root that the bet reaches on the training rows."""
-        ratio = alpha if self.scale_free else None
-        return tune_bet(self.training, alpha, delta, n_rows, bound, ratio).root_error
-
-
-@storable()
-class TargetRule(TunedBettingRule):
-    """A tuned bet with γ = λα: on W(α − 1{h > C}), so that the scale of W is free.
-
-    Certifies E[W·1{h > C}] ≤ α·E[W]: for weights that don't average to one, as those
-    of another population don't.
-    """
-
-    name = "target"
-    bound = "needed"
-    scale_free = True
-
-    def least_rows(self, alpha: float, delta: float, bound: float) -> int | None:
-        """None: it depends on how the weights are spread."""
-        del alpha, delta, bound
-        return None
+        return tune_bet(self.training, alpha, delta, n_rows, bound).root_error

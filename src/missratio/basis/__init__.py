@@ -6,23 +6,11 @@ columns each feature needs, so that later stages know which rows, and which weig
 count for it.
 """
 
-from missratio.basis.columns import LinearBasis, PolynomialBasis
-from missratio.basis.contract import Basis
-from missratio.basis.gaussian import GaussianBasis
-from missratio.basis.transformers import (
-    ColumnwiseBasis,
-    TransformerBasis,
-    UnionBasis,
-    as_basis,
-)
-
-__all__ = [
-    "Basis",
-    "ColumnwiseBasis",
-    "GaussianBasis",
-    "LinearBasis",
-    "PolynomialBasis",
-    "TransformerBasis",
-    "UnionBasis",
-    "as_basis",
-]
+from missratio.basis.columns import LinearBasis as LinearBasis
+from missratio.basis.columns import PolynomialBasis as PolynomialBasis
+from missratio.basis.contract import Basis as Basis
+from missratio.basis.gaussian import GaussianBasis as GaussianBasis
+from missratio.basis.transformers import ColumnwiseBasis as ColumnwiseBasis
+from missratio.basis.transformers import TransformerBasis as TransformerBasis
+from missratio.basis.transformers import UnionBasis as UnionBasis
+from missratio.basis.transformers import as_basis as as_basis

@@ -20,7 +20,7 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.callbacks import CallbackSupportMixin
-from missratio._base.hints import check_number
+from missratio._base.hints import check_choice, check_number
 from missratio._base.reading import (
     FLOATS,
     check_no_infinity,
@@ -37,7 +37,6 @@ from missratio.classifier.estimators import (
 from missratio.classifier.promise import Promise
 from missratio.classifier.reading import read_units
 from missratio.missingness import Missingness, RowInclusion
-from missratio.ratio import check_choice
 from missratio.rows import check_missingness
 from missratio.tensor import on_host
 from missratio.threshold import Rule

@@ -32,6 +32,7 @@ from typing import Any
 import numpy as np
 
 from missratio._base.blocks import take_rows
+from missratio._base.hints import check_choice
 from missratio._base.reading import as_numeric_array
 from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier.certificate import Certificate, assumptions
@@ -53,7 +54,6 @@ from missratio.missingness import (
     once,
     refuse_contradiction,
 )
-from missratio.ratio import check_choice
 from missratio.threshold import (
     LookUpRule,
     Rule,

@@ -21,6 +21,7 @@ from missratio._base.blocks import take_rows
 from missratio._base.callbacks import handed_down
 from missratio._base.hints import (
     another_type,
+    check_choice,
     check_number,
     did_you_mean,
     generator,
@@ -57,7 +58,7 @@ from missratio.classifier.reading import read_groups, read_units
 from missratio.exceptions import Message, NoCertificateError, Remedy
 from missratio.imputation import ImputationEnsemble
 from missratio.missingness import Missingness
-from missratio.ratio import check_choice, stack_samples, two_classes
+from missratio.ratio import stack_samples, two_classes
 from missratio.rows import LabelledSource, as_source
 from missratio.tensor import on_host
 from missratio.threshold import (

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 from sklearn.utils.validation import check_is_fitted
 
+from missratio._base.hints import check_choice
 from missratio._base.reading import joined, row_blocks
 from missratio._base.summary import Summary, figure
 from missratio._base.threads import one_blas_thread
@@ -22,7 +23,6 @@ from missratio.ratio import (
     LinearRatio,
     NaiveBayesRatio,
     basis_features,
-    check_choice,
     feature_names,
     missingness_of,
     optimum,

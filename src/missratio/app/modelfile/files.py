@@ -82,8 +82,9 @@ _ENTRY = b"PK\x01\x02"
 
 def _modules() -> dict[str, str]:
     """The module that each of missratio's classes is in now, by the class's name."""
-    # The rooms that classifiers don't import themselves.
-    import_module("missratio.imputation")
+    # What classifiers don't import themselves.
+    for name in ("imputation", "ratio.choice", "ratio.cv"):
+        import_module(f"missratio.{name}")
     return {name: stored.cls.__module__ for name, stored in STORABLE.items()}
 
 

@@ -1,0 +1,31 @@
+"""What other rooms use of the ratios, and where it lives."""
+
+from .base import MissingnessParameter as MissingnessParameter
+from .base import Two as Two
+from .base import two_classes as two_classes
+from .batch import BatchFit as BatchFit
+from .batch import fit_batch as fit_batch
+from .choice import Ratio as Ratio
+from .complete import ClassifierRatio as ClassifierRatio
+from .complete import WeightedTable as WeightedTable
+from .complete import weight_parameter as weight_parameter
+from .cv import KLIEPCV as KLIEPCV
+from .fit import Factor as Factor
+from .fit import LinearRatio as LinearRatio
+from .fit import basis_features as basis_features
+from .fit import check_columns as check_columns
+from .fit import feature_names as feature_names
+from .fit import missingness_of as missingness_of
+from .fit import optimum as optimum
+from .fit import stack_samples as stack_samples
+from .kernel import Bumps as Bumps
+from .kernel import KernelName as KernelName
+from .kernel import KernelRatio as KernelRatio
+from .kernel import gaussian as gaussian
+from .kliep import KLIEP as KLIEP
+from .kliep import FDivergenceRatio as FDivergenceRatio
+from .kliep import NaiveBayesRatio as NaiveBayesRatio
+from .kliep import ObjectiveRatio as ObjectiveRatio
+from .kliep import density_ratio as density_ratio
+from .problem import WeightedMean as WeightedMean
+from .problem import pair_moments as pair_moments

@@ -1,10 +1,19 @@
-"""How a fit runs on a GPU: python benchmarks/device.py [ROWS ...]
+"""How a fit runs on a GPU.
+
+    python benchmarks/device.py [ROWS ...]
+    python benchmarks/device.py digits [SETTINGS]
 
 For classes of 10⁶, 10⁷ and 10⁸ rows × 64 float32: one pass of the fused kernel beside
 the memory's copy bandwidth, `KLIEP().fit(X, y)` from labels to coefficients, checked
 against float64 sums, and (up to 10⁷) scikit-learn's LogisticRegression under array-API
-dispatch at its default tolerance. Then with weights, NaN and a logistic φ. Runs from
-the repository, installed or not.
+dispatch at its default tolerance. Then with weights, NaN and a logistic φ.
+
+digits: fits of tensors against fits of the same arrays, in settings drawn by seed. Rows
+of two normal classes, sorted or mixed, float32 or float64, lose values or whole rows by
+φ. Differences are those of coefficients for columns of unit variance, and those of log
+ratios at 500 rows.
+
+Runs from the repository, installed or not.
 """
 
 from __future__ import annotations
@@ -12,7 +21,10 @@ from __future__ import annotations
 import os
 import sys
 import time
+import warnings
+from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 os.environ["SCIPY_ARRAY_API"] = "1"  # scikit-learn's dispatch asks for it
 import numpy as np
@@ -22,6 +34,7 @@ from sklearn.linear_model import LogisticRegression
 
 import uninstalled  # noqa: F401  isort: skip
 import missratio as mr
+from missratio.missingness import Missingness
 from missratio.tensor import fused
 
 N_COLUMNS, REPEATS = 64, 5
@@ -129,7 +142,93 @@ def bandwidth() -> float:
     return 2 * block.nbytes / best(lambda: other.copy_(block)) / 1e9
 
 
+# The same digits as on the host
+
+WITHIN = {"float64": 3e-7, "float32": 1e-4}
+ESTIMATORS = {
+    "KLIEP": mr.KLIEP(),
+    "KLIEP, l2": mr.KLIEP(l2=0.1),
+    "KLIEP, l1": mr.KLIEP(l1=0.02),
+    "JS": mr.FDivergenceRatio("js"),
+    "KL": mr.FDivergenceRatio("kl"),
+    "naive Bayes": mr.NaiveBayesRatio(),
+}
+
+
+def drawn_phi(kind: str, width: int, rng: np.random.Generator) -> Missingness:
+    if kind == "entries":
+        return mr.LogisticMissingness(
+            rng.normal(-2.0, 0.5, width), rng.normal(0, 0.4, width)
+        )
+    if kind == "rows":
+        coef = rng.normal(0, 0.2, width)
+        return mr.LogisticMissingness(-1.0, coef, rowwise=True)
+    if kind == "step":
+        return mr.StepMissingness(np.eye(width)[0], 0.3, 0.6)
+    return mr.FunctionMissingness(lambda X: 0.3 + 0.2 * (X[:, 0] > 0), maximum=0.5)
+
+
+def drawn_table(
+    rng: np.random.Generator,
+) -> tuple[np.ndarray, Any, dict[int, Missingness]]:
+    """Rows, labels, and why values are missing."""
+    width = int(rng.choice([1, 2, 5, 17, 60, 130]))
+    n_rows = max(int(10 ** rng.uniform(2.8, 5.6)), 40 * width)
+    y = (rng.uniform(size=n_rows) < rng.uniform(0.2, 0.8)).astype(int)
+    y = np.sort(y) if rng.integers(2) else y
+    X = rng.normal(size=(n_rows, width)) * rng.uniform(0.5, 3.0, width)
+    X[y == 1] += 0.3 * rng.normal(size=width) / np.sqrt(width)
+    # With many columns hardly a row would be complete.
+    kinds = ["none", "rows"] if width > 17 else ["none", "entries", "rows", "step", "f"]
+    phi = {}
+    for label, kind in zip((1, 0), rng.choice(kinds, 2), strict=True):
+        if kind != "none":
+            phi[label] = drawn_phi(kind, width, rng)
+            X[y == label] = mr.corrupt(X[y == label], phi[label], label)
+    return X, y, phi
+
+
+def compared(seed: int) -> str:
+    """What became of one setting."""
+    rng = np.random.default_rng(seed)
+    X, y, phi = drawn_table(rng)
+    dtype, name = rng.choice(list(WITHIN)), rng.choice(list(ESTIMATORS))
+    estimator = ESTIMATORS[name].set_params(
+        missingness="ignore" if phi and rng.integers(4) == 0 else phi or None
+    )
+    rows = X.astype(dtype)
+    found = []
+    for as_array in (np.asarray, lambda each: torch.as_tensor(each, device="cuda")):
+        try:
+            fitted = estimator.fit(as_array(rows), as_array(y))
+            ratio = fitted.predict_log_ratio(as_array(rows[:500]))
+            ratio = ratio if isinstance(ratio, np.ndarray) else ratio.cpu().numpy()
+            found.append((np.nanstd(X, axis=0) * fitted.coef_, np.nan_to_num(ratio)))
+        except ValueError as error:
+            found.append(type(error).__name__)
+    if all(isinstance(each, str) for each in found):
+        return "refused by both"
+    if any(isinstance(each, str) for each in found):
+        print(f"seed {seed}, {name}: {found}")
+        return "refused by one"
+    gaps = [float(np.abs(a - b).max()) for a, b in zip(*found, strict=True)]
+    if gaps[0] <= WITHIN[dtype] and gaps[1] <= 100 * WITHIN[dtype]:
+        return f"{dtype} within {WITHIN[dtype]:g}"
+    print(f"seed {seed}, {name}, {dtype}, {X.shape}, φ of {list(phi)}: {gaps}")
+    return "different"
+
+
+def digits(settings: int) -> None:
+    warnings.simplefilter("ignore")
+    counts = Counter(compared(seed) for seed in range(settings))
+    for what, count in counts.most_common():
+        print(f"{count:5}  {what}")
+
+
 def main(arguments: list[str]) -> None:
+    if arguments[:1] == ["digits"]:
+        digits(int(arguments[1]) if arguments[1:] else 150)
+        return
     print(torch.cuda.get_device_name(), torch.__version__, sklearn.__version__)
     print(f"copy {bandwidth():.2f} TB/s")
     for n_rows in [int(float(each)) for each in arguments] or [10**6, 10**7, 10**8]:

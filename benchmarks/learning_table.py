@@ -1,14 +1,12 @@
 """What the table teaches of φ: errors, bands, tests, and power on data sets.
 
-python benchmarks/learning_table.py [slopes] [right] [band] [wrong] [rows] [ctg]
-                                    [weather] [speed]
+python benchmarks/learning_table.py [right] [band] [wrong] [ctg] [weather]
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -383,18 +381,6 @@ def category(
 
 
 BAND = 0.9
-SLOPES = ((1500, 5, 0.3), (1500, 5, 0.7), (1500, 5, 0.9), (400, 5, 0.7),
-          (20_000, 10, 0.5))  # fmt: skip
-
-
-def slopes(repeats: int) -> bool:
-    """At n=20,000 the error is at most half of that with 50 look-ups a column."""
-    for n, d, rho in SLOPES:
-        few = max(2, repeats // (1 if n < 20_000 else 10))
-        errors = slope_errors(n, d, rho, few)
-        shown = ", ".join(f"{name} {error:.3f}" for name, error in errors.items())
-        print(f"n={n:,} d={d} rho={rho}: error of slopes: {shown}")
-    return errors["none"] <= 0.5 * errors["50 looked up"]
 
 
 def right(repeats: int) -> bool:
@@ -463,36 +449,6 @@ def wrong(repeats: int) -> bool:
     return every
 
 
-def rows(repeats: int) -> bool:
-    """Of whole rows too, tests reject a right φ in 5% at most, and find wrong ones."""
-    good = True
-    for form in ("logistic", *ROW_FORMS):
-        total = (10 if form == "logistic" else 2) * repeats
-        tests = [
-            {
-                check.kind: check
-                for check in rows_form(form, seed).checks
-                if check.p_value
-            }
-            for seed in range(total)
-        ]
-        tests = [each for each in tests if each]
-        warned = sum(any(c.failed for c in each.values()) for each in tests)
-        shown = [f"warned in {warned}"]
-        for kind in ("form", "other columns"):
-            count = sum(each[kind].p_value <= 0.05 for each in tests)
-            shown.append(f"{kind} below 0.05 in {count}")
-            if form == "logistic":
-                found = binomtest(count, len(tests), 0.05, "greater")
-                good &= found.pvalue > 1e-3
-        print(
-            f"whole rows, {form}: of {len(tests)} tables ({total - len(tests)} more "
-            f"teach too little to test) {', '.join(shown)}"
-        )
-        good &= form == "logistic" or warned >= 0.4 * len(tests)
-    return good
-
-
 def on_data(name: str, repeats: int) -> dict[str, float]:
     found = [powers(name, seed) for seed in range(repeats)]
     means = {key: float(np.mean([f[key] for f in found])) for key in found[0]}
@@ -514,20 +470,7 @@ def weather(repeats: int) -> bool:
     return means["none"] >= 0.55 and means["none, with 50"] >= 0.57
 
 
-def speed(repeats: int) -> bool:
-    """100,000 rows of 62 columns within 10 s on two cores: 20 s of processor time."""
-    rng = np.random.default_rng(0)
-    Z = rows_of(100_000, 62, 0.5, "normal", rng)
-    X = mr.corrupt(Z, mr.LogisticMissingness(0.0, 1.0), rng)
-    wall, processor = time.perf_counter(), time.process_time()
-    learn(X, None)
-    wall, processor = time.perf_counter() - wall, time.process_time() - processor
-    print(f"100,000 x 62: {wall:.1f} s, of two processors {processor:.1f} s")
-    return min(wall, processor / 2.0) <= 10.0
-
-
-PARTS = {"slopes": slopes, "right": right, "band": band, "wrong": wrong, "rows": rows,
-         "ctg": ctg, "weather": weather, "speed": speed}  # fmt: skip
+PARTS = {"right": right, "band": band, "wrong": wrong, "ctg": ctg, "weather": weather}
 
 
 def main(arguments: Sequence[str]) -> int:

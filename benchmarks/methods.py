@@ -3,15 +3,14 @@
     missratio reproduce --beyond --variant corrected --out reproduction/corrected
     python benchmarks/methods.py reproduction/corrected --write docs/choosing.md
 
-reads what the first command, or several, wrote, puts tables into their place on the
-page, and writes all figures to ``docs/evidence/methods.csv``, with the pictures.
+reads what the first command, or several, wrote, puts a table into its place on the
+page, and writes all figures to ``docs/evidence/methods.csv``.
 """
 
 from __future__ import annotations
 
 import argparse
-import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from math import isnan
 from pathlib import Path
 
@@ -25,12 +24,9 @@ from missratio.reproduce.methods import (
     IMPUTED_TREES,
     JOINT,
     KNOWN,
-    M_KLIEP,
     NAN_TREES,
     PRODUCTS,
     TILTED,
-    TRUE_RATIO,
-    WEIGHTED_TREES,
     fits_of,
     known,
     learned,
@@ -38,8 +34,6 @@ from missratio.reproduce.methods import (
 )
 from missratio.reproduce.results import MeanCurve, make_curve
 
-DOCS = Path(__file__).parents[1] / "docs"
-PICTURES = Path("_static") / "choosing"
 LEARNERS = (JOINT, PRODUCTS, TILTED)
 POWERS = (
     KNOWN,
@@ -50,12 +44,11 @@ POWERS = (
     FULL_DATA,
     FULL_TREES,
 )
-ROWWISE = ("np_power", "diff_variance", "misspecification")
-SHOWN = ("ctg_vary_alpha", "weather_vary_alpha")
-
-
-ALPHAS = (0.05, 0.1, 0.2, 0.3)
-SHARES = (0.1, 0.5, 0.9)
+COLUMNS = (
+    ("ctg_vary_alpha", 0.1, "CTG"),
+    ("ctg_vary_missing", 0.9, "CTG, 90% missing"),
+    ("weather_vary_alpha", 0.1, "weather"),
+)
 HEAD = ("experiment", "quantity", "by", "at", "method", "mean", "half width")
 LEAD = "lead of tilted imputation and trees"
 
@@ -68,50 +61,32 @@ def main() -> None:
     results = {}
     for folder in options.folders:
         results |= pages.load_results(folder)
-    text = "\n\n".join(place(results))
+    text = table(results)
     print(text)
     if options.write:
         pages.put(options.write, "methods", text)
         pages.write_csv("methods.csv", HEAD, figures(results))
-        (DOCS / PICTURES).mkdir(parents=True, exist_ok=True)
-        for name in SHOWN:
-            for folder in options.folders:
-                if (picture := folder / f"{name}_beyond.png").exists():
-                    shutil.copy(picture, DOCS / PICTURES / picture.name)
 
 
-def place(results: dict[str, Result]) -> Iterator[str]:
-    """Tables for the page, of what there is."""
-    for name, title in (("ctg", "CTG"), ("weather", "Weather")):
-        if result := results.get(f"{name}_vary_alpha"):
-            picture = f"{PICTURES.as_posix()}/{name}_vary_alpha_beyond.png"
-            yield f"![{result.experiment.title}]({picture})"
-            n_runs = result.curves[known(JOINT)].runs[0]
-            yield f"{title}: power by α, over {n_runs} runs (more for the paper's):"
-            yield table(result, POWERS, ALPHAS)
-        if result := results.get(f"{name}_vary_missing"):
-            yield f"{title}: power at α = 0.1 by the share that is missing:"
-            yield table(result, POWERS, SHARES)
-    if result := results.get("naive_bayes_large"):
-        yield "Correlated columns, n = 1000: power by the correlation:"
-        yield table(result, (M_KLIEP, JOINT, TRUE_RATIO), (0.0, 0.5, 0.9))
-    methods = (M_KLIEP, PRODUCTS, WEIGHTED_TREES, TRUE_RATIO)
-    for name in ROWWISE:
-        if name in results and PRODUCTS in results[name].values:
-            x = results[name].experiment.x
-            yield f"Whole rows missing, `{name}`:"
-            yield table(results[name], methods, (x[0], x[len(x) // 2], x[-1]))
-
-
-def table(result: Result, methods: Sequence[str], points: Sequence[float]) -> str:
-    """A row for each method, a column for each point."""
-    places = [result.experiment.x.index(point) for point in points]
-    body = [
-        [fits_of(method), *(cell(result.curves[method], i) for i in places)]
-        for method in methods
-        if method in result.curves
+def table(results: dict[str, Result]) -> str:
+    """Powers at an error of 0.1, a row for each method; of what there is."""
+    places = [
+        (results[name], results[name].experiment.x.index(x), title)
+        for name, x, title in COLUMNS
+        if name in results
     ]
-    head = [result.experiment.x_name, *(f"{point:g}" for point in points)]
+    body = [
+        [
+            fits_of(method),
+            *(
+                cell(result.curves[method], place) if method in result.curves else "–"
+                for result, place, _ in places
+            ),
+        ]
+        for method in POWERS
+        if any(method in result.curves for result, _, _ in places)
+    ]
+    head = ["method, and whether φ is known", *(title for _, _, title in places)]
     return pages.table(head, body)
 
 

@@ -111,8 +111,7 @@ def rules(tell: Tell, *, quick: bool) -> Table:
         tuple(results),
         note="From scores and weights in memory, not sorted, to the threshold "
         f"(α = δ = {ALPHA:g}). Scores of class 0 are N(0, 1) and go missing by the φ "
-        "named. Rules that learn from training rows have as many of them, scored and "
-        "sorted before the clock starts. Checked: the true error at the threshold.",
+        "named; training rows are sorted before the clock starts.",
     )
 
 
@@ -244,7 +243,5 @@ def controller(tell: Tell, *, quick: bool) -> Table:
         note="`BinaryClassificationController` for `fpr` with its default correction, "
         "Bonferroni and Holm's, and the rule `binomial`, which looks at every "
         f"threshold; nothing is missing, and both certify α = {ALPHA:g} at "
-        f"δ = {DELTA:g}. From scores, MAPIE's `predict_function` hands back "
-        "probabilities computed beforehand; from rows, both score by the same "
-        "`LogisticRegression`.",
+        f"δ = {DELTA:g}. From rows, both score by the same `LogisticRegression`.",
     )

@@ -55,13 +55,9 @@ def large(tell: Tell, *, quick: bool) -> Table:
         f"Large: {n_rows:,} rows a class, {n_columns} columns",
         f"time of {PEER} / time of missratio; for memory, the part of X",
         tuple(results),
-        note=(
-            "Class 1 is class 0, N(0, I), moved by shift · N(0, I). `KLIEP().fit` ends "
-            "at a gradient of norm 1e-8 or less, recomputed here from the rows; the "
-            "peer is `LogisticRegression(C=inf)`, lbfgs at its default tolerance. "
-            "Memory is what a fit needs at its peak beyond what was held before, in a "
-            "process of its own."
-        ),
+        note="Class 1 is class 0, N(0, I), moved by shift · N(0, I). `KLIEP().fit` "
+        "ends at a gradient of 1e-8 or less; the peer is `LogisticRegression(C=inf)`, "
+        "lbfgs at its default tolerance. Memory is what a fit needs beyond the table.",
     )
 
 
@@ -257,9 +253,8 @@ def columns(tell: Tell, *, quick: bool) -> Table:
         "time of LogisticRegression / time of missratio",
         results,
         note="`KLIEP(tol=1e-6).fit` against `LogisticRegression(tol=1e-6)`, lbfgs. "
-        "KLIEP weighs denominator rows by exponentials of scores, which leaves fewer "
-        "rows for each of many independent columns than the peer's bounded weights do. "
-        "So its Hessian is worse conditioned, and it takes more passes.",
+        "KLIEP's exponential weights leave fewer rows for each of many independent "
+        "columns than the peer's bounded ones, so it takes more passes.",
     )
 
 
@@ -480,10 +475,9 @@ def batch(tell: Tell, *, quick: bool) -> Table:
         results,
         note=(
             f"{len(sizes)} sizes × {n_simulations} simulations × M-KLIEP with φ known "
-            "and complete cases, in one `fit_batch` for each size and estimator. The "
-            "loop fits `LogisticRegression(C=inf)` to the observed rows, with the same "
-            f"weights; it is run for one fit in {stride}, {fitted['loop']:,} in all, "
-            f"and its time scaled up to {n_fits:,}."
+            "and complete cases, in one `fit_batch` for each size and estimator, "
+            "against a loop of `LogisticRegression(C=inf)` with the same weights, run "
+            f"for one fit in {stride} and scaled up."
         ),
     )
 

@@ -122,15 +122,11 @@ def kernel(tell: Tell, *, quick: bool) -> Table:
         results,
         note=(
             f"The same centres and bandwidth {BANDWIDTH:g}; nothing is chosen by "
-            f"cross-validation. Penalties: {LSIF_L2:g} for both LSIFs, the best for "
-            "densratio's of 0.1, 0.01 and 0.001; "
-            f"{KLIEP_L2:g} for missratio's KLIEP, none for densratio's, which has no "
-            "such option. KLIEP: E1[log r] with r normalised, the larger the better. "
-            "LSIF: ½E0[r²] − E1[r], the smaller the "
-            "better. The models differ: densratio's ratio is a sum of Gaussians with "
-            "weights that are not negative; missratio's KLIEP is log-linear in them, "
-            "and its LSIF has an intercept and no constraint. densratio is as pip "
-            "installs it, without numba."
+            f"cross-validation. Penalties: {LSIF_L2:g} for both LSIFs, {KLIEP_L2:g} "
+            "for missratio's KLIEP, none for densratio's, which has no such option. "
+            "The models differ: densratio's ratio is a sum of Gaussians with weights "
+            "that are not negative; missratio's KLIEP is log-linear in them, and its "
+            "LSIF has an intercept and no constraint. densratio is without numba."
         ),
     )
 
@@ -285,12 +281,9 @@ def kernel_cv(tell: Tell, *, quick: bool) -> Table:
         tuple(results),
         note=(
             "Every package chooses width and penalty by its own cross-validation, from "
-            "its own grid (ADAPT has none: the one of its example); 100 centres. Loss "
-            "on 50,000 fresh rows a class, the smaller the better: uLSIF's at the best "
-            "scale, RuLSIF's with mixture 0.1, KLIEP's −E1[log r] + log E0[r]. KMM: "
-            "ADAPT matches once, with gamma 1, and has weights for the rows alone; "
-            "missratio chooses among 6 widths and 2 penalties in 5 folds, and has a "
-            "ratio everywhere. Weights are compared with the true ratio at the rows."
+            "its own grid (ADAPT has none: the one of its example); 100 centres; the "
+            "loss on fresh rows must not be larger. KMM: ADAPT matches once, with "
+            "gamma 1, and has weights for the rows alone."
         ),
     )
 

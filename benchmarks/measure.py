@@ -206,6 +206,8 @@ def as_markdown(table: Table) -> str:
     for result in table.results:
         *shown, target, verdict, _ = _cells(result, quick=False)
         missed = f"{target}, missed" if verdict == "short of target" else target
+        # The terminal has medians beside the best times.
+        shown = [re.sub(r" \([\d.]+ [µmn]?s\)", "", cell) for cell in shown]
         rows.append([*shown, missed])
     note = f"{table.note} Ratio: {table.ratio_means}.".strip()
     return f"## {table.title}\n\n{note}\n\n{pages.table(HEADINGS[:5], rows)}"

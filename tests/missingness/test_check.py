@@ -5,17 +5,17 @@ import pickle
 
 import numpy as np
 import pytest
-from scipy.special import expit
+from scipy.special import expit, logsumexp
 from scipy.stats import binom
 from sklearn.preprocessing import StandardScaler
 
 import missratio as mr
 from missratio.learning import Check
 from missratio.missingness.check import (
-    WeightEvidence,
     check_weights,
     refuse_contradiction,
     warn_of_contradiction,
+    weight_evidence,
 )
 
 
@@ -110,7 +110,7 @@ def test_a_level_that_is_broken_is_noticed(monkeypatch):
     # Without the penalty of observed weights there is too much evidence.
     monkeypatch.setattr(
         "missratio.missingness.check._growth",
-        lambda odds: np.geomspace(3e-4, 0.95, 14)[:, None] * odds.sum(axis=0),
+        lambda odds: np.geomspace(3e-4, 0.95, 14) * odds.sum(axis=0)[:, None],
     )
     with pytest.raises(AssertionError):
         check_level(400, 2000, 40.0, seed=0)
@@ -287,20 +287,24 @@ def test_nothing_missing_and_nothing_observed():
 
 
 @pytest.mark.parametrize("n_rows", [1, 7, 3000])
-def test_columns_at_once_are_columns_one_by_one(n_rows):
+def test_the_evidence_of_columns_at_once_is_that_of_columns_one_by_one(n_rows):
     rng = np.random.default_rng(n_rows)
     weights = 1.0 + rng.exponential(2.0, (n_rows, 5))
     weights[rng.random(weights.shape) < 0.4] = 0.0
-    together = WeightEvidence.of(weights)
-    alone = [WeightEvidence.of(column[:, None]) for column in weights.T]
-    for name, each in zip(together._fields, zip(*alone, strict=True), strict=True):
-        expected = np.concatenate(each)
-        np.testing.assert_allclose(getattr(together, name), expected, rtol=1e-12)
+    bounds = np.array([np.inf, 100.0, np.inf, 50.0, np.inf])
+    together = weight_evidence(weights, bounds)
     for j, column in enumerate(weights.T):
+        alone = weight_evidence(column[:, None], bounds[j : j + 1])
+        np.testing.assert_allclose(together[:, [j]], alone, rtol=1e-12)
         odds = column[column > 0.0] - 1.0
-        assert together.odds[j] == pytest.approx(odds.sum())
-        assert together.odds_squares[j] == pytest.approx(odds @ odds)
-        assert together.growth[j, -1] == pytest.approx(np.log1p(0.95 * odds).sum())
+        assert together[1, j] == pytest.approx(odds.sum())
+        capital = [
+            np.log1p(bet * odds).sum() + np.log1p(-bet) * (n_rows - len(odds))
+            for bet in np.geomspace(3e-4, 0.95, 14)
+        ]
+        if len(odds):
+            expected = logsumexp(capital) - np.log(14)
+            assert together[2, j] == pytest.approx(expected)
 
 
 def test_a_phi_of_the_right_share_and_the_wrong_shape_is_contradicted():

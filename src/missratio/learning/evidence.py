@@ -8,17 +8,18 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
 
 from missratio._base.blocks import any_by_row
 from missratio._base.reading import joined
 from missratio._base.storable import storable
 from missratio._base.typing import FloatArray, IntArray
+from missratio.missingness import balanced_intercepts
 
 # Of a step, in standard errors squared.
 TOLERANCE = 1e-18
-ROUNDING, SMALLEST = 1e-12, 1e-300
+ROUNDING = 1e-12
 MAX_ITERATIONS, MAX_HALVINGS = 200, 40
 LARGEST_SCORE = 700.0
 # A feature's observed values are kept as this many group means, and as this many single
@@ -290,33 +291,6 @@ def fit_evidence(evidence: Evidence, *, penalised: bool) -> Fit:
         theta = np.append(first, theta[1:])
         likelihood = measure(theta)[1]
     return Fit(coordinates.restore(theta), likelihood, separated, converged)
-
-
-def balanced_intercepts(
-    offset: FloatArray, mass: FloatArray, expected: float
-) -> FloatArray:
-    """The intercepts at which Σ mass·expit(intercept + offset) is what is expected.
-
-    By Newton's steps on the sum's logarithm, or half of the bracket where these leave
-    it.
-    """
-    # All at the largest offset, or all at the smallest.
-    wanted = logit(expected / mass.sum())
-    low, high = wanted - offset.max(axis=1), wanted - offset.min(axis=1)
-    first = low
-    for _ in range(MAX_ITERATIONS):
-        probability = expit(first[:, None] + offset)
-        total = probability @ mass
-        slope = total - probability**2 @ mass
-        low = np.where(total <= expected, first, low)
-        high = np.where(total >= expected, first, high)
-        step = np.log(expected / total) * total / np.maximum(slope, SMALLEST)
-        inside = (low <= first + step) & (first + step <= high)
-        step = np.where(inside, step, (low + high) / 2.0 - first)
-        first = first + step
-        if np.abs(step).max() < 1e-6:
-            break
-    return np.asarray(first)
 
 
 def fit_lookups(

@@ -54,12 +54,11 @@ from missratio.learning.evidence import (
     LARGEST_SCORE,
     Coordinates,
     Evidence,
-    balanced_intercepts,
     fit_evidence,
     one_hot,
 )
 from missratio.learning.shadow import ShadowEvidence
-from missratio.missingness import LogisticMissingness
+from missratio.missingness import LogisticMissingness, balanced_intercepts
 
 DIRECTIONS = 64
 BISECTIONS = 30

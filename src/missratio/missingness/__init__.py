@@ -20,6 +20,7 @@ from missratio.missingness.contract import joint_weight as joint_weight
 from missratio.missingness.contract import once as once
 from missratio.missingness.logistic import LogisticMissingness as LogisticMissingness
 from missratio.missingness.logistic import NamedMissingness as NamedMissingness
+from missratio.missingness.logistic import balanced_intercepts as balanced_intercepts
 from missratio.missingness.look_ups import RowInclusion as RowInclusion
 from missratio.missingness.look_ups import drawn_together as drawn_together
 from missratio.missingness.look_ups import looked_up_terms as looked_up_terms

@@ -41,13 +41,13 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
-from scipy.special import erfcx
+from scipy.special import erfcx, logsumexp
+from sklearn.preprocessing import StandardScaler
 
 from missratio._base.reading import as_numeric_array, column_name, column_names
-from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import FloatArray
 from missratio.exceptions import Explained, Message, Remedy
 from missratio.missingness.contract import Missingness, joint_weight, once
@@ -69,7 +69,7 @@ _PENALTIES = -_LOG_STAKES - _BETS
 # A product of eight must not overflow.
 _SMALLEST_ODDS, _LARGEST_ODDS = 1e-16, 1e30
 _FEWEST = 10
-_BLOCK = 4096
+_BLOCK = 2**15
 # Rows and columns within which values are predicted from other columns, and the ridge.
 _FEWEST_PREDICTED, _MOST_PREDICTED, _WIDEST = 200, 20_000, 200
 _RIDGE = 0.05
@@ -82,50 +82,8 @@ _NEWTON_STEPS = 20
 _RATE_TOLERANCE = 1e-3
 
 
-class WeightEvidence(NamedTuple):
-    """What is to be known of weights to test that their mean is one.
-
-    Kept are sums of odds o = W − 1 = φ/(1 − φ) over what is observed, an entry for each
-    test. Those of two tables add up to those of both.
-    """
-
-    # Missing ones included, and how many weights are positive.
-    n_rows: FloatArray
-    n_observed: FloatArray
-    # Σ o and Σ o².
-    odds: FloatArray
-    odds_squares: FloatArray
-    # Of the odds; inf and 0 where nothing is observed.
-    least: FloatArray
-    largest: FloatArray
-    # Σ log(1 + λo) for each bet λ, or less: (n_tests, n_bets).
-    growth: FloatArray
-
-    @classmethod
-    def of(cls, weights: FloatArray) -> WeightEvidence:
-        """Sums of each column of weights: 0 where missing, else 1/(1 − φ)."""
-        n_rows, width = weights.shape
-        step = 8 * max(1, _BLOCK // width)
-        blocks = [weights[i : i + step] for i in range(0, max(n_rows, 1), step)]
-        with one_blas_thread(weights.size) as threads:
-            parts = share(_block_sums, blocks, threads)
-        added, least, largest, growth = zip(*parts, strict=True)
-        n_observed, odds, squares = np.sum(added, axis=0)
-        return cls(
-            np.full(width, float(n_rows)),
-            n_observed,
-            odds,
-            squares,
-            np.min(least, axis=0),
-            np.max(largest, axis=0),
-            np.sum(growth, axis=0).T,
-        )
-
-
-def log_evidence(
-    tested: WeightEvidence, bounds: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Log e-values against "not too much" and "not too little" weight, of each.
+def weight_evidence(weights: FloatArray, bounds: FloatArray) -> FloatArray:
+    """Counts and log e-values of columns of weights: 0 where missing, else 1/(1 − φ).
 
     Where φ's maximum isn't known, and a bound is inf, one on weights is taken from
     those observed: with r the range of the observed log-odds, 1 + 2 max o · e^min(r,
@@ -133,52 +91,49 @@ def log_evidence(
     was observed, some of it would have been observed below the bound. It is at least
     that of a φ of 0.8, which a step may have where no row was observed. A few values
     show no range: then there is no bound.
+
+    Returns
+    -------
+    ndarray of shape (4, n_columns)
+        How many weights are positive, the sum of their odds o = W − 1, and the evidence
+        against "not too much" and "not too little" weight.
     """
-    n_missing = (tested.n_rows - tested.n_observed)[:, None]
-    over = n_missing * _LOG_STAKES + tested.growth
-    largest = np.maximum(tested.largest, _SMALLEST_ODDS)
-    spread = np.log(largest / np.clip(tested.least, _SMALLEST_ODDS, largest))
-    plausible = 2.0 * tested.largest * np.exp(np.minimum(spread, 1.0))
-    plausible = np.maximum(plausible, _UNSEEN_ODDS)
-    plausible[tested.n_observed < _FEWEST] = np.inf
+    observed = weights > 0.0
+    n_observed = observed.sum(axis=0)
+    n_missing = (len(weights) - n_observed)[:, None]
+    # Where a weight rounds to less than one, φ is zero.
+    odds = np.clip(weights - 1.0, 0.0, _LARGEST_ODDS)
+    total, squares = odds.sum(axis=0), np.einsum("ij,ij->j", odds, odds)
+    least = odds.min(axis=0, where=observed, initial=np.inf)
+    most = odds.max(axis=0, initial=0.0)
+    over = n_missing * _LOG_STAKES + _growth(odds)
+    largest = np.maximum(most, _SMALLEST_ODDS)
+    spread = np.log(largest / np.clip(least, _SMALLEST_ODDS, largest))
+    plausible = np.maximum(2.0 * most * np.exp(np.minimum(spread, 1.0)), _UNSEEN_ODDS)
+    plausible[n_observed < _FEWEST] = np.inf
     room = np.where(np.isfinite(bounds), bounds - 1.0, plausible)
     room = np.maximum(room, largest)[:, None]
     # A missing row's ξ = 1/room is known; observed rows take Fan's bound.
     under = (
         n_missing * np.log1p(_BETS / room)
-        - _BETS * (tested.odds[:, None] / room)
-        - _PENALTIES * (tested.odds_squares[:, None] / room / room)
+        - _BETS * (total[:, None] / room)
+        - _PENALTIES * (squares[:, None] / room / room)
     )
-    both = np.array([over, under])
-    top = both.max(axis=2)
-    mean = np.exp(both - top[..., None]).mean(axis=2)
-    log_mean = top + np.log(mean)
-    return log_mean[0], log_mean[1]
-
-
-def _block_sums(
-    weights: FloatArray,
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Counts, Σ o and Σ o² of each column; least and largest odds; their growth."""
-    observed = weights > 0
-    # Where a weight rounds to less than one, φ is zero.
-    odds = np.clip(weights - 1.0, 0.0, _LARGEST_ODDS)
-    squares = np.einsum("ij,ij->j", odds, odds)
-    return (
-        np.stack([observed.sum(axis=0), odds.sum(axis=0), squares]),
-        odds.min(axis=0, where=observed, initial=np.inf),
-        odds.max(axis=0, initial=0.0),
-        _growth(odds),
-    )
+    evidence = logsumexp([over, under], axis=2) - math.log(len(_BETS))
+    # Where nothing is observed there is nothing to compare.
+    evidence[:, n_observed == 0] = -math.inf
+    return np.array([n_observed, total, *evidence])
 
 
 def _growth(odds: FloatArray) -> FloatArray:
-    """Σ log(1 + λo), (n_bets, n_columns); of products of eight, which is faster."""
-    eights = np.zeros((8, -(-len(odds) // 8), odds.shape[1]))
-    eights.reshape(-1, odds.shape[1])[: len(odds)] = odds
-    return np.stack(
-        [np.log((1.0 + b * eights).prod(axis=0)).sum(axis=0) for b in _BETS]
-    )
+    """Σ log(1 + λo), (n_columns, n_bets); of products of eight, which is faster."""
+    growth = np.zeros((odds.shape[1], len(_BETS)))
+    for block in np.array_split(odds, 1 + odds.size // _BLOCK):
+        eights = np.zeros((8, -(-len(block) // 8), block.shape[1]))
+        eights.reshape(-1, block.shape[1])[: len(block)] = block
+        for k, bet in enumerate(_BETS):
+            growth[:, k] += np.log((1.0 + bet * eights).prod(axis=0)).sum(axis=0)
+    return growth
 
 
 @dataclass(frozen=True)
@@ -189,13 +144,11 @@ class MissingnessCheck:
     ----------
     what : str
         "rows", a column's name, or two columns' names.
-    n_rows, n_observed : int
+    n_rows : int
     expected : float
         The missing share by φ: its mean under the weights.
     found : float
         The missing share of the table.
-    mean_weight : float
-        One on average, if φ is right.
     p_value : float
         Small where the table speaks against φ.
     level : float
@@ -213,10 +166,8 @@ class MissingnessCheck:
 
     what: str
     n_rows: int
-    n_observed: int
     expected: float
     found: float
-    mean_weight: float
     p_value: float
     level: float
     exact: bool
@@ -412,12 +363,8 @@ def _shape_checks(
     # 1. Predict each half of the rows by what the other half teaches.
     order = np.random.default_rng(0).permutation(n_rows)[:_MOST_PREDICTED]
     table = X[order].astype(np.float64)
-    known = np.ma.masked_invalid(table)
-    spread = known.std(axis=0).filled(0.0)
-    scaled = (table - known.mean(axis=0).filled(0.0)) / np.where(
-        spread > 0.0, spread, np.inf
-    )
-    scaled = np.clip(np.nan_to_num(scaled), -4.0, 4.0)
+    scaled = np.nan_to_num(StandardScaler().fit_transform(table))
+    scaled = np.clip(scaled, -4.0, 4.0)
     third = np.empty(table.shape, dtype=np.intp)
     parts = np.array_split(np.arange(len(order)), 2)
     for half, other in (parts, parts[::-1]):
@@ -473,10 +420,8 @@ def _shape_checks(
             MissingnessCheck(
                 names[j],
                 int(n[k]),
-                int(n_seen[k]),
                 float(expected[k] / max(n_seen[k] + expected[k], _SMALLEST)),
                 float(1.0 - n_seen[k] / max(n[k], 1)),
-                float((n_seen[k] + expected[k]) / max(n[k], 1)),
                 float(p_value),
                 level,
                 bool(np.isfinite(bounds[j])),
@@ -573,7 +518,7 @@ def least_factor(parts: FloatArray, total: float) -> float:
 def check_weights(
     edges: Sequence[FloatArray],
     names: Sequence[str],
-    bounds: Sequence[float] | FloatArray,
+    bounds: FloatArray,
     level: float = LEVEL,
     *,
     complete: bool = False,
@@ -588,63 +533,53 @@ def check_weights(
     """
     columns = [each.reshape(len(each), -1) for each in edges]
     n_rows, width = columns[0].shape
-    evidence = [[WeightEvidence.of(each)] for each in columns]
-    known = evidence[-1][0]
-    lossy = np.flatnonzero((known.odds > 0.0) | (known.n_observed < n_rows)).tolist()
-    # 1. What is tested: columns, of which rows.
-    tested: list[tuple[tuple[int, ...], Any]] = []
+    high = columns[-1]
+    lossy = np.flatnonzero(((high > 1.0) | (high == 0.0)).any(axis=0)).tolist()
+    # 1. What is tested: columns, pairs of them and all; some of the rows are enough
+    #    where there are many pairs.
+    tested = [([(j,) for j in range(width)], 1)]
     if complete and len(lossy) > 1:
         pairs = list(combinations(lossy, 2))
-        # Some of the rows are enough where there are many pairs.
-        some = slice(None, None, 1 + n_rows * len(pairs) // _PAIR_ENTRIES)
-        tested += [(pair, some) for pair in pairs]
-        tested += [(tuple(lossy), slice(None))] * (len(lossy) > 2)
-    for group, rows in tested:
-        for found, each in zip(evidence, columns, strict=True):
-            weights = joint_weight(each[rows][:, list(group)])
-            found.append(WeightEvidence.of(weights[:, None]))
-    tested = [((j,), slice(None)) for j in range(width)] + tested
-    # 2. Too much weight even at the least, or too little even at the largest.
-    least, *_, most = (
-        WeightEvidence(*map(np.concatenate, zip(*found, strict=True)))
-        for found in (evidence[0], *evidence)
-    )
-    limits = np.array([math.prod(float(bounds[j]) for j in g) for g, _ in tested])
-    over, under = log_evidence(least, limits)
-    if len(edges) > 1:
-        under = log_evidence(most, limits)[1]
-    # Where nothing is observed there is nothing to compare.
-    over[most.n_observed == 0] = under[most.n_observed == 0] = -math.inf
-    # 3. A column that has nothing to lose is no test.
-    n_tests = len(lossy) * (1 if table is None else 2) + len(tested) - width
+        tested.append((pairs, 1 + n_rows * len(pairs) // _PAIR_ENTRIES))
+        tested += [([tuple(lossy)], 1)] * (len(lossy) > 2)
+    # 2. A column that has nothing to lose is no test.
+    n_tests = len(lossy) * (1 if table is None else 2)
+    n_tests += sum(len(groups) for groups, _ in tested[1:])
     each_level, checks = level / max(n_tests, 1), []
-    for k, (group, _) in enumerate(tested):
-        what = " or ".join(names[j] for j in group) if len(group) < 3 else "rows"
-        too_much = bool(over[k] >= under[k])
-        worse = least if too_much else most
-        n, seen, odds = (float(each[k]) for each in worse[:3])
-        expected = 1.0 - seen / (seen + odds) if seen else 1.0
-        share = 1.0 - seen / max(n, 1.0)
-        either = share * (1.0 - expected), expected * (1.0 - share)
-        checks.append(
-            MissingnessCheck(
-                what,
-                int(n),
-                int(seen),
-                expected,
-                share,
-                (seen + odds) / max(n, 1.0),
-                # It is tested in two ways.
-                min(1.0, 2.0 * math.exp(-max(over[k], under[k], 0.0))),
-                each_level,
-                too_much or bool(np.isfinite(limits[k])),
-                max(either) / min(either) if min(either) > 0.0 else math.inf,
-                len(group) > 1,
+    for groups, step in tested:
+        limits = np.array([math.prod(float(bounds[j]) for j in g) for g in groups])
+        found = []
+        for each in columns:
+            rows = each[::step]
+            joint = [joint_weight(rows[:, list(group)]) for group in groups]
+            found.append(weight_evidence(np.stack(joint, axis=1), limits).T)
+        # 3. Too much weight even at the least, or too little even at the largest.
+        for group, limit, least, most in zip(
+            groups, limits, found[0], found[-1], strict=True
+        ):
+            over, under = least[2], most[3]
+            (seen, odds, *_), n = least if over >= under else most, len(rows)
+            expected = 1.0 - seen / (seen + odds) if seen else 1.0
+            share = 1.0 - seen / max(n, 1)
+            either = share * (1.0 - expected), expected * (1.0 - share)
+            checks.append(
+                MissingnessCheck(
+                    " or ".join(names[j] for j in group) if len(group) < 3 else "rows",
+                    n,
+                    expected,
+                    share,
+                    # It is tested in two ways.
+                    min(1.0, 2.0 * math.exp(-max(over, under, 0.0))),
+                    each_level,
+                    bool(over >= under or np.isfinite(limit)),
+                    max(either) / min(either) if min(either) > 0.0 else math.inf,
+                    len(group) > 1,
+                )
             )
-        )
     if table is not None:
-        options = columns, np.asarray(bounds), names, lossy, each_level
-        checks[width:width] = _shape_checks(table, *options)
+        checks[width:width] = _shape_checks(
+            table, columns, bounds, names, lossy, each_level
+        )
     return tuple(checks)
 
 

@@ -8,13 +8,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize.elementwise import find_root
 from scipy.special import expit, logit
 
 from missratio._base.hints import did_you_mean, listed
 from missratio._base.reading import read_floats
 from missratio._base.storable import storable
-from missratio._base.typing import FloatArray, IntArray
+from missratio._base.typing import FloatArray
 from missratio.missingness.contract import (
     Missingness,
     as_array,
@@ -28,6 +27,7 @@ from missratio.missingness.models import Block, BlockMissingness
 _ACCEPTED = 1e-10
 # From these log-odds on expit is 1.
 _ROUNDS_TO_ONE = 36.7
+_MAX_STEPS, _SMALLEST = 200, 1e-300
 
 
 @storable()
@@ -132,21 +132,12 @@ class LogisticMissingness(Missingness):
                 f"The mean of φ needs one observed {where} or more: got none. Give "
                 "complete data."
             )
-        # The solution lies between those for all rows at the largest value of coef·x
-        # and all at the smallest.
         targets = np.broadcast_to(target, predictor.shape[1])
-        intercept, lossy = np.full(targets.shape, -np.inf), np.flatnonzero(targets)
-        if len(lossy):
-            wanted = logit(targets[lossy])
-            low = wanted - np.nanmax(predictor[:, lossy], axis=0) - 1.0
-            high = wanted - np.nanmin(predictor[:, lossy], axis=0) + 1.0
-
-            def excess(tried: FloatArray, column: IntArray) -> FloatArray:
-                """By how much the means of some columns are too large."""
-                mean = np.nanmean(expit(predictor[:, column] + tried), axis=0)
-                return np.asarray(mean - targets[column])
-
-            intercept[lossy] = find_root(excess, (low, high), args=(lossy,)).x
+        intercept, known = np.full(targets.shape, -np.inf), ~np.isnan(predictor)
+        for j in np.flatnonzero(targets):
+            offset = predictor[known[:, j], j]
+            expected = targets[j] * len(offset)
+            intercept[j] = balanced_intercepts(offset[None], np.ones(len(offset)), expected)[0]
         mean = np.nanmean(expit(predictor + intercept), axis=0)
         missed = ~(np.abs(mean - targets) <= _ACCEPTED)
         if missed.any():
@@ -323,3 +314,36 @@ class NamedMissingness(Missingness):
 
     def _evaluate(self, X: FloatArray) -> ArrayLike:
         return self.bound(None)._evaluate(X)
+
+
+def balanced_intercepts(
+    offset: FloatArray, mass: FloatArray, expected: float
+) -> FloatArray:
+    """The intercepts at which Σ mass·expit(intercept + offset) is what is expected.
+
+    By Newton's steps on the sum's logarithm, or half of the bracket where these leave
+    it.
+
+    Parameters
+    ----------
+    offset : ndarray of shape (n_intercepts, n_values)
+    mass : ndarray of shape (n_values,)
+    expected : float
+    """
+    # All at the largest offset, or all at the smallest.
+    wanted = logit(expected / mass.sum())
+    low, high = wanted - offset.max(axis=1), wanted - offset.min(axis=1)
+    first = low
+    for _ in range(_MAX_STEPS):
+        probability = expit(first[:, None] + offset)
+        total = np.maximum(probability @ mass, _SMALLEST)
+        slope = total - probability**2 @ mass
+        low = np.where(total <= expected, first, low)
+        high = np.where(total >= expected, first, high)
+        step = np.log(expected / total) * total / np.maximum(slope, _SMALLEST)
+        inside = (low <= first + step) & (first + step <= high)
+        step = np.where(inside, step, (low + high) / 2.0 - first)
+        first = first + step
+        if np.abs(step).max() < 1e-6:
+            break
+    return np.asarray(first)

@@ -25,6 +25,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import Ridge
+from sklearn.preprocessing import StandardScaler
 
 from missratio._base.blocks import any_by_row, inverse_where_positive
 from missratio._base.typing import BoolArray, FloatArray, IntArray
@@ -239,18 +242,12 @@ def looked_up_terms(
     base, own = np.zeros(features.shape), np.zeros((drawn.sum(), features.shape[1]))
     if drawn.sum() >= FEWEST and observed.sum() > others.shape[1] + FEWEST:
         # Ridge predictions from the other columns and from which of them are missing.
-        gone = np.isnan(others)
-        known = ~gone.all(axis=0)
-        others, gone = others[:, known], gone[:, known]
-        filled = np.where(gone, np.nanmean(others, axis=0), others)
-        design = np.column_stack([filled, gone[:, gone.any(axis=0)].astype(np.float64)])
-        middle, scale = design[observed].mean(axis=0), design[observed].std(axis=0)
-        varies = scale > 1e-12 * np.maximum(np.abs(middle), 1.0)
-        design = (design[:, varies] - middle[varies]) / scale[varies]
-        rows, start = design[observed], features[observed].mean(axis=0)
-        gram = rows.T @ rows + np.eye(design.shape[1]) * np.sqrt(len(rows))
-        by_columns = np.linalg.solve(gram, rows.T @ (features[observed] - start))
-        prediction = design @ by_columns
+        imputer = SimpleImputer(add_indicator=True, keep_empty_features=True)
+        design = imputer.fit_transform(others)
+        design = StandardScaler().fit(design[observed]).transform(design)
+        ridge = Ridge(alpha=np.sqrt(observed.sum()), solver="cholesky")
+        coef = ridge.fit(design[observed], features[observed]).coef_
+        prediction = design @ np.reshape(coef, (-1, design.shape[1])).T
         # Each looked-up row's slope of features on predictions, by other folds' rows.
         found, predicted = features[drawn], prediction[drawn]
         fold, slopes = np.arange(len(found)) % FOLDS, np.empty(found.shape)

@@ -217,23 +217,29 @@ def instrument_strength(
 
 
 def missing_together(
-    shared: BoolArray, missing: BoolArray, by_table: BoolArray, names: Sequence[str]
+    missing: BoolArray,
+    columns: Sequence[int],
+    by_table: Sequence[str],
+    names: Sequence[str],
 ) -> list[Finding]:
     """Columns that go missing in the same rows; `by_table`: only the table taught φ."""
+    groups: dict[bytes, list[int]] = {}
+    for j in columns:
+        if missing[:, j].sum() >= FEWEST_SHARED:
+            groups.setdefault(missing[:, j].tobytes(), []).append(j)
     findings = []
-    lossy = (shared.sum(axis=1) > 1) & (missing.sum(axis=0) >= FEWEST_SHARED)
-    for j in np.flatnonzero(lossy).tolist():
-        group = np.flatnonzero(shared[j]).tolist()
-        if j != group[0]:
+    for group in groups.values():
+        if len(group) < 2:
             continue
-        good = f"{joined([names[k] for k in group])}: they go missing in the same rows."
+        called, size = [names[k] for k in group], float(len(group))
+        good = f"{joined(called)}: they go missing in the same rows."
         bad = (
             f"{good} What the table taught of each takes entries to go missing "
             "independently. Look up values, or learn one φ for these columns "
             "(always_observed)."
         )
-        fails, size = bool(by_table[group].any()), float(len(group))
-        check = Check("together", names[j], "table", size, None, fails, good)
+        fails = not set(called).isdisjoint(by_table)
+        check = Check("together", called[0], "table", size, None, fails, good)
         findings.append((check, bad))
     return findings
 
@@ -258,38 +264,35 @@ def agreement(
     return as_finding("agreement", name, "looked up", test)
 
 
-def column_sides(names: Sequence[str]) -> list[tuple[str, str]]:
-    """Where functions are high and low: columns, which are missing, and how many."""
-    sides = [(f"{name} is high", f"{name} is low") for name in names]
-    sides += [(f"{name} is missing", f"{name} is observed") for name in names]
-    return [*sides, ("other columns are missing", "other columns are observed")]
+Sides = list[tuple[str, str, str | None]]
+"""Where functions are high, and low; and the column that φ may be let depend on."""
+
+
+def column_sides(names: Sequence[str], missing: BoolArray) -> Sides:
+    """Of columns, which are missing, their squares, and how many are missing."""
+    complete = np.asarray(~missing.any(axis=0))
+    sides: Sides = [
+        (f"{name} is high", f"{name} is low", name if there else None)
+        for name, there in zip(names, complete.tolist(), strict=True)
+    ]
+    sides += [(f"{name} is missing", f"{name} is observed", None) for name in names]
+    far, close = "is far from its middle", "is close to its middle"
+    sides += [(f"{name} {far}", f"{name} {close}", None) for name in names]
+    return [*sides, ("other columns are missing", "other columns are observed", None)]
 
 
 def dependence(
-    name: str,
-    source: Source,
-    test: Outcome,
-    sides: Sequence[tuple[str, str]],
-    complete: Sequence[str | None] = (),
-    *,
-    flip: bool = False,
-    plural: bool = False,
+    name: str, source: Source, test: Outcome, sides: Sides, *, flip: bool = False
 ) -> Finding:
     """Whether a feature goes missing with a function of another column.
 
-    `sides` says in words where each function is high, and low, and `complete` of which
-    column it is a function, if that has no missing values. With `flip` a positive
-    statistic speaks for its low side.
+    With `flip` a positive statistic speaks for a function's low side.
     """
-    high, low = sides[test.place]
+    high, low, column = sides[test.place]
     side = high if (test.statistic > 0.0) != flip else low
-    they, own = (
-        ("they go", "their own values explain")
-        if plural
-        else ("it goes", "its own value explains")
-    )
-    bad = f"{they} missing more often where {side} than {own}."
-    column = complete[test.place] if test.place < len(complete) else None
+    bad = f"it goes missing more often where {side} than its own value explains."
+    if name == "rows":
+        bad = f"they go missing more often where {side} than their own values explain."
     if column is not None:
         bad = f"{bad[:-1]}; depends_on=[{column!r}] lets φ depend on it."
     return as_finding("other columns", name, source, test, bad)
@@ -317,8 +320,7 @@ def others_by_lookups(
     functions: FloatArray,
     usable: BoolArray,
     name: str,
-    names: Sequence[str],
-    complete: Sequence[str | None],
+    sides: Sides,
 ) -> Finding:
     """Test whether a function of another column helps, by the one that helps most.
 
@@ -339,7 +341,7 @@ def others_by_lookups(
         p_value = 2.0 * float(student.sf(abs(deviates[place]), freedom)) * kept.sum()
         factor = _score_factor(float(sums[place]), weight, rest[place])
         test = Outcome(float(deviates[place]), min(1.0, float(p_value)), factor, place)
-    return dependence(name, "looked up", test, column_sides(names), complete)
+    return dependence(name, "looked up", test, sides)
 
 
 def _scores(
@@ -550,8 +552,8 @@ class Residuals:
     ) -> Outcome:
         """The worst of all functions, with Bonferroni's p over those that are usable.
 
-        `lost` is one function more, in the place after these: how many other columns
-        are missing. Where few rows miss any two of them, it finds what no pair shows.
+        `lost` is one function more, in the last place: how many other columns are
+        missing. Where few rows miss any two of them, it finds what no pair shows.
         """
         test, n_tests = self.others(functions, squares, usable), int(usable.sum())
         if lost is not None:
@@ -559,5 +561,5 @@ class Residuals:
             more = (lost - lost.mean())[:, None]
             found = self.others(more, more**2, np.ones(1, dtype=bool))
             if found.p_value < test.p_value:
-                test = found._replace(place=functions.shape[1])
+                test = found._replace(place=-1)
         return test._replace(p_value=min(1.0, n_tests * test.p_value))

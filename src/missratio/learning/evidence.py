@@ -319,6 +319,6 @@ def fit_lookups(
             "precision: its values may be on very different scales. Rescale them, and "
             "look for outliers.",
             ConvergenceWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
     return thetas

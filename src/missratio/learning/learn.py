@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -28,29 +28,20 @@ from missratio.learning.checks import (
     concluded,
     form_by_lookups,
     missing_together,
-    others_by_lookups,
     warning_text,
 )
 from missratio.learning.evidence import Evidence, fit_lookups
 from missratio.learning.learned import LearnedMissingness
 from missratio.learning.table import (
-    ScoredTable,
-    Taught,
-    complete_names,
+    Unit,
+    dependence_by_lookups,
     find_categories,
-    shared_masks,
-    teach_features,
-    teach_rows,
-    usable_features,
+    teach,
 )
 from missratio.missingness import Block, BlockMissingness
 from missratio.missingness.contract import check_no_partial_row
 
 METHODS = ("firth", "ml")
-# Rows beside looked-up ones that a test takes, at least, and for each looked-up value:
-# they stand for all rows, and their own noise is 2 to 3% of its variance. To take all
-# of 100,000 rows takes longer than to learn φ.
-TEST_ROWS, ROWS_PER_ANSWER = 2000, 50
 
 
 def learn_missingness(
@@ -158,67 +149,136 @@ def learn_missingness(
             f"method must be one of {list(METHODS)}, got {method!r}.{hint}"
         )
     table, answers, names = _read(X, revealed)
-
-    def learn_rows(
-        columns: IntArray, inputs: IntArray, name: str, always: dict[str, FloatArray]
-    ) -> LearnedMissingness:
-        """One φ of columns that go missing together, logistic in the inputs."""
-        # What is always observed counts as missing with them, and as looked up.
-        there = ~np.isnan(table[:, columns[:1]])
-        known = any_by_row(~np.isnan(answers[:, columns]))[:, None]
-        values, looked_up = table[:, inputs], answers[:, inputs]
-        looked_up = np.where(np.isnan(looked_up), values, looked_up)
-        if set(inputs) - set(columns):
-            values = np.where(there, values, np.nan)
-        looked_up = np.where(known, looked_up, np.nan)
-        called = [names[j] for j in inputs]
-        return _learn(values, looked_up, called, method, check, name, always)
-
     every = np.arange(len(names))
-    if rowwise and always_observed is None:
-        return learn_rows(every, every, "rows", {})
+    teachers, whole = every if from_table else every[:0], rowwise
+    # 1. What goes missing together, and what its φ is logistic in.
+    blocks: list[Unit]
     if always_observed is not None:
-        places = _complete(always_observed, table, names, "always_observed")
-        rest = np.setdiff1d(every, places)
-        if not len(places) or not len(rest):
+        teachers = _complete(always_observed, table, names, "always_observed")
+        rest, whole = np.setdiff1d(every, teachers), True
+        if not len(teachers) or not len(rest):
             raise ValueError(
                 "always_observed must name one column or more, and leave one or more: "
                 f"got {list(always_observed)} of {len(names)} columns."
             )
-        beside = {names[j]: table[:, j] for j in places}
-        return learn_rows(rest, rest, "rows", beside)
-    # The indicators of a category are one column: one φ over its levels.
-    given = None
-    if categories is not None:
-        given = [_places(each, names, "categories") for each in categories]
-    found = find_categories(table, answers, given, names)
-    if len(depends_on):
-        further = _complete(depends_on, table, names, "depends_on")
-        in_blocks = [j for columns, _ in found for j in columns]
-        lossy = np.setdiff1d(np.flatnonzero(np.isnan(table).any(axis=0)), in_blocks)
-        found += [(np.array([j]), np.array([j])) for j in lossy]
-        found = [(columns, np.append(inputs, further)) for columns, inputs in found]
-    if not from_table:
-        found = [each for each in found if not np.isnan(answers[:, each[0][0]]).all()]
-    apart = [j for columns, _ in found for j in columns]
-    listener = task("learn_missingness", callbacks)
-    options = {"from_table": from_table, "apart": apart, "listener": listener}
-    base = _learn(table, answers, names, method, check, **options)
-    if not found:
-        return base
-    scored = ScoredTable.of(table)
-    blocks = []
-    for columns, inputs in found:
-        # What the other columns say of a category: values, and which are missing.
-        always: dict[str, FloatArray] = {}
-        for j in np.setdiff1d(every, columns).tolist() if from_table else []:
-            always[names[j]] = scored.values[:, j]
-            always[f"missing {names[j]}"] = scored.missing[:, j].astype(np.float64)
-        always = {column: each for column, each in always.items() if np.ptp(each) > 0.0}
-        name = joined([names[j] for j in columns])
-        model = learn_rows(columns, inputs, name, always)
-        blocks.append(Block(tuple(columns.tolist()), tuple(inputs.tolist()), model))
-    return BlockMissingness(base, tuple(blocks), len(names))
+        blocks = [(rest, rest)]
+    elif rowwise:
+        blocks, teachers = [(every, every)], every[:0]
+    else:
+        # The indicators of a category are one column: one φ over its levels.
+        given = None
+        if categories is not None:
+            given = [_places(each, names, "categories") for each in categories]
+        blocks = find_categories(table, answers, given, names)
+        if len(depends_on):
+            further = _complete(depends_on, table, names, "depends_on")
+            apart = [j for columns, _ in blocks for j in columns]
+            lossy = np.setdiff1d(np.flatnonzero(np.isnan(table).any(axis=0)), apart)
+            blocks += [(every[[j]], every[[j]]) for j in lossy]
+            blocks = [(own, np.append(inputs, further)) for own, inputs in blocks]
+    apart = [j for columns, _ in blocks for j in columns]
+    single = [] if whole else np.setdiff1d(every, apart).tolist()
+    units = [(every[[j]], every[[j]]) for j in single] + blocks
+    called = [joined([names[j] for j in columns]) for columns, _ in units]
+    called = ["rows"] if whole else called
+    # 2. What was looked up, and what the other columns say.
+    evidence = [
+        _evidence(table, answers, names, unit, single=i < len(single))
+        for i, unit in enumerate(units)
+    ]
+    by_lookups = fit_lookups(evidence, method, called)
+    taught = teach(
+        table,
+        units,
+        evidence,
+        by_lookups,
+        names,
+        called,
+        teachers,
+        test=check,
+        listener=task("learn_missingness", callbacks),
+    )
+    known_of = sorted(by_lookups.keys() | taught.keys())
+    unknown = [called[i] for i, e in enumerate(evidence) if e and i not in known_of]
+    if unknown:
+        raise ValueError(
+            f"Column(s) {joined(unknown)} have missing values and none revealed, and "
+            "there is no other column to learn from: why they are missing can't be "
+            "learned. Look up some of them, or leave the columns out."
+        )
+    unsolved = [called[i] for i, fit in taught.items() if not fit.converged]
+    if unsolved:
+        warnings.warn(
+            f"The missingness of {joined(unsolved)} was not learned to full "
+            "precision: its values may be on very different scales. Rescale them, "
+            "look for outliers, and look up some missing values.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    # 3. Whether the data contradicts it.
+    findings: list[list[Finding]] = [[] for _ in units]
+    together: list[Finding] = []
+    if check:
+        if not whole:
+            by_table = [called[i] for i in taught if i not in by_lookups]
+            together = missing_together(np.isnan(table), single, by_table, names)
+        others = dependence_by_lookups(table, answers, units, by_lookups, names, called)
+        for i in known_of:
+            found, name = evidence[i], called[i]
+            assert found is not None
+            if i in by_lookups and len(found.values):
+                findings[i].append(form_by_lookups(found, by_lookups[i], name))
+                findings[i] += [others[i]] if i in others else []
+            if i in taught:
+                findings[i] += taught[i].findings
+            if i in taught and i in by_lookups:
+                shadow = taught[i].shadow
+                findings[i].append(agreement(shadow, found, by_lookups[i], name))
+    # 4. Models: of single columns at once, and of each block.
+
+    def learned(
+        places: Sequence[int],
+        columns: IntArray,
+        whole: bool = True,
+        first: Sequence[Finding] = (),
+    ) -> LearnedMissingness:
+        """The φ of some units, a number and a slope for each of its columns."""
+        shape = (len(columns), 1) if not whole else (1, len(columns))
+        intercept, coef = np.full(shape[0], -np.inf), np.zeros(shape)
+        kept: list[Any] = [(None, None)] * shape[0]
+        for i in places:
+            k = 0 if whole else int(units[i][0][0])
+            kept[k] = evidence[i], taught[i].shadow if i in taught else None
+            if i in known_of:
+                theta = taught[i].theta if i in taught else by_lookups[i]
+                intercept[k], coef[k, : len(theta) - 1] = theta[0], theta[1:]
+        return LearnedMissingness(
+            intercept[0] if whole else intercept,
+            coef.ravel(),
+            whole,
+            tuple(known for known, _ in kept),
+            method,
+            tuple(names[j] for j in columns),
+            tuple(shadow for _, shadow in kept),
+            concluded(
+                [*together * (not whole), *(f for i in places for f in findings[i])]
+            ),
+        )
+
+    model: LearnedMissingness | BlockMissingness
+    if whole:
+        model = learned([0], blocks[0][1])
+    else:
+        model = learned(range(len(single)), every, False, together)
+        of_blocks = tuple(
+            Block(tuple(own.tolist()), tuple(inputs.tolist()), learned([i], inputs))
+            for i, (own, inputs) in enumerate(blocks, start=len(single))
+        )
+        if of_blocks:
+            model = BlockMissingness(model, of_blocks, len(names))
+    if text := warning_text(model.checks):
+        warnings.warn(text, MissingnessWarning, stacklevel=2)
+    return model
 
 
 def _read(X: Any, revealed: Any) -> tuple[FloatArray, FloatArray, list[str]]:
@@ -292,154 +352,20 @@ def _places(
     return np.unique(np.array(places, dtype=np.intp))
 
 
-def _learn(
+def _evidence(
     table: FloatArray,
     answers: FloatArray,
     names: Sequence[str],
-    method: str,
-    check: bool,
-    rows: str | None = None,
-    always: Mapping[str, FloatArray] | None = None,
+    unit: Unit,
     *,
-    from_table: bool = False,
-    apart: Sequence[int] = (),
-    listener: Any = None,
-) -> LearnedMissingness:
-    """Learn one φ for each column, or one for all of them, which go missing together.
-
-    Parameters
-    ----------
-    table, answers : ndarray of shape (n_rows, n_columns)
-    names : sequence of str
-    method : {"firth", "ml"}
-    check : bool
-    rows : str or None
-        What columns that go missing together are called; None where they don't.
-    always : mapping of str to ndarray, or None
-        Columns that are there where these are missing, to learn from.
-    from_table : bool
-        Whether each of the columns may teach the others' φ.
-    apart : sequence of int
-        Columns that are learned elsewhere.
-    listener : task, or None
-    """
-    called = list(names) if rows is None else [rows]
-    # 1. What was looked up, and what the other columns say.
-    evidence: list[Evidence | None] = [None] * len(called)
-    taught: dict[int, Taught] = {}
-    if rows is None:
-        for j in np.setdiff1d(np.arange(len(names)), apart).tolist():
-            one = slice(j, j + 1)
-            parts = table[:, one], answers[:, one], names[one]
-            evidence[j] = _evidence(*parts, whole=False)
-    else:
-        evidence[0] = _evidence(table, answers, names, whole=True)
-    by_lookups = fit_lookups(evidence, method, called)
-    if from_table and len(names) > 1:
-        taught = teach_features(
-            table, evidence, by_lookups, names, test=check, listener=listener
-        )
-    elif always and (whole := evidence[0]) and whole.revealed_mass < whole.n_missing:
-        known = by_lookups.get(0)
-        taught[0] = teach_rows(table, always, whole, known, called[0], test=check)
-    known_of = by_lookups.keys() | taught.keys()
-    unknown = [called[j] for j, e in enumerate(evidence) if e and j not in known_of]
-    if unknown:
-        raise ValueError(
-            f"Column(s) {joined(unknown)} have missing values and none revealed, and "
-            "there is no other column to learn from: why they are missing can't be "
-            "learned. Look up some of them, or leave the columns out."
-        )
-    unsolved = [called[j] for j, fit in taught.items() if not fit.converged]
-    if unsolved:
-        warnings.warn(
-            f"The missingness of {joined(unsolved)} was not learned from the table to "
-            "full precision. Look for outliers, and look up some missing values.",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
-    # 2. Parameters, one by one.
-    intercept = np.full(len(called), -np.inf)
-    coef = np.zeros((len(called), len(names) if rows else 1))
-    for j in known_of:
-        theta = taught[j].theta if j in taught else by_lookups[j]
-        intercept[j], coef[j, : len(theta) - 1] = theta[0], theta[1:]
-    # 3. Whether the data contradicts them.
-    model = LearnedMissingness(
-        intercept[0] if rows else intercept,
-        coef[0] if rows else coef[:, 0],
-        rows is not None,
-        tuple(evidence),
-        method,
-        tuple(names),
-        tuple(taught[j].shadow if j in taught else None for j in range(len(called))),
-    )
-    if not check:
-        return model
-    findings: list[Finding] = []
-    others: dict[int, Finding] = {}
-    if rows is None and len(names) > 1:
-        missing = np.isnan(table)
-        shared = shared_masks(missing)
-        by_table = np.isin(range(len(names)), [*(taught.keys() - by_lookups.keys())])
-        findings += missing_together(shared, missing, by_table, names)
-        usable, complete = (
-            usable_features(missing, shared),
-            complete_names(missing, names),
-        )
-        n_observed, answered = (~missing).sum(axis=0), ~np.isnan(answers)
-        # Whether another column helps to tell looked-up values from observed ones: by
-        # functions of the columns at looked-up rows and at some others, which stand for
-        # all, whatever was looked up of them.
-        n_wanted = max(TEST_ROWS, ROWS_PER_ANSWER * int(answered.sum(axis=0).max()))
-        sampled = np.zeros(len(table), dtype=bool)
-        sampled[:: max(1, len(table) // n_wanted)] = True
-        if missing[sampled].all(axis=0).any():
-            sampled[:] = True
-        kept = sampled | any_by_row(answered)
-        tested = [j for j, theta in by_lookups.items() if len(theta) > 1]
-        functions = (
-            ScoredTable.of(table[kept]).features(ranked=True) if tested else None
-        )
-        for j in tested:
-            assert functions is not None
-            revealed = np.flatnonzero(answered[kept, j])
-            observed = np.flatnonzero(sampled[kept] & ~missing[kept, j])
-            mass = np.ones(len(revealed) + len(observed))
-            mass[len(revealed) :] = n_observed[j] / len(observed)
-            column = np.append(answers[kept, j][revealed], table[kept, j][observed])
-            n_missing = len(table) - int(n_observed[j])
-            single = Evidence(column[None], len(revealed), mass, n_missing)
-            rows_of = functions[np.append(revealed, observed)].T
-            # The constant is no function of a column.
-            of_others = np.append(usable[j, :-1], False)
-            others[j] = others_by_lookups(
-                single, by_lookups[j], rows_of, of_others, names[j], names, complete
-            )
-    for j in sorted(known_of):
-        found = evidence[j]
-        assert found is not None
-        if j in by_lookups and len(found.values):
-            findings.append(form_by_lookups(found, by_lookups[j], called[j]))
-            findings += [others[j]] if j in others else []
-        if j in taught:
-            findings += taught[j].findings
-            if j in by_lookups and rows is None:
-                shadow = taught[j].shadow
-                findings.append(agreement(shadow, found, by_lookups[j], called[j]))
-    checks = concluded(findings)
-    if text := warning_text(checks):
-        warnings.warn(text, MissingnessWarning, stacklevel=4 if rows else 3)
-    return replace(model, checks=checks)
-
-
-def _evidence(
-    table: FloatArray, answers: FloatArray, names: Sequence[str], *, whole: bool
+    single: bool,
 ) -> Evidence | None:
-    """The evidence of a column, or with `whole` of columns that go missing together."""
-    if whole:
-        check_no_partial_row(table, 0)
-        blank = np.isnan(answers)
+    """What is known of columns that go missing together, at what φ is logistic in."""
+    columns, inputs = unit
+    values, looked_up = table[:, inputs], answers[:, inputs]
+    if not single:
+        check_no_partial_row(table[:, columns], 0)
+        blank = np.isnan(answers[:, columns])
         partial = any_by_row(blank) & any_by_row(~blank)
         if partial.any():
             raise ValueError(
@@ -447,12 +373,17 @@ def _evidence(
                 f"{int(np.argmax(partial))}: a rowwise model needs whole rows. Look up "
                 "the rest, or set them to NaN."
             )
-    evidence = Evidence.of(table, answers)
+        # What is always observed counts as missing with them, and as looked up.
+        lost = np.isnan(table[:, columns[:1]])
+        looked_up = np.where(np.isnan(looked_up), values, looked_up)
+        looked_up = np.where(blank[:, :1], np.nan, looked_up)
+        values = np.where(lost, np.nan, values)
+    evidence = Evidence.of(values, looked_up)
     if evidence is None:
         return None
     constant = np.ptp(evidence.values, axis=1) == 0.0
-    if whole and constant.any():
-        found = [name for name, never in zip(names, constant, strict=True) if never]
+    if not single and constant.any():
+        found = [names[j] for j, never in zip(inputs, constant, strict=True) if never]
         raise ValueError(
             f"Column(s) {joined(found)} are constant: their slope can't be learned. "
             "Leave them out."

@@ -206,9 +206,9 @@ class LearnedMissingness(LogisticMissingness):
             column = table[:, j].astype(np.float64)
             lower[:, j] = -_largest_line(-points, column)
             upper[:, j] = _largest_line(points, column)
-        unknown = np.isnan(estimate)
-        lower[unknown] = upper[unknown] = np.nan
-        return expit(lower), expit(upper)
+        # NaN where the estimate is. A few rows may leave that outside of its region.
+        lower, upper = expit(lower), expit(upper)
+        return np.minimum(lower, estimate), np.maximum(upper, estimate)
 
     def region(self, delta: float) -> list[FloatArray]:
         """Parameters that the evidence just leaves possible, with probability 1 − δ.

@@ -13,9 +13,10 @@ these are its instruments.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import leastsq
 
 from missratio._base.storable import storable
 from missratio._base.typing import FloatArray, IntArray
@@ -28,7 +29,6 @@ LARGEST_LOG_ODDS = 50.0
 RIDGE = 1e-10
 # With fewer degrees of freedom nothing would ever be ruled out.
 LEAST_FREEDOM = 30.0
-MAX_STEPS = 100
 ROUNDS = 4
 # A variance, in standard deviations squared, that is one of rounding.
 CONSTANT = 1e-12
@@ -72,6 +72,7 @@ class ShadowEvidence:
         observed: IntArray,
         missing: IntArray,
         instruments: FloatArray,
+        share: float = 1.0,
     ) -> ShadowEvidence:
         """Sum instruments over groups of neighbours, or over the levels of a category.
 
@@ -82,6 +83,10 @@ class ShadowEvidence:
         observed, missing : ndarray of int
             Rows.
         instruments : ndarray of shape (n_rows, n_instruments)
+        share : float
+            Moments and their spread are as if only this share of the rows had been
+            there: where part of the missing values was looked up, that part of what the
+            table says is known already.
         """
         h, lost = instruments[observed], instruments[missing]
         (size, width), coordinates = h.shape, Coordinates.of(values)
@@ -108,22 +113,9 @@ class ShadowEvidence:
             means, kept = values[:, starts], h[starts]
             sums = kept * counts[:, None]
             squares = kept[:, :, None] * kept[:, None] * counts[:, None, None]
-        of_lost = lost.sum(axis=0), lost.T @ lost
-        return cls(means, sums, squares, *of_lost, counts, coordinates)
-
-    def thinned(self, share: float) -> ShadowEvidence:
-        """As if only this share of the rows had been there: Ω and the moments shrink.
-
-        Where part of the missing values was looked up, that part of what the table
-        says is known already.
-        """
-        return replace(
-            self,
-            sums=share * self.sums,
-            squares=share * self.squares,
-            missing_sum=share * self.missing_sum,
-            missing_square=share * self.missing_square,
-        )
+        lost_sum, lost_square = share * lost.sum(axis=0), share * (lost.T @ lost)
+        taught = share * sums, share * squares
+        return cls(means, *taught, lost_sum, lost_square, counts, coordinates)
 
     @property
     def design(self) -> FloatArray:
@@ -230,59 +222,36 @@ def solve_moments(
 ) -> tuple[FloatArray, bool]:
     """Minimise ḡᵀΩ⁻¹ḡ + prior + (γ − γ_q)ᵀI_q(γ − γ_q) over standardised parameters.
 
-    By Gauss–Newton steps, damped as Levenberg and Marquardt do. Ω is that of the
-    estimate before, a few times over. γ_q and I_q are what looked-up values say. The
-    result is θ, and whether the steps converged.
+    By Levenberg and Marquardt's steps. Ω is that of the estimate before, a few times
+    over. γ_q and I_q are what looked-up values say. The result is θ, and whether the
+    steps converged.
     """
-    theta, pull = np.zeros((2, len(evidence.design)))
-    total = evidence.prior
+    total, pull, theta = evidence.prior, *np.zeros((2, len(evidence.design)))
     if centre is not None and precision is not None:
         total, pull = total + precision, precision @ centre
+    # The prior and what was looked up are one quadratic, about its own middle.
+    values, vectors = np.linalg.eigh(total)
+    root = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
+    middle = np.linalg.pinv(total, hermitian=True) @ pull
     # Where nothing depends on the values, the odds are the same everywhere.
     theta[0] = np.log(evidence.missing_sum[0] / evidence.sums[:, 0].sum())
-    odds, converged = evidence.odds(theta), False
-    moments = evidence.moments(odds)
 
-    def value(point: FloatArray, moments: FloatArray) -> float:
-        return float(
-            moments @ inverse @ moments + point @ total @ point - 2.0 * pull @ point
-        )
+    def residuals(point: FloatArray, whiten: FloatArray) -> FloatArray:
+        moments = evidence.moments(evidence.odds(point))
+        return np.concatenate([whiten @ moments, root @ (point - middle)])
 
-    def linearised() -> tuple[FloatArray, FloatArray]:
-        slopes = evidence.slopes(odds)
-        gradient = slopes.T @ inverse @ moments + total @ theta - pull
-        return gradient, slopes.T @ inverse @ slopes + total
+    def slopes(point: FloatArray, whiten: FloatArray) -> FloatArray:
+        by_theta = evidence.slopes(evidence.odds(point))
+        return np.concatenate([whiten @ by_theta, root])
 
+    converged, close = False, {"xtol": 1e-6, "ftol": 1e-9}
     for _ in range(ROUNDS):
-        inverse = np.asarray(np.linalg.pinv(evidence.spread(odds), hermitian=True))
-        before, damping, converged = theta, 1e-6, False
-        current = value(theta, moments)
-        for _ in range(MAX_STEPS):
-            # 1. The linearised problem, its diagonal raised by the damping.
-            gradient, curvature = linearised()
-            raised = curvature + damping * np.diag(np.diag(curvature))
-            step = np.linalg.solve(raised, gradient)
-            # 2. A step that doesn't lead down is tried again, shorter.
-            tried = theta - step
-            new_odds = evidence.odds(tried)
-            new_moments = evidence.moments(new_odds)
-            new = value(tried, new_moments)
-            if not new <= current + 1e-12 * (1.0 + abs(current)):
-                damping *= 10.0
-                if damping > 1e12:
-                    break
-                continue
-            # 3. Done where the step would be a tiny part of a standard error.
-            theta, odds, moments, current = tried, new_odds, new_moments, new
-            damping = max(damping / 10.0, 1e-9)
-            if converged := float(step @ curvature @ step) < 1e-8:
-                break
-        if not converged:
-            # Where the moments can't all be met, the last steps are slow: a hundredth
-            # of a standard error is close enough.
-            gradient, curvature = linearised()
-            left = float(gradient @ np.linalg.solve(curvature, gradient))
-            converged = left < 1e-4
+        spread, axes = np.linalg.eigh(evidence.spread(evidence.odds(theta)))
+        known = spread > RIDGE * spread[-1]
+        whiten = (axes[:, known] / np.sqrt(spread[known])).T
+        before = theta
+        theta, *_, status = leastsq(residuals, theta, (whiten,), slopes, **close)
+        converged = 1 <= status <= 4
         if np.abs(theta - before).max() < 1e-4:
             break
     return theta, converged

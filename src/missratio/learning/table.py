@@ -9,11 +9,10 @@ biases nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
@@ -32,8 +31,9 @@ from missratio.learning.checks import (
     column_sides,
     dependence,
     instrument_strength,
+    others_by_lookups,
 )
-from missratio.learning.evidence import Evidence
+from missratio.learning.evidence import Coordinates, Evidence
 from missratio.learning.shadow import ShadowEvidence, solve_moments
 
 FOLDS = 5
@@ -47,6 +47,10 @@ NODE_WEIGHTS = NODE_WEIGHTS / NODE_WEIGHTS.sum()
 LARGEST_EXPECTED = 20.0
 # Log-odds within which instruments are damped where weights are expected to be large.
 DAMPED = 3.0
+# Rows beside looked-up ones that a test takes, at least, and for each looked-up value:
+# they stand for all rows, and their own noise is 2 to 3% of its variance. To take all
+# of 100,000 rows takes longer than to learn φ.
+TEST_ROWS, ROWS_PER_ANSWER = 2000, 50
 # With instruments weaker than this many looked-up values tests have no level.
 TESTABLE = 10.0
 
@@ -97,15 +101,17 @@ class ScoredTable:
             scores[rows, j] = np.repeat(quantiles / (spread or 1.0), counts)
         return scores
 
-    def features(self, *, ranked: bool = False) -> FloatArray:
+    def features(self, *, ranked: bool = False, squares: bool = False) -> FloatArray:
         """Values, centred masks and a constant; with `ranked` for tests, normal scores.
 
         Quantiles of the normal law at the ranks of values have light tails, and spread
-        what a skewed column crowds together. Ties share the middle of their ranks.
+        what a skewed column crowds together. Ties share the middle of their ranks. With
+        `squares`, those of the values as well, before the constant.
         """
         values = self.normal_scores() if ranked else self.values
-        masks = self.missing - self.missing.mean(axis=0)
-        return np.concatenate([values, masks, np.ones((len(masks), 1))], axis=1)
+        parts = [values, self.missing - self.missing.mean(axis=0)]
+        parts += [np.where(self.missing, 0.0, values**2 - 1.0)] * squares
+        return np.concatenate([*parts, np.ones((len(values), 1))], axis=1)
 
 
 def shared_masks(missing: BoolArray) -> BoolArray:
@@ -118,26 +124,43 @@ def shared_masks(missing: BoolArray) -> BoolArray:
     return np.asarray((codes[:, None] == codes) & missing.any(axis=0))
 
 
-def complete_names(missing: BoolArray, names: Sequence[str]) -> list[str | None]:
-    """The names of columns without missing values; None for the others."""
-    return [None if missing[:, j].any() else name for j, name in enumerate(names)]
+Unit = tuple[IntArray, IntArray]
+"""Columns that go missing together, one or more, and those that φ is logistic in."""
 
 
-def usable_features(missing: BoolArray, together: BoolArray) -> BoolArray:
-    """Which features each column may be predicted from, (n_columns, n_features).
+def usable_features(
+    missing: BoolArray, units: Sequence[Unit], teachers: IntArray
+) -> tuple[BoolArray, BoolArray]:
+    """Which features may predict each unit, and whether it goes missing by itself.
 
-    Not from itself, nor from columns that go missing exactly when it does: their masks
-    say whether it is missing. `together` is as `shared_masks` gives it.
+    Columns teach that aren't its own, and that don't go missing exactly when it does:
+    their masks say whether it is missing. Squares help to tell several slopes apart.
+
+    Returns
+    -------
+    usable : ndarray of bool of shape (n_units, n_features)
+    alone : ndarray of bool of shape (n_units,)
     """
-    others = ~(together | np.eye(len(together), dtype=bool))
-    constant = np.ones((len(others), 1), dtype=bool)
-    return np.concatenate([others, others & missing.any(axis=0), constant], axis=1)
+    shared, width = shared_masks(missing), missing.shape[1]
+    usable = np.ones((len(units), 3 * width + 1), dtype=bool)
+    alone = np.ones(len(units), dtype=bool)
+    for i, (columns, inputs) in enumerate(units):
+        others = np.isin(np.arange(width), teachers) & ~shared[columns].any(axis=0)
+        others[columns] = False
+        alone[i] = shared[columns[0]].sum() <= len(columns)
+        several = len(inputs) > 1 or len(teachers) < width
+        usable[i, :-1] = np.concatenate(
+            [others, others & missing.any(axis=0), others & several]
+        )
+    if not usable[:, 2 * width : -1].any():
+        usable = np.delete(usable, np.s_[2 * width : -1], axis=1)
+    return usable, alone
 
 
 def predict_columns(
     features: FloatArray,
-    table: ScoredTable,
     columns: IntArray,
+    missing: BoolArray,
     usable: BoolArray,
     fit_rows: int = FIT_ROWS,
 ) -> FloatArray:
@@ -150,9 +173,10 @@ def predict_columns(
     ----------
     features : ndarray of shape (n_rows, n_features)
         The first are the table's columns, as they are to be predicted.
-    table : ScoredTable
     columns : ndarray of int
-        Those of the table that are to be predicted.
+        Those that are to be predicted.
+    missing : ndarray of bool of shape (n_rows, n_predicted)
+        Rows that none of the fits of a column may use.
     usable : ndarray of bool of shape (n_predicted, n_features)
         What each may be predicted from.
     fit_rows : int
@@ -162,35 +186,36 @@ def predict_columns(
     -------
     ndarray of shape (n_rows, n_predicted)
     """
+    step = max(1, len(features) // fit_rows)
+    step += step > 1 and step % FOLDS == 0
+    rows = np.arange(0, len(features), step)
+    folds = [rows[rows % FOLDS == fold] for fold in range(FOLDS)]
+    whole = np.stack([features[fold].T @ features[fold] for fold in folds])
 
     def coefficients(i: int) -> FloatArray:
         """For each fold, from the rows of the others."""
-        used = np.flatnonzero(usable[i])
-        column = int(columns[i])
-        rows = np.flatnonzero(~table.missing[:, column])
-        rows = rows[:: max(1, len(rows) // fit_rows)]
-        grams = np.empty((FOLDS, len(used), len(used)))
-        products = np.empty((FOLDS, len(used)))
-        squares = 0.0
-        for fold in range(FOLDS):
-            design = features[rows[rows % FOLDS == fold]]
-            target = design[:, column]
-            grams[fold] = (design.T @ design)[np.ix_(used, used)]
-            products[fold] = (design.T @ target)[used]
-            squares += float(target @ target)
-        gram, product = grams.sum(axis=0), products.sum(axis=0)
+        used, column = np.flatnonzero(usable[i]), int(columns[i])
+        kept = np.append(used, column)
+        grams = whole[:, kept[:, None], kept]
+        for gram, fold in zip(grams, folds, strict=True):
+            # Rows that are missing are few, as a rule.
+            lost = features[fold[missing[fold, i]]][:, kept]
+            gram -= lost.T @ lost
+        gram, n_fitted = grams.sum(axis=0), int((~missing[rows, i]).sum())
+        product, squares = gram[:-1, -1], gram[-1, -1]
         # The penalty with the least generalised cross-validation error.
-        values, vectors = np.linalg.eigh(gram)
-        values, penalties = np.maximum(values, 0.0), PENALTIES[:, None] * len(rows)
+        values, vectors = np.linalg.eigh(gram[:-1, :-1])
+        values, penalties = np.maximum(values, 0.0), PENALTIES[:, None] * n_fitted
         along, shrunk = (vectors.T @ product) ** 2, values + penalties
         shares = along * (values + 2.0 * penalties) / shrunk**2
         freedom = (values / shrunk).sum(axis=1)
         error = squares - shares.sum(axis=1)
-        error /= np.maximum(1.0 - freedom / len(rows), 1e-3) ** 2
+        error /= np.maximum(1.0 - freedom / n_fitted, 1e-3) ** 2
         penalty = penalties[np.argmin(error), 0] * np.eye(len(used))
-        result = np.zeros((FOLDS, features.shape[1]))
-        others = gram - grams + penalty, (product - products)[..., None]
-        result[:, used] = np.linalg.solve(*others)[..., 0]
+        result, others = np.zeros((FOLDS, features.shape[1])), gram - grams
+        result[:, used] = np.linalg.solve(
+            others[:, :-1, :-1] + penalty, others[:, :-1, -1:]
+        )[..., 0]
         return result
 
     with one_blas_thread(features.size) as threads:
@@ -199,199 +224,151 @@ def predict_columns(
     for fold in range(FOLDS):
         predicted[fold::FOLDS] = features[fold::FOLDS] @ found[:, fold].T
     # Beyond what was observed there are no predictions but accidents.
-    for i, j in enumerate(columns):
-        ends = features[table.order[j][[0, -1]], j]
-        np.clip(predicted[:, i], *ends, out=predicted[:, i])
-    return predicted
+    ends = features[:, columns].min(axis=0), features[:, columns].max(axis=0)
+    return np.clip(predicted, *ends, out=predicted)
 
 
-@dataclass(frozen=True, slots=True)
-class Taught:
-    """What the table taught of one feature, or of whole rows.
-
-    Parameters
-    ----------
-    shadow : ShadowEvidence
-    theta : ndarray of shape (n_parameters,)
-        (α, β), of the table and looked-up values together.
-    converged : bool
-    findings : list of Finding
-        How strong the instruments are, and what tests found; tests are left out where
-        the instruments are too weak for them.
-    """
+class Taught(NamedTuple):
+    """What the table taught of one unit."""
 
     shadow: ShadowEvidence
+    # (α, β), of the table and looked-up values together.
     theta: FloatArray
     converged: bool
-    findings: list[Finding] = field(default_factory=list)
+    # How strong the instruments are, and what tests found; tests are left out where the
+    # instruments are too weak for them.
+    findings: list[Finding]
 
 
-def _teach(
+def teach(
     table: FloatArray,
-    scored: ScoredTable,
-    columns: Sequence[int],
-    predicted: FloatArray,
-    improve: Callable[[FloatArray], FloatArray],
-    evidence: Evidence,
-    by_lookups: FloatArray | None,
-    name: str,
-    tests: Callable[[Residuals, FloatArray], list[Finding]] | None,
-) -> Taught:
-    """Solve the moments twice: with plain instruments, and with those made of that φ.
-
-    Parameters
-    ----------
-    table : ndarray of shape (n_rows, n_table)
-    scored : ScoredTable
-    columns : sequence of int
-        Those of the table that go missing together, φ being logistic in them.
-    predicted : ndarray of shape (n_rows, n_columns)
-        By the other columns, standardised.
-    improve : callable
-        Instruments that are as good as the first estimate of φ, given that.
-    evidence : Evidence
-    by_lookups : ndarray or None
-        (α, β) of what was looked up.
-    name : str
-    tests : callable, or None
-        By residuals and standardised parameters; None tests nothing.
-    """
-    observed, missing = scored.order[columns[0]], scored.missing[:, columns[0]]
-    if len(columns) > 1:
-        observed = np.flatnonzero(~missing)
-    values = np.stack([table[observed, j] for j in columns])
-    left = 1.0 - evidence.revealed_mass / evidence.n_missing
-
-    def collected(instruments: FloatArray) -> ShadowEvidence:
-        lost = np.flatnonzero(missing)
-        return ShadowEvidence.collect(values, observed, lost, instruments).thinned(left)
-
-    shadow = collected(np.column_stack([np.ones(len(predicted)), predicted]))
-    coordinates = shadow.coordinates
-    known: tuple[FloatArray, ...] = ()
-    if by_lookups is not None:
-        centre = coordinates.standardise(by_lookups)
-        known = centre, evidence.precision(centre, coordinates)
-    theta, _ = solve_moments(shadow, *known)
-    instruments = improve(theta)
-    shadow = collected(instruments)
-    theta, converged = solve_moments(shadow, *known)
-    worth = float(shadow.equivalent_lookups(theta).min())
-    standard = np.stack([scored.values[observed, j] for j in columns])
-    errors = standard - predicted[observed].T
-    explained = max(float((standard**2).mean() - (errors**2).mean()), 0.0)
-    findings = [instrument_strength(worth, explained, name, evidence)]
-    if tests is not None and worth >= TESTABLE:
-        # In the order of the table: to gather rows by their values takes longer.
-        rows = np.flatnonzero(~missing)
-        design = coordinates.design(np.stack([table[rows, j] for j in columns]))
-        residuals = Residuals(theta @ design, design[1:], rows, instruments)
-        findings += tests(residuals, theta)
-    return Taught(shadow, coordinates.restore(theta), converged, findings)
-
-
-def teach_features(
-    table: FloatArray,
+    units: Sequence[Unit],
     evidence: Sequence[Evidence | None],
     by_lookups: Mapping[int, FloatArray],
     names: Sequence[str],
+    called: Sequence[str],
+    teachers: IntArray,
     *,
     test: bool,
     listener: Any = None,
 ) -> dict[int, Taught]:
-    """Learn φ of every feature that the other columns could teach.
+    """Learn φ of every unit that other columns could teach.
+
+    The moments are solved twice: with plain instruments, and with those made of that φ.
 
     Parameters
     ----------
     table : ndarray of shape (n_rows, n_columns)
+    units : sequence of tuple of two ndarrays
     evidence : sequence of Evidence or None
-        By feature; None where nothing is missing.
+        By unit; None where nothing is missing.
     by_lookups : mapping of int to ndarray
-        (α, β) by what was looked up, by feature.
-    names : sequence of str
+        (α, β) by what was looked up, by unit.
+    names, called : sequence of str
+        Of columns, and of units.
+    teachers : ndarray of int
+        Columns that may teach.
     test : bool
         Whether to test what was learned.
     listener : task, or None
-        Whose callbacks are told of every few features.
+        Whose callbacks are told of every few units.
     """
-    scored = ScoredTable.of(table)
-    together = shared_masks(scored.missing)
-    usable = usable_features(scored.missing, together)
+    usable, alone = usable_features(np.isnan(table), units, teachers)
     # What was looked up altogether leaves nothing to the table. Of columns that go
     # missing together, a φ of each alone has no shadow variables: looked-up values
     # teach it better.
     teachable = [
-        j
-        for j, known in enumerate(evidence)
+        i
+        for i, known in enumerate(evidence)
         if known is not None
         and len(known.values)
-        and usable[j].sum() > 1
+        and usable[i].sum() > 1
         and known.revealed_mass < known.n_missing
-        and (together[j].sum() < 2 or not known.n_revealed)
+        and (alone[i] or not known.n_revealed)
     ]
     if not teachable:
         return {}
-    columns = np.array(teachable, dtype=np.intp)
-    predicted = predict_columns(scored.features(), scored, columns, usable[columns])
-    width = table.shape[1]
+    # 1. Predict every input from the other columns.
+    scored, width = ScoredTable.of(table), table.shape[1]
+    squares = usable.shape[1] > 2 * width + 1
+    sizes = np.array([len(units[i][1]) for i in teachable])
+    ends, source = np.cumsum(sizes), np.repeat(teachable, sizes)
+    inputs = np.concatenate([units[i][1] for i in teachable])
+    lost = scored.missing[:, [units[i][0][0] for i in source]]
+    options = inputs, lost, usable[source]
+    every = predict_columns(scored.features(squares=squares), *options)
     if test:
         # What a column's skewness doesn't blur.
-        features = scored.features(ranked=True)
-        options = columns, usable[columns], TEST_FIT_ROWS
-        ranked = predict_columns(features, scored, *options)
-        features = features[:, : 2 * width]
-        squares = features**2
+        functions = scored.features(ranked=True, squares=squares)
+        by_rank = predict_columns(functions, *options, TEST_FIT_ROWS)
+        function_squares = functions**2
         n_lost = scored.missing.sum(axis=1)
-        complete = complete_names(scored.missing, names)
+        sides = column_sides(names, scored.missing)
 
-    def tests(i: int, residuals: Residuals, theta: FloatArray) -> list[Finding]:
-        del theta
-        j = int(columns[i])
-        # The constant is no function of another column.
-        others = usable[j, : 2 * width]
-        alike = scored.missing[:, ~others[width:]]
-        lost = (n_lost - alike.sum(axis=1)).astype(np.float64)
-        other = residuals.any_other(features, squares, others, lost)
-        form = residuals.form(ranked[:, i])
-        return [
-            as_finding("form", names[j], "table", form),
-            # A positive residual is an entry observed more often than φ says.
-            dependence(
-                names[j], "table", other, column_sides(names), complete, flip=True
-            ),
-        ]
-
-    def teach(i: int) -> Taught:
-        j = int(columns[i])
-        known = evidence[j]
+    def teach_one(k: int) -> Taught:
+        i, places = teachable[k], slice(ends[k] - sizes[k], ends[k])
+        (columns, own), known, predicted = units[i], evidence[i], every[:, places]
         assert known is not None
-        column = scored.values[scored.order[j], j]
-        spread = float((column - predicted[scored.order[j], i]).std())
-        ends = float(column[0]), float(column[-1])
-        return _teach(
-            table,
-            scored,
-            [j],
-            predicted[:, i : i + 1],
-            partial(_efficient_instruments, predicted[:, i], spread, ends),
-            known,
-            by_lookups.get(j),
-            names[j],
-            partial(tests, i) if test else None,
-        )
+        # 2. Solve the moments, then again with instruments of that φ.
+        missing, observed = scored.missing[:, columns[0]], scored.order[own[0]]
+        if len(own) > 1:
+            observed = np.flatnonzero(~missing)
+        values = np.stack([table[observed, j] for j in own])
+        standard = np.stack([scored.values[observed, j] for j in own])
+        errors = standard - predicted[observed].T
+        left = 1.0 - known.revealed_mass / known.n_missing
+        coordinates = Coordinates.of(values)
+        looked_up: tuple[FloatArray, ...] = ()
+        if i in by_lookups:
+            centre = coordinates.standardise(by_lookups[i])
+            looked_up = centre, known.precision(centre, coordinates)
+        instruments = np.column_stack([np.ones(len(predicted)), predicted])
+        for last in (False, True):
+            lost = np.flatnonzero(missing)
+            shadow = ShadowEvidence.collect(values, observed, lost, instruments, left)
+            theta, converged = solve_moments(shadow, *looked_up)
+            if not last and len(own) > 1:
+                # Small where weights are large.
+                scale = np.clip(predicted @ theta[1:], -DAMPED, DAMPED)
+                instruments = np.exp(-scale)[:, None] * instruments
+            elif not last:
+                spread, limits = float(errors.std()), (standard.min(), standard.max())
+                instruments = _efficient_instruments(
+                    predicted[:, 0], spread, limits, theta
+                )
+        # 3. How strong they are, and tests by further functions of other columns.
+        worth = float(shadow.equivalent_lookups(theta).min())
+        explained = max(float((standard**2).mean() - (errors**2).mean()), 0.0)
+        findings = [instrument_strength(worth, explained, called[i], known)]
+        if test and worth >= TESTABLE:
+            # In the order of the table: to gather rows by their values takes longer.
+            rows = np.flatnonzero(~missing)
+            design = coordinates.design(np.stack([table[rows, j] for j in own]))
+            residuals = Residuals(theta @ design, design[1:], rows, instruments)
+            form = residuals.form(by_rank[:, places] @ theta[1:])
+            # Squares are for several slopes; the constant is no function of a column.
+            used = np.flatnonzero(usable[i, :-1])[-1] // width + 1
+            at, others = slice(used * width), usable[i, : used * width]
+            count = None
+            if used > 1 and others[width : 2 * width].any():
+                alike = scored.missing[:, ~others[width : 2 * width]]
+                count = (n_lost - alike.sum(axis=1)).astype(np.float64)
+            other = residuals.any_other(
+                functions[:, at], function_squares[:, at], others, count
+            )
+            # A positive residual is an entry observed more often than φ says.
+            findings.append(as_finding("form", called[i], "table", form))
+            findings.append(dependence(called[i], "table", other, sides, flip=True))
+        return Taught(shadow, coordinates.restore(theta), converged, findings)
 
     with one_blas_thread(table.size) as threads:
-        step = threads if listens(listener) else len(columns)
-        parts = [
-            range(len(columns))[at : at + step] for at in range(0, len(columns), step)
-        ]
-        done = told(
-            listener,
-            "columns",
-            parts,
-            lambda part: share(teach, part, threads),
-            len(parts),
-        )
+        step, size = threads if listens(listener) else len(teachable), len(teachable)
+        parts = [range(size)[at : at + step] for at in range(0, size, step)]
+
+        def teach_some(part: range) -> list[Taught]:
+            return share(teach_one, part, threads)
+
+        done = told(listener, "columns", parts, teach_some, len(parts))
     return dict(zip(teachable, chain.from_iterable(done), strict=True))
 
 
@@ -424,75 +401,54 @@ def _efficient_instruments(
     return best
 
 
-def teach_rows(
-    values: FloatArray,
-    always: Mapping[str, FloatArray],
-    evidence: Evidence,
-    by_lookups: FloatArray | None,
-    name: str,
-    *,
-    test: bool,
-) -> Taught:
-    """Learn φ, logistic in the columns of rows that go missing as a whole.
+def dependence_by_lookups(
+    table: FloatArray,
+    answers: FloatArray,
+    units: Sequence[Unit],
+    by_lookups: Mapping[int, FloatArray],
+    names: Sequence[str],
+    called: Sequence[str],
+) -> dict[int, Finding]:
+    """Whether another column helps to tell looked-up values from observed ones.
 
-    Given these columns, whether a row is missing doesn't depend on those that are
-    always observed: functions of the latter are shadow variables.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_rows, n_columns)
-        NaN throughout where the row is missing.
-    always : mapping of str to ndarray of shape (n_rows,)
-    evidence : Evidence
-    by_lookups : ndarray or None
-        (α, β) of what was looked up.
-    name : str
-        What the rows are called.
-    test : bool
+    By functions of the columns at looked-up rows and at some others, which stand for
+    all, whatever was looked up of them.
     """
-    # 1. Predict every column from those always there, their squares among them.
-    scored, width = ScoredTable.of(values), values.shape[1]
-    shadows = ScoredTable.of(np.column_stack(list(always.values())))
-    constant = np.ones((len(values), 1))
-    features = [scored.values, shadows.values, shadows.values**2, constant]
-    used = np.arange(width + 2 * len(always) + 1) >= width
-    predicted = predict_columns(
-        np.concatenate(features, axis=1),
-        scored,
-        np.arange(width),
-        np.tile(used, (width, 1)),
-    )
-
-    def damped(theta: FloatArray) -> FloatArray:
-        """Plain instruments, small where weights are large."""
-        scale = np.exp(-np.clip(predicted @ theta[1:], -DAMPED, DAMPED))
-        plain = np.concatenate([constant, predicted], axis=1)
-        return np.asarray(scale[:, None] * plain)
-
-    def tests(residuals: Residuals, theta: FloatArray) -> list[Finding]:
-        """By polynomials of the predicted log-odds, and every column always there.
-
-        A column's rank and the square of it: where there is one column only, its rank
-        is close to what φ was estimated with, and says little.
-        """
-        scores = shadows.normal_scores()
-        functions = np.concatenate([scores, scores**2 - 1.0], axis=1)
-        every = np.ones(functions.shape[1], dtype=bool)
-        other = residuals.any_other(functions, functions**2, every)
-        sides = [(f"{column} is high", f"{column} is low") for column in always]
-        sides += [
-            (f"{column} is far from its middle", f"{column} is close to its middle")
-            for column in always
-        ]
-        form = residuals.form(predicted @ theta[1:])
-        return [
-            as_finding("form", name, "table", form),
-            dependence(name, "table", other, sides, flip=True, plural=True),
-        ]
-
-    # 2. Solve the moments.
-    every = range(width), predicted, damped, evidence, by_lookups, name
-    return _teach(values, scored, *every, tests if test else None)
+    tested = [i for i, theta in by_lookups.items() if len(theta) > 1]
+    usable, _ = usable_features(np.isnan(table), units, np.arange(len(names)))
+    tested = [i for i in tested if usable[i].sum() > 1]
+    if not tested:
+        return {}
+    missing, answered = np.isnan(table), ~np.isnan(answers)
+    n_wanted = max(TEST_ROWS, ROWS_PER_ANSWER * int(answered.sum(axis=0).max()))
+    sampled = np.zeros(len(table), dtype=bool)
+    sampled[:: max(1, len(table) // n_wanted)] = True
+    if missing[sampled].all(axis=0).any():
+        sampled[:] = True
+    kept = np.flatnonzero(sampled | any_by_row(answered))
+    squares = usable.shape[1] > 2 * len(names) + 1
+    functions = ScoredTable.of(table[kept]).features(ranked=True, squares=squares)
+    found, sides = {}, column_sides(names, missing)
+    for i in tested:
+        columns, inputs = units[i]
+        revealed = np.flatnonzero(any_by_row(answered[kept][:, columns]))
+        observed = np.flatnonzero(sampled[kept] & ~missing[kept, columns[0]])
+        rows = np.append(revealed, observed)
+        n_missing = int(missing[:, columns[0]].sum())
+        mass = np.ones(len(rows))
+        mass[len(revealed) :] = (len(table) - n_missing) / len(observed)
+        values = np.where(missing, answers, table)[np.ix_(kept[rows], inputs)].T
+        # The constant is no function of a column.
+        of_others = np.append(usable[i, :-1], False)
+        found[i] = others_by_lookups(
+            Evidence(values, len(revealed), mass, n_missing),
+            by_lookups[i],
+            functions[rows].T,
+            of_others,
+            called[i],
+            sides,
+        )
+    return found
 
 
 def find_categories(

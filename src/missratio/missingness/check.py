@@ -537,6 +537,7 @@ def check_weights(
     lossy = np.flatnonzero(((high > 1.0) | (high == 0.0)).any(axis=0)).tolist()
     # 1. What is tested: columns, pairs of them and all; some of the rows are enough
     #    where there are many pairs.
+    tested: list[tuple[Sequence[tuple[int, ...]], int]]
     tested = [([(j,) for j in range(width)], 1)]
     if complete and len(lossy) > 1:
         pairs = list(combinations(lossy, 2))

@@ -137,7 +137,9 @@ class LogisticMissingness(Missingness):
         for j in np.flatnonzero(targets):
             offset = predictor[known[:, j], j]
             expected = targets[j] * len(offset)
-            intercept[j] = balanced_intercepts(offset[None], np.ones(len(offset)), expected)[0]
+            intercept[j] = balanced_intercepts(
+                offset[None], np.ones(len(offset)), expected
+            )[0]
         mean = np.nanmean(expit(predictor + intercept), axis=0)
         missed = ~(np.abs(mean - targets) <= _ACCEPTED)
         if missed.any():

@@ -219,7 +219,7 @@ def _effects(
 
 
 def _at(result: Result, method: str, point: float) -> str:
-    return result.curves[method].words(result.experiment.x.index(point))
+    return f"{result.curves[method].mean[result.experiment.x.index(point)]:.4f}"
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ python benchmarks/suites.py validity.xml --write docs/validity.md
 from __future__ import annotations
 
 import argparse
-import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,14 +26,8 @@ class Suite:
     failed: int = 0
 
     @property
-    def promise(self) -> str:
-        """The first sentence of its docstring."""
-        text = ast.get_docstring(ast.parse(self.path.read_text(encoding="utf-8")))
-        return (text or "").split("\n\n")[0].replace("\n", " ").rstrip(".")
-
-    def row(self) -> list[str]:
-        name = f"`{self.path.relative_to(ROOT / 'tests').as_posix()}`"
-        return [name, self.promise, str(self.tests), str(self.failed)]
+    def name(self) -> str:
+        return self.path.stem.removeprefix("test_").replace("_", " ")
 
 
 def read(report: Path) -> list[Suite]:
@@ -54,9 +47,12 @@ def as_markdown(suites: Sequence[Suite]) -> str:
     tests, failed = (
         sum(getattr(each, n) for each in suites) for n in ("tests", "failed")
     )
-    told = f"{failed} of them failed" if failed else "none of which failed"
-    head = ("suite", "what it tests", "tests", "failed")
-    return f"{tests} tests, {told}.\n\n{pages.table(head, map(Suite.row, suites))}"
+    told = f"{tests} tests in {len(suites)} files: "
+    told += ", ".join(f"{each.name} ({each.tests})" for each in suites)
+    wrong = [each.name for each in suites if each.failed]
+    return f"{told}. " + (
+        f"{failed} failed, in {', '.join(wrong)}." if wrong else "None failed."
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -42,7 +42,7 @@ def test_examples_print_what_the_page_says(page, capsys):
 
 
 @pytest.mark.parametrize(
-    ("page", "least"), [("quickstart", 30), ("certificates", 60), ("missingness", 50)]
+    ("page", "least"), [("quickstart", 30), ("certificates", 40), ("missingness", 50)]
 )
 def test_guide_has_examples(page, least):
     assert examples(ROOT / "docs" / f"{page}.md").count(">>>") > least
@@ -70,6 +70,29 @@ def test_links_lead_somewhere(page):
         to = page.parent / target if target else page
         assert to.exists(), target
         assert not anchor or anchor in anchors(to), f"{target}#{anchor}"
+
+
+@pytest.mark.parametrize("page", LINKED, ids=lambda page: page.name)
+def test_commands_name_what_exists(page):
+    """Numbers are printed by a script or a target, and these are there."""
+    text = " ".join(page.read_text(encoding="utf-8").split())
+    for script in re.findall(r"(?:python|pytest)(?: -m validity)? ([\w/]+\.py)", text):
+        assert (ROOT / script).exists(), script
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for target in re.findall(r"`make ([a-z]+)", text):
+        assert re.search(rf"^{target}:", makefile, re.M), target
+
+
+def test_every_benchmark_is_named_somewhere():
+    folder = ROOT / "benchmarks"
+    users = [*PAGES, ROOT / "Makefile", *folder.glob("*.py")]
+    users += (ROOT / "tests").rglob("*.py")
+    texts = {file: file.read_text(encoding="utf-8") for file in users}
+    for file in folder.glob("*.py"):
+        named = rf"benchmarks/{file.name}|^ *(import|from) {file.stem}\b"
+        assert any(
+            re.search(named, text, re.M) for user, text in texts.items() if user != file
+        ), file.name
 
 
 def test_front_page_lists_every_page():

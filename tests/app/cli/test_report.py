@@ -18,7 +18,7 @@ def test_the_page_names_columns_and_the_table(patients_model, patients, run, suf
     if suffix == ".json":
         data = json.loads(text)
         assert data["certificate"]["alpha"] == 0.2
-        assert {"pulse", "sugar"} <= set(data["coefficients"]["names"])
+        assert {"pulse", "sugar"} <= set(data["importance"]["names"])
 
 
 OUTPUTS = {

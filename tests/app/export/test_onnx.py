@@ -133,7 +133,7 @@ def test_overflow_gives_the_controlled_class_whatever_the_order(estimator, tmp_p
     np.testing.assert_array_equal(label[sound], fitted.predict(rows[sound]))
 
 
-@pytest.mark.parametrize("C", [1e-8, 1e-12, 1e-14, 1e-16, 1e-18])
+@pytest.mark.parametrize("C", [1e-8, 1e-12])
 def test_scores_that_hardly_vary_have_the_same_labels(C, tmp_path):
     fitted = classifier(LogisticRegression(C=C)).fit(*draw())
     path = mr.export_onnx(fitted, tmp_path / "model.onnx")

@@ -172,32 +172,6 @@ def test_cross_validated_power_is_close_to_that_of_fresh_rows():
     assert power == pytest.approx(real, abs=0.08)
 
 
-def test_coefficients_are_those_of_the_score():
-    fitted, X, y = weighted_pipeline()
-    found = mr.build_report(fitted, X, y, folds=0).data["coefficients"]
-    spread = fitted.estimator_[:-1].transform(X)
-    size = fitted.estimator_[-1].coef_[0] * np.nanstd(spread, axis=0)
-    expected = dict(zip(["age", "dose"], size, strict=True))
-    assert dict(zip(found["names"], found["values"], strict=True)) == pytest.approx(
-        expected, rel=1e-6
-    )
-
-
-def test_intervals_of_coefficients_are_those_of_the_ratio():
-    model, X, y = fitted(mr.FDivergenceRatio("js"))
-    data = mr.build_report(model, X, y, folds=0).data
-    found, rows = data["coefficients"], model.training_index_
-    known = mr.ratio_uncertainty(model.estimator_, X[rows], y[rows])
-    reach = dict(zip(["x0", "x1"], known.reach() * np.nanstd(X, axis=0), strict=True))
-    for name, value, low, high in zip(
-        *(found[key] for key in ("names", "values", "low", "high")), strict=True
-    ):
-        assert (value - low, high - value) == pytest.approx(
-            (reach[name],) * 2, rel=1e-5
-        )
-    assert sections.coefficients(data).table.head[2:] == ["from", "to"]
-
-
 def test_power_of_rows_with_blanks_and_without_makes_up_the_whole():
     tree = DecisionTreeClassifier(max_depth=4, random_state=0)
     model = fitted(tree, ENTRIES, classes=(0, 1), deployment="as-observed")
@@ -208,10 +182,7 @@ def test_power_of_rows_with_blanks_and_without_makes_up_the_whole():
     whole = sum(power * n for power, n in parts) / found["rows"]
     assert whole == pytest.approx(found["estimate"], rel=1e-6)
     assert "Power with blanks" in {fact[0] for fact in sections.certificate(data).facts}
-    assert titles(data, "next")[-2:] == [
-        "If new rows will be complete",
-        "A looser bound",
-    ]
+    assert titles(data, "next")[-1] == "If new rows will be complete"
 
 
 def test_a_promise_for_complete_rows_says_what_becomes_of_the_others():
@@ -245,7 +216,6 @@ def concentrated():
 @pytest.mark.parametrize(
     ("make", "title"),
     [
-        (reject_all, "Nothing is certified"),
         (whole_rows, "Power is too good"),
         (concentrated, "Concentrated weights"),
     ],
@@ -314,11 +284,15 @@ def test_shuffling_costs_power_where_a_column_decides(frame):
     names = Names(["k=a", "k=b", "z"], ["k", "k", "z"])
     found = importance(LabelledRows.read(clf, X, y), names, 0.1)
     assert found["names"] == ["k", "z"]
+    # Of the two features of k together there is no one direction.
+    assert found["correlation"][0] != found["correlation"][0]
     assert found["values"][0] > 0.4
     assert abs(found["values"][1]) < 0.1
     trees = HistGradientBoostingClassifier(max_iter=5, random_state=0)
     data = mr.build_report(classifier(trees).fit(X, y), X, y, folds=2).data
     assert data["importance"]["rows"] > 100
+    place = data["importance"]["names"].index("a" if frame else "x0")
+    assert data["importance"]["correlation"][place] > 0.5
 
 
 def test_blanks_of_categories_are_missing_values_of_their_column():

@@ -136,7 +136,7 @@ def test_the_text_has_every_section_of_the_page(report):
         "Choose another α",
         "What if φ is wrong?",
         "What is missing",
-        "Coefficients",
+        "Which columns matter",
     ]
 
 

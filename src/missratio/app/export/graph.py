@@ -11,15 +11,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn import ensemble, linear_model
-from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
@@ -27,11 +24,9 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted
 
 import missratio
-from missratio._base.typing import FloatArray
 from missratio._files import written_whole
 from missratio.app.modelfile import TWO_CLASSES, TableModel, kind_of
 from missratio.basis import LinearBasis
-from missratio.classifier import NeymanPearsonClassifier
 from missratio.ratio import LinearRatio
 
 LINEAR = (
@@ -53,145 +48,16 @@ EXPORTED = (
     "RandomForestClassifier, ExtraTreesClassifier, and pipelines of StandardScaler "
     "and one of these"
 )
+EPS = float(np.finfo(np.float64).eps)
+# What the few operations around a sum round by, in units of EPS.
+AROUND = 4
+OPSET, TREES_OPSET = 18, 5
+# As ONNX numbers what becomes of trees' values, and how a node compares.
+SUM, LEQ = 1, 0
 
 
 class CantExportError(ValueError):
     """A classifier that ONNX can't hold, with its name and why."""
-
-
-class Linear(NamedTuple):
-    """x·coef + intercept."""
-
-    coef: FloatArray
-    intercept: float
-
-
-class Tree(NamedTuple):
-    """Nodes of one tree, the root first: an array for each, an entry a node."""
-
-    feature: Any
-    left: Any
-    right: Any
-    limit: Any
-    """Rows with a value up to it go left."""
-    missing_left: Any
-    is_leaf: Any
-    value: Any
-    """What leaves add to the score, or the probability of the second class there."""
-    rest: Any = None
-    """The probability of the first."""
-
-
-class Trees(NamedTuple):
-    """The sum of trees and a start; or the log-odds of their mean probability.
-
-    Of probabilities values are rounded to single precision before they are compared.
-    """
-
-    trees: Sequence[Tree]
-    start: float | None = None
-
-
-Scaling = tuple[FloatArray, FloatArray]
-"""The mean and the scale: (x − mean) / scale, before anything else."""
-
-
-def read_estimator(estimator: Any) -> tuple[list[Scaling], Linear | Trees]:
-    """What a fitted estimator computes.
-
-    Raises
-    ------
-    CantExportError
-        By the name of what can't be exported.
-    """
-    scalings: list[Scaling] = []
-    while isinstance(estimator, Pipeline):
-        *before, (_, estimator) = estimator.steps
-        for step in (each for _, each in before if each != "passthrough"):
-            if type(step) is not StandardScaler:
-                raise _cant(step, "it comes before the classifier in a pipeline")
-            mean = 0.0 if step.mean_ is None else step.mean_
-            scale = 1.0 if step.scale_ is None else step.scale_
-            scalings.append((np.asarray(mean), np.asarray(scale)))
-    if isinstance(estimator, LinearRatio):
-        for basis in getattr(estimator.basis_, "bases_", [estimator.basis_]):
-            if type(basis) is not LinearBasis:
-                name = type(basis).__name__
-                raise _cant(estimator, f"its basis is {name}, and not linear")
-    if isinstance(estimator, LinearRatio) or type(estimator) in LINEAR:
-        coef = np.asarray(estimator.coef_, dtype=np.float64).ravel()
-        return scalings, Linear(coef, float(np.ravel(estimator.intercept_)[0]))
-    if type(estimator) is HistGradientBoostingClassifier:
-        every = [predictor.nodes for (predictor,) in estimator._predictors]
-        if any(nodes["is_categorical"].any() for nodes in every):
-            raise _cant(estimator, "it splits by categories")
-        names = ("feature_idx", "left", "right", "num_threshold",
-                 "missing_go_to_left", "is_leaf", "value")  # fmt: skip
-        trees = [Tree(*(nodes[name] for name in names)) for nodes in every]
-        trees = [each._replace(is_leaf=each.is_leaf.astype(bool)) for each in trees]
-        return scalings, Trees(
-            trees, float(np.ravel(estimator._baseline_prediction)[0])
-        )
-    if type(estimator) not in FORESTS:
-        raise _cant(estimator, "it is neither linear nor made of trees")
-    trees = []
-    for member in getattr(estimator, "estimators_", [estimator]):
-        tree = member.tree_
-        probability = tree.value[:, 0, :] / tree.value[:, 0, :].sum(axis=1)[:, None]
-        trees.append(
-            Tree(tree.feature, tree.children_left, tree.children_right, tree.threshold,
-                 tree.missing_go_to_left, tree.children_left == -1, probability[:, 1],
-                 probability[:, 0])
-        )  # fmt: skip
-    return scalings, Trees(trees)
-
-
-def _cant(what: Any, why: str) -> CantExportError:
-    return CantExportError(
-        f"{type(what).__name__} can't be exported to ONNX: {why}. These can: "
-        f"{EXPORTED}."
-    )
-
-
-EPS = float(np.finfo(np.float64).eps)
-# What the few operations around a sum round by, in units of EPS.
-AROUND = 4
-# A sum of absolute terms below this can't overflow, in whichever order.
-LARGEST_SIZE = float(np.finfo(np.float64).max) / 4.0
-
-
-def least_product(intercept: float, threshold: float) -> float:
-    """The least p for which p + intercept, rounded, is above the threshold.
-
-    Rounding is monotone, so comparing p with this is the same as comparing the score
-    with the threshold, and what can differ is the rounding of p alone: nothing is lost
-    where an intercept is far larger than all that p varies by.
-
-    Examples
-    --------
-    >>> least_product(1.0, 1.0) == 2.0**-53 * (1 + 2.0**-52)
-    True
-    """
-    if not math.isfinite(threshold):
-        return threshold
-    above = math.nextafter(threshold, math.inf)
-    if not math.isfinite(above):
-        return math.inf
-    middle = (Fraction(threshold) + Fraction(above)) / 2
-    try:
-        found = float(middle - Fraction(intercept))
-    except OverflowError:
-        return math.inf if threshold > intercept else -math.inf
-    while found + intercept > threshold:
-        found = math.nextafter(found, -math.inf)
-    while found + intercept <= threshold:
-        found = math.nextafter(found, math.inf)
-    return found
-
-
-OPSET, TREES_OPSET = 18, 5
-# As ONNX numbers what becomes of trees' values, and how a node compares.
-SUM, LEQ = 1, 0
 
 
 @dataclass
@@ -207,74 +73,130 @@ class Graph:
     nodes: list[Any] = field(default_factory=list)
     constants: list[Any] = field(default_factory=list)
 
-    def add(self, kind: str, *inputs: str, **attributes: Any) -> str:
-        """A node with one output, and the output's name."""
-        from onnx import helper
+    def add(self, kind: str, *inputs: Any, **attributes: Any) -> str:
+        """A node with one output, and the output's name.
 
-        name = attributes.pop("output", f"v{len(self.nodes)}")
-        self.nodes.append(helper.make_node(kind, list(inputs), [name], **attributes))
-        return str(name)
+        Inputs are names, and arrays that become constants.
+        """
+        from onnx import helper, numpy_helper
 
-    def constant(self, value: Any) -> str:
-        """An array that is part of the graph."""
-        from onnx import numpy_helper
-
-        name = f"c{len(self.constants)}"
-        self.constants.append(numpy_helper.from_array(np.asarray(value), name))
-        return name
-
-
-def _linear(
-    graph: Graph, rows: str, score: Linear, threshold: float
-) -> tuple[str, str]:
-    """A sum that may overflow has the score −∞, however large its other terms are."""
-    product = graph.add("MatMul", rows, graph.constant(score.coef[:, None]))
-    total = graph.add("Add", product, graph.constant([score.intercept]))
-    absolute = graph.constant(np.abs(score.coef)[:, None])
-    size = graph.add("MatMul", graph.add("Abs", rows), absolute)
-    # False for NaN too.
-    is_sound = graph.add("Less", size, graph.constant([LARGEST_SIZE]))
-    lowest = graph.constant([-np.inf])
-    found = graph.add("Where", is_sound, total, lowest)
-    # By how much the product may come out lower elsewhere.
-    n_columns = len(score.coef)
-    share = graph.constant([(n_columns + AROUND) * EPS])
-    least = graph.constant([2.0 * n_columns * math.ulp(0.0)])
-    margin = graph.add("Add", graph.add("Mul", size, share), least)
-    surely = graph.add("Sub", product, margin)
-    limit = least_product(score.intercept, threshold)
-    above = graph.add("GreaterOrEqual", surely, graph.constant([limit]))
-    return found, graph.add("And", above, is_sound)
+        named = []
+        for each in inputs:
+            if not isinstance(each, str):
+                name = f"c{len(self.constants)}"
+                array = numpy_helper.from_array(np.asarray(each), name)
+                self.constants.append(array)
+            named.append(each if isinstance(each, str) else name)
+        output: str = attributes.pop("output", f"v{len(self.nodes)}")
+        self.nodes.append(helper.make_node(kind, named, [output], **attributes))
+        return output
 
 
-def _trees(graph: Graph, rows: str, score: Trees, threshold: float) -> tuple[str, str]:
+def scored(graph: Graph, rows: str, estimator: Any, threshold: float) -> Any:
+    """The score of rows, and by how much it may come out lower in another order.
+
+    At the threshold, that is: what is far from it isn't moved across by rounding.
+
+    Raises
+    ------
+    CantExportError
+        By the name of what can't be exported.
+    """
+    if isinstance(estimator, Pipeline):
+        *before, (_, last) = estimator.steps
+        for step in (each for _, each in before if each != "passthrough"):
+            if type(step) is not StandardScaler:
+                raise _cant(step, "it comes before the classifier in a pipeline")
+            mean = 0.0 if step.mean_ is None else step.mean_
+            scale = 1.0 if step.scale_ is None else step.scale_
+            rows = graph.add("Div", graph.add("Sub", rows, mean), scale)
+        return scored(graph, rows, last, threshold)
+    if isinstance(estimator, LinearRatio):
+        for basis in getattr(estimator.basis_, "bases_", [estimator.basis_]):
+            if type(basis) is not LinearBasis:
+                name = type(basis).__name__
+                raise _cant(estimator, f"its basis is {name}, and not linear")
+    if isinstance(estimator, LinearRatio) or type(estimator) in LINEAR:
+        return _linear(graph, rows, estimator)
+    at = abs(threshold) if math.isfinite(threshold) else 0.0
+    if type(estimator) is ensemble.HistGradientBoostingClassifier:
+        return _boosted(graph, rows, estimator, at)
+    if type(estimator) in FORESTS:
+        return _voted(graph, rows, estimator, at)
+    raise _cant(estimator, "it is neither linear nor made of trees")
+
+
+def _cant(what: Any, why: str) -> CantExportError:
+    return CantExportError(
+        f"{type(what).__name__} can't be exported to ONNX: {why}. These can: "
+        f"{EXPORTED}."
+    )
+
+
+def _linear(graph: Graph, rows: str, estimator: Any) -> tuple[str, str]:
+    """x·coef + intercept; a sum that may overflow can come out lower by anything."""
+    coef = np.asarray(estimator.coef_, dtype=np.float64).reshape(-1, 1)
+    intercept = float(np.ravel(estimator.intercept_)[0])
+    score = graph.add("Add", graph.add("MatMul", rows, coef), [intercept])
+    # Where four times the terms don't overflow together, no order of them does.
+    size = graph.add("MatMul", graph.add("Abs", rows), 4.0 * np.abs(coef))
+    share = (len(coef) + AROUND) * EPS
+    least = share * abs(intercept) + 2.0 * len(coef) * math.ulp(0.0)
+    return score, graph.add("Add", graph.add("Mul", size, [share / 4.0]), [least])
+
+
+class Tree(NamedTuple):
+    """Nodes of one tree, the root first: an array for each, an entry a node."""
+
+    feature: Any
+    left: Any
+    right: Any
+    limit: Any
+    """Rows with a value up to it go left."""
+    missing_left: Any
+    is_leaf: Any
+    value: Any
+    """What leaves add to the sum."""
+
+
+def _boosted(graph: Graph, rows: str, estimator: Any, at: float) -> tuple[str, Any]:
+    """The sum of trees and a start."""
+    names = ("feature_idx", "left", "right", "num_threshold", "missing_go_to_left",
+             "is_leaf", "value")  # fmt: skip
+    every = [predictor.nodes for (predictor,) in estimator._predictors]
+    if any(nodes["is_categorical"].any() for nodes in every):
+        raise _cant(estimator, "it splits by categories")
+    trees = [Tree(*(nodes[name] for name in names)) for nodes in every]
+    start = float(np.ravel(estimator._baseline_prediction)[0])
+    size = sum(float(np.abs(tree.value[tree.is_leaf > 0]).max()) for tree in trees)
+    size += abs(start) + at
+    score = graph.add("Add", _sum(graph, rows, trees), [start])
+    return score, [(len(trees) + AROUND) * EPS * size]
+
+
+def _voted(graph: Graph, rows: str, estimator: Any, at: float) -> tuple[str, Any]:
+    """The log-odds of the mean probability; values are compared in single precision."""
     from onnx import TensorProto
 
-    def total(what: str) -> str:
-        attributes = _ensemble(score.trees, what)
-        return graph.add("TreeEnsemble", rows, domain="ai.onnx.ml", **attributes)
-
-    if score.start is not None:
-        found = graph.add("Add", total("value"), graph.constant([score.start]))
-    else:
-        single = graph.add("Cast", rows, to=TensorProto.FLOAT)
-        rows = graph.add("Cast", single, to=TensorProto.DOUBLE)
-        count = graph.constant([float(len(score.trees))])
-        means = (graph.add("Div", total(what), count) for what in ("value", "rest"))
-        found = graph.add("Sub", *[graph.add("Log", mean) for mean in means])
-    if np.isfinite(threshold):
-        # By how much the sum of trees, or its log-odds, may come out lower elsewhere;
-        # at the threshold neither logarithm is beyond |threshold| + log 2.
-        size = 2.0 * (1.0 + abs(threshold) + math.log(2.0))
-        if score.start is not None:
-            size = sum(float(np.abs(t.value[t.is_leaf]).max()) for t in score.trees)
-            size += abs(score.start) + abs(threshold)
-        threshold += (len(score.trees) + AROUND) * EPS * size
-    return found, graph.add("Greater", found, graph.constant([threshold]))
+    single = graph.add("Cast", rows, to=TensorProto.FLOAT)
+    rows, logs = graph.add("Cast", single, to=TensorProto.DOUBLE), []
+    members = [each.tree_ for each in getattr(estimator, "estimators_", [estimator])]
+    for k in (1, 0):
+        trees = [
+            Tree(tree.feature, tree.children_left, tree.children_right, tree.threshold,
+                 tree.missing_go_to_left, tree.children_left == -1,
+                 tree.value[:, 0, k] / tree.value[:, 0].sum(axis=1))
+            for tree in members
+        ]  # fmt: skip
+        mean = graph.add("Div", _sum(graph, rows, trees), [float(len(trees))])
+        logs.append(graph.add("Log", mean))
+    # At the threshold neither logarithm is beyond |threshold| + log 2.
+    size = 2.0 * (1.0 + at + math.log(2.0))
+    return graph.add("Sub", *logs), [(len(members) + AROUND) * EPS * size]
 
 
-def _ensemble(trees: Sequence[Tree], what: str) -> dict[str, Any]:
-    """The trees as attributes of a node; what leaves hold as its targets.
+def _sum(graph: Graph, rows: str, trees: list[Tree]) -> str:
+    """The sum of what each tree's leaf holds.
 
     Nodes are numbered through all trees, and leaves by themselves. A tree that is one
     leaf gets a node whose branches both end there.
@@ -287,14 +209,15 @@ def _ensemble(trees: Sequence[Tree], what: str) -> dict[str, Any]:
     values: list[float] = []
     for tree in trees:
         roots.append(len(limits))
-        leaf, inner = tree.is_leaf, np.flatnonzero(~tree.is_leaf)
-        places = np.where(
-            leaf, len(values) + np.cumsum(leaf) - 1, len(limits) + np.cumsum(~leaf) - 1
-        )
+        leaf = tree.is_leaf.astype(bool)
+        inner = np.flatnonzero(~leaf)
         left, right = tree.left[inner], tree.right[inner]
         if leaf[0]:
             inner = left = right = np.zeros(1, dtype=np.intp)
-        values += getattr(tree, what)[leaf].tolist()
+        places = np.where(
+            leaf, len(values) + np.cumsum(leaf) - 1, len(limits) + np.cumsum(~leaf) - 1
+        )
+        values += tree.value[leaf].tolist()
         limits += np.where(leaf, 0.0, tree.limit)[inner].tolist()
         for name, column in (
             ("featureids", np.where(leaf, 0, tree.feature)[inner]),
@@ -309,28 +232,19 @@ def _ensemble(trees: Sequence[Tree], what: str) -> dict[str, Any]:
     def tensor(name: str, found: Any, kind: int = TensorProto.DOUBLE) -> Any:
         return helper.make_tensor(name, kind, [len(found)], found)
 
-    return {
+    return graph.add(
+        "TreeEnsemble",
+        rows,
+        domain="ai.onnx.ml",
         **nodes,
-        "n_targets": 1,
-        "aggregate_function": SUM,
-        "tree_roots": roots,
-        "nodes_modes": tensor("modes", [LEQ] * len(limits), TensorProto.UINT8),
-        "nodes_splits": tensor("limits", limits),
-        "leaf_targetids": [0] * len(values),
-        "leaf_weights": tensor("values", values),
-    }
-
-
-def any_missing(graph: Graph, rows: str, first: int) -> str:
-    """Which rows have NaN in a column from `first` on, as a column."""
-    from onnx import TensorProto
-
-    if first:
-        start, end = graph.constant([first]), graph.constant([np.iinfo(np.int64).max])
-        rows = graph.add("Slice", rows, start, end, graph.constant([1]))
-    missing = graph.add("Cast", graph.add("IsNaN", rows), to=TensorProto.INT32)
-    most = graph.add("ReduceMax", missing, graph.constant([1]), keepdims=1)
-    return graph.add("Cast", most, to=TensorProto.BOOL)
+        n_targets=1,
+        aggregate_function=SUM,
+        tree_roots=roots,
+        nodes_modes=tensor("modes", [LEQ] * len(limits), TensorProto.UINT8),
+        nodes_splits=tensor("limits", limits),
+        leaf_targetids=[0] * len(values),
+        leaf_weights=tensor("values", values),
+    )
 
 
 def export_onnx(model: Any, path: str | Path, *, force: bool = False) -> Path:
@@ -377,7 +291,7 @@ def export_onnx(model: Any, path: str | Path, *, force: bool = False) -> Path:
     True
     """
     try:
-        import onnx
+        from onnx import TensorProto, checker, helper
     except ImportError as error:
         raise ImportError(
             "Export needs the package onnx: pip install 'missratio[onnx]'."
@@ -403,56 +317,36 @@ def export_onnx(model: Any, path: str | Path, *, force: bool = False) -> Path:
             "often get the controlled class, which takes φ. Calibrate with a rule that "
             "needs no cap, such as rule='flipped-betting'."
         )
-    n_numeric = classifier.n_features_in_
-    numbered = [f"x{j}" for j in range(n_numeric)]
-    columns = getattr(classifier, "feature_names_in_", numbered)
+    certificate, threshold = classifier.certificate_, float(classifier.threshold_)
+    width = n_numeric = classifier.n_features_in_
+    columns = getattr(classifier, "feature_names_in_", [f"x{j}" for j in range(width)])
     if isinstance(model, TableModel):
         columns, n_numeric = model.encoder.encoded_names, model.encoder.n_numeric
-    made = _model(classifier, n_numeric, [str(name) for name in columns])
-    onnx.checker.check_model(made, full_check=True)
-    with written_whole(Path(path), force=force) as draft:
-        draft.write_bytes(made.SerializeToString())
-    return Path(path)
-
-
-def _model(
-    classifier: NeymanPearsonClassifier, n_numeric: int, columns: list[str]
-) -> Any:
-    """The graph with what goes with it; columns from `n_numeric` on hold categories."""
-    from onnx import TensorProto, helper
-
-    graph = Graph()
-    certificate, threshold = classifier.certificate_, float(classifier.threshold_)
     # 1. Scores, and which are surely above the threshold.
-    scalings, read = read_estimator(classifier.estimator_)
-    scaled = "X"
-    for mean, scale in scalings:
-        centred = graph.add("Sub", scaled, graph.constant(mean))
-        scaled = graph.add("Div", centred, graph.constant(scale))
-    if isinstance(read, Linear):
-        score, above = _linear(graph, scaled, read, threshold)
-    else:
-        score, above = _trees(graph, scaled, read, threshold)
-    # 2. Rows that get the controlled class whatever their score.
-    never = graph.add("IsNaN", score)
-    if classifier.deployment == "complete":
-        never = graph.add("Or", never, any_missing(graph, "X", 0))
-    elif n_numeric < classifier.n_features_in_:
-        # A category that was never seen can't be scored.
-        never = graph.add("Or", never, any_missing(graph, "X", n_numeric))
+    graph = Graph()
+    score, margin = scored(graph, "X", classifier.estimator_, threshold)
+    least = graph.add("Sub", score, margin)
+    above = graph.add("Greater", least, [threshold])
+    # 2. Rows that have a score: it is a number, and so is all that it takes. A blank
+    # category can't be scored, nor anything blank where complete rows are promised.
+    needed = np.ones((width, 1))
+    if classifier.deployment == "as-observed":
+        needed[:n_numeric] = 0.0
+    blank = graph.add("Cast", graph.add("IsNaN", "X"), to=TensorProto.DOUBLE)
+    whole = graph.add("Less", graph.add("MatMul", blank, needed), [0.5])
+    sound = graph.add("And", whole, graph.add("Greater", least, [-np.inf]))
     # 3. Scores as predictions have them, and labels.
-    kept, flat = graph.add("Where", never, graph.constant([-np.inf]), score), [-1]
-    graph.add("Reshape", kept, graph.constant(flat), output="score")
-    chosen = graph.add("And", above, graph.add("Not", never))
-    place = graph.add("Cast", chosen, to=TensorProto.INT64)
-    places = graph.add("Reshape", place, graph.constant(flat))
+    kept = graph.add("Where", sound, score, [-np.inf])
+    graph.add("Reshape", kept, [-1], output="score")
+    place = graph.add("Cast", graph.add("And", above, sound), to=TensorProto.INT64)
     labels = np.array([certificate.controlled_class, certificate.other_class])
     is_text = labels.dtype.kind in "UO"
-    known = graph.constant(labels.astype(object) if is_text else labels)
-    graph.add("Gather", known, places, output="label")
-    number = helper.np_dtype_to_tensor_dtype
-    kind = TensorProto.STRING if is_text else number(labels.dtype)
-    info, width = helper.make_tensor_value_info, classifier.n_features_in_
+    known = labels.astype(object) if is_text else labels
+    graph.add("Gather", known, graph.add("Reshape", place, [-1]), output="label")
+    kind = TensorProto.STRING
+    if not is_text:
+        kind = helper.np_dtype_to_tensor_dtype(labels.dtype)
+    info = helper.make_tensor_value_info
     made = helper.make_model(
         helper.make_graph(
             graph.nodes,
@@ -473,7 +367,7 @@ def _model(
         ir_version=10,
     )
     facts = {
-        "columns": json.dumps(columns),
+        "columns": json.dumps([str(name) for name in columns]),
         "certificate": str(certificate),
         "alpha": repr(float(certificate.alpha)),
         "delta": repr(float(certificate.delta)),
@@ -481,4 +375,7 @@ def _model(
         "deployment": classifier.deployment,
     }
     helper.set_model_props(made, facts)
-    return made
+    checker.check_model(made, full_check=True)
+    with written_whole(Path(path), force=force) as draft:
+        draft.write_bytes(made.SerializeToString())
+    return Path(path)

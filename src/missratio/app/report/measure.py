@@ -13,20 +13,16 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 
-from missratio._base.blocks import take_rows
 from missratio._base.reading import as_frame
-from missratio._base.typing import BoolArray, FloatArray, IntArray
-from missratio.app.modelfile import certificates_of
+from missratio._base.typing import BoolArray, FloatArray
+from missratio.app.modelfile import TWO_CLASSES, certificates_of, kind_of
 from missratio.app.report.rows import LabelledRows, Names, numbers
 from missratio.classifier import measured_power, sensitivity_curve
 from missratio.evaluation import weighted_share
 from missratio.exceptions import WeightConcentrationWarning
 from missratio.imputation import ImputationEnsemble
-from missratio.ratio import LinearRatio, basis_features, feature_names
-from missratio.uncertainty import UnreliableIntervalWarning, ratio_uncertainty
 from missratio.weights import effective_sample_size, warn_if_concentrated
 
 Data = dict[str, Any]
@@ -54,10 +50,6 @@ SOURCES = {
 # third of the rows.
 IMPUTED_FOLDS = 3
 MOST_LISTED, MOST_DRAWN = 60, 12
-# Features up to which intervals of coefficients take little of a fit's time.
-MOST_INTERVALS = 50
-# Standard deviations of a constant, for the mean of it.
-ROUNDING = 1e-12
 # Rows of each class to shuffle, and shuffles in all: a wide table would take long.
 MOST_SHUFFLED, MOST_SHUFFLES, REPEATS = 1500, 120, 5
 # Points of a profile of φ, and the level of a band that no certificate rests on.
@@ -89,18 +81,53 @@ def by_blanks(
     """The same of rows with blanks and of complete rows, where there are both."""
     if not 0 < blank.sum() < len(blank):
         return None
-    parts = {"Rows with blanks": blank, "Complete rows": ~blank}
+    parts = {"rows with blanks": blank, "complete rows": ~blank}
     return {k: share_of(events[p], weights[p], confidence) for k, p in parts.items()}
 
 
-def refits(
+def fresh(
+    rows: LabelledRows,
+    few: LabelledRows,
+    test: LabelledRows | None,
+    folds: int,
+    rng: np.random.Generator,
+) -> tuple[list[LabelledRows], str]:
+    """Rows that are new to the classifier that they come with, and their source.
+
+    Test rows, or those left out in turn of fits to `few` of the rows; where no such fit
+    is certified, or there is none, rows that were held out.
+    """
+    classifier, two = rows.classifier, kind_of(rows.classifier) == TWO_CLASSES
+    if test is not None and (not two or len(test.index(rows.other))):
+        return [test], "test"
+    if two:
+        if not hasattr(classifier, "calibration_index_"):
+            return [rows], "held-out"
+        if folds < 2:
+            return [rows], "training"
+        # The error is the certificate's: calibration rows are as many as they were.
+        size = classifier.certificate_.rows / len(rows.index(rows.controlled))
+        how = {"calibration_size": size, "on_infeasible": "reject_all"}
+        return list(_refits(few, folds, [rows.other], rng, **how)), "cross-validation"
+    # A group that can't be certified leaves the others theirs.
+    more = {} if rows.groups is None else {"on_infeasible": "reject_all"}
+    parts = list(_refits(few, folds, rows.labels, rng, **more))
+    if all(any(len(part.index(k)) for part in parts) for k in rows.labels):
+        return parts, "cross-validation"
+    if rows.groups is None:
+        held = [classifier.calibration_index_, classifier.choice_index_]
+        few = rows.take(np.sort(np.concatenate(held)))
+    return [few], "held out"
+
+
+def _refits(
     rows: LabelledRows,
     folds: int,
     labels: Sequence[Any],
     rng: np.random.Generator,
     **parameters: Any,
-) -> Iterator[tuple[Any, IntArray, IntArray]]:
-    """Fits without one fold of some classes in turn: their rows, and those left out.
+) -> Iterator[LabelledRows]:
+    """What is new to fits without one fold of some classes in turn.
 
     A fit that can't be made or certified is passed over.
     """
@@ -114,8 +141,8 @@ def refits(
         index = rows.index(label)
         fold[index] = rng.permutation(len(index)) % max(folds, 1)
     for k in range(turns):
-        index, left_out = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-        if not len(left_out):
+        index, new = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+        if not len(new):
             continue
         kept, again = rows.take(index), clone(rows.classifier).set_params(**parameters)
         more = {} if rows.groups is None else {"groups": kept.groups}
@@ -125,62 +152,48 @@ def refits(
                 again.fit(kept.X, kept.y, inclusion=kept.inclusion, **more)
             except (ValueError, np.linalg.LinAlgError):
                 continue
-        yield again, index, left_out
+        if len(labels) == 1:
+            # The estimator hasn't seen rows that calibrate it either.
+            new = np.append(index[again.calibration_index_], new)
+        elif rows.groups is not None:
+            # A refit tells nothing of a group that it alone lacks a threshold for.
+            before, after = (
+                np.array([limits.get(g, limits.get(None, np.inf)) for g in rows.groups])
+                for limits in (rows.classifier.thresholds_, again.thresholds_)
+            )
+            new = new[(np.isinf(before) | np.isfinite(after))[new]]
+        yield replace(rows.take(new), classifier=again)
 
 
 def curve(
-    rows: LabelledRows,
-    few: LabelledRows,
-    test: LabelledRows | None,
-    folds: int,
-    confidence: float,
-    rng: np.random.Generator,
-    names: Names,
-) -> tuple[Data, Data, LabelledRows | None]:
+    rows: LabelledRows, parts: list[LabelledRows], confidence: float, names: Names
+) -> tuple[Data, Data]:
     """The NP-ROC: what is certified at each level, and the power there.
 
-    Beside it the power at the classifier's own level, and rows of both classes that are
-    new to their classifier, where there are some.
+    Beside it the power at the classifier's own level. It is measured on the other
+    class's rows of `parts`, by the classifier of each.
     """
-    classifier, other, measured = rows.classifier, rows.other, rows
+    classifier = rows.classifier
     alphas = np.unique([*LEVELS, classifier.alpha]).tolist()
-
-    def thresholds(selections: Sequence[Any]) -> FloatArray:
-        found = [np.inf if c.threshold is None else c.threshold for c in selections]
-        return np.array(found)[:, None]
-
     chosen = classifier.calibration_.select(alphas)
-    source = "cross-validation" if folds > 1 else "training"
-    if test is not None and len(test.index(other)):
-        source, measured = "test", test
-    elif not hasattr(classifier, "calibration_index_"):
-        source = "held-out"
-    fresh = None if source in ("training", "cross-validation") else measured
-    recognised = np.zeros((len(alphas), 0), dtype=bool)
-    weights, blank = np.zeros(0), np.zeros(0, dtype=bool)
-    if source == "cross-validation":
-        size = classifier.certificate_.rows / len(rows.index(rows.controlled))
-        how = {"calibration_size": size, "on_infeasible": "reject_all"}
-        for refitted, index, left_out in refits(few, folds, [other], rng, **how):
-            part = few.take(left_out)
-            limits = thresholds(refitted.calibration_.select(alphas))
-            above = refitted.score_samples(part.X) > limits
-            recognised = np.concatenate([recognised, above], axis=1)
-            weights = np.concatenate([weights, part.weights])
-            blank = np.concatenate([blank, names.blanks(part.X)])
-            if fresh is None:
-                unseen = np.append(index[refitted.calibration_index_], left_out)
-                fresh = replace(few.take(unseen), classifier=refitted)
-    else:
-        recognised = classifier.score_samples(measured.rows(other)) > thresholds(chosen)
-        weights = measured.weights[measured.index(other)]
-        blank = names.blanks(measured.rows(other))
+    recognised, weights = [np.zeros((len(alphas), 0), dtype=bool)], [np.zeros(0)]
+    blank = [np.zeros(0, dtype=bool)]
+    for part in parts:
+        own, others = part.classifier is classifier, part.take(part.index(rows.other))
+        found = chosen if own else part.classifier.calibration_.select(alphas)
+        limits = np.array(
+            [np.inf if c.threshold is None else c.threshold for c in found]
+        )
+        recognised.append(part.classifier.score_samples(others.X) > limits[:, None])
+        weights.append(others.weights)
+        blank.append(names.blanks(others.X))
+    above, counted = np.concatenate(recognised, axis=1), np.concatenate(weights)
     levels, own = [], alphas.index(classifier.alpha)
-    for alpha, each, above in zip(alphas, chosen, recognised, strict=True):
+    for alpha, each, events in zip(alphas, chosen, above, strict=True):
         level = {"alpha": alpha, "threshold": np.inf, "rule": each.rule,
                  "error_bound": None, "estimated_error": 0.0,
-                 **share_of(above, weights, confidence)}  # fmt: skip
-        level["method"] += POOLED * (source == "cross-validation")
+                 **share_of(events, counted, confidence)}  # fmt: skip
+        level["method"] += POOLED * (len(parts) > 1)
         if each.threshold in (None, np.inf):
             level |= {"estimate": 0.0, "low": 0.0, "high": 0.0}
         else:
@@ -189,10 +202,12 @@ def curve(
                       "estimated_error": error}  # fmt: skip
         levels.append(level)
     told = ("estimate", "low", "high", "rows", "confidence", "method")
-    power = {name: levels[own][name] for name in told} | {"source": source}
+    power = {name: levels[own][name] for name in told}
     if classifier.deployment == "as-observed":
-        power["parts"] = by_blanks(recognised[own], weights, blank, confidence)
-    return {"levels": levels, "own": own}, power, fresh
+        power["parts"] = by_blanks(
+            above[own], counted, np.concatenate(blank), confidence
+        )
+    return {"levels": levels, "own": own}, power
 
 
 def type_i(rows: LabelledRows, test: LabelledRows | None, confidence: float) -> Data:
@@ -211,42 +226,6 @@ def type_i(rows: LabelledRows, test: LabelledRows | None, confidence: float) -> 
         "method": "the certificate's bound",
         "source": "calibration",
     }
-
-
-def classified(
-    rows: LabelledRows, test: LabelledRows | None, folds: int, rng: np.random.Generator
-) -> tuple[LabelledRows, Any, str]:
-    """Rows that the fit didn't see, the labels they get, and where they are from.
-
-    Test rows, or rows left out in turn; where no refit is certified, or folds are 0,
-    rows that were held out of the fit.
-    """
-    classifier = rows.classifier
-    if test is not None:
-        return test, test.predicted(classifier), "test"
-    predicted = np.empty(len(rows.y), dtype=classifier.classes_.dtype)
-    measured = np.zeros(len(rows.y), dtype=bool)
-    # A group that can't be certified leaves the others theirs.
-    more = {} if rows.groups is None else {"on_infeasible": "reject_all"}
-    for refitted, _, left_out in refits(rows, folds, rows.labels, rng, **more):
-        kept = left_out
-        if rows.groups is not None:
-            # A refit tells nothing of a group that it alone lacks a threshold for.
-            before, after = (
-                np.array([limits.get(g, limits.get(None, np.inf)) for g in rows.groups])
-                for limits in (classifier.thresholds_, refitted.thresholds_)
-            )
-            kept = left_out[(np.isinf(before) | np.isfinite(after))[left_out]]
-        predicted[kept] = rows.take(kept).predicted(refitted)
-        measured[kept] = True
-    kept = np.flatnonzero(measured)
-    if all((rows.y[kept] == label).any() for label in rows.labels):
-        return rows.take(kept), predicted[kept], "cross-validation"
-    few = rows
-    if rows.groups is None:
-        held = [classifier.calibration_index_, classifier.choice_index_]
-        few = rows.take(np.sort(np.concatenate(held)))
-    return few, few.predicted(classifier), "held out"
 
 
 def unscored(few: LabelledRows, estimator: Any) -> list[Data]:
@@ -283,104 +262,15 @@ def unscored(few: LabelledRows, estimator: Any) -> list[Data]:
 # What scores and the certificate depend on -------------------------------------------
 
 
-def coefficients(
-    rows: LabelledRows, few: LabelledRows, confidence: float, columns: Sequence[str]
-) -> Data | None:
-    """What a standard deviation more of each feature adds to a score that is linear.
-
-    Those largest in size first, and how many are left out, because they are small or
-    because the fit had no data on them; None where the estimator has none. A ratio of
-    few features has intervals. Standard deviations are those of `few` of the rows.
-    """
-    last = last_step(few.classifier.estimator_)
-    values = np.atleast_1d(np.squeeze(getattr(last, "coef_", np.zeros(0))))
-    if values.ndim != 1 or not len(values):
-        return None
-    names, features = _features(few, columns, len(values))
-    with warnings.catch_warnings():
-        # A feature without any value has no spread either.
-        warnings.simplefilter("ignore", RuntimeWarning)
-        mean, spread = np.nanmean(features, axis=0), np.nanstd(features, axis=0)
-    reach, undetermined, doubt = _reach(rows, len(values), confidence)
-    has_data = spread > ROUNDING * np.abs(mean)
-    has_data[undetermined] = False
-    known = np.flatnonzero(has_data)
-    # The score is towards the other class, whichever the estimator has second.
-    sizes = values * few.classifier._sign * spread
-    order = known[np.argsort(-np.abs(sizes[known]), kind="stable")][:MOST_LISTED]
-    ends = {} if reach is None else {"low": -reach * spread, "high": reach * spread}
-    return {
-        "names": [names[j] for j in order],
-        "values": sizes[order],
-        **{end: (sizes + far)[order] for end, far in ends.items()},
-        "confidence": confidence,
-        "doubt": doubt,
-        "left_out": len(known) - len(order),
-        "no_data": [names[j] for j in np.flatnonzero(~has_data)],
-    }
-
-
-def _reach(
-    rows: LabelledRows, width: int, confidence: float
-) -> tuple[FloatArray | None, list[int], bool]:
-    """Half-lengths of intervals, what has no data, and whether a few rows decide.
-
-    There are none where the ratio has many features, is part of something else, was
-    fitted elsewhere, or its optimum wasn't reached.
-    """
-    classifier = rows.classifier
-    ratio = classifier.estimator_
-    plain = isinstance(ratio, LinearRatio) and width <= MOST_INTERVALS
-    if not plain or not hasattr(classifier, "training_index_"):
-        return None, [], False
-    fitted = rows.take(classifier.training_index_)
-    labels = (fitted.y != rows.controlled).astype(int)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            found = ratio_uncertainty(
-                ratio, fitted.X, labels, inclusion=fitted.inclusion
-            )
-            reach = found.reach(confidence)
-        except (ValueError, np.linalg.LinAlgError):
-            return None, [], False
-    few = any(isinstance(w.message, UnreliableIntervalWarning) for w in caught)
-    return reach, list(found.undetermined), few
-
-
-def _features(
-    rows: LabelledRows, columns: Sequence[str], width: int
-) -> tuple[list[str], FloatArray]:
-    """What the features of a linear score are called, and their values."""
-    estimator, X, names = rows.classifier.estimator_, rows.X, list(columns)
-    last = last_step(estimator)
-    if isinstance(estimator, Pipeline) and len(estimator) > 1:
-        X = estimator[:-1].transform(X)
-        try:
-            names = [*map(str, estimator[:-1].get_feature_names_out(columns))]
-        except (AttributeError, ValueError, NotFittedError):
-            names = []
-    if isinstance(last, LinearRatio):
-        names = feature_names(last, names) if names else names
-        try:
-            X = basis_features(last, X)
-        except ValueError:
-            # A ratio that knows of no missing values takes complete rows alone.
-            X = basis_features(last, take_rows(X, np.flatnonzero(rows.complete)))
-    features = np.asarray(X, dtype=np.float64).reshape(-1, width)
-    return names if len(names) == width else [f"x{j}" for j in range(width)], features
-
-
-def importance(fresh: LabelledRows | None, names: Names, alpha: float) -> Data | None:
+def importance(fresh: LabelledRows, names: Names, alpha: float) -> Data | None:
     """The power lost at error α where the values of a column are shuffled.
 
     Every feature of the column is shuffled together, among the rows of both classes,
     and the threshold is moved so that the (weighted) share α of the controlled class
-    lies above it as before. Columns, most important first, with the mean loss and its
-    range over shuffles; None without rows that are new to the fit.
+    lies above it as before. Columns, most important first, with the mean loss, its
+    range over shuffles, and the correlation of a number with the score; None without
+    rows of both classes.
     """
-    if fresh is None:
-        return None
     rng = np.random.default_rng(0)
     usable = np.flatnonzero(fresh.weights > 0.0)
     rows = fresh.take(usable).sampled(MOST_SHUFFLED, rng)
@@ -388,7 +278,7 @@ def importance(fresh: LabelledRows | None, names: Names, alpha: float) -> Data |
         return None
     frame, is_other = as_frame(rows.X), rows.y == rows.other
     # Rows beyond the certificate's cap stay there: φ's band is slow to evaluate.
-    unscored = np.isneginf(rows.classifier.score_samples(rows.X))
+    own = rows.classifier.score_samples(rows.X)
 
     def power(places: Sequence[int]) -> float:
         order, X = rng.permutation(len(rows.y)), rows.X
@@ -398,25 +288,37 @@ def importance(fresh: LabelledRows | None, names: Names, alpha: float) -> Data |
         elif places:
             X = np.array(X)
             X[:, places] = X[order][:, places]
-        scores = np.where(unscored, -np.inf, rows.classifier._score(X))
+        scores = np.where(np.isneginf(own), -np.inf, rows.classifier._score(X))
         found, _ = measured_power(scores, is_other, rows.weights, alpha)
         assert found is not None
         return found
 
-    whole = power([])
-    members = list(names.members.values())[:MOST_SHUFFLES]
-    repeats = int(np.clip(MOST_SHUFFLES // max(len(members), 1), 1, REPEATS))
-    lost = np.array([[whole - power(p) for _ in range(repeats)] for p in members])
+    values, _ = numbers(rows.X)
+    slopes = np.full(len(names.members), np.nan)
+    for j, places in enumerate(names.members.values()):
+        column = values[:, places[0]]
+        known = np.isfinite(column) & np.isfinite(own)
+        if len(places) == 1 and known.any() and np.ptp(column[known]):
+            slopes[j] = np.corrcoef(column[known], own[known])[0, 1]
+    whole, columns, members = power([]), [*names.members], [*names.members.values()]
+    # Of very many columns those that go along with the score, and categories.
+    shuffled = np.argsort(-np.abs(np.nan_to_num(slopes, nan=1.0)), kind="stable")
+    shuffled = np.sort(shuffled[:MOST_SHUFFLES])
+    repeats = int(np.clip(MOST_SHUFFLES // max(len(shuffled), 1), 1, REPEATS))
+    lost = np.array(
+        [[whole - power(members[j]) for _ in range(repeats)] for j in shuffled]
+    )
     order = np.argsort(-lost.mean(axis=1), kind="stable")
-    columns = list(names.members)
     return {
-        "names": [columns[j] for j in order],
+        "names": [columns[shuffled[j]] for j in order],
         "values": lost.mean(axis=1)[order],
         "low": lost.min(axis=1)[order],
         "high": lost.max(axis=1)[order],
+        "correlation": slopes[shuffled][order],
         "power": whole,
         "rows": len(rows.y),
         "repeats": repeats,
+        "left_out": len(columns) - len(shuffled),
     }
 
 
@@ -501,7 +403,6 @@ def _class_model(rows: LabelledRows, label: Any, whole: BoolArray) -> Data:
         "effective_rows": effective_sample_size(weights),
         "concentrated": str(caught[0].message) if caught else None,
         "whole_rows": None if model is None else model.rowwise,
-        "model": None if model is None else repr(model),
         "band_confidence": 1.0 - _band_delta(rows, label),
         "checks": [
             {"sentence": check.sentence, "failed": check.failed}

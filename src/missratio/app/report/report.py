@@ -40,7 +40,7 @@ Certified = (
     | MulticlassNeymanPearsonClassifier
     | GroupedNeymanPearsonClassifier
 )
-FORMAT = 8
+FORMAT = 9
 FRAME_HEIGHT = 900
 # Refits and histograms use at most so many rows of each class.
 MOST_ROWS = 20_000
@@ -313,25 +313,20 @@ def describe(
         "unscored": measure.unscored(few, estimator),
         "missingness": measure.missing_values(rows, few, names),
         "comparison": None if comparison is None else asdict(comparison),
-        **dict.fromkeys(["curve", "sensitivity", "coefficients"]),
-        **dict.fromkeys(["importance", "confusion"]),
+        **dict.fromkeys(["curve", "sensitivity", "importance", "confusion"]),
     }
+    parts, data["measured"] = measure.fresh(rows, few, test, folds, rng)
     if kind == TWO_CLASSES:
-        data["curve"], power, fresh = measure.curve(
-            rows, few, test, folds, confidence, rng, names
-        )
+        data["curve"], power = measure.curve(rows, parts, confidence, names)
         error = measure.type_i(rows, test, confidence)
         data |= {
             "errors": [_entry(rows.controlled, None, certificate, error, power)],
-            "measured": power["source"],
             "sensitivity": measure.sensitivity(rows, MOST_ROWS),
-            "coefficients": measure.coefficients(rows, few, confidence, names.features),
         }
-        if data["coefficients"] is None:
-            data["importance"] = measure.importance(fresh, names, classifier.alpha)
+        if parts and data["measured"] != "training":
+            data["importance"] = measure.importance(parts[0], names, classifier.alpha)
     else:
-        found = measure.classified(few, test, folds, rng)
-        data |= _measured(rows, found, confidence, names)
+        data |= _errors(rows, parts, confidence, names)
     data["words"] = words.certificate_words(rows, data)
     data["cautions"] = [
         {"title": title, "text": text} for title, text in words.cautions(rows, data)
@@ -370,25 +365,29 @@ def _entry(
     }
 
 
-def _measured(
-    rows: LabelledRows,
-    classified: tuple[LabelledRows, Any, str],
-    confidence: float,
-    names: Names,
+def _errors(
+    rows: LabelledRows, parts: list[LabelledRows], confidence: float, names: Names
 ) -> dict[str, Any]:
     """What becomes of each of several classes, or of each group."""
-    measured, predicted, source = classified
     certificate, entries, confusion = rows.classifier.certificate_, [], None
-    blank = names.blanks(measured.X)
+    y, groups, weights, blank, predicted = (
+        np.concatenate([*each])
+        for each in zip(
+            *(
+                (p.y, p.y if p.groups is None else p.groups, p.weights,
+                 names.blanks(p.X), p.predicted())
+                for p in parts
+            ),
+            strict=True,
+        )
+    )  # fmt: skip
 
     def share(label: Any, called: Sequence[Any], group: Any = None) -> dict[str, Any]:
-        mine = measured.y == label
-        if group is not None:
-            mine &= measured.groups == group
-        events, weights = np.isin(predicted[mine], called), measured.weights[mine]
-        found = measure.share_of(events, weights, confidence)
+        mine = (y == label) & (True if group is None else groups == group)
+        events, counted = np.isin(predicted[mine], called), weights[mine]
+        found = measure.share_of(events, counted, confidence)
         if rows.classifier.deployment == "as-observed":
-            found["parts"] = measure.by_blanks(events, weights, blank[mine], confidence)
+            found["parts"] = measure.by_blanks(events, counted, blank[mine], confidence)
         return found
 
     if rows.groups is not None:
@@ -418,7 +417,7 @@ def _measured(
         ]
     for entry in entries:
         entry["sentence"] = words.promise_sentence(rows, entry)
-    return {"errors": entries, "measured": source, "confusion": confusion}
+    return {"errors": entries, "confusion": confusion}
 
 
 def plain(value: Any) -> Any:

@@ -140,11 +140,10 @@ class LabelledRows:
             chosen.append(index)
         return self.take(np.sort(np.concatenate(chosen)))
 
-    def predicted(self, classifier: Any) -> Any:
-        """What this classifier, or one like it, calls the rows."""
-        if self.groups is None:
-            return classifier.predict(self.X)
-        return classifier.predict(self.X, self.groups)
+    def predicted(self) -> Any:
+        """What the classifier calls the rows."""
+        more = () if self.groups is None else (self.groups,)
+        return self.classifier.predict(self.X, *more)
 
     @property
     def as_found(self) -> LabelledRows:

@@ -6,7 +6,7 @@ parts that are sections themselves. Pages and text are loops over `sections(data
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from missratio.app.report.measure import SOURCES
 from missratio.app.report.words import (
     blank_share,
     listed,
+    measured,
     number,
     percent,
     share,
@@ -27,7 +28,7 @@ from missratio.classifier import named
 Data = dict[str, Any]
 Pairs = Sequence[tuple[str, str]]
 
-MOST_BARS, MOST_NAMED = 25, 20
+MOST_BARS = 25
 ALPHA_TICKS = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3]
 
 GLOSSARY: dict[str, tuple[str, str]] = {
@@ -128,7 +129,6 @@ def sections(data: Data) -> list[ReportSection]:
         *known("curve", levels),
         *known("sensitivity", sensitivity),
         missing(data),
-        *known("coefficients", coefficients),
         *known("importance", importance),
         *known("comparison", comparison),
     ]
@@ -216,45 +216,39 @@ def certificate(data: Data) -> ReportSection:
             value = "> 1000" if gamma is None else number(gamma, 3)
             note = "factor by which odds may be wrong"
             facts.append(("Sensitivity Γ", value, note, "gamma"))
-    robust = [(e["name"], e["robustness"]) for e in entries if e["robustness"]]
+    # Where there is more to say of it, it has a section of its own.
+    robust = [] if data["sensitivity"] else entries
+    named_all = len(entries) > 1
     parts = [
-        ("assumed", "This is assumed", _untitled(said["assumptions"] * certified)),
-        ("tested", "This was tested", _untitled(said["checks"])),
-        ("robust", "How wrong may φ be?",
-         robust if len(entries) > 1 else _untitled(text for _, text in robust)),
-    ]  # fmt: skip
+        ("assumed", "This is assumed", [("", x) for x in said["assumptions"]]),
+        ("tested", "This was tested", [("", text) for text in said["checks"]]),
+        (
+            "robust",
+            "How wrong may φ be?",
+            [(e["name"] * named_all, x) for e in robust if (x := e["robustness"])],
+        ),
+    ]
     return ReportSection(
         "certificate",
         said["headline"],
         [text for k in ("guarantee", "blanks", "meaning") if (text := said[k])],
         facts,
-        parts=[ReportSection(id, title, items=i) for id, title, i in parts if i],
+        parts=[
+            ReportSection(id, title, items=items)
+            for id, title, items in parts[not certified :]
+            if items
+        ],
         status="Certified" if certified else "Not certified",
         layout="columns",
     )
 
 
-def _untitled(texts: Iterable[str]) -> Pairs:
-    return [("", text) for text in texts]
-
-
 def errors(data: Data) -> ReportSection:
     """What each class or group is promised, and what becomes of it."""
     kind, entries = data["kind"], data["errors"]
-    one, finds = ("the other class", "Power")
-    if kind == SEVERAL_CLASSES:
-        one, finds = "a class", "Found"
-    notes = [
-        "Error: the share of rows that are classified as a class which they must not "
-        f"be. {finds}: the share of {one} that is recognised. Measured on "
-        f"{SOURCES[data['measured']]}; the interval is {entries[0]['found']['method']}."
-    ]
-    if entries[0]["error"].get("source") == "calibration":
-        notes.append(
-            "The error is estimated on calibration rows, which took no part in "
-            "fitting; its interval is the certificate's bound, with "
-            f"{percent(entries[0]['error']['confidence'])} confidence."
-        )
+    several = kind == SEVERAL_CLASSES
+    one, finds = ("a class", "Found") if several else ("the other class", "Power")
+    drawn = {"error": ("error", "controlled"), finds.lower(): ("found", "other")}
     chart = charts.by_name(
         [e["name"] for e in entries],
         {
@@ -264,36 +258,47 @@ def errors(data: Data) -> ReportSection:
                 [(e[k]["low"], e[k]["high"]) for e in entries],
                 [e["level"] for e in entries] if k == "error" else (),
             )
-            for name, k, colour in (
-                ("error", "error", "controlled"), (finds.lower(), "found", "other")
-            )
+            for name, (k, colour) in drawn.items()
         },
         axis("share of rows", share=True, domain=[0, 1]),
         caption="Upright strokes: the error that was promised at most.",
-    )  # fmt: skip
-    text = (
-        "One threshold serves all rows: it is the strictest that any promise needs."
-        if data["model"]["shared"]
-        else "Each group has a threshold of its own, chosen on its own rows."
     )
-    parts = []
-    split = [
-        (name if len(entries) == 1 else f"{e['name']}: {name[:1].lower()}{name[1:]}", p)
-        for e in entries
-        for name, p in (e["found"].get("parts") or {}).items()
+    split: Data = next((p for e in entries if (p := e["found"].get("parts"))), {})
+    told = table(
+        entries,
+        ("Group" if kind == GROUPS else "Class", "name", str),
+        ("Promised", "level", lambda x: "–" if x is None else f"at most {percent(x)}"),
+        ("Certified at most", "bound", percent),
+        ("Error", "error", measured),
+        (finds, "found", measured),
+        *(
+            (f"{finds}, {name}", lambda e, k=name: (e["found"]["parts"] or {}).get(k),
+             measured)
+            for name in split
+        ),
+        shown=True,
+    )  # fmt: skip
+    notes = [
+        "Error: the share of rows that are classified as a class which they must not "
+        f"be. {finds}: the share of {one} that is recognised. Measured on "
+        f"{SOURCES[data['measured']]}; in brackets: "
+        f"{entries[0]['found']['method']}."
     ]
-    if split:
-        told = table(
-            split,
-            ("Rows", lambda pair: pair[0], str),
-            (finds, lambda pair: pair[1]["estimate"], share),
-            ("Interval", lambda pair: pair[1], span),
-            ("Number", lambda pair: pair[1]["rows"], number),
+    if entries[0]["error"].get("source") == "calibration":
+        notes.append(
+            "The error is estimated on calibration rows, which took no part in "
+            "fitting; its interval is the certificate's bound, with "
+            f"{percent(entries[0]['error']['confidence'])} confidence."
         )
-        title = "With blanks, and without"
-        parts.append(ReportSection("blanks", title, table=told))
-    if data["confusion"] is not None:
-        told = table(
+    text, parts = [], []
+    if kind == GROUPS:
+        text = [
+            "One threshold serves all rows: it is the strictest that any promise needs."
+            if data["model"]["shared"]
+            else "Each group has a threshold of its own, chosen on its own rows."
+        ]
+    if several:
+        called = table(
             data["confusion"],
             ("In truth", "label", str),
             *(
@@ -302,27 +307,11 @@ def errors(data: Data) -> ReportSection:
             ),
         )
         title = "What classes are called"
-        parts.append(ReportSection("confusion", title, table=told))
-    told = table(
-        entries,
-        ("Group" if kind == GROUPS else "Class", "name", str),
-        ("Promised", "level", lambda x: "–" if x is None else f"at most {percent(x)}"),
-        ("Certified at most", "bound", percent),
-        *(
-            column
-            for name, k in (("Error", "error"), (finds, "found"))
-            for column in (
-                (name, lambda e, k=k: e[k]["estimate"], share),
-                (f"{name}, interval", k, span),
-                (f"{name}, rows", lambda e, k=k: e[k]["rows"], number),
-            )
-        ),
-        shown=True,
-    )  # fmt: skip
+        parts.append(ReportSection("confusion", title, table=called))
+    title = "Errors and power"
     return ReportSection(
-        "errors", "Errors and power", [text] if kind == GROUPS else [], chart=chart,
-        table=told, notes=notes, parts=parts
-    )  # fmt: skip
+        "errors", title, text, chart=chart, table=told, notes=notes, parts=parts
+    )
 
 
 def levels(data: Data) -> ReportSection:
@@ -453,12 +442,12 @@ def _model_words(entry: Data) -> str:
             f"{found}. No φ is assumed."
         )
     what = "whole rows" if entry["whole_rows"] else "single values"
-    how = (
-        f"was learned; its band holds everywhere at once with "
-        f"{percent(entry['band_confidence'])} confidence"
-    )
-    if entry["kind"] == "known":
-        how = f"is taken as known: {entry['model']}"
+    how = "is taken as known"
+    if entry["kind"] == "learned":
+        how = (
+            "was learned; its band holds everywhere at once with "
+            f"{percent(entry['band_confidence'])} confidence"
+        )
     return (
         f"φ, of {what}, {how}. A complete row stands for 1/(1 − φ) rows, "
         f"{number(entry['largest'])} at most, so that these are worth "
@@ -499,58 +488,22 @@ def _profiles(data: Data) -> list[ReportSection]:
     return whole if parts else []
 
 
-def _ranked(
-    id: str, title: str, found: Data, text: str, notes: Sequence[str], *, name: str,
-    of: str, shares: bool = False,
-) -> ReportSection:  # fmt: skip
-    """Names with their values, the largest first, and intervals where there are any."""
-    values, write = found["values"], percent if shares else number
-    low, high = (found.get(end) or values for end in ("low", "high"))
-    ends = list(zip(low, high, strict=True))[:MOST_BARS]
-    chart = charts.by_name(
-        found["names"][:MOST_BARS], {"": Series("other", values[:MOST_BARS], ends)},
-        axis(of, share=shares), zero=True,
-    )  # fmt: skip
-    columns: list[Any] = [(name, "name", str), (of.capitalize(), "value", write)]
-    if "low" in found:
-        columns += [("from", "low", write), ("to", "high", write)]
-    told = table(
-        points(name=found["names"], value=values, low=low, high=high), *columns
-    )
-    return ReportSection(
-        id, title, [text], chart=chart if values else None,
-        table=told if values else None, notes=notes,
-    )  # fmt: skip
-
-
-def coefficients(data: Data) -> ReportSection:
-    """What each feature adds to a linear score."""
-    found = data["coefficients"]
-    text = (
-        "How much the score changes when a feature grows by one standard deviation. A "
-        "positive number moves the score towards class "
-        f"{data['model']['classes'][1]['label']}."
-    )
-    if "low" in found:
-        text += f" Lines are {percent(found['confidence'])} intervals."
-    few = "A few rows with large weights decide: intervals may be too short."
-    notes = [few] if found["doubt"] else []
-    if found["no_data"]:
-        notes.append(
-            f"The fit had no data on {number(len(found['no_data']))} features, so they "
-            f"have no coefficient: {', '.join(found['no_data'][:MOST_NAMED])}."
-        )
-    if found["left_out"]:
-        notes.append(f"{number(found['left_out'])} smaller ones are left out.")
-    return _ranked(
-        "coefficients", "Coefficients", found, text, notes, name="Feature",
-        of="change of the score for one standard deviation more",
-    )  # fmt: skip
-
-
 def importance(data: Data) -> ReportSection:
-    """The power that each column is worth."""
-    found = data["importance"]
+    """The power that each column is worth, and which way it points."""
+    found, other = data["importance"], named(data["model"]["classes"][1]["label"])
+    names, values = found["names"], found["values"]
+    ends = list(zip(found["low"], found["high"], strict=True))
+    chart = charts.by_name(
+        names[:MOST_BARS], {"": Series("other", values[:MOST_BARS], ends[:MOST_BARS])},
+        axis("power lost", share=True), zero=True,
+    )  # fmt: skip
+    told = table(
+        list(zip(names, values, ends, found["correlation"], strict=True)),
+        ("Column", lambda row: row[0], str),
+        ("Power lost", lambda row: row[1], share),
+        ("Shuffles", lambda row: dict(zip(("low", "high"), row[2], strict=True)), span),
+        ("Correlation with the score", lambda row: row[3], lambda x: number(x, 2)),
+    )
     text = (
         "How much power is lost when the values of a column are shuffled among the "
         f"rows, at an error of {percent(data['certificate']['alpha'])}. Point: mean of "
@@ -559,10 +512,18 @@ def importance(data: Data) -> ReportSection:
         f"the fit had not seen, where the power is {share(found['power'])} before "
         "shuffling."
     )
-    notes = ["If two columns carry the same information, each looks unimportant."]
-    return _ranked(
-        "importance", "Which columns matter", found, text, notes, name="Column",
-        of="power lost", shares=True,
+    notes = [
+        "If two columns carry the same information, each looks unimportant. A positive "
+        f"correlation with the score means that higher values speak for {other}."
+    ]
+    if found["left_out"]:
+        notes.append(
+            f"{number(found['left_out'])} more columns, which hardly go along with the "
+            "score, were not shuffled."
+        )
+    return ReportSection(
+        "importance", "Which columns matter", [text], chart=chart, table=told,
+        notes=notes,
     )  # fmt: skip
 
 

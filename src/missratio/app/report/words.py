@@ -18,8 +18,6 @@ Data = dict[str, Any]
 
 FEW_TAIL_ROWS = 10
 MUCH_UNSCORED = 0.01
-# Power that is worth a sentence.
-WORTH = 0.005
 # Rows to look up where none were.
 LOOK_UPS = 80
 
@@ -44,9 +42,9 @@ def span(interval: Data) -> str:
     return f"{100.0 * low:.1f} to {100.0 * high:.1f}%"
 
 
-def measured(entry: Data) -> str:
+def measured(entry: Data | None) -> str:
     """A share that was measured, with its interval."""
-    if entry["estimate"] is None:
+    if entry is None or entry["estimate"] is None:
         return "an unknown share"
     return f"{share(entry['estimate'])} ({span(entry)})"
 
@@ -91,16 +89,35 @@ def certificate_words(rows: LabelledRows, data: Data) -> Data:
     """
     certificate, every = rows.classifier.certificate_, certificates_of(rows.classifier)
     first, many = every[0], len(every) > 1
-    sure, complete = percent(1.0 - certificate.delta), first.deployment == "complete"
-    mine, promised = rows_of(first.controlled_class), _promised(rows, data["errors"])
-    blanks = None
+    sure, lost = percent(1.0 - certificate.delta), blank_share(data)
+    promised, blanks = _promised(rows, data["errors"]), None
+    if promised and first.deployment == "complete":
+        meant = "complete rows"
+        shares = [
+            f"{percent(1.0 - k['complete'] / k['rows'])} of the {rows_of(k['label'])}"
+            for k in data["missingness"]["classes"]
+            if k["complete"] < k["rows"]
+        ]
+        blanks = (
+            "It is not about rows with a blank, which are always classified as "
+            f"{named(data['model']['fallback'])}. "
+        )
+        blanks += (
+            f"{percent(lost)} of the rows of this table have one: {listed(shares)}."
+            if shares
+            else "This table has none."
+        )
+    elif promised:
+        meant = "rows"
+        if lost:
+            promised = f"of rows with blanks like these, {promised}"
+            meant = "rows, with blanks like those of this table,"
     if promised:
-        meant = "rows" if complete else "rows, with blanks like those of this table,"
         headline = f"{promised}, with {sure} confidence{', all together' * many}"
         guarantee = (
-            f"This is about all future {'complete ' * complete}{meant} from the same "
-            f"source. The chance that {'one or more of these' if many else 'this'} "
-            f"bound{'s' * many} is broken is at most {percent(certificate.delta)}."
+            f"This is about all future {meant} from the same source. The chance that "
+            f"{'one or more of these bounds' if many else 'this bound'} is broken is "
+            f"at most {percent(certificate.delta)}."
         )
         meaning = (
             "That chance is over the draw of the calibration rows: if the whole "
@@ -108,24 +125,13 @@ def certificate_words(rows: LabelledRows, data: Data) -> Data:
             f"classifiers would keep {'all promises' if many else 'the promise'}. It "
             "holds for any method, and however well or badly the method fits."
         )
-        if complete:
-            classes = data["missingness"]["classes"]
-            lost = {
-                rows_of(k["label"]): 1.0 - k["complete"] / k["rows"] for k in classes
-            }
-            shares = [f"{percent(p)} of the {name}" for name, p in lost.items() if p]
-            held = f"{percent(blank_share(data))} of the rows of this table have one"
-            blanks = (
-                "It is not about rows with a blank, which are always classified as "
-                f"{named(data['model']['fallback'])}. "
-                + (f"{held}: {listed(shares)}." if shares else "This table has none.")
-            )
     else:
+        mine, other = rows_of(first.controlled_class), rows_of(rows.other)
         headline = f"No threshold could be certified at {percent(first.alpha)}"
         guarantee = (
             f"Every row is classified as {named(first.controlled_class)}. So none of "
             f"the {mine} is classified as {named(rows.other)} by mistake, and no "
-            f"{rows_of(rows.other)} are recognised."
+            f"{other} are recognised."
         )
         meaning = (
             f"With {number(first.rows)} calibration rows, {number(first.observed)} of "
@@ -165,17 +171,14 @@ def _promised(rows: LabelledRows, entries: Sequence[Data]) -> str:
             bounds.setdefault(key, []).append(entry["group"])
     parts = []
     for (alpha, label), groups in bounds.items():
-        mine = f"complete {rows_of(label)}"
-        if first.deployment == "as-observed":
-            mine = f"{rows_of(label)}, with blanks like these,"
+        complete = "complete " * (first.deployment == "complete")
+        bound = f"at most {percent(alpha)} of {complete}{rows_of(label)}"
         names = [repr(group) for group in groups if group is not None]
         if None in groups:
-            parts.append(f"at most {percent(alpha)} of {mine}")
+            parts.append(bound)
         if names:
             place = "each of the groups" if len(names) > 1 else "group"
-            parts.append(
-                f"at most {percent(alpha)} of {mine} in {place} {listed(names)}"
-            )
+            parts.append(f"{bound} in {place} {listed(names)}")
     wrong = named(first.other_class)
     if kind_of(rows.classifier) == SEVERAL_CLASSES:
         wrong = _wrong_words(rows)
@@ -240,14 +243,13 @@ def cautions(rows: LabelledRows, data: Data) -> Iterator[tuple[str, str]]:
     if data["curve"] is not None:
         certificate, sample = classifier.certificate_, classifier.calibration_.sample
         tail = int((sample.values > certificate.threshold).sum())
-        if not certificate.certified:
-            text = "Every row is classified as the controlled class: the power is 0."
-            yield "Nothing is certified", text
-        elif tail < FEW_TAIL_ROWS:
+        if certificate.certified and tail < FEW_TAIL_ROWS:
+            needed = _needed(certificate, FEW_TAIL_ROWS)
             text = (
                 f"The threshold rests on the {number(tail + 1)} calibration rows that "
-                "score highest. The guarantee holds, but more rows of class "
-                f"{certificate.controlled_class} would give more power."
+                f"score highest. The guarantee holds, but with more of these rows"
+                f"{f', about {needed}' * bool(needed)} (now "
+                f"{number(certificate.rows)}), the power would be higher."
             )
             yield "Few calibration rows", text
         if not getattr(last_step(classifier.estimator_), "converged_", True):
@@ -293,25 +295,23 @@ def cautions(rows: LabelledRows, data: Data) -> Iterator[tuple[str, str]]:
             "to a part of the rows could be certified. The bounds hold anyway."
         )
         yield "Errors may be larger than measured", text
-    unscored = [(e["blank"] + e["rare"], e["label"]) for e in data["unscored"]]
-    if max(lost for lost, _ in unscored) >= MUCH_UNSCORED:
-        as_observed = model["deployment"] == "as-observed"
-        reasons = {
-            "blank": "the method can't handle their blanks"
-            if as_observed
-            else "values are missing",
-            "rare": "rows like them are observed so rarely that nothing can be "
-            "certified for them",
-        }
-        why = [t for k, t in reasons.items() if any(e[k] for e in data["unscored"])]
-        shares = listed(f"{share(lost)} of {label}" for lost, label in unscored if lost)
-        about = "count as not recognised in" if as_observed else "are left out of"
-        text = (
-            f"In the table, {shares} can't be scored, because {', or '.join(why)}. "
-            f"These rows are always classified as {model['fallback']}, and {about} the "
-            "power on this page."
-        )
-        yield "Rows without a score", text
+    # That blanks have no score where complete rows are meant is said further up.
+    reasons = {
+        "rare": "rows like them are observed so rarely that nothing can be certified "
+        "for them"
+    }
+    if model["deployment"] == "as-observed":
+        reasons["blank"] = "the method can't handle their blanks"
+    for why, because in reasons.items():
+        shares = [(each[why], each["label"]) for each in data["unscored"]]
+        if max(lost for lost, _ in shares) >= MUCH_UNSCORED:
+            said = listed(f"{share(lost)} of {label}" for lost, label in shares if lost)
+            text = (
+                f"In the table, {said} can't be scored, because {because}. These rows "
+                f"are always classified as {model['fallback']}, and count as not "
+                "recognised in the power on this page."
+            )
+            yield "Rows without a score", text
 
 
 def next_steps(rows: LabelledRows, data: Data) -> Iterator[tuple[str, str, str]]:
@@ -376,27 +376,6 @@ def next_steps(rows: LabelledRows, data: Data) -> Iterator[tuple[str, str, str]]
         yield (
             ("Assume less", assumed, plan) if by_phi else ("More look-ups", text, plan)
         )
-    if data["curve"] is None or (own := data["errors"][0]["found"]["estimate"]) is None:
-        return
-    above = rows.classifier.calibration_.sample.values > first.threshold
-    needed = _needed(first, FEW_TAIL_ROWS)
-    if first.certified and above.sum() < FEW_TAIL_ROWS and needed:
-        text = (
-            f"With about {needed} calibration rows of {named(first.controlled_class)} "
-            f"(now {number(first.rows)}) the threshold would not hang on a few of "
-            "them, and the power would be higher."
-        )
-        yield "More calibration rows", text, ""
-    for level in data["curve"]["levels"]:
-        found = level["estimate"] or 0.0
-        if level["alpha"] >= 2.0 * first.alpha and found - own >= WORTH:
-            text = (
-                f"At α = {percent(level['alpha'])} the power would be about "
-                f"{share(found)} instead of {share(own)}. For a guarantee at the new "
-                "α, fit again with calibration rows that had no part in this choice."
-            )
-            yield "A looser bound", text, ""
-            return
 
 
 def _needed(certificate: Certificate, tail: int) -> str:

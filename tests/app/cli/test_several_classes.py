@@ -72,7 +72,7 @@ def test_methods_are_compared_under_the_bounds(run, tmp_path, csv_file):
     assert "Search" not in repr(model.classifier.estimator)
     page = tmp_path / "report.md"
     run("report", out, "--out", page)
-    assert "## Methods compared" in page.read_text()
+    assert "methods compared, in at most" in page.read_text()
     assert "share of outer that gets its own class" in page.read_text()
 
 

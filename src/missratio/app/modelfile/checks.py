@@ -116,13 +116,24 @@ def _facts(value: Any) -> Any:
     return [_facts(item) for item in value] if isinstance(value, list) else value
 
 
-def plain(value: Any) -> Any:
-    """Plain data as JSON has it: tuples are lists, and scalars are Python's."""
+def plain(value: Any, digits: int | None = None) -> Any:
+    """Plain data as JSON has it: tuples are lists, and scalars are Python's.
+
+    With so many digits of numbers, None for those that aren't finite, and other things
+    as texts of one line, if `digits` is given.
+    """
     if isinstance(value, dict):
-        return {str(name): plain(item) for name, item in value.items()}
+        return {str(name): plain(item, digits) for name, item in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    return value.item() if isinstance(value, np.generic) else value
+        return [plain(item, digits) for item in value]
+    if digits is None or value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float):
+        return float(f"{value:.{digits}g}") if math.isfinite(value) else None
+    # A line's end within a name would end a line of a chart's program.
+    return " ".join(str(value).splitlines())
 
 
 # Every part, however deep it lies ----------------------------------------------------

@@ -249,12 +249,13 @@ class TableModel:
 
         Returns
         -------
-        ndarray of shape (n_rows,)
+        ndarray of shape (n_rows,), or (n_rows, n_classes) of several classes
             A log density ratio, or what the method has in its place; −∞ for a row that
-            can't be scored. For several classes see `class_scores`.
+            can't be scored. Of several classes the log-scores of each, up to a common
+            term, and NaN.
         """
-        self._require("score_samples", TWO_CLASSES, GROUPS)
-        return self._scores(self.encode(X))[:, 0]
+        scores = self._scores(self.encode(X))
+        return scores if self.kind == SEVERAL_CLASSES else scores[:, 0]
 
     def decision_function(self, X: Any) -> FloatArray:
         """How far each row's score is above the certified threshold.
@@ -270,34 +271,13 @@ class TableModel:
             Above 0 where the label is `other_class`; −∞ for a row that can't be scored,
             and for every row where no threshold was certified.
         """
-        self._require("decision_function", TWO_CLASSES)
-        scores, threshold = self.score_samples(X), self.classifier.threshold_
-        if threshold == np.inf:
-            return np.full(len(scores), -np.inf)
-        return np.asarray(scores - threshold)
-
-    def class_scores(self, X: Any) -> FloatArray:
-        """The log-scores of each of several classes, up to a common term.
-
-        Parameters
-        ----------
-        X : dataframe of pandas, polars or PyArrow
-            As for `predict`.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-            NaN for a row that can't be scored.
-        """
-        self._require("class_scores", SEVERAL_CLASSES)
-        return self._scores(self.encode(X))
-
-    def _require(self, method: str, *kinds: str) -> None:
-        if self.kind not in kinds:
+        if self.kind != TWO_CLASSES:
             raise AttributeError(
-                f"{method} is for a model of {' or '.join(kinds)}; this one is of "
-                f"{self.kind}. Use predict."
+                "decision_function is for a model of two classes; this one is of "
+                f"{self.kind}. Use score_samples or predict."
             )
+        scores, threshold = self.score_samples(X), self.classifier.threshold_
+        return np.where(threshold == np.inf, -np.inf, scores - threshold)
 
     def encode(self, X: Any) -> FloatArray:
         """The numbers that the classifier takes, of the rows of a dataframe.

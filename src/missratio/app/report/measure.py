@@ -429,26 +429,20 @@ def _profiles(
     if model is None or not lossy:
         return []
     values, _ = numbers(rows.as_found.rows(label))
+    lossy = [j for j in lossy if not np.isnan(values[:, j]).all()]
     with warnings.catch_warnings():
+        # Categories, and columns that no row has.
         warnings.simplefilter("ignore", RuntimeWarning)
         middle = np.nan_to_num(np.nanmedian(values, axis=0))
-    grids = {}
+    profiles: list[Data] = []
     for j in lossy:
-        known = values[~np.isnan(values[:, j]), j]
-        if len(known) and np.ptp(known):
-            low, high = np.quantile(known, [0.005, 0.995])
-            ends = (low, high) if low < high else (known.min(), known.max())
-            grids[j] = np.linspace(*ends, POINTS)
-    drawn = list(grids)[:MOST_DRAWN]
-    at = np.tile(middle, (len(drawn), POINTS, 1))
-    for place, j in enumerate(drawn):
-        at[place, :, j] = grids[j]
-    table = at.reshape(-1, values.shape[1])
-    low, high = model.probability_band(table, _band_delta(rows, label))
-    bands = {"phi": model.missing_probability(table), "low": low, "high": high}
-    profiles = []
-    for place, j in enumerate(drawn):
-        block = slice(place * POINTS, (place + 1) * POINTS)
-        found = {k: (x if model.rowwise else x[:, j])[block] for k, x in bands.items()}
-        profiles.append({"name": names[j], "label": label, "at": grids[j], **found})
+        low, high = np.nanquantile(values[:, j], [0.005, 0.995])
+        if low < high and len(profiles) < MOST_DRAWN:
+            table = np.tile(middle, (POINTS, 1))
+            table[:, j] = at = np.linspace(low, high, POINTS)
+            phi = model.missing_probability(table)
+            bands = phi, *model.probability_band(table, _band_delta(rows, label))
+            shown = (band if model.rowwise else band[:, j] for band in bands)
+            found = dict(zip(("phi", "low", "high"), shown, strict=True))
+            profiles.append({"name": names[j], "label": label, "at": at, **found})
     return profiles

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 import shlex
-import sys
 import tempfile
 import time
 import webbrowser
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from html import escape
 from importlib.metadata import version
@@ -23,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from missratio.app.modelfile import TWO_CLASSES, kind_of
+from missratio.app.modelfile import TWO_CLASSES, kind_of, plain
 from missratio.app.report import measure, words
 from missratio.app.report.rows import LabelledRows, Names
 from missratio.classifier import (
@@ -31,7 +29,6 @@ from missratio.classifier import (
     GroupedNeymanPearsonClassifier,
     MulticlassNeymanPearsonClassifier,
     NeymanPearsonClassifier,
-    PowerComparison,
     check_same_rows,
 )
 
@@ -44,9 +41,10 @@ FORMAT = 9
 FRAME_HEIGHT = 900
 # Refits and histograms use at most so many rows of each class.
 MOST_ROWS = 20_000
+# More than any number is worth.
 DIGITS = 7
 # What is told of where a table is from, as it is.
-NAMED = ("file", "sha256", "model", "reading")
+NAMED = ("method", "file", "sha256", "model", "reading")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -126,13 +124,7 @@ class Report:
         return markdown(self.data)
 
     def open(self) -> None:
-        """Show the page: in a notebook within the output, elsewhere in a browser."""
-        ipython = sys.modules.get("IPython")
-        if ipython is not None and hasattr(ipython.get_ipython(), "kernel"):
-            from IPython.display import display
-
-            display(self)
-            return
+        """Show the page in a browser; a notebook shows a report by itself."""
         folder = Path(tempfile.mkdtemp(prefix="missratio-"))
         page = folder / "report.html"
         page.write_text(self.html(), encoding="utf-8")
@@ -248,7 +240,6 @@ def describe(
     names: Names,
     folds: int = 5,
     confidence: float = 0.95,
-    comparison: PowerComparison | None = None,
     origin: Mapping[str, str | None] | None = None,
     column: str = "group",
 ) -> Report:
@@ -263,12 +254,10 @@ def describe(
         Of the features and of their columns.
     folds : int, default=5
     confidence : float, default=0.95
-    comparison : PowerComparison, optional
-        The methods that were compared.
     origin : mapping, optional
-        The `command` that rows came by, the name of its `file` with its `sha256`, that
-        of the `model` file, what was done to the table (`reading`), and commands to
-        `check` the table and to `query` values.
+        The `command` that rows came by, the `method` and why, the name of the `file`
+        with its `sha256`, that of the `model` file, what was done to the table
+        (`reading`), and commands to `check` the table and to `query` values.
     column : str, default="group"
         What groups are groups of.
     """
@@ -312,7 +301,6 @@ def describe(
         "certificate": certificate.to_dict(),
         "unscored": measure.unscored(few, estimator),
         "missingness": measure.missing_values(rows, few, names),
-        "comparison": None if comparison is None else asdict(comparison),
         **dict.fromkeys(["curve", "sensitivity", "importance", "confusion"]),
     }
     parts, data["measured"] = measure.fresh(rows, few, test, folds, rng)
@@ -333,9 +321,9 @@ def describe(
     ]
     data["next"] = [
         dict(zip(("title", "text", "command"), step, strict=True))
-        for step in words.next_steps(rows, plain(data))
+        for step in words.next_steps(rows, plain(data, DIGITS))
     ]
-    return Report(plain(data))
+    return Report(plain(data, DIGITS))
 
 
 def _without_folders(command: str | None) -> str | None:
@@ -418,23 +406,3 @@ def _errors(
     for entry in entries:
         entry["sentence"] = words.promise_sentence(rows, entry)
     return {"errors": entries, "confusion": confusion}
-
-
-def plain(value: Any) -> Any:
-    """Lists, dicts, strings and numbers only, as JSON has them.
-
-    Numbers keep seven digits, which is more than any of them is worth; one that isn't
-    finite is None.
-    """
-    if isinstance(value, dict):
-        return {str(key): plain(entry) for key, entry in value.items()}
-    if isinstance(value, np.ndarray | np.generic):
-        value = value.tolist()
-    if isinstance(value, list | tuple):
-        return [plain(entry) for entry in value]
-    if isinstance(value, float):
-        return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
-    if value is None or isinstance(value, bool | int):
-        return value
-    # A line's end within a name would end a line of a chart's program.
-    return " ".join(str(value).splitlines())

@@ -130,7 +130,6 @@ def sections(data: Data) -> list[ReportSection]:
         *known("sensitivity", sensitivity),
         missing(data),
         *known("importance", importance),
-        *known("comparison", comparison),
     ]
 
 
@@ -155,6 +154,7 @@ def origin(data: Data) -> Pairs:
     found = data["origin"]
     every = {
         "Made": f"{found['date']}, by missratio {data['model']['version']}",
+        "Method": found["method"],
         "Seed": found["seed"],
         "Command": found["command"],
         "Table": found["sha256"] and f"{found['file']}, SHA-256 {found['sha256']}",
@@ -525,32 +525,3 @@ def importance(data: Data) -> ReportSection:
         "importance", "Which columns matter", [text], chart=chart, table=told,
         notes=notes,
     )  # fmt: skip
-
-
-def comparison(data: Data) -> ReportSection:
-    """The methods that were compared, the best first."""
-    found = data["comparison"]
-    every = sorted(found["candidates"], key=lambda c: -(c["power"] or -1.0))
-    told = table(
-        every,
-        ("Method", lambda c: c["name"] + " (chosen)" * (c["name"] == found["chosen"]),
-         str),
-        ("Power", "power", share),
-        ("Standard error", "standard_error", share),
-        ("Time", "seconds", "{:.1f} s".format),
-        ("Note", "note", lambda note: note or ""),
-    )  # fmt: skip
-    text = f"Methods were not compared: {found.get('note')}."
-    if not found.get("note"):
-        power = f"at an error of {percent(found['alpha'])}"
-        if found["alpha"] is None:
-            named = ", ".join(found["compared"])
-            power = f"as the mean share of {named} that gets its own class"
-        text = (
-            f"Each method was fitted on training rows alone, {found['folds']} times, "
-            f"and its power measured on the rows left out, {power}. These powers "
-            "choose a method; the power to expect is the one further up."
-        )
-    return ReportSection(
-        "comparison", "Methods compared", [text], table=told if every else None
-    )

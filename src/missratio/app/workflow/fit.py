@@ -233,8 +233,8 @@ def fit_table(
             rows,
             title=f"Predicting {options.target} in {file}",
             names=_names(table.encoder),
-            comparison=comparison,
             origin={
+                "method": f"{method}, {why}",
                 # In full, as missratio.toml may have said a part of it.
                 "command": command and options.command("fit", type(options), {}),
                 "file": file,

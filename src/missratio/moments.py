@@ -10,7 +10,6 @@ one batch; a single fit is a batch of one.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -39,16 +38,11 @@ class Parameters:
         None where the features are centred already.
     intercept : ndarray of shape (n_problems,), or None
         None where the model has none; the sums then leave it out as well.
-    about_zero : bool
-        Whether the features lie about zero, so that scores and first moments lose no
-        digits where the centre is subtracted from them rather than from each row (a
-        sixth of a fit in single precision).
     """
 
     coef: FloatArray
     centre: FloatArray | None
     intercept: FloatArray | None
-    about_zero: bool = False
 
     def score(self, features: FloatArray) -> FloatArray:
         """The scores of rows, of shape (n_problems, n_rows)."""
@@ -86,7 +80,7 @@ class Sums:
     curvature : ndarray of shape (n_problems, n_parameters, n_parameters), or None
         Σ w g''(s) f̃ f̃ᵀ, where asked for.
     lowest, highest : ndarray of shape (n_problems,)
-        The extreme scores; the lowest is −inf where it wasn't asked for.
+        The extreme scores.
     """
 
     log_scale: FloatArray
@@ -137,7 +131,6 @@ def accumulate(
     at: Parameters,
     *,
     second_order: bool,
-    lowest: bool = True,
 ) -> list[Sums]:
     """Sum the terms of a block of rows.
 
@@ -152,20 +145,15 @@ def accumulate(
     at : Parameters
     second_order : bool
         Whether to sum the curvature, by far the dearest part.
-    lowest : bool
-        Whether to look for the lowest score, too.
     """
-    single = features.dtype == np.float32
-    if single and at.centre is not None and not at.about_zero:
+    if features.dtype == np.float32 and at.centre is not None:
         # Single precision can't spare the digits that an offset would take.
         features = features - at.centre[:, None, :].astype(np.float32)
         at = replace(at, centre=None)
     score = at.score(features)
     found = term_of(score)
     terms = (found,) if isinstance(found, Term) else found
-    zero = np.zeros(len(score))
-    low = score.min(axis=-1) if lowest else zero - math.inf
-    known = terms[0].highest
+    low, known = score.min(axis=-1), terms[0].highest
     high = score.max(axis=-1) if known is None else known
     sums = []
     for term in terms:
@@ -179,7 +167,7 @@ def accumulate(
         if second_order:
             mass = term.curvature if weights is None else weights * term.curvature
             curvature = _second_moments(mass, features, at)
-        scale = zero + term.log_scale
+        scale = np.zeros(len(score)) + term.log_scale
         sums.append(Sums(scale, value, slope, curvature, low, high))
     return sums
 

@@ -126,7 +126,7 @@ def test_divided_by_one_less_leverage_they_do_what_leaving_them_out_does(
     name, basis, two_normals
 ):
     X, y, missingness = table(two_normals, name, n=150)
-    estimator = KLIEP(basis, missingness, l2=0.02)
+    estimator = KLIEP(basis, missingness=missingness, l2=0.02)
     centre = estimates(estimator.fit(X, y))
     found = ratio_uncertainty(estimator, X, y).covariance
     left_out = []

@@ -90,7 +90,11 @@ def fit_batch(estimator: fit.JointRatio, X1: ArrayLike, X0: ArrayLike) -> BatchF
     fit.check_log_linear(estimator)
     plain = estimator.penalty_weights == "uniform" and estimator.pairs is not True
     plain = plain and estimator.normalize != "regression"
-    if not plain or not hasattr(estimator, "l2") or np.any(np.asarray(estimator.l1)):
+    if (
+        not plain
+        or "l2" not in estimator.get_params()
+        or np.any(np.asarray(estimator.l1))
+    ):
         raise ValueError(
             "fit_batch takes a ridge penalty alone, such as KLIEP(l2=0.01), "
             "normalize='hajek' or 'horvitz-thompson', and complete rows; got "

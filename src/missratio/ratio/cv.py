@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral
 from typing import Any
 
@@ -14,13 +14,7 @@ from missratio._base.storable import storable
 from missratio._base.typing import FloatArray, IntArray
 from missratio.objective import KLIEPObjective, KullbackLeiblerObjective, Objective
 from missratio.ratio import fit
-from missratio.ratio.base import (
-    MissingnessParameter,
-    SolverName,
-    Two,
-    deal,
-    read_grid,
-)
+from missratio.ratio.base import Two, deal, read_grid
 from missratio.ratio.problem import PenaltyUnits, RatioProblem, Strength, pose
 from missratio.ratio.solve import solve
 from missratio.rows import ClassRows, Normalization
@@ -103,15 +97,12 @@ class KLIEPCV(CallbackSupportMixin, fit.JointRatio):
     """
 
     basis: Any = "linear"
-    missingness: MissingnessParameter = None
+    _: KW_ONLY
     normalize: Normalization = "regression"
     l2_grid: Any = 9
     l1_grid: Any = (0.0,)
     penalty_weights: fit.PenaltyWeights = "covariance"
     cv: int = 5
-    solver: SolverName = "auto"
-    tol: float = 1e-8
-    max_iter: int = 100
     random_state: int | np.random.RandomState | None = None
     direction: fit.Direction = "auto"
     pairs: fit.Pairs = "auto"

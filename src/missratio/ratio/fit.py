@@ -277,16 +277,12 @@ class LinearRatio(BaseRatio):
 
     # Whether the score is log r, or r ("identity").
     link: str = "log"
-    coef_: FloatArray
-    intercept_: float
-    log_normalizer_: float
-    n_iter_: int
-    converged_: bool
-    objective_value_: float
+    # Where a subclass has no such parameters.
+    l1: Any = 0.0
+    l2: Any = 0.0
+    direction: Direction = "forward"
+    pairs: Pairs = False
     direction_: str
-    pairs_used_: bool
-    standard_error_: FloatArray | None
-    tilt_sample_size_: float | None
 
     @abstractmethod
     def _settings(self) -> JointRatio:
@@ -446,16 +442,9 @@ class LinearRatio(BaseRatio):
         self.n_iter_ = int(solution.n_iter.max())
         self.converged_ = bool((solution.status == Status.CONVERGED).all())
         self.objective_value_ = float(solution.value.sum())
-        # Kish's effective number of denominator rows under the weights w·exp(θᵀf),
-        # which KLIEP's gradient and Hessian are means over.
-        self.tilt_sample_size_ = None
         by_rows = not (self._apart or self.pairs_used_)
-        if isinstance(problem.objective, KLIEPObjective) and by_rows:
-            log_total = np.log(problem.denominator.total) - sign * intercepts
-            log_total -= np.vecdot(theta, problem.centre)
-            log_squares = problem.log_tilted(2.0 * theta, squared=True)
-            size = np.exp(2.0 * log_total - log_squares)
-            self.tilt_sample_size_ = float(size.min())
+        tilts = isinstance(problem.objective, KLIEPObjective) and by_rows
+        self.tilt_sample_size_ = problem.tilt_size(theta) if tilts else None
         pairs = list(zip(two, problem.weight_sums, strict=True))
         self.effective_sample_size_ = {
             rows.label: class_rows.effective_size(rows, sums) for rows, sums in pairs
@@ -573,17 +562,16 @@ class LinearRatio(BaseRatio):
         return nw.from_dict(columns, backend=backend).to_native()
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class JointRatio(LinearRatio):
     """A ratio of all columns together; a subclass says by which objective."""
 
-    l2: Any
-    l1: Any = 0.0
+    missingness: MissingnessParameter = None
+    normalize: Normalization = "hajek"
     penalty_weights: PenaltyWeights = "uniform"
-    direction: Direction = "forward"
-    pairs: Pairs = False
-    solver: SolverName
-    tol: float
-    max_iter: int
+    solver: SolverName = "auto"
+    tol: float = 1e-8
+    max_iter: int = 100
 
     # Whether rows that are read block by block are refused.
     _needs_memory = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -19,9 +19,9 @@ from missratio.objective import (
     as_divergence_objective,
 )
 from missratio.ratio import fit
-from missratio.ratio.base import BaseRatio, MissingnessParameter, SolverName, Two
+from missratio.ratio.base import BaseRatio, MissingnessParameter, Two
 from missratio.ratio.problem import RatioProblem
-from missratio.rows import ClassRows, MemorySource, Normalization, check_missingness
+from missratio.rows import ClassRows, MemorySource, check_missingness
 from missratio.solver import Solution, Status
 
 
@@ -147,14 +147,9 @@ class KLIEP(fit.JointRatio):
     """
 
     basis: Any = "linear"
-    missingness: MissingnessParameter = None
-    normalize: Normalization = "hajek"
+    _: KW_ONLY
     l2: Any = 0.0
     l1: Any = 0.0
-    penalty_weights: fit.PenaltyWeights = "uniform"
-    solver: SolverName = "auto"
-    tol: float = 1e-8
-    max_iter: int = 100
     direction: fit.Direction = "auto"
     pairs: fit.Pairs = "auto"
 
@@ -184,7 +179,7 @@ class FDivergenceRatio(fit.JointRatio):
         not convex: its optimum may be local only, and there may be none if a numerator
         row lies outside the convex hull of the denominator's. Use the identity link and
         a basis of bumps instead.
-    basis, missingness, normalize, l2, solver, tol, max_iter
+    basis, missingness, normalize, l2, l1, penalty_weights, solver, tol, max_iter
         As for `KLIEP`. The intercept is not penalised.
 
     Attributes
@@ -209,12 +204,9 @@ class FDivergenceRatio(fit.JointRatio):
     divergence: str | Divergence = "js"
     link: Link = "log"
     basis: Any = "linear"
-    missingness: MissingnessParameter = None
-    normalize: Normalization = "hajek"
+    _: KW_ONLY
     l2: Any = 0.0
-    solver: SolverName = "auto"
-    tol: float = 1e-8
-    max_iter: int = 100
+    l1: Any = 0.0
 
     def _objective(self) -> Objective:
         return as_divergence_objective(self.divergence, self.link)
@@ -228,7 +220,7 @@ class ObjectiveRatio(fit.JointRatio):
     ----------
     objective : Objective
         g1, g0 and h, as functions of the score log r = θᵀf + b.
-    basis, missingness, normalize, l2, solver, tol, max_iter
+    basis, missingness, normalize, l2, l1, penalty_weights, solver, tol, max_iter
         As for `KLIEP`. The intercept, where the objective has one, is not penalised.
 
     Attributes
@@ -245,12 +237,9 @@ class ObjectiveRatio(fit.JointRatio):
 
     objective: Objective
     basis: Any = "linear"
-    missingness: MissingnessParameter = None
-    normalize: Normalization = "hajek"
+    _: KW_ONLY
     l2: Any = 0.0
-    solver: SolverName = "auto"
-    tol: float = 1e-8
-    max_iter: int = 100
+    l1: Any = 0.0
 
     def _objective(self) -> Objective:
         if not isinstance(self.objective, Objective):

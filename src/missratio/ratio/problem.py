@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
 from missratio._base.typing import BoolArray, FloatArray, IntArray
-from missratio.engine import BLOCK_ELEMENTS, AnySample, RowSample, Sample
+from missratio.engine import AnySample, RowSample, Sample
 from missratio.moments import Link, Parameters, Sums
 from missratio.objective import Expectations, KLIEPObjective, Objective
 from missratio.ratio.base import Two
@@ -23,6 +22,8 @@ from missratio.rows import (
 from missratio.rows import source as limits
 from missratio.solver import Evaluation, Solution, Status, newton_direction
 
+# As many rows are enough to see how many are worth anything under a ratio.
+TILTED_ROWS = 100_000
 # Scores that spread by more than this may be on their way to infinity.
 FAR_OUT = 5.0
 
@@ -103,12 +104,6 @@ class RatioProblem:
     l1: FloatArray | None = None
     weight_sums: Two[WeightSums] | None = None
 
-    @cached_property
-    def _about_zero(self) -> bool:
-        """Whether all features' centres lie within their spread of zero."""
-        spread = self.denominator.peek().std(axis=1)
-        return bool((np.abs(self.centre) <= spread).all())
-
     @property
     def bounded(self) -> bool:
         """Whether a ridge holds every coefficient; a matrix is definite."""
@@ -125,44 +120,21 @@ class RatioProblem:
         return theta
 
     def sums(
-        self,
-        theta: FloatArray,
-        *,
-        second_order: bool,
-        rough: bool = False,
-        lowest: bool = False,
+        self, theta: FloatArray, *, second_order: bool, rough: bool = False
     ) -> tuple[list[Sums], list[Sums]]:
-        """The weighted sums over the numerator's and the denominator's rows.
-
-        The lowest score of the denominator's rows is looked for where asked for.
-        """
+        """The weighted sums over the numerator's and the denominator's rows."""
         coef, intercept = theta, None
         if self.objective.fits_intercept:
             coef, intercept = theta[:, :-1], theta[:, -1]
-        elements = BLOCK_ELEMENTS
-        if second_order:
-            # A block has more rows than a Hessian, or merging would cost more.
-            elements = max(elements // 4, 2 * theta.shape[1] ** 2)
 
-        found = []
-        for term_of, sample in (
-            (self.objective.numerator, self.numerator),
-            (self.objective.denominator, self.denominator),
-        ):
-            at = Parameters(coef, None, intercept)
-            if not sample.centred:
-                at = Parameters(coef, self.centre, intercept, self._about_zero)
-            found.append(
-                sample.sums(
-                    term_of,
-                    at,
-                    second_order=second_order,
-                    rough=rough,
-                    lowest=lowest or sample is not self.denominator,
-                    elements=elements,
-                )
-            )
-        return found[0], found[1]
+        def over(sample: AnySample | WeightedMean, term_of: Link) -> list[Sums]:
+            at = Parameters(coef, None if sample.centred else self.centre, intercept)
+            return sample.sums(term_of, at, second_order=second_order, rough=rough)
+
+        return (
+            over(self.numerator, self.objective.numerator),
+            over(self.denominator, self.objective.denominator),
+        )
 
     def __call__(
         self, theta: FloatArray, *, second_order: bool, rough: bool = False
@@ -281,7 +253,7 @@ class RatioProblem:
             # scores above the numerator: its mean is on the rows' hull, or outside.
             length = np.abs(step).max(axis=1, keepdims=True)
             unit = step / np.where(length > 0.0, length, 1.0)
-            numerator, denominator = self.sums(unit, second_order=False, lowest=True)
+            numerator, denominator = self.sums(unit, second_order=False)
             lowest, highest = numerator[0].lowest, denominator[0].highest
             if self.l1 is not None:
                 highest = highest + self._growth(unit)
@@ -304,8 +276,10 @@ class RatioProblem:
         if self.objective.fits_intercept:
             return np.asarray(solution.theta[:, -1] - shift)
         if not isinstance(self.objective, KLIEPObjective):
-            log_total = np.log(self.denominator.total)
-            return np.asarray(log_total - self.log_tilted(coef) - shift)
+            tilted = replace(self, objective=KLIEPObjective())
+            _, (found,) = tilted.sums(coef, second_order=False)
+            log_mean = np.log(found.value / self.denominator.total) + found.log_scale
+            return np.asarray(-log_mean - shift)
         assert isinstance(self.numerator, WeightedMean)
         # It is a part of the optimal value, −θᵀE f + log E exp s + penalty.
         log_mean = solution.value + np.vecdot(coef, self.numerator.mean)
@@ -322,12 +296,25 @@ class RatioProblem:
         centred = intercept + np.vecdot(coef, self.centre)
         return np.concatenate([coef, centred[:, None]], axis=1)
 
-    def log_tilted(self, coef: FloatArray, *, squared: bool = False) -> FloatArray:
-        """Log Σ w exp(θᵀf̃) over the denominator's rows, or with squared weights."""
-        sample, term_of = self.denominator, KLIEPObjective().denominator
-        at = Parameters(coef, None if sample.centred else self.centre, None)
-        (found,) = sample.sums(term_of, at, second_order=False, squared=squared)
-        return np.asarray(np.log(found.value) + found.log_scale)
+    def tilt_size(self, coef: FloatArray) -> float:
+        """Kish's effective number of denominator rows under the weights w·exp(θᵀf).
+
+        KLIEP's gradient and Hessian are means over them. Where rows are many, some
+        stand for all.
+        """
+        sample, stride = self.denominator, 1 + self.denominator.n_rows // TILTED_ROWS
+        if stride > 1:
+            sample = sample.held(stride, self.centre)
+
+        def log_mass(features: FloatArray, weights: FloatArray | None) -> FloatArray:
+            score = features[0] @ coef[0]
+            return np.asarray(score if weights is None else score + np.log(weights[0]))
+
+        assert self.weight_sums is not None
+        found = sample.fold(log_mass, np.concatenate)
+        mass = np.exp(found - found.max())
+        n_rows = self.weight_sums.denominator.count[0]
+        return float(mass.sum() ** 2 / (mass @ mass) * n_rows / len(mass))
 
     def problems(self, which: Any, width: int | None = None) -> RatioProblem:
         """Some problems of the batch, with their first features, or with all."""
@@ -564,7 +551,7 @@ def pose(
         if in_place.size > limits.HELD_ELEMENTS:
             return in_place, found
         # Small samples are copied, so that a class lies together in memory.
-        return in_place.held(1, centre, single=False), found
+        return in_place.held(1, centre), found
 
     numerator: AnySample | WeightedMean
     if objective.linear_numerator:

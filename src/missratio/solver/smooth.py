@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy.linalg.lapack import dposv as posv
@@ -50,15 +50,6 @@ class Evaluate(Protocol):
         ...
 
 
-@runtime_checkable
-class Separable(Evaluate, Protocol):
-    """A batch of problems that some can be taken from."""
-
-    def problems(self, which: Any) -> Evaluate:
-        """Some problems of the batch, by a slice or a mask."""
-        ...
-
-
 class Solution(NamedTuple):
     """Where a solve ended.
 
@@ -90,11 +81,6 @@ class Solution(NamedTuple):
         """Join the solutions of the parts of a batch."""
         return cls(*map(np.concatenate, zip(*parts, strict=True)))
 
-    def take(self, which: IntArray | BoolArray) -> Solution:
-        """The solutions of some problems."""
-        parts: tuple[Any, ...] = self
-        return Solution(*(each[which] for each in parts))
-
 
 SUFFICIENT_DECREASE = 1e-4
 # What is added to a Hessian's diagonal, in units of the first one's: always, and from
@@ -124,9 +110,7 @@ def newton(
     Parameters
     ----------
     evaluate : callable
-        Value, gradient and (on demand) Hessian of every problem in the batch. Where it
-        has a method `problems`, the others are left behind as soon as no more than half
-        of a batch still run.
+        Value, gradient and (on demand) Hessian of every problem in the batch.
     start : ndarray of shape (n_problems, n_parameters)
     tol : float
         A problem has converged when its Newton decrement √(gᵀH⁻¹g) is at most this.
@@ -137,7 +121,7 @@ def newton(
     precision : float
         Relative rounding error of the objective's values.
     """
-    theta, place = np.array(start), np.arange(len(start))
+    theta = np.array(start)
     here = evaluate(theta, second_order=True) if first is None else first
     assert here.hessian is not None
     value, gradient, hessian = here.value, here.gradient, here.hessian
@@ -149,32 +133,18 @@ def newton(
     n_iter = np.zeros(len(theta), dtype=np.int64)
     status = np.where(decrement <= tol, Status.CONVERGED, Status.RUNNING)
     status[here.no_optimum] = Status.NO_OPTIMUM
-    # Whether the Hessian is that at theta, and problems that were left behind.
-    exact, places, solutions = True, [], []
+    # Whether the Hessian is that at theta.
+    exact = True
     for n_trials in range(1, TRIALS * max_iter + 1):
         running = status == Status.RUNNING
-        n_running = np.count_nonzero(running)
-        if not n_running:
+        if not running.any():
             break
-        # 1. Go on with those that run where they are no more than half.
-        if 2 * n_running <= len(running) and isinstance(evaluate, Separable):
-            all_of = Solution(theta, value, gradient, step, decrement, n_iter, status)
-            places.append(place[~running])
-            solutions.append(all_of.take(~running))
-            evaluate, place = evaluate.problems(running), place[running]
-            theta, value, gradient, hessian = (
-                each[running] for each in (theta, value, gradient, hessian)
-            )
-            scale, damping, trial, fall, n_iter, status = (
-                each[running] for each in (scale, damping, trial, fall, n_iter, status)
-            )
-            running = running[running]
-        # 2. Try a step for every problem that still runs; a Hessian is left out where
+        # 1. Try a step for every problem that still runs; a Hessian is left out where
         #    it should be the last.
         point = theta + running[:, None] * trial
         far = bool((running & (fall > math.sqrt(tol))).any())
         there = evaluate(point, second_order=not exact or far)
-        # 3. Take it where the objective falls enough, up to its rounding error.
+        # 2. Take it where the objective falls enough, up to its rounding error.
         noise = ROUNDING * precision * np.maximum(1.0, np.abs(value))
         # A quadratic function would fall by ½ of the squared decrement.
         least = value - SUFFICIENT_DECREASE * fall**2 + noise
@@ -187,7 +157,7 @@ def newton(
         gradient = np.where(taken[:, None], there.gradient, gradient)
         if there.hessian is not None:
             hessian = np.where(taken[:, None, None], there.hessian, hessian)
-        # 4. Aim anew, by a shorter step after a vain one (Levenberg and Marquardt).
+        # 3. Aim anew, by a shorter step after a vain one (Levenberg and Marquardt).
         earlier, vain = fall, running & ~taken
         step, decrement = newton_direction(hessian, gradient, RELATIVE_FLOOR * scale)
         trial, fall = step, decrement
@@ -196,7 +166,7 @@ def newton(
             more = np.maximum(DAMPING_UP * damping, LEAST_DAMPING)
             damping = np.where(vain, more, less)
             trial, fall = newton_direction(hessian, gradient, damping[:, None] * scale)
-        # 5. See where that leaves each problem: a decrement that has sunk into the
+        # 4. See where that leaves each problem: a decrement that has sunk into the
         #    rounding error of the value and falls no more is as good as zero.
         sunk = (decrement**2 <= noise) & (decrement > 0.5 * earlier) & taken
         status[running & ((decrement <= tol) | sunk)] = Status.CONVERGED
@@ -206,9 +176,7 @@ def newton(
             spent = (status == Status.RUNNING) & (n_iter >= max_iter)
             status[spent] = Status.OUT_OF_ITERATIONS
     status[status == Status.RUNNING] = Status.OUT_OF_ITERATIONS
-    rest = Solution(theta, value, gradient, step, decrement, n_iter, status)
-    order = np.argsort(np.concatenate([*places, place]))
-    return Solution.concatenate([*solutions, rest]).take(order)
+    return Solution(theta, value, gradient, step, decrement, n_iter, status)
 
 
 def newton_direction(

@@ -103,16 +103,11 @@ class TensorSample(AnySample):
         *,
         second_order: bool,
         rough: bool = False,
-        lowest: bool = True,
-        squared: bool = False,
-        elements: int = 0,
     ) -> list[Sums]:
         """Sum terms over all rows, on the device.
 
         A rough curvature is that of a tenth of the rows, which are evenly spaced.
         """
-        if squared and self.weights is not None:
-            self = replace(self, weights=self.weights**2)
         centre = np.zeros_like(at.coef) if at.centre is None else at.centre
         both = like(self.rows, np.concatenate([at.coef, centre]))
         fuses = _is_exponential(term_of) and has_kernels(self.rows)

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from missratio._files import open_table
-from missratio._files.parquet import find_files, in_order
+from missratio._files.parquet import find_row_groups
 from missratio.exceptions import TableError, UnreadableFileError
 
 
@@ -21,7 +21,7 @@ def by_batches(path, columns):
 
 
 def by_row_groups(path, columns):
-    groups = in_order(file for file, _ in find_files(path))
+    _, groups = find_row_groups(path)
     return sum(len(batch) for g in groups for _, batch in g.batches(columns, 700))
 
 

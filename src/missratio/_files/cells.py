@@ -32,6 +32,15 @@ _SWAPPED = str.maketrans(",.", ".,")
 # What makes a spreadsheet take a cell for a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
+NUMBERS = ("integers", "floats", "truth values")
+_HELD = {
+    "integers": r"u?int\d",
+    "floats": "(half)?float|double|decimal",
+    "truth values": "bool",
+    "text": "(large_)?string",
+    "nothing": "null",
+}
+
 # Beyond it different integers are one float.
 _EXACT = 2**53
 
@@ -176,14 +185,25 @@ def with_formula(text: str) -> str:
     return text[1:] if text[:1] == "'" and text[1:].startswith(_FORMULA) else text
 
 
-def is_text(kind: Any) -> bool:
-    """Whether an Arrow type is that of texts, dictionaries of them included."""
-    return bool(re.match(r"(dictionary<values=)?(large_)?string", str(kind)))
+def held_by(kind: Any) -> str:
+    """What an Arrow type holds: numbers of a kind, "text", "nothing", or the type.
+
+    Examples
+    --------
+    >>> [held_by(kind) for kind in ("double", "large_string", "date32[day]")]
+    ['floats', 'text', 'date32[day]']
+    """
+    for held, types in _HELD.items():
+        # Of a dictionary, what its values are.
+        if re.match(rf"(dictionary<values=)?({types})", str(kind)):
+            return held
+    return str(kind)
 
 
-def is_number(kind: Any) -> bool:
-    """Whether an Arrow type is that of numbers or booleans."""
-    return bool(re.match(r"u?int\d|(half)?float|double|decimal|bool", str(kind)))
+def without_codes(column: Any) -> Any:
+    """A column of Arrow in one piece, and with the values of a dictionary."""
+    column = column.combine_chunks() if hasattr(column, "combine_chunks") else column
+    return column.dictionary_decode() if hasattr(column, "dictionary") else column
 
 
 def whole_numbers(texts: Iterable[str]) -> list[int] | None:
@@ -243,10 +263,7 @@ class Cells:
         import pyarrow
         from pyarrow import compute
 
-        if isinstance(column, pyarrow.ChunkedArray):
-            column = column.combine_chunks()
-        if pyarrow.types.is_dictionary(column.type):
-            column = column.cast(column.type.value_type)
+        column = without_codes(column)
         if pyarrow.types.is_floating(column.type):
             # Without a minus before 0, as a CSV file has it.
             column = pyarrow.array(self.numbers(column) + 0.0, from_pandas=True)
@@ -282,10 +299,9 @@ class Cells:
         """
         import pyarrow
 
-        if isinstance(column, pyarrow.ChunkedArray):
-            column = column.combine_chunks()
+        column = without_codes(column)
         source, rounded = column, not pyarrow.types.is_floating(column.type)
-        if is_text(column.type):
+        if held_by(column.type) == "text":
             column = self._parsed(column)
         elif str(column.type) != "double":
             exact = str(column.type).startswith("decimal")
@@ -303,7 +319,7 @@ class Cells:
                     source,
                     np.arange(len(values)) == row,
                     f"{digits} would be rounded to {int(size[row])}: numbers are exact "
-                    f"up to {_EXACT}. A key is no feature: leave it out (--drop).",
+                    f"up to {_EXACT}. A key is no feature: leave the column out.",
                 )
         return values
 

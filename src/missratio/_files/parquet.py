@@ -7,10 +7,9 @@ column with fewer values than its footer says; so rows are counted.
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,11 +26,7 @@ if TYPE_CHECKING:
 
 # What Hive, Spark and Dask name the folder of rows without a value.
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|nan|NaN")
-
 _BATCH_ROWS = 2**16
-
-Value = int | float | str | None
 
 
 @contextmanager
@@ -120,64 +115,39 @@ class ParquetTable(TableFile):
 
 
 @dataclass(frozen=True)
-class ParquetFile:
-    """One file: where it lies, and what its footer says.
-
-    Parameters
-    ----------
-    path : str
-    partition : mapping from str to number, str or None
-        The columns that folders above it are named for.
-    group_rows : tuple of int
-        How many rows its row groups have.
-    stamp : tuple of int
-        Its size and when it was written, so that a change is noticed.
-    """
-
-    path: str
-    partition: Mapping[str, Value]
-    group_rows: tuple[int, ...]
-    stamp: tuple[int, int]
-
-    def check_unchanged(self) -> None:
-        """Refuse a file that was written again: passes would see different rows."""
-        if _stamp(self.path) != self.stamp:
-            raise UnreadableFileError(
-                f"{self.path} was written again after its footer was read, and every "
-                "pass needs the same rows. Start again when nothing writes to it; a "
-                "worker's copy of a file must keep its time."
-            )
-
-
-@dataclass(frozen=True)
 class RowGroup:
     """A row group of a Parquet file.
 
     Parameters
     ----------
-    file : ParquetFile
+    path : str
+        The file.
     number : int
         In the file.
+    rows : int
+        How many rows it has.
     start : int
         The number of its first row among all files' rows.
+    folder : mapping from str to pyarrow.Scalar
+        The columns that folders above the file are named for.
+    stamp : tuple of int
+        The file's size and when it was written, so that a change is noticed.
     """
 
-    file: ParquetFile
+    path: str
     number: int
+    rows: int
     start: int
-
-    @property
-    def rows(self) -> int:
-        """How many rows it has."""
-        return self.file.group_rows[self.number]
+    folder: Mapping[str, Any]
+    stamp: tuple[int, int]
 
     @property
     def where(self) -> str:
         """Its place, for messages."""
-        return f"{self.file.path}, row group {self.number}"
+        return f"{self.path}, row group {self.number}"
 
     def batches(
-        self, columns: Sequence[str], size: int, *, threads: bool = False
+        self, columns: Sequence[str], size: int
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Record batches of some columns, each with its first row in the group.
 
@@ -187,60 +157,65 @@ class RowGroup:
             Those of folders may be among them.
         size : int
             How many rows a batch has at most.
-        threads : bool
-            Whether columns are read at the same time.
         """
         import pyarrow as pa
 
-        folder, row = self.file.partition, 0
-        of_file = [name for name in columns if name not in folder]
+        row, of_file = 0, [name for name in columns if name not in self.folder]
         remedy = "Get a sound copy, or leave the file out."
         with sound(UnreadableFileError, f"{self.where} can't be read", remedy):
-            self.file.check_unchanged()
-            # Reading ahead would hold the row group, four times the memory.
-            with open_parquet(self.file.path) as file:
-                for batch in file.iter_batches(size, [self.number], of_file, threads):
+            self._check_unchanged()
+            with open_parquet(self.path) as file:
+                for batch in file.iter_batches(size, [self.number], of_file, False):
                     batch.validate(full=True)
                     whole = batch
-                    for name in (name for name in columns if name in folder):
-                        values = pa.repeat(folder[name], len(batch))
+                    for name in (name for name in columns if name in self.folder):
+                        values = pa.repeat(self.folder[name], len(batch))
                         whole = whole.append_column(name, values)
                     yield row, whole
                     row += len(batch)
             check_count(row, self.rows)
-            self.file.check_unchanged()
+            self._check_unchanged()
+
+    def _check_unchanged(self) -> None:
+        """Refuse a file that was written again: passes would see different rows."""
+        if _stamp(self.path) != self.stamp:
+            raise UnreadableFileError(
+                f"{self.path} was written again after its footer was read, and every "
+                "pass needs the same rows. Start again when nothing writes to it; a "
+                "worker's copy of a file must keep its time."
+            )
 
 
-def find_files(paths: Any) -> list[tuple[ParquetFile, pa.Schema]]:
-    """Files, and those in folders, in order; each with the types of its columns.
+def find_row_groups(
+    paths: Any,
+) -> tuple[list[tuple[str, pa.Schema]], tuple[RowGroup, ...]]:
+    """Files that have rows with the types of their columns, and all row groups.
 
     Parameters
     ----------
     paths : path or iterable of paths
+        Files, and folders of them.
     """
     import pyarrow as pa
 
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not given:
         raise ValueError("There is no path. Name Parquet files, or folders of them.")
+    # 1. Files, with what the folders above them are named for; hidden ones are left
+    #    out.
     found: list[tuple[str, dict[str, str]]] = []
-    for each in given:
-        root = Path(each)
-        if root.is_dir():
-            # With their hive partitions; hidden ones are left out.
-            for file in sorted(root.rglob("*.parquet")):
-                parts = file.relative_to(root).parts
-                if file.is_file() and not any(p.startswith((".", "_")) for p in parts):
-                    pairs = (p.partition("=") for p in parts[:-1] if "=" in p)
-                    folders = {unquote(name): unquote(text) for name, _, text in pairs}
-                    found.append((str(file), folders))
-        elif root.is_file():
-            found.append((str(root), {}))
-        else:
+    for root in map(Path, given):
+        if not (root.is_file() or root.is_dir()):
             raise FileNotFoundError(
                 f"There is no file or folder {root}. Name Parquet files, or folders "
                 "that hold some."
             )
+        for file in [root] if root.is_file() else sorted(root.rglob("*.parquet")):
+            parts = file.relative_to(root).parts
+            if file.is_file() and not any(p.startswith((".", "_")) for p in parts):
+                pairs = (p.partition("=") for p in parts[:-1] if "=" in p)
+                names = {unquote(name): unquote(text) for name, _, text in pairs}
+                found.append((str(file), names))
     if not found:
         raise ValueError(
             f"There is no file that ends in .parquet in {listed(map(str, given))}."
@@ -251,53 +226,50 @@ def find_files(paths: Any) -> list[tuple[ParquetFile, pa.Schema]]:
             f"{twice[-1]} is named twice, and its rows would count twice. Name each "
             "file once, by itself or by its folder."
         )
-    # Folders' values are numbers where all of a column's values are.
-    values: dict[str, set[str]] = {}
-    for name, value in (pair for _, folders in found for pair in folders.items()):
-        values.setdefault(name, set()).add(value)
-    kinds: dict[str, type[int] | type[float] | type[str]] = {}
-    for name, texts in values.items():
-        known = texts - {NO_VALUE}
-        whole = all(re.fullmatch(r"[+-]?\d+", text) for text in known)
-        kinds[name] = int if whole else str
-        if not whole and all(map(_NUMBER.fullmatch, known)):
-            kinds[name] = float
-    files = []
-    for path, folders in found:
-        partition: dict[str, Value] = {
-            name: None if value == NO_VALUE else kinds[name](value)
-            for name, value in folders.items()
-        }
+    # 2. A folder's values are numbers where all of its column's values are.
+    texts: dict[str, set[str]] = {}
+    for name, text in (pair for _, folder in found for pair in folder.items()):
+        texts.setdefault(name, set()).add(text)
+    values = {name: _scalars(some) for name, some in texts.items()}
+    # 3. What the footers say.
+    schemas, groups, start = [], [], 0
+    for path, names in found:
+        folder = {name: values[name][text] for name, text in names.items()}
         claim = f"{path} can't be read as a Parquet file"
         remedy = "Get a sound copy, or leave it out."
         with sound(UnreadableFileError, claim, remedy), open_parquet(path) as opened:
-            stamp = _stamp(path)
-            schema, data = opened.schema_arrow, opened.metadata
-            rows = tuple(data.row_group(g).num_rows for g in range(data.num_row_groups))
-        names = [name for name in schema.names if name not in partition]
-        if twice := [name for name, count in Counter(names).items() if count > 1]:
+            stamp, schema, data = _stamp(path), opened.schema_arrow, opened.metadata
+            sizes = [data.row_group(g).num_rows for g in range(data.num_row_groups)]
+        own = [name for name in schema.names if name not in folder]
+        if twice := [name for name, count in Counter(own).items() if count > 1]:
             raise ValueError(
                 f"{path} has several columns named {listed(twice)}. Rename or remove "
                 "all but one of each."
             )
-        if partition:
-            types = [(name, pa.scalar(value).type) for name, value in partition.items()]
-            schema = pa.schema([*map(schema.field, names), *types])
-        files.append((ParquetFile(path, partition, rows, stamp), schema))
-    return files
+        if folder:
+            types = [(name, value.type) for name, value in folder.items()]
+            schema = pa.schema([*map(schema.field, own), *types])
+        # A file without rows may have any types: writers can't tell them.
+        schemas += [(path, schema)] if any(sizes) else []
+        for number, rows in enumerate(sizes):
+            if rows:
+                groups.append(RowGroup(path, number, rows, start, folder, stamp))
+            start += rows
+    return schemas, tuple(groups)
+
+
+def _scalars(texts: set[str]) -> dict[str, Any]:
+    """Folders' values as PyArrow scalars of one type, by their texts."""
+    import pyarrow as pa
+
+    column = pa.array([None if text == NO_VALUE else text for text in texts])
+    for number in (pa.int64(), pa.float64()):
+        with suppress(pa.ArrowInvalid):
+            column = column.cast(number)
+            break
+    return dict(zip(texts, column, strict=True))
 
 
 def _stamp(path: str) -> tuple[int, int]:
     state = Path(path).stat()
     return state.st_size, state.st_mtime_ns
-
-
-def in_order(files: Iterable[ParquetFile]) -> tuple[RowGroup, ...]:
-    """The row groups of all files that have rows."""
-    groups, start = [], 0
-    for file in files:
-        for number, rows in enumerate(file.group_rows):
-            if rows:
-                groups.append(RowGroup(file, number, start))
-            start += rows
-    return tuple(groups)

@@ -13,7 +13,14 @@ import numpy as np
 
 from missratio._base.hints import listed
 from missratio._base.threads import one_blas_thread, share
-from missratio._files.parquet import RowGroup, find_files, in_order
+from missratio._files.cells import (
+    NUMBERS,
+    Cells,
+    NotNumbersError,
+    held_by,
+    without_codes,
+)
+from missratio._files.parquet import RowGroup, find_row_groups
 from missratio.rows.labelled import LabelledBlock, LabelledSource, check_label_count
 from missratio.rows.source import Merge, Result
 
@@ -72,7 +79,7 @@ class ParquetSource(LabelledSource):
 
     def __iter__(self) -> Iterator[LabelledBlock]:
         for group in self.groups:
-            yield from self._read(group, threads=True)
+            yield from self._read(group)
 
     def fold(
         self, work: Callable[[LabelledBlock], Result], merge: Merge[Result]
@@ -83,31 +90,45 @@ class ParquetSource(LabelledSource):
         """
 
         def fold_group(group: RowGroup) -> Result:
-            return merge([work(block) for block in self._read(group, threads=False)])
+            return merge([work(block) for block in self._read(group)])
 
         with one_blas_thread(self.n_rows * len(self.names)) as threads:
             return merge(share(fold_group, self.groups, threads))
 
-    def _read(self, group: RowGroup, *, threads: bool) -> Iterator[LabelledBlock]:
+    def _read(self, group: RowGroup) -> Iterator[LabelledBlock]:
         """The blocks of a row group."""
-        import pyarrow as pa
-        import pyarrow.types as t
-
         wanted = (*self.names, self.target)
         size = max(1, BATCH_NUMBERS // len(self.names))
         dtype: Any = np.float32 if self.single else np.float64
-        for row, batch in group.batches(wanted, size, threads=threads):
+        for row, batch in group.batches(wanted, size):
             # Columns stay together, as in the file: side by side takes longer.
             rows = np.empty((len(self.names), len(batch)), dtype).T
             for j, name in enumerate(self.names):
-                column = _decoded(batch.column(name))
-                if not t.is_floating(column.type) or t.is_float16(column.type):
-                    column = column.cast(pa.float64(), safe=False)
-                # NaN where it is null.
-                rows[:, j] = column.to_numpy(zero_copy_only=False)
-            labels = _decoded(batch.column(self.target))
-            labels = _labels(labels, self.target, group.where)
+                column = batch.column(name)
+                if str(column.type) in ("float", "double"):
+                    # NaN where it is null.
+                    rows[:, j] = column.to_numpy(zero_copy_only=False)
+                    continue
+                try:
+                    rows[:, j] = Cells().numbers(column)
+                except NotNumbersError as error:
+                    raise ValueError(
+                        f"Column {name!r} in {group.where}: {error}"
+                    ) from error
+            labels = self._labels(batch.column(self.target), group.where)
             yield LabelledBlock(rows, labels, group.start + row, group.where)
+
+    def _labels(self, column: pa.Array, where: str) -> Any:
+        """Labels of a batch, each distinct one read once: texts may be long."""
+        coded = without_codes(column).dictionary_encode()
+        check_label_count(len(coded.dictionary), where)
+        values = np.array(coded.dictionary.to_pylist())
+        if values.dtype.kind == "O":
+            # Decimals.
+            values = values.astype(np.float64)
+        if column.null_count or (values.dtype.kind == "f" and np.isnan(values).any()):
+            raise _without_label(self.target, where)
+        return values[coded.indices]
 
 
 def scan_parquet(
@@ -139,11 +160,9 @@ def scan_parquet(
     ValueError
         Where there is no file, or files differ in their columns or types.
     """
-    found = find_files(paths)
-    # A file without rows may have any types: writers can't tell them.
-    schemas = [(file.path, schema) for file, schema in found if any(file.group_rows)]
+    schemas, groups = find_row_groups(paths)
     if not schemas:
-        raise ValueError(f"The {len(found)} Parquet file(s) have no row.")
+        raise ValueError("The Parquet files that were named have no row.")
     first, schema = schemas[0]
     if target not in schema.names:
         raise ValueError(
@@ -159,7 +178,7 @@ def scan_parquet(
         raise ValueError(f"{first} has no column besides {target!r} to fit.")
     if twice := [name for name, count in Counter(names).items() if count > 1]:
         raise ValueError(f"columns names {listed(twice, SHOWN)} twice. Name each once.")
-    expected = _kind(schema.field(target).type)
+    expected = held_by(schema.field(target).type)
     for path, schema in schemas:
         lacking = [name for name in (*names, target) if name not in set(schema.names)]
         if lacking:
@@ -169,64 +188,21 @@ def scan_parquet(
                 "by columns=[…]."
             )
         for name in names:
-            if (kind := _kind(schema.field(name).type)) not in NUMERIC:
+            if (kind := held_by(schema.field(name).type)) not in (*NUMBERS, "nothing"):
                 raise ValueError(
                     f"Column {name!r} of {path} holds {kind}, and a fit needs numbers. "
                     "Leave it out by columns=[…], or encode it."
                 )
-        labels = _kind(schema.field(target).type)
+        labels = held_by(schema.field(target).type)
         if labels == "nothing":
             raise _without_label(target, path)
-        if labels not in LABELS or labels != expected:
+        if labels not in (*NUMBERS, "text") or labels != expected:
             raise ValueError(
                 f"The labels in column {target!r} are {labels} in {path}, and "
-                f"{expected} in {first}. Write all as one of: {', '.join(LABELS)}."
+                f"{expected} in {first}. Write all as {', '.join(NUMBERS)} or text."
             )
     singles = ({str(s.field(name).type) for name in names} for _, s in schemas)
-    groups = in_order(tuple(file for file, _ in found))
     return ParquetSource(groups, target, names, set().union(*singles) == {"float"})
-
-
-def _kind(type_: pa.DataType) -> str:
-    """What a column holds: one of `LABELS`, "nothing", or its type."""
-    import pyarrow.types as t
-
-    if t.is_dictionary(type_):
-        type_ = type_.value_type
-    if t.is_integer(type_):
-        return "integers"
-    if t.is_floating(type_) or t.is_decimal(type_):
-        return "floats"
-    if t.is_boolean(type_):
-        return "truth values"
-    if t.is_string(type_) or t.is_large_string(type_) or t.is_string_view(type_):
-        return "text"
-    return "nothing" if t.is_null(type_) else str(type_)
-
-
-NUMERIC = ("integers", "floats", "truth values", "nothing")
-LABELS = ("integers", "floats", "truth values", "text")
-
-
-def _decoded(array: pa.Array) -> pa.Array:
-    return array.dictionary_decode() if hasattr(array, "dictionary") else array
-
-
-def _labels(array: pa.Array, target: str, where: str) -> Any:
-    if array.null_count:
-        raise _without_label(target, where)
-    if _kind(array.type) == "text":
-        # A text for each row would take much memory where texts are long.
-        coded = array.dictionary_encode()
-        check_label_count(len(coded.dictionary), where)
-        return np.array(coded.dictionary.to_pylist(), dtype=str)[coded.indices]
-    labels = array.to_numpy(zero_copy_only=False)
-    if labels.dtype.kind == "O":
-        # Decimals.
-        labels = labels.astype(np.float64)
-    if labels.dtype.kind == "f" and np.isnan(labels).any():
-        raise _without_label(target, where)
-    return labels
 
 
 def _without_label(target: str, where: str) -> ValueError:

@@ -14,13 +14,7 @@ from missratio.engine import AnySample, Work
 from missratio.missingness import LogisticMissingness, once
 from missratio.moments import Link, Parameters, Sums, merge_all
 from missratio.objective import KLIEPObjective, Term
-from missratio.rows import (
-    ClassRows,
-    Normalization,
-    RowBlock,
-    Source,
-    WeightSums,
-)
+from missratio.rows import ClassRows, Normalization, RowBlock, Source, WeightSums
 from missratio.rows.source import Merge, Result
 from missratio.tensor.arrays import as_tensor, has_kernels, like, on_host
 

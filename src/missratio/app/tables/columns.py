@@ -17,14 +17,7 @@ from missratio._base.hints import did_you_mean, listed
 from missratio._base.storable import storable
 from missratio._base.typing import FloatArray, IntArray
 from missratio._files import TableFile
-from missratio._files.cells import (
-    DATE,
-    Cells,
-    Mark,
-    NotNumbersError,
-    is_number,
-    is_text,
-)
+from missratio._files.cells import DATE, NUMBERS, Cells, Mark, NotNumbersError, held_by
 from missratio._files.tables import LONGEST_NAME, MOST_COLUMNS
 from missratio.exceptions import Message, TableError
 
@@ -352,9 +345,7 @@ def read_columns(
                 "had no name when pandas wrote the table: that is how it writes its "
                 "row numbers, which say nothing about new rows"
             )
-        elif str(column.type) != "null" and not (
-            is_number(column.type) or is_text(column.type)
-        ):
+        elif held_by(column.type) not in (*NUMBERS, "text", "nothing"):
             problem = f"is of type {column.type}: numbers and texts can be used"
             if str(column.type).startswith(("date", "timestamp")):
                 problem = f"holds dates: {_DATES}"

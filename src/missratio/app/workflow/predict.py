@@ -15,7 +15,7 @@ from missratio._base.blocks import any_by_row
 from missratio._base.hints import listed
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio._files import open_table, written_whole
-from missratio._files.cells import canonical, is_text, without_formula
+from missratio._files.cells import canonical, held_by, without_formula
 from missratio._files.files import kind_of
 from missratio._files.workbooks import SheetWriter
 from missratio.app.modelfile import GROUPS, SEVERAL_CLASSES, Decisions, TableModel
@@ -226,7 +226,7 @@ def _escaped(output: Any) -> Any:
 
     columns, names = output.columns, map(without_formula, output.schema.names)
     for place, column in enumerate(columns):
-        if is_text(column.type):
+        if held_by(column.type) == "text":
             texts = column.cast(pyarrow.string())
             suspect = compute.match_substring_regex(texts, r"^[=+\-@\t\r]")
             if compute.any(suspect).as_py():

@@ -273,22 +273,16 @@ def warn_if_concentrated(
     -----
     WeightConcentrationWarning
     """
-    positive = np.asarray(weights, dtype=np.float64)
+    positive = np.sort(np.asarray(weights, dtype=np.float64))[::-1]
     positive = positive[positive > 0]
     n_observed = positive.size
     if n_observed <= 2:
         return
     few = max(1, n_observed // _CONCENTRATED_SHARE)
-    scaled = positive / positive.max()
-    half = scaled.sum() / 2
-    # Even if all of these few weighed as much as the heaviest.
-    if few < half:
+    scaled = positive / positive[0]
+    carried, half = np.cumsum(scaled[:few]), scaled.sum() / 2
+    if carried[-1] < half:
         return
-    heaviest = np.partition(scaled, n_observed - few)[n_observed - few :]
-    if heaviest.sum() < half:
-        return
-    carried = np.cumsum(np.sort(heaviest)[::-1])
-    n_carrying = min(few, 1 + int(np.searchsorted(carried, half)))
     about = label if isinstance(label, Message) else Message.plain(label)
     message = replace(
         about,
@@ -302,10 +296,10 @@ def warn_if_concentrated(
         ),
         facts={
             **about.facts,
-            "n_carrying": n_carrying,
+            "n_carrying": 1 + int(np.searchsorted(carried, half)),
             "n_observed": n_observed,
             "kish": effective_sample_size(positive),
-            "largest": max(0.0, 1 - 1 / float(positive.max())),
+            "largest": max(0.0, 1 - 1 / float(positive[0])),
         },
     )
     warnings.warn(WeightConcentrationWarning(message), stacklevel=stacklevel)

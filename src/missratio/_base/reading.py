@@ -9,8 +9,6 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import partial
-from operator import add
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -302,31 +300,32 @@ def row_blocks(shape: tuple[int, ...]) -> Iterator[slice]:
         yield slice(start, min(start + step, n_rows))
 
 
-def refuse_infinity(
-    rows: FloatArray, row_number: Callable[[int], object], source: Any = None
-) -> None:
-    """Refuse infinities, by their row (as `row_number` has it) and column."""
-    infinite = np.isinf(rows)
-    if infinite.any():
-        row, column = (int(place) for place in np.argwhere(infinite)[0])
-        name = column if source is None else column_name(source, column)
-        raise ValueError(
-            f"Input X contains infinity at row {row_number(row)}, column {name}. "
-            "Replace it by NaN if the value is missing, or by a number."
-        )
-
-
-def check_no_infinity(X: NDArray[Any], source: Any = None) -> bool:
+def check_no_infinity(
+    X: NDArray[Any], source: Any = None, row_number: Callable[[int], object] = int
+) -> bool:
     """Refuse infinities, and say whether X is free of NaN as well.
 
-    `source` is what the caller was given; it names the column in the error.
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_columns)
+    source : array or dataframe, optional
+        What the caller was given; it names the column in the error.
+    row_number : callable
+        What a row is called in the error.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         if math.isfinite(X.sum()):
             return True
     complete = True
     for rows in row_blocks(X.shape):
-        if np.isinf(X[rows]).any():
-            refuse_infinity(X[rows], partial(add, rows.start), source)
+        infinite = np.isinf(X[rows])
+        if infinite.any():
+            row, column = np.argwhere(infinite)[0].tolist()
+            name = column if source is None else column_name(source, column)
+            raise ValueError(
+                f"Input X contains infinity at row {row_number(rows.start + row)}, "
+                f"column {name}. Replace it by NaN if the value is missing, or by a "
+                "number."
+            )
         complete = complete and not np.isnan(X[rows]).any()
     return complete

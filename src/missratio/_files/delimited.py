@@ -150,9 +150,8 @@ class CsvFile(TableFile):
         # The header is read as a row, since blank lines may come before it.
         header = 1
         with self._readable(), self.file.open(decompress=True) as stream:
-            counter = _QuoteCounter(stream)
             for batch in arrow_csv.open_csv(
-                counter,
+                stream,
                 arrow_csv.ReadOptions(
                     block_size=_BLOCK, encoding=self.encoding, skip_rows=self._skipped,
                     column_names=self.names,
@@ -168,7 +167,10 @@ class CsvFile(TableFile):
                 yield batch.slice(header)
                 header = 0
         # Arrow takes a mark that is left open for closed at the end of the file.
-        if counter.count % 2 or self.encoding.startswith("utf-16"):
+        with self._readable(), self.file.open(decompress=True) as stream:
+            blocks = iter(partial(stream.read, _BLOCK), b"")
+            marks = sum(block.count(b'"') for block in blocks)
+        if marks % 2 or self.encoding.startswith("utf-16"):
             deque(self.lines(), maxlen=0)
 
     @contextmanager
@@ -214,18 +216,3 @@ class CsvFile(TableFile):
                 except UnicodeDecodeError as error:
                     return number, line[error.start : error.start + 1].hex()
         return None
-
-
-class _QuoteCounter(io.RawIOBase):
-    """A stream that counts the quotation marks which are read from it."""
-
-    def __init__(self, stream: Any) -> None:
-        self._stream, self.count = stream, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        block: bytes = self._stream.read(size)
-        self.count += block.count(b'"')
-        return block

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from missratio._base.blocks import any_by_row, inverse_where_positive, rows_with_nan
 from missratio._base.hints import listed
-from missratio._base.reading import refuse_infinity
+from missratio._base.reading import check_no_infinity
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.exceptions import DataError, Message, Remedy, UnexplainedMissingError
 from missratio.missingness import (
@@ -28,6 +28,7 @@ from missratio.missingness import (
 )
 from missratio.rows import source as limits
 from missratio.rows.source import (
+    BlockWork,
     MemorySource,
     Merge,
     Result,
@@ -205,10 +206,7 @@ class ClassRows:
     # Passes over the rows.
 
     def fold(
-        self,
-        work: Callable[[RowBlock], Result],
-        merge: Merge[Result],
-        elements: int | None = None,
+        self, work: BlockWork[Result], merge: Merge[Result], elements: int = 0
     ) -> Result:
         """Work on blocks of rows and what they weigh, and merge the results in order.
 
@@ -218,8 +216,8 @@ class ClassRows:
             From a `RowBlock` with its weights to something small.
         merge : callable
             From several results to one; called on results of results too.
-        elements : int, optional
-            How many numbers a block holds, about.
+        elements : int
+            How many numbers a block holds, about; 0 for what suits the source.
         """
 
         def on_block(block: RowBlock) -> Any:
@@ -237,9 +235,9 @@ class ClassRows:
                 block = replace(block, ipw=weights if self.weighing.corrects else None)
             return work(block) if len(block.rows) else None
 
-        if elements is None:
+        if not elements and self.weighing.plain:
             # More where there are no weights to make.
-            elements = limits.BLOCK_ELEMENTS * (4 if self.weighing.plain else 1)
+            elements = 4 * limits.BLOCK_ELEMENTS
         total: Result = self.source.fold(on_block, merge, elements)
         return total
 
@@ -268,9 +266,7 @@ class ClassRows:
         """
         weighing = self.weighing
         if weighing.by_entry or weighing.weights is None or weighing.model is not None:
-            with np.errstate(over="ignore", invalid="ignore"):
-                if not np.isfinite(block.rows.sum()):
-                    self._refuse_odd(block)
+            self._refuse_odd(block)
         if not weighing.by_entry:
             return self.weigh(block)
         complete = ~rows_with_nan(block.rows)
@@ -459,10 +455,11 @@ class ClassRows:
 
     def _refuse_odd(self, block: RowBlock) -> None:
         """Refuse infinities in a block, and NaN where nothing says why."""
-        refuse_infinity(
-            block.rows, lambda row: self.source.row_number(block.start + row)
-        )
-        if not (self.weighing.plain and np.isnan(block.rows).any()):
+
+        def number(row: int) -> int:
+            return self.source.row_number(block.start + row)
+
+        if check_no_infinity(block.rows, None, number) or not self.weighing.plain:
             return
         lossy = self.source.fold(
             lambda part: np.isnan(part.rows).any(axis=0),

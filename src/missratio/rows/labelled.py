@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 
 from missratio._base.blocks import take_rows
-from missratio._base.reading import columns_named, refuse_infinity
+from missratio._base.reading import check_no_infinity, columns_named
 from missratio._base.typing import FloatArray
 from missratio.rows.classes import ClassRows, Normalization
 from missratio.rows.source import (
+    BlockWork,
     MemorySource,
     Merge,
     Result,
@@ -66,15 +67,12 @@ class LabelledBlock:
 
     def check_no_infinity(self, names: Sequence[str]) -> None:
         """Refuse infinities, and say where the first one lies."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            if np.isfinite(self.rows.sum()):
-                return
 
         def number(row: int) -> str:
             return f"{self.start + row} of all ({self.where})"
 
         with columns_named(names):
-            refuse_infinity(self.rows, number, self.rows)
+            check_no_infinity(self.rows, self.rows, number)
 
 
 class LabelledSource(ABC):
@@ -146,10 +144,7 @@ class ClassSource(Source):
         return type(self), (None, self.label, self.n_rows, *none, self.evaluate)
 
     def fold(
-        self,
-        work: Callable[[RowBlock], Result],
-        merge: Merge[Result],
-        elements: int = 0,
+        self, work: BlockWork[Result], merge: Merge[Result], elements: int = 0
     ) -> Result:
         """Work on the class's rows in every block, as the labelled source cuts them."""
         assert self.labelled is not None

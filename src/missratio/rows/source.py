@@ -108,6 +108,10 @@ class RowBlock:
         return slice(self.start, self.start + len(self.rows))
 
 
+# From a block to something small.
+BlockWork = Callable[[RowBlock], Result]
+
+
 class Source(ABC):
     """Rows of one class, wherever they lie, which may be read again and again."""
 
@@ -129,10 +133,7 @@ class Source(ABC):
 
     @abstractmethod
     def fold(
-        self,
-        work: Callable[[RowBlock], Result],
-        merge: Merge[Result],
-        elements: int = BLOCK_ELEMENTS,
+        self, work: BlockWork[Result], merge: Merge[Result], elements: int = 0
     ) -> Result:
         """Work on blocks of rows where they lie, and merge the results in order.
 
@@ -143,7 +144,7 @@ class Source(ABC):
         merge : callable
             From several results to one; called on results of results too.
         elements : int
-            How many numbers a block holds, about.
+            How many numbers a block holds, about; 0 for what suits the source.
         """
 
     def every(self, stride: int) -> MemorySource:
@@ -202,23 +203,18 @@ class MemorySource(Source):
         return len(self.index)
 
     def fold(
-        self,
-        work: Callable[[RowBlock], Result],
-        merge: Merge[Result],
-        elements: int = BLOCK_ELEMENTS,
+        self, work: BlockWork[Result], merge: Merge[Result], elements: int = 0
     ) -> Result:
         """Work on blocks of rows, among threads."""
+
+        def on_rows(start: int, stop: int) -> Result:
+            return work(self.block(start, stop))
+
         size = self.n_rows * max(self.table.shape[1], self.features.shape[1])
-        if not isinstance(self.index, range):
-            # What is gathered is a copy.
-            elements //= 2
-        return fold_blocks(
-            lambda start, stop: work(self.block(start, stop)),
-            merge,
-            self.n_rows,
-            size,
-            elements,
-        )
+        # What is gathered is a copy.
+        copies = 1 if isinstance(self.index, range) else 2
+        elements = (elements or BLOCK_ELEMENTS) // copies
+        return fold_blocks(on_rows, merge, self.n_rows, size, elements)
 
     def block(self, start: int = 0, stop: int | None = None) -> RowBlock:
         """Some consecutive rows, as views where the chosen ones are evenly spaced."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from missratio.missingness import LogisticMissingness, once
 from missratio.moments import Link, Parameters, Sums, merge_all
 from missratio.objective import KLIEPObjective, Term
 from missratio.rows import ClassRows, Normalization, RowBlock, Source, WeightSums
-from missratio.rows.source import Merge, Result
+from missratio.rows.source import BlockWork, Merge, Result
 from missratio.tensor.arrays import as_tensor, has_kernels, like, on_host
 
 if TYPE_CHECKING:
@@ -191,16 +191,15 @@ class TensorSample(AnySample):
             return part
         return replace(part, rows=part.rows - like(self.rows, centre[0]), centred=True)
 
-    def peek(self) -> FloatArray:
-        """Features of a few hundred rows from all over the sample, on the host."""
-        return self._few
-
     @cached_property
-    def _few(self) -> FloatArray:
+    def _peeked(self) -> FloatArray:
         few = self.every(1 + len(self.rows) // (4 * PEEKED)).rows
         few = few if len(few) else self.every(1).rows
-        peeked: FloatArray = on_host(few[:: 1 + len(few) // PEEKED])[None]
-        return peeked
+        return np.asarray(on_host(few[:: 1 + len(few) // PEEKED])[None])
+
+    def peek(self) -> FloatArray:
+        """Features of a few hundred rows from all over the sample, on the host."""
+        return self._peeked
 
     def problems(
         self, which: slice | BoolArray, width: int | None = None
@@ -282,10 +281,7 @@ class TensorSource(Source):
         return TensorSample(self.tensor, self.row_weights, total, n_rows)
 
     def fold(
-        self,
-        work: Callable[[RowBlock], Result],
-        merge: Merge[Result],
-        elements: int = 0,
+        self, work: BlockWork[Result], merge: Merge[Result], elements: int = 0
     ) -> Result:
         """Work on blocks that are brought to the host, and merge in their order."""
         results = []

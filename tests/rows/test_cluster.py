@@ -3,6 +3,7 @@
 import os
 import signal
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -77,22 +78,32 @@ def test_dataframes_of_every_kind_and_labels_of_text(cluster, kind):
 def test_digits_do_not_depend_on_which_worker_holds_what_nor_on_its_death(cluster):
     source = cluster_rows.of_collection(*collections(*labelled()))
     expected = mr.KLIEP().fit(source).coef_.copy()
-    holders = cluster.who_has([holding for _, holding in source.holdings])
-    for worker, holding in source.holdings:
+    held = source.holdings
+    holders = cluster.who_has([holding for _, holding in held])
+    for worker, holding in held:
         # Parts stay with their workers.
         assert tuple(holders[holding.key]) == (worker,)
-    parts = {}
-    for _, holding in source.holdings:
-        # By value: workers may know another package that is called "tests".
-        for number in cluster.submit(lambda held: [*dict(held)], holding).result():
-            parts[number] = cluster.submit(
-                lambda held, n: dict(held)[n], holding, number
-            )
-    parts = [parts[number] for number in sorted(parts)]
-    one = replace(source, holdings=cluster_rows.held(cluster, parts))
+    # By value: workers may know another package that is called "tests".
+    both = cluster.submit(lambda *held: [*held[1], *held[0]], *(h for _, h in held))
+    one = replace(source, holdings=[(held[0][0], both)])
     np.testing.assert_array_equal(mr.KLIEP().fit(one).coef_, expected)
     os.kill(next(iter(cluster.run(os.getpid).values())), signal.SIGKILL)
     np.testing.assert_array_equal(mr.KLIEP().fit(source).coef_, expected)
+
+
+def test_small_partitions_are_joined_in_their_order(cluster, monkeypatch):
+    X, y = labelled(2000)
+    monkeypatch.setattr(cluster_rows, "JOINED_NUMBERS", 1000)
+    source = cluster_rows.of_collection(*collections(X, y, rows=20))
+    parts = dict(chain(*cluster.gather([held for _, held in source.holdings])))
+    # Of 60 numbers 16 partitions are joined.
+    assert [block.start for _, block in sorted(parts.items())] == [*range(0, 2000, 320)]
+    assert parts[16].where == "partitions 16 to 31"
+    np.testing.assert_array_equal(parts[16].rows, X[320:640])
+    np.testing.assert_array_equal(parts[16].labels, y[320:640])
+    np.testing.assert_allclose(
+        mr.KLIEP(tol=1e-10).fit(source).coef_, mr.KLIEP(tol=1e-10).fit(X, y).coef_
+    )
 
 
 INFINITE = np.where(np.arange(2000)[:, None] == 1500, np.inf, labelled(2000)[0])
@@ -103,7 +114,7 @@ TIMES = np.arange(40).reshape(20, 2)
 @pytest.mark.parametrize(
     ("X", "y", "rows", "message"),
     [
-        (INFINITE, labelled(2000)[1], (700, 700), r"infinity at .*\(partition 2\)"),
+        (INFINITE, labelled(2000)[1], (700, 700), r"row 1500 .*\(partitions 0 to 2\)"),
         (ZEROS, np.tile([0, 1], 10), (10, 5), "partitions"),
         (ZEROS, np.array(["a", None] * 10, object), (10, 10), "Every row needs a"),
         (ZEROS, np.array([0, np.nan] * 10), (10, 10), "In partition .: Every row"),

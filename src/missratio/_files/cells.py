@@ -319,7 +319,7 @@ class Cells:
                     source,
                     np.arange(len(values)) == row,
                     f"{digits} would be rounded to {int(size[row])}: numbers are exact "
-                    f"up to {_EXACT}. A key is no feature: leave the column out.",
+                    f"up to {_EXACT}. A key is no feature.",
                 )
         return values
 

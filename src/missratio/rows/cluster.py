@@ -10,9 +10,9 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from copy import copy
-from dataclasses import dataclass, replace
-from itertools import chain
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -20,12 +20,14 @@ from sklearn.utils import check_array
 
 from missratio._base.reading import FLOATS, read_labels, refuse_foreign
 from missratio.exceptions import UnreadableFileError
-from missratio.rows.labelled import LabelledBlock, LabelledSource
+from missratio.rows.labelled import LabelledBlock, LabelledSource, check_label_types
 from missratio.rows.source import Merge, Result
 
 # For each worker, its address, and the parts that it holds with their numbers.
 Holdings = Sequence[tuple[str, Any]]
 
+# Consecutive partitions of up to so many numbers together are joined: 10 MB.
+JOINED_NUMBERS = 1_310_720
 # How often a pass is tried again where a worker fails in it.
 RETRIES = 2
 # Characters of what Dask says, which may list every task.
@@ -93,24 +95,11 @@ def _explained() -> Iterator[None]:
         ) from error
 
 
-def held(client: Any, parts: Sequence[Any]) -> Holdings:
-    """Parts where they lie: for each worker that has some, those as one value.
-
-    So a pass has one task a worker. Where a worker is lost, the cluster computes its
-    parts again on another.
-    """
-    from distributed import wait
-
-    own: dict[str, list[Any]] = {w: [] for w in client.scheduler_info(-1)["workers"]}
-    if not own:
-        raise RuntimeError("The cluster has no worker: start some, and fit again.")
-    wait(parts)
-    holders = client.who_has(parts)
-    for i, part in enumerate(parts):
-        at = [worker for worker in holders.get(part.key, ()) if worker in own]
-        least = min(own, key=lambda worker: len(own[worker]))
-        own[min(at) if at else least].append((i, part))
-    return _on_each(client, list, [(w, given) for w, given in own.items() if given])
+def _workers(client: Any) -> list[str]:
+    """Addresses of the cluster's workers."""
+    if workers := list(client.scheduler_info(-1)["workers"]):
+        return workers
+    raise RuntimeError("The cluster has no worker: start some, and fit again.")
 
 
 def _on_each(client: Any, work: Callable[[Any], Any], holdings: Holdings) -> Holdings:
@@ -132,6 +121,9 @@ def _gathered(client: Any, work: Callable[[Any], Any], holdings: Holdings) -> li
 def of_collection(X: Any, y: Any) -> ClusterSource:
     """A Dask array or dataframe and its labels as a source, on the current client.
 
+    Partitions are used where they lie, and consecutive small ones are joined: a pass
+    over a thousand of a few rows each would take longer than all else.
+
     Parameters
     ----------
     X : dask.array.Array or dask.dataframe.DataFrame
@@ -139,8 +131,7 @@ def of_collection(X: Any, y: Any) -> ClusterSource:
         Labels, in partitions of the same rows.
     """
     try:
-        from dask.delayed import delayed
-        from distributed import default_client
+        from distributed import default_client, futures_of, wait
 
         client = default_client()
     except (ImportError, ValueError) as error:
@@ -156,29 +147,52 @@ def of_collection(X: Any, y: Any) -> ClusterSource:
                 f"X must have two dimensions, rows and columns; got shape {X.shape}."
             )
         names = [f"x{j}" for j in range(int(X.shape[1]))]
-    rows, labels = _partitions(X), _partitions(y)
+    if not hasattr(y, "to_delayed"):
+        raise TypeError(
+            "y must be a Dask collection, as X is, with partitions of the same rows; "
+            f"got {type(y).__name__}."
+        )
+    if hasattr(X, "rechunk"):
+        # A block must hold whole rows.
+        X = X.rechunk({1: -1})
+    # What both are made of is computed once. A key is a name and a partition's number.
+    rows, labels = (
+        sorted(futures_of(kept), key=lambda future: future.key[1:])
+        for kept in client.persist([X, y])
+    )
     if len(rows) != len(labels):
         raise ValueError(
             f"X has {len(rows)} partitions and y has {len(labels)}: cut both alike, as "
             "by y = frame['label'], or y.rechunk(...)."
         )
-    block = delayed(_as_block, pure=True)
-    pairs = zip(rows, labels, strict=True)
-    parts = client.compute([block(names, i, *pair) for i, pair in enumerate(pairs)])
-
-    # Rows are counted, and each part is told where it begins, by one task a worker.
-    def counted(own: Any) -> Any:
-        return [(number, len(block.rows)) for number, block in own]
-
-    def placed(own: Any) -> Any:
-        return [(number, replace(part, start=starts[number])) for number, part in own]
-
     with _explained():
-        holdings = held(client, parts)
-        counts = dict(chain(*_gathered(client, counted, holdings)))
-    starts = [0, *np.cumsum([counts[i] for i in range(len(parts))]).tolist()]
-    holdings = _on_each(client, placed, holdings)
-    return ClusterSource(client, holdings, tuple(names), starts[-1])
+        # 1. Where partitions lie, and how many rows they have.
+        wait([*rows, *labels])
+        holders = client.who_has(rows)
+        held: dict[str, list[int]] = {worker: [] for worker in _workers(client)}
+        for i, part in enumerate(rows):
+            there = [each for each in holders.get(part.key, ()) if each in held]
+            held[min(there or held, key=lambda each: len(held[each]))].append(i)
+        asked = [(each, [rows[i] for i in own]) for each, own in held.items()]
+        counted = _gathered(client, lambda parts: [len(part) for part in parts], asked)
+    worker_of = {i: worker for worker, own in held.items() for i in own}
+    counts = dict(zip(worker_of, chain(*counted), strict=True))
+    starts = [0, *np.cumsum([counts[i] for i in range(len(rows))]).tolist()]
+    # 2. How they are joined depends on their rows alone, and so do the digits.
+    firsts = [0]
+    for i in range(1, len(rows)):
+        if (starts[i + 1] - starts[firsts[-1]]) * len(names) > JOINED_NUMBERS:
+            firsts.append(i)
+    # 3. A partition stays where it lies, and several go where there is least to do.
+    given: dict[str, list[Any]] = {worker: [] for worker in held}
+    for first, end in pairwise([*firsts, len(rows)]):
+        worker = worker_of[first]
+        if end - first > 1:
+            worker = min(given, key=lambda each: len(given[each]))
+        pairs = list(zip(rows[first:end], labels[first:end], strict=True))
+        given[worker].append((first, starts[first], pairs))
+    blocks = _on_each(client, partial(_as_blocks, names), list(given.items()))
+    return ClusterSource(client, blocks, tuple(names), starts[-1])
 
 
 def of_files(source: LabelledSource, client: Any) -> ClusterSource:
@@ -188,26 +202,30 @@ def of_files(source: LabelledSource, client: Any) -> ClusterSource:
             f"client must be a distributed.Client, got {client!r}. Make one by "
             "distributed.Client(address)."
         )
-    # A task that copies a part, so that it can be made again where a worker is lost.
-    holdings = held(client, client.map(copy, source.split(), pure=False))
+    parts, workers = list(enumerate(source.split())), _workers(client)
+    dealt = [(each, parts[k :: len(workers)]) for k, each in enumerate(workers)]
+    holdings = _on_each(client, list, dealt)
     return ClusterSource(client, holdings, source.names, source.n_rows)
 
 
-def _partitions(collection: Any) -> list[Any]:
-    """The partitions by rows, as delayed values."""
-    if not hasattr(collection, "to_delayed"):
-        raise TypeError(
-            "y must be a Dask collection, as X is, with partitions of the same rows; "
-            f"got {type(collection).__name__}."
-        )
-    if hasattr(collection, "numblocks") and len(collection.numblocks) == 2:
-        # A block must hold whole rows.
-        collection = collection.rechunk({1: -1})
-    return list(np.ravel(collection.to_delayed()))
+def _as_blocks(names: list[str], runs: Any) -> list[tuple[int, LabelledBlock]]:
+    """Consecutive partitions as blocks with their numbers, on a worker."""
+    blocks = []
+    for first, start, pairs in runs:
+        parts = [_as_arrays(names, first + k, *pair) for k, pair in enumerate(pairs)]
+        table, marks = parts[0]
+        where = f"partition {first}"
+        if len(parts) > 1:
+            where = f"partitions {first} to {first + len(parts) - 1}"
+            check_label_types(each[0].item() for _, each in parts if len(each))
+            table = np.concatenate([each for each, _ in parts])
+            marks = np.concatenate([each for _, each in parts])
+        blocks.append((first, LabelledBlock(table, marks, start, where)))
+    return blocks
 
 
-def _as_block(names: list[str], number: int, rows: Any, labels: Any) -> LabelledBlock:
-    """One partition, on the worker that holds it."""
+def _as_arrays(names: list[str], number: int, rows: Any, labels: Any) -> Any:
+    """The table and the labels of one partition, on a worker."""
     where = f"partition {number}"
     found = [str(name) for name in getattr(rows, "columns", names)]
     if found != names:
@@ -225,4 +243,4 @@ def _as_block(names: list[str], number: int, rows: Any, labels: Any) -> Labelled
             f"X and y differ in {where}: {table.shape} and {marks.shape}. Cut both "
             "into the same rows."
         )
-    return LabelledBlock(table, marks, 0, where)
+    return table, marks

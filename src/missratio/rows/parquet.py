@@ -113,7 +113,8 @@ class ParquetSource(LabelledSource):
                     rows[:, j] = Cells().numbers(column)
                 except NotNumbersError as error:
                     raise ValueError(
-                        f"Column {name!r} in {group.where}: {error}"
+                        f"Column {name!r} in {group.where}: {error} Leave it out by "
+                        "columns=[…]."
                     ) from error
             labels = self._labels(batch.column(self.target), group.where)
             yield LabelledBlock(rows, labels, group.start + row, group.where)

@@ -355,7 +355,10 @@ def read_columns(
             except NotNumbersError as found:
                 numbers = found.n_known - found.n_wrong
                 if found.doubt is not None:
-                    problems[name] = f"column {name!r} has numbers in doubt: {found}"
+                    problems[name] = (
+                        f"column {name!r} has numbers in doubt: {found} To leave it "
+                        f"out: {drop_option(name)}."
+                    )
                     continue
                 if found.n_wrong < _MOSTLY * found.n_known:
                     problems[name] = (

@@ -17,7 +17,6 @@ from itertools import zip_longest
 from typing import Any
 
 from missratio.app.report.sections import (
-    GLOSSARY,
     ReportSection,
     Table,
     meta,
@@ -88,7 +87,6 @@ def page(
         "meta": subtitle,
         "origin": end,
         "sections": every,
-        "glossary": GLOSSARY,
         "policy": policy,
         "style": Markup(_asset("page.css")),
         "library": Markup(library),

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from html import escape
 from importlib.metadata import version
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Self
 
@@ -357,52 +358,49 @@ def _errors(
     rows: LabelledRows, parts: list[LabelledRows], confidence: float, names: Names
 ) -> dict[str, Any]:
     """What becomes of each of several classes, or of each group."""
-    certificate, entries, confusion = rows.classifier.certificate_, [], None
-    y, groups, weights, blank, predicted = (
-        np.concatenate([*each])
-        for each in zip(
-            *(
-                (p.y, p.y if p.groups is None else p.groups, p.weights,
-                 names.blanks(p.X), p.predicted())
-                for p in parts
-            ),
-            strict=True,
-        )
-    )  # fmt: skip
+    certificate, labels, confusion = rows.classifier.certificate_, rows.labels, None
+    y, weights = (
+        np.concatenate([getattr(p, k) for p in parts]) for k in ("y", "weights")
+    )
+    predicted = np.concatenate([part.predicted() for part in parts])
+    blank = np.concatenate([names.blanks(part.X) for part in parts])
 
     def share(label: Any, called: Sequence[Any], group: Any = None) -> dict[str, Any]:
-        mine = (y == label) & (True if group is None else groups == group)
+        mine = y == label
+        if group is not None:
+            mine &= np.concatenate([part.groups for part in parts]) == group
         events, counted = np.isin(predicted[mine], called), weights[mine]
         found = measure.share_of(events, counted, confidence)
         if rows.classifier.deployment == "as-observed":
             found["parts"] = measure.by_blanks(events, counted, blank[mine], confidence)
         return found
 
+    # Whose error it is, in which group, by which certificate; what its rows must not be
+    # called, and the class that is to be found.
+    every = certificate.certificates
     if rows.groups is not None:
-        controlled, other = rows.labels
-        pairs = zip(certificate.promises, certificate.certificates, strict=True)
-        for promise, each in pairs:
-            group = promise.group
-            kept = replace(each, certified=promise.certified)
-            error, found = (share(k, [other], group) for k in (controlled, other))
-            entry = _entry(controlled, group, kept, error, found)
-            entries.append(
-                {**entry, "name": "all rows" if group is None else str(group)}
-            )
-    else:
-        promised = {each.controlled_class: each for each in certificate.certificates}
-        for label in rows.labels:
-            own = promised.get(label)
-            wrong = [each for each in rows.labels if each != label]
-            error = share(label, wrong if own is None else own.other_class)
-            entries.append(_entry(label, None, own, error, share(label, [label])))
-        confusion = [
-            {
-                "label": k,
-                "shares": [share(k, [other])["estimate"] for other in rows.labels],
-            }
-            for k in rows.labels
+        controlled, other = labels
+        asked = [
+            (controlled, p.group, replace(each, certified=p.certified), [other], other)
+            for p, each in zip(certificate.promises, every, strict=True)
         ]
-    for entry in entries:
-        entry["sentence"] = words.promise_sentence(rows, entry)
+    else:
+        # Bounded classes come first.
+        asked = [
+            (k, None, each, [x for x in labels if x != k], k)
+            if each is None
+            else (k, None, each, each.other_class, k)
+            for k, each in zip_longest(labels, every)
+        ]
+        confusion = [
+            {"label": k, "shares": [share(k, [x])["estimate"] for x in labels]}
+            for k in labels
+        ]
+    entries = []
+    for label, group, each, wrong, right in asked:
+        error, found = share(label, wrong, group), share(right, [right], group)
+        entries.append(_entry(label, group, each, error, found))
+        if rows.groups is not None and group is None:
+            entries[-1]["name"] = "all rows"
+        entries[-1]["sentence"] = words.promise_sentence(rows, entries[-1])
     return {"errors": entries, "confusion": confusion}

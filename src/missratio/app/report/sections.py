@@ -15,7 +15,6 @@ from missratio.app.report import charts
 from missratio.app.report.charts import Chart, Series, axis, layer, points
 from missratio.app.report.measure import SOURCES
 from missratio.app.report.words import (
-    blank_share,
     listed,
     measured,
     number,
@@ -30,35 +29,6 @@ Pairs = Sequence[tuple[str, str]]
 
 MOST_BARS = 25
 ALPHA_TICKS = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3]
-
-GLOSSARY: dict[str, tuple[str, str]] = {
-    "phi": (
-        "φ, missing probability",
-        "The probability that a value is missing, given the value itself. Each class "
-        "has its own φ.",
-    ),
-    "alpha": (
-        "α, bound on an error",
-        "The bound on the share of a class that is classified as a class which it must "
-        "not be. For two classes this is the type I error. The certificate says that "
-        "the error is at most α; several bounds hold together.",
-    ),
-    "power": (
-        "Power",
-        "The share of the other class's rows that are recognised, that is, classified "
-        "as the other class.",
-    ),
-    "gamma": (
-        "Γ, odds factor",
-        "By what factor the odds φ/(1 − φ) may be wrong, up or down, before the "
-        "certificate fails. Γ = 1 means that φ has to be exact.",
-    ),
-    "calibration": (
-        "Calibration rows",
-        "Rows of a bounded class that were kept from fitting and choose the threshold.",
-    ),
-}
-"""The words that a page explains, by id."""
 
 
 @dataclass(frozen=True)
@@ -204,9 +174,6 @@ def certificate(data: Data) -> ReportSection:
             blank, whole = (share(each["estimate"]) for each in parts.values())
             note = f"{whole} of complete rows"
             facts.insert(3, ("Power with blanks", blank, note, "power"))
-        elif found["deployment"] == "complete" and blank_share(data):
-            note = f"of the table; always {named(data['model']['fallback'])}"
-            facts.append(("Rows with a blank", share(blank_share(data)), note, ""))
         if found["looked_up"]:
             lost = f"{number(found['not_found'])} not found, counted as errors"
             note = lost if found["not_found"] else "all found"

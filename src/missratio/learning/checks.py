@@ -132,10 +132,6 @@ class Check:
         return self.sentence.removesuffix(f" {REMEDY}")
 
 
-Finding = tuple[Check, str]
-"""A check as it is unless it fails, and what is said if it does."""
-
-
 class Outcome(NamedTuple):
     """What a test found: its statistic, p, and the odds factor that would explain it.
 
@@ -148,32 +144,30 @@ class Outcome(NamedTuple):
     place: int = 0
 
 
-def as_finding(
+def as_check(
     kind: Kind, name: str, source: Source, test: Outcome, bad: str = ""
-) -> Finding:
-    """A test as a finding; `bad` is what it says of another column."""
-    good, contradicted, _ = (each.format(who=WHO[source]) for each in SENTENCES[kind])
-    facts = test.statistic, test.p_value, False, f"{name}: {good}", test.odds_factor
-    return Check(kind, name, source, *facts), f"{name}: {bad or contradicted}"
+) -> Check:
+    """A test with what it says if it fails, of another column where `bad` says so."""
+    sentence = f"{name}: {bad or SENTENCES[kind][1].format(who=WHO[source])}"
+    facts = test.statistic, test.p_value, False, sentence, test.odds_factor
+    return Check(kind, name, source, *facts)
 
 
-def concluded(findings: Sequence[Finding]) -> tuple[Check, ...]:
+def concluded(checks: Sequence[Check]) -> tuple[Check, ...]:
     """Checks of a model; a test fails at `LEVEL` over all of them (Bonferroni)."""
-    n_tests = max(1, sum(check.p_value is not None for check, _ in findings))
-    checks = []
-    for check, bad in findings:
-        failed, sentence, p_value = check.failed, check.sentence, check.p_value
-        if p_value is not None:
-            failed = p_value * n_tests <= LEVEL
-            if p_value * n_tests < DOUBT:
-                doubt = SENTENCES[check.kind][2].format(who=WHO[check.source])
-                sentence = f"{check.feature}: {doubt}"
-        if failed:
-            sentence = bad
-        if p_value is not None:
-            sentence = f"{sentence[:-1]} (p = {p_value:.2g})." + f" {REMEDY}" * failed
-        checks.append(replace(check, failed=failed, sentence=sentence))
-    return tuple(checks)
+    n_tests, found = sum(check.p_value is not None for check in checks), []
+    for check in checks:
+        if check.p_value is not None:
+            together, sentence = n_tests * check.p_value, check.sentence
+            failed = together <= LEVEL
+            if not failed:
+                said = SENTENCES[check.kind][2 if together < DOUBT else 0]
+                sentence = f"{check.feature}: {said.format(who=WHO[check.source])}"
+            sentence = f"{sentence[:-1]} (p = {check.p_value:.2g})."
+            sentence += f" {REMEDY}" * failed
+            check = replace(check, failed=failed, sentence=sentence)
+        found.append(check)
+    return tuple(found)
 
 
 def warning_text(checks: Sequence[Check]) -> str:
@@ -196,7 +190,7 @@ def warning_text(checks: Sequence[Check]) -> str:
 
 def instrument_strength(
     worth: float, explained: float, name: str, evidence: Evidence
-) -> Finding:
+) -> Check:
     """How much the other columns could teach, in looked-up values.
 
     `explained` is the share of its variance that they predict.
@@ -213,7 +207,8 @@ def instrument_strength(
         "out, or certify rows as they are observed."
     )
     fails = worth < TEACHES_NOTHING and not evidence.n_revealed
-    return Check("instrument", name, "table", worth, None, fails, good), bad
+    said = bad if fails else good
+    return Check("instrument", name, "table", worth, None, fails, said)
 
 
 def missing_together(
@@ -221,32 +216,29 @@ def missing_together(
     columns: Sequence[int],
     by_table: Sequence[str],
     names: Sequence[str],
-) -> list[Finding]:
+) -> list[Check]:
     """Columns that go missing in the same rows; `by_table`: only the table taught φ."""
-    groups: dict[bytes, list[int]] = {}
+    groups: dict[bytes, list[str]] = {}
     for j in columns:
         if missing[:, j].sum() >= FEWEST_SHARED:
-            groups.setdefault(missing[:, j].tobytes(), []).append(j)
-    findings = []
+            groups.setdefault(missing[:, j].tobytes(), []).append(names[j])
+    checks = []
     for group in groups.values():
-        if len(group) < 2:
-            continue
-        called, size = [names[k] for k in group], float(len(group))
-        good = f"{joined(called)}: they go missing in the same rows."
-        bad = (
-            f"{good} What the table taught of each takes entries to go missing "
-            "independently. Look up values, or learn one φ for these columns "
-            "(always_observed)."
-        )
-        fails = not set(called).isdisjoint(by_table)
-        check = Check("together", called[0], "table", size, None, fails, good)
-        findings.append((check, bad))
-    return findings
+        if len(group) > 1:
+            fails = not set(group).isdisjoint(by_table)
+            said = f"{joined(group)}: they go missing in the same rows." + fails * (
+                " What the table taught of each takes entries to go missing "
+                "independently. Look up values, or learn one φ for these columns "
+                "(always_observed)."
+            )
+            facts = float(len(group)), None, fails, said
+            checks.append(Check("together", group[0], "table", *facts))
+    return checks
 
 
 def agreement(
     shadow: ShadowEvidence, evidence: Evidence, theta: FloatArray, name: str
-) -> Finding:
+) -> Check:
     """Whether the table's equations hold at the φ that looked-up values give."""
     standard = shadow.coordinates.standardise(theta)
     covariance = evidence.covariance(standard, shadow.coordinates)
@@ -261,7 +253,7 @@ def agreement(
     p_value = float(chi2.sf(statistic, len(moments)))
     factor = least_factor(odds * (shadow.sums @ worst) / share, statistic)
     test = Outcome(statistic, p_value, factor)
-    return as_finding("agreement", name, "looked up", test)
+    return as_check("agreement", name, "looked up", test)
 
 
 Sides = list[tuple[str, str, str | None]]
@@ -283,7 +275,7 @@ def column_sides(names: Sequence[str], missing: BoolArray) -> Sides:
 
 def dependence(
     name: str, source: Source, test: Outcome, sides: Sides, *, flip: bool = False
-) -> Finding:
+) -> Check:
     """Whether a feature goes missing with a function of another column.
 
     With `flip` a positive statistic speaks for a function's low side.
@@ -295,10 +287,10 @@ def dependence(
         bad = f"they go missing more often where {side} than their own values explain."
     if column is not None:
         bad = f"{bad[:-1]}; depends_on=[{column!r}] lets φ depend on it."
-    return as_finding("other columns", name, source, test, bad)
+    return as_check("other columns", name, source, test, bad)
 
 
-def form_by_lookups(evidence: Evidence, theta: FloatArray, name: str) -> Finding:
+def form_by_lookups(evidence: Evidence, theta: FloatArray, name: str) -> Check:
     """Test whether polynomials of the value's rank help: χ², three degrees of freedom.
 
     Whole rows are ranked by their log-odds.
@@ -311,7 +303,7 @@ def form_by_lookups(evidence: Evidence, theta: FloatArray, name: str) -> Finding
     freedom = max(int(np.linalg.matrix_rank(covariance, hermitian=True)), 1)
     factor = _score_factor(statistic, weight, worst @ rest)
     test = Outcome(statistic, float(chi2.sf(statistic, freedom)), factor)
-    return as_finding("form", name, "looked up", test)
+    return as_check("form", name, "looked up", test)
 
 
 def others_by_lookups(
@@ -321,7 +313,7 @@ def others_by_lookups(
     usable: BoolArray,
     name: str,
     sides: Sides,
-) -> Finding:
+) -> Check:
     """Test whether a function of another column helps, by the one that helps most.
 
     Functions, (n_functions, n_known), are those of values one by one. The statistic is

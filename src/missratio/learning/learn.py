@@ -22,7 +22,7 @@ from missratio._base.reading import (
 )
 from missratio._base.typing import FloatArray, IntArray
 from missratio.learning.checks import (
-    Finding,
+    Check,
     MissingnessWarning,
     agreement,
     concluded,
@@ -154,7 +154,7 @@ def learn_missingness(
     # 1. What goes missing together, and what its φ is logistic in.
     blocks: list[Unit]
     if always_observed is not None:
-        teachers = _complete(always_observed, table, names, "always_observed")
+        teachers = _places(always_observed, names, "always_observed", table)
         rest, whole = np.setdiff1d(every, teachers), True
         if not len(teachers) or not len(rest):
             raise ValueError(
@@ -171,7 +171,7 @@ def learn_missingness(
             given = [_places(each, names, "categories") for each in categories]
         blocks = find_categories(table, answers, given, names)
         if len(depends_on):
-            further = _complete(depends_on, table, names, "depends_on")
+            further = _places(depends_on, names, "depends_on", table)
             apart = [j for columns, _ in blocks for j in columns]
             lossy = np.setdiff1d(np.flatnonzero(np.isnan(table).any(axis=0)), apart)
             blocks += [(every[[j]], every[[j]]) for j in lossy]
@@ -216,8 +216,8 @@ def learn_missingness(
             stacklevel=2,
         )
     # 3. Whether the data contradicts it.
-    findings: list[list[Finding]] = [[] for _ in units]
-    together: list[Finding] = []
+    findings: list[list[Check]] = [[] for _ in units]
+    together: list[Check] = []
     if check:
         if not whole:
             by_table = [called[i] for i in taught if i not in by_lookups]
@@ -240,7 +240,7 @@ def learn_missingness(
         places: Sequence[int],
         columns: IntArray,
         whole: bool = True,
-        first: Sequence[Finding] = (),
+        first: Sequence[Check] = (),
     ) -> LearnedMissingness:
         """The φ of some units, a number and a slope for each of its columns."""
         shape = (len(columns), 1) if not whole else (1, len(columns))
@@ -319,28 +319,14 @@ def _read(X: Any, revealed: Any) -> tuple[FloatArray, FloatArray, list[str]]:
     return table, answers, names
 
 
-def _complete(
+def _places(
     columns: Sequence[str | int],
-    table: FloatArray,
     names: Sequence[str],
     parameter: str,
+    complete_in: FloatArray | None = None,
 ) -> IntArray:
-    """Where columns are that must have no missing values."""
-    places = _places(columns, names, parameter)
-    lossy = [names[j] for j in places if np.isnan(table[:, j]).any()]
-    if lossy:
-        raise ValueError(
-            f"Column(s) {joined(lossy)} have missing values: {parameter} takes columns "
-            "that have none."
-        )
-    return places
-
-
-def _places(
-    columns: Sequence[str | int], names: Sequence[str], parameter: str
-) -> IntArray:
-    """Where columns are, each once."""
-    places = []
+    """Where columns are, each once; of a table in which they have no missing values."""
+    places = set()
     for column in columns:
         known = column if isinstance(column, int) else None
         if isinstance(column, str) and column in names:
@@ -348,8 +334,15 @@ def _places(
         if known is None or not 0 <= known < len(names):
             hint = did_you_mean(str(column), names)
             raise ValueError(f"{parameter}: X has no column {column!r}.{hint}")
-        places.append(known)
-    return np.unique(np.array(places, dtype=np.intp))
+        places.add(known)
+    found = np.array(sorted(places), dtype=np.intp)
+    if complete_in is not None and np.isnan(complete_in[:, found]).any():
+        lossy = [names[j] for j in found if np.isnan(complete_in[:, j]).any()]
+        raise ValueError(
+            f"Column(s) {joined(lossy)} have missing values: {parameter} takes columns "
+            "that have none."
+        )
+    return found
 
 
 def _evidence(

@@ -25,9 +25,9 @@ from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.learning.checks import (
     FEWEST_SHARED,
-    Finding,
+    Check,
     Residuals,
-    as_finding,
+    as_check,
     column_sides,
     dependence,
     instrument_strength,
@@ -237,7 +237,7 @@ class Taught(NamedTuple):
     converged: bool
     # How strong the instruments are, and what tests found; tests are left out where the
     # instruments are too weak for them.
-    findings: list[Finding]
+    findings: list[Check]
 
 
 def teach(
@@ -357,7 +357,7 @@ def teach(
                 functions[:, at], function_squares[:, at], others, count
             )
             # A positive residual is an entry observed more often than φ says.
-            findings.append(as_finding("form", called[i], "table", form))
+            findings.append(as_check("form", called[i], "table", form))
             findings.append(dependence(called[i], "table", other, sides, flip=True))
         return Taught(shadow, coordinates.restore(theta), converged, findings)
 
@@ -408,7 +408,7 @@ def dependence_by_lookups(
     by_lookups: Mapping[int, FloatArray],
     names: Sequence[str],
     called: Sequence[str],
-) -> dict[int, Finding]:
+) -> dict[int, Check]:
     """Whether another column helps to tell looked-up values from observed ones.
 
     By functions of the columns at looked-up rows and at some others, which stand for

@@ -511,22 +511,13 @@ def corrupt(
     rng: Any = random_state
     if not isinstance(rng, np.random.Generator):
         rng = check_random_state(rng)
-    blocks = list(row_blocks((lossy.shape[0], lossy.shape[1])))
     if missingness.rowwise:
-        for rows in blocks:
-            check_no_partial_row(lossy[rows], rows.start)
+        check_no_partial_row(lossy, 0)
     probability = missingness.missing_probability(X)
-    for rows in blocks:
-        # The draws don't depend on the blocks. A comparison with NaN, where φ is not
-        # known, is False: what is missing stays so.
-        draws = rng.random(probability[rows].shape)
-        if missingness.groups is not None:
-            draws = draws[:, missingness.groups]
-        # By number: a mask of which half is true takes longer.
-        lost = np.flatnonzero(draws < probability[rows])
-        if missingness.rowwise:
-            lossy[rows][lost] = np.nan
-        else:
-            np.put(lossy[rows], lost, np.nan)
+    draws = rng.random(probability.shape)
+    if missingness.groups is not None:
+        draws = draws[:, missingness.groups]
+    # A comparison with NaN, where φ is not known, is False: what is missing stays so.
+    lossy[draws < probability] = np.nan
     result: Table = with_values(X, lossy)
     return result

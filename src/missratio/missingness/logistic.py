@@ -253,31 +253,26 @@ class NamedMissingness(Missingness):
         Where `coef` is a mapping, from columns to slopes.
     """
 
-    columns: Mapping[str, tuple[float, float | Mapping[str, float]]]
+    columns: Mapping[str, Any]
     rowwise: ClassVar[bool] = False
     maximum: ClassVar[float | None] = None
 
     def __post_init__(self) -> None:
-        checked: dict[str, tuple[float, float | Mapping[str, float]]] = {}
-        given: Any
+        checked: dict[str, tuple[float, dict[str, float]]] = {}
         for name, given in self.columns.items():
             if not isinstance(name, str):
                 raise TypeError(f"Columns are named by texts: got {name!r}.")
-            if np.size(given) == 2 and isinstance(given[1], Mapping):
-                start, slopes = given
-                # Refuses what no column could have.
-                LogisticMissingness(start, list(slopes.values()), rowwise=True)
-                own = {str(each): float(slope) for each, slope in slopes.items()}
-                checked[name] = (float(start), {name: 0.0} | own)
-                continue
-            pair = np.asarray(given, dtype=np.float64)
-            if pair.shape != (2,):
+            if np.size(given) != 2:
                 raise ValueError(
                     f"Column {name!r} needs (intercept, coef), two numbers: got "
                     f"{given!r}."
                 )
-            LogisticMissingness(*pair)
-            checked[name] = (float(pair[0]), float(pair[1]))
+            start, slopes = given
+            slopes = slopes if isinstance(slopes, Mapping) else {name: slopes}
+            # Refuses what no column could have.
+            LogisticMissingness(start, list(slopes.values()), rowwise=True)
+            own = {str(each): float(slope) for each, slope in slopes.items()}
+            checked[name] = (float(start), {name: 0.0} | own)
         if not checked:
             raise ValueError("No column is named: give one or more.")
         object.__setattr__(self, "columns", checked)
@@ -293,9 +288,8 @@ class NamedMissingness(Missingness):
                 "array has: LogisticMissingness.from_columns(..., names=[...])."
             )
         places = {str(name): place for place, name in enumerate(names)}
-        coefs = [coef for _, coef in self.columns.values()]
-        further = [c for coef in coefs if isinstance(coef, Mapping) for c in coef]
-        absent = [name for name in [*self.columns, *further] if name not in places]
+        wanted = [each for _, slopes in self.columns.values() for each in slopes]
+        absent = [name for name in dict.fromkeys(wanted) if name not in places]
         if absent:
             hint = did_you_mean(absent[0], places) if len(absent) == 1 else ""
             raise ValueError(
@@ -304,13 +298,13 @@ class NamedMissingness(Missingness):
             )
         intercept, coef = np.full(len(places), -np.inf), np.zeros(len(places))
         blocks = []
-        for name, (start, slope) in self.columns.items():
-            if isinstance(slope, Mapping):
-                inputs = tuple(places[each] for each in slope)
-                model = LogisticMissingness(start, list(slope.values()), rowwise=True)
+        for name, (start, slopes) in self.columns.items():
+            if len(slopes) > 1:
+                model = LogisticMissingness(start, list(slopes.values()), rowwise=True)
+                inputs = tuple(places[each] for each in slopes)
                 blocks.append(Block((places[name],), inputs, model))
             else:
-                intercept[places[name]], coef[places[name]] = start, slope
+                intercept[places[name]], coef[places[name]] = start, slopes[name]
         base = LogisticMissingness(intercept, coef)
         return BlockMissingness(base, tuple(blocks), len(names)) if blocks else base
 

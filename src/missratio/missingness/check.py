@@ -291,7 +291,16 @@ def missingness_check(
     edges = [_weights(low, 1.0 / odds_factor)]
     if low is not high or odds_factor > 1.0:
         edges.append(_weights(high, odds_factor))
-    return _checks(X, missingness, edges, level, complete, odds_factor, names, True)
+    called, bounds, kept = _tested(X, missingness, names, odds_factor)
+    alone = not missingness.rowwise and missingness.groups is None
+    return check_weights(
+        [each[kept] for each in edges],
+        called,
+        bounds,
+        level,
+        complete=complete,
+        table=as_numeric_array(X) if complete and alone else None,
+    )
 
 
 def contradictions(
@@ -303,7 +312,8 @@ def contradictions(
     names: Sequence[str] | None = None,
 ) -> tuple[MissingnessCheck, ...]:
     """The checks that speak against φ, given its weights; quick where none does."""
-    checks = _checks(X, missingness, [weights], LEVEL, complete, 1.0, names)
+    called, bounds, kept = _tested(X, missingness, names)
+    checks = check_weights([weights[kept]], called, bounds, complete=complete)
     consistent = all(check.verdict == "consistent" for check in checks)
     if missingness.learned and not consistent:
         # What the learned φ explains itself, its band explains, too.
@@ -311,36 +321,22 @@ def contradictions(
     return tuple(check for check in checks if check.verdict != "consistent")
 
 
-def _checks(
-    X: Any,
-    missingness: Missingness,
-    edges: Sequence[FloatArray],
-    level: float,
-    complete: bool,
-    odds_factor: float,
-    names: Sequence[str] | None,
-    shapes: bool = False,
-) -> tuple[MissingnessCheck, ...]:
-    """Test weights, or their edges, for all that a model's columns are.
-
-    With `shapes`, among rows alike in other columns as well.
-    """
+def _tested(
+    X: Any, missingness: Missingness, names: Sequence[str] | None, factor: float = 1.0
+) -> tuple[list[str], FloatArray, Any]:
+    """What is tested, by name, bounds on its weights, and where these are."""
     n_columns = np.shape(X)[1]
     maxima = missingness.column_maxima(n_columns)
     with np.errstate(divide="ignore"):
-        bounds = 1.0 + odds_factor * maxima / (1.0 - maxima)
+        bounds = 1.0 + factor * maxima / (1.0 - maxima)
     if missingness.rowwise:
-        return check_weights(edges, ["rows"], bounds, level)
-    known = [column_name(X, j) for j in range(n_columns)] if names is None else names
-    shown = [f"column {name if names is None else repr(name)}" for name in known]
-    if missingness.groups is not None:
-        # What goes missing together is one thing to test.
-        kept = once(missingness.groups)
-        edges = [each[:, kept] for each in edges]
-        shown, bounds = [shown[j] for j in kept], bounds[kept]
-        shapes = False
-    table = as_numeric_array(X) if complete and shapes else None
-    return check_weights(edges, shown, bounds, level, complete=complete, table=table)
+        return ["rows"], bounds, ...
+    # What goes missing together is one thing to test.
+    groups = missingness.groups
+    kept = np.arange(n_columns) if groups is None else once(groups)
+    shown = [column_name(X, j) if names is None else repr(names[j]) for j in kept]
+    called = [f"column {name}" for name in shown]
+    return called, bounds[kept], np.s_[:, kept] if groups is not None else ...
 
 
 def _shape_checks(

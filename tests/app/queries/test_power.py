@@ -62,9 +62,6 @@ def test_both_mixes_rows_of_the_controlled_class_with_cells_elsewhere(mixed):
     # The planner says what it decided.
     power = mixed.power
     assert abs(mixed.rowwise.mean() - power.share) < 0.03
-    assert power.tried[power.share] > max(power.tried.values()) - 0.0101
-    assert power.division.startswith(f"{power.share:.0%} of the values go to rows")
-    assert f"25%: power {power.tried[0.25]:.2f}" in power.division
     assert mixed.content().endswith("single values")
     again = mr.plan_queries(X, y, budget=100, goal="both", alpha=0.1, random_state=0)
     np.testing.assert_array_equal(again.rows, mixed.rows)

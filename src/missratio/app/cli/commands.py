@@ -139,13 +139,12 @@ def query(options: asked.QueryOptions, progress: Progress) -> CommandOutcome:
         points = zip(*columns, strict=True)
         facts["share"] = share = float(plan.rowwise.mean())
         facts["power"] = [dict(zip(names, each, strict=True)) for each in points]
-        if power.division and abs(share - power.share) > 0.02:
+        if not plan.rowwise.all():
+            why = "which should buy most" if abs(share - power.share) <= 0.02 else ""
             lines.append(
-                f"{share:.0%} of the values go to rows of the controlled class: of one "
-                "kind no more are missing."
+                f"{share:.0%} of the values go to rows of the controlled class, "
+                f"{why or 'of one kind no more are missing'}."
             )
-        elif power.division:
-            lines.append(f"{power.division}.")
         lines.append(
             f"Rows of the controlled class, and the power to expect: {power}. "
             f"{power.range_meaning}."

@@ -15,7 +15,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import narwhals.stable.v2 as nw
 import numpy as np
 from sklearn.utils import check_consistent_length
 
@@ -152,16 +151,6 @@ def _spelt(text: str, length: int) -> str:
     """A digest in letters."""
     digest = blake2b(text.encode(), digest_size=length).digest()
     return "".join(LETTERS[byte % len(LETTERS)] for byte in digest)
-
-
-def as_native(columns: Columns, backend: Any) -> Any:
-    """Columns as a dataframe of pandas, polars or pyarrow."""
-    # A column of nothing has no type of its own.
-    return (
-        nw.from_dict(columns, backend=backend)
-        .with_columns(nw.col("value").cast(nw.Float64))
-        .to_native()
-    )
 
 
 def write_table(

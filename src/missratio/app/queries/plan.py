@@ -25,7 +25,6 @@ from missratio.app.queries.answers import (
     Levels,
     MissingCells,
     Revealed,
-    as_native,
     cell_word,
     read_answers,
     table_word,
@@ -299,7 +298,7 @@ class QueryPlan:
         single = f"{len(self) - n_whole} {'single ' if n_whole else ''}{what}"
         return " and ".join([whole] * bool(whole) + [single] * (n_whole < len(self)))
 
-    def to_frame(self, backend: str = "pandas") -> Any:
+    def to_frame(self, backend: Any = "pandas") -> Any:
         """The plan as a dataframe, with a column `value` to fill in.
 
         Parameters
@@ -314,7 +313,9 @@ class QueryPlan:
             `class`, if there are labels; `feature`; `value`, blank; and `key`, which
             says which cell a line is about.
         """
-        return as_native(self._columns(), backend)
+        frame = nw.from_dict(self._columns(), backend=backend)
+        # A column of nothing has no type of its own.
+        return frame.with_columns(nw.col("value").cast(nw.Float64)).to_native()
 
     def write(
         self, path: str | Path, *, force: bool = False, escape_formulas: bool = True
@@ -419,9 +420,8 @@ class PlannedPower:
         0 where no threshold is certified, averaged over draws; values are taken as
         missing completely at random.
     share : float
-        The share of the values that goes to rows of the controlled class.
-    tried : dict from float to float
-        The power of the plan's budget by the shares that were tried.
+        The share of the values that goes to rows of the controlled class: of those
+        tried none has more power by 0.01.
     lower, upper : ndarray of shape (n_budgets,)
         The least and the largest power, if the log-odds of being missing rise or fall
         by 1.5 with each standard deviation of a value towards the other class.
@@ -431,7 +431,6 @@ class PlannedPower:
     rows: IntArray
     power: FloatArray
     share: float
-    tried: dict[float, float]
     lower: FloatArray
     upper: FloatArray
 
@@ -462,19 +461,6 @@ class PlannedPower:
             "allows for odds of being missing that grow or fall by a factor of "
             f"{np.exp(TILT):.2g} with each standard deviation of a value towards the "
             "other class"
-        )
-
-    @property
-    def division(self) -> str:
-        """In words: what was tried, and what it would buy; empty without a choice."""
-        if len(self.tried) < 2:
-            return ""
-        parts = [
-            f"{share:.0%}: power {power:.2f}" for share, power in self.tried.items()
-        ]
-        return (
-            f"{self.share:.0%} of the values go to rows of the controlled class. Of "
-            f"the shares tried none has more power by {AS_GOOD}: {'; '.join(parts)}"
         )
 
 
@@ -691,7 +677,7 @@ def _forecast(
     counts, first = np.unique(np.round(known[:, 1]).astype(int), return_index=True)
     laws = np.array(by_law)[:, first]
     ends = laws.min(axis=0), laws.max(axis=0)
-    return PlannedPower(sizes[first], counts, laws[0], share, tried, *ends)
+    return PlannedPower(sizes[first], counts, laws[0], share, *ends)
 
 
 def _completed(

@@ -27,10 +27,8 @@ from missratio.reproduce.methods import (
     NAN_TREES,
     PRODUCTS,
     TILTED,
-    fits_of,
     known,
     learned,
-    type_one,
 )
 from missratio.reproduce.results import MeanCurve, make_curve
 
@@ -77,7 +75,7 @@ def table(results: dict[str, Result]) -> str:
     ]
     body = [
         [
-            fits_of(method),
+            method,
             *(
                 cell(result.curves[method], place) if method in result.curves else "–"
                 for result, place, _ in places
@@ -99,16 +97,9 @@ def cell(curve: MeanCurve, place: int) -> str:
 
 
 def figures(results: dict[str, Result]) -> Iterator[list[object]]:
-    """All figures: powers, errors of type I, and differences within runs."""
-    tested = (KNOWN, *(kind(name) for name in LEARNERS for kind in (known, learned)))
-    errors = {type_one(method): method for method in tested}
+    """All figures: powers, and differences within runs."""
     for experiment, result in results.items():
-        curves = [
-            ("type I error", errors[name], curve)
-            if name in errors
-            else ("power", name, curve)
-            for name, curve in result.curves.items()
-        ]
+        curves = [("power", name, curve) for name, curve in result.curves.items()]
         for each in LEARNERS:
             curves += difference(result, learned(each), known(each), None)
         for other in (IMPUTED_TREES, NAN_TREES, KNOWN):
@@ -118,7 +109,7 @@ def figures(results: dict[str, Result]) -> Iterator[list[object]]:
                 if not isnan(mean := curve.mean[place]):
                     high = curve.hi[place]
                     half = "" if isnan(high) else f"{high - mean:.3f}"
-                    at = [result.experiment.x_name, f"{x:g}", fits_of(method)]
+                    at = [result.experiment.x_name, f"{x:g}", method]
                     yield [experiment, quantity, *at, f"{mean:.3f}", half]
 
 

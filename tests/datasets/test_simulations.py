@@ -18,7 +18,6 @@ CURVED = {
     "np_mixture": simulations.np_mixture(),
     "diff_variance": simulations.diff_variance(),
     "misspecification": simulations.misspecification(0.25),
-    "misspecification, text": simulations.misspecification(0.5, "text"),
 }
 ALL = LINEAR | CURVED
 every = pytest.mark.parametrize("simulation", ALL.values(), ids=ALL)
@@ -65,7 +64,6 @@ def test_no_linear_test_beats_the_oracle():
 
 def test_the_true_parameter_of_the_first_figure():
     np.testing.assert_allclose(simulations.msd_5dim().coef, -0.1)
-    np.testing.assert_allclose(simulations.msd_5dim("text").coef, 0.1)
     assert simulations.msd_5dim().intercept == pytest.approx(0.025)
     assert simulations.np_mixture().coef is None
     assert simulations.np_mixture().intercept is None
@@ -86,15 +84,12 @@ def test_class_1_alone_loses_values_and_where_the_published_curves_say():
     assert by_entry == [[0.8, 0.0], [0.0, 0.8]]
     corners = [1.0, -1.0], [-1.0, 1.0]
     assert phi_at(simulations.diff_variance(), *corners) == [0.0, 0.8]
-    assert phi_at(simulations.diff_variance("text"), *corners) == [0.8, 0.0]
     assert phi_at(simulations.misspecification(), *corners) == [0.0, 0.8]
-    assert phi_at(simulations.misspecification(0.5, "text"), *corners) == [0.8, 0.0]
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: simulations.msd_5dim("printed"), "'published', 'text'"),
         (lambda: simulations.naive_bayes(1.0), "correlation"),
         (lambda: simulations.misspecification(-0.1), "share"),
         (lambda: simulations.np_mixture().oracle_power(0.0), "alpha"),

@@ -20,8 +20,7 @@ from missratio.reproduce.experiments import (
     load_table,
     loss,
 )
-from missratio.reproduce.methods import METHODS, RealTable, Run, Score
-from missratio.threshold import binomial_tail
+from missratio.reproduce.methods import RealTable, Run, Score, score_run
 
 QUICK = ("M-KLIEP (known)", "M-KLIEP (learned)", "CC-KLIEP")
 POWERS = ["np_power", "naive_bayes", "diff_variance", "misspecification"]
@@ -106,7 +105,7 @@ def simulated(name, n_rows=500, n_runs=3, **kwargs):
 
 
 def scored(method, runs):
-    return [(run, METHODS[method](run, Conditions())) for run in runs]
+    return [(run, score_run(method, run, Conditions())) for run in runs]
 
 
 def powers(method, runs):
@@ -174,7 +173,7 @@ def test_published_counts_scores_at_the_threshold_and_corrected_does_not():
 
     def power(calibration, test, alpha, strict):
         run = Run(*[None] * 5, calibration, test=test, strict=strict)
-        return experiment.outcome(run, score, [alpha], "CC-KLIEP")
+        return experiment.outcome(run, score, [alpha])
 
     calibration, test = np.repeat([0.0, 1.0], [180, 20]), np.repeat([0.0, 1.0], 50)
     assert power(calibration, test, 0.2, strict=False) == [1.0]
@@ -262,15 +261,3 @@ def test_corrections_leave_simulations_alone():
         for variant in ("published", "corrected")
     ]
     np.testing.assert_array_equal(*both)
-
-
-def test_half_of_the_rows_calibrate_and_the_other_half_is_fresh(fire_file):
-    """By chance alone, the error is that of the order statistic on fresh rows."""
-    experiment = EXPERIMENTS["fire_vary_alpha"]
-    experiment = replace(experiment, sizes=SplitSizes(100, 50, 5))
-    method = "Type I error: M-KLIEP (known)"
-    errors = experiment.measure([0.1], range(200), [method], Conditions("corrected"))
-    n_rows = (400 - 100) // 2
-    expected = binomial_tail(n_rows, 0.1, 0.05) / (n_rows + 1)
-    spread = errors.std() / np.sqrt(200)
-    assert abs(errors.mean() - expected) < 1 / n_rows + 4 * spread

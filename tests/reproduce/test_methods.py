@@ -14,7 +14,6 @@ from missratio.reproduce.experiments import SplitSizes, draw_run
 from missratio.reproduce.methods import (
     INFINITE,
     LEARNERS,
-    METHODS,
     RealTable,
     Run,
     fit_linear,
@@ -22,6 +21,7 @@ from missratio.reproduce.methods import (
     learned,
     learned_phi,
     linear_score,
+    score_run,
     with_products,
 )
 
@@ -31,7 +31,7 @@ BY_COLUMN = ["M-KLIEP (known)", "M-KLIEP (learned)", "CC-KLIEP"]
 
 def scores(method, run, conditions=PUBLISHED):
     """Those of a run's calibration and test rows; None where there are none."""
-    score = METHODS[method](run, conditions)
+    score = score_run(method, run, conditions)
     return score and score.at(np.concatenate([run.calibration, run.test]))
 
 

@@ -7,7 +7,7 @@ import logging
 import os
 import zlib
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Literal
@@ -22,79 +22,76 @@ DigestStatus = Literal["matches", "differs", "unknown", "absent"]
 DataHome = str | os.PathLike[str] | None
 
 
-@dataclass(frozen=True, slots=True)
-class PublishedFile:
-    """A data set's file and its publisher.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataFile:
+    """A data set's file, who publishes it, and what is at hand of it.
 
-    The file has one of `files` as its name, the first preferred, and comes from `url`;
-    there is none where the publisher wants an account. The digest is that of the
-    content, uncompressed.
+    Parameters
+    ----------
+    name : str
+        The data set.
+    files : tuple of str
+        Names that its file may have, the first preferred.
+    publisher, page : str
+        Who publishes it, and where.
+    url : str or None
+        Where it can be fetched from; None where the publisher wants an account.
+    sha256 : str or None
+        Of the content, uncompressed; None where it isn't known.
+    path : Path or None
+        Where the file was found; None where it is absent.
+    digest : {"matches", "differs", "unknown", "absent"}
+        The file's SHA-256 against the pinned one; "unknown" where none is pinned.
     """
 
     name: str
     files: tuple[str, ...]
     publisher: str
     page: str
-    url: str | None
-    sha256: str | None
+    url: str | None = None
+    sha256: str | None = None
+    path: Path | None = None
+    digest: DigestStatus = "absent"
+
+    @property
+    def file(self) -> str:
+        """The file's name, as it was found or as it should be."""
+        return self.files[0] if self.path is None else self.path.name
+
+    @property
+    def account_needed(self) -> bool:
+        """Whether the publisher wants an account, so that it can't be fetched."""
+        return self.url is None
 
 
 SOURCES = {
     source.name: source
     for source in (
-        PublishedFile(
-            "ctg",
-            ("CTG.xls",),
-            "UCI Machine Learning Repository",
-            "https://archive.ics.uci.edu/dataset/193/cardiotocography",
-            "https://archive.ics.uci.edu/ml/machine-learning-databases/00193/CTG.xls",
-            "d6aa62e82625e59f9d5b05bc8fc52af9ea67bdf2a23f1faca8511d5618fcb421",
+        DataFile(
+            name="ctg",
+            files=("CTG.xls",),
+            publisher="UCI Machine Learning Repository",
+            page="https://archive.ics.uci.edu/dataset/193/cardiotocography",
+            url="https://archive.ics.uci.edu/ml/machine-learning-databases/00193/"
+            "CTG.xls",
+            sha256="d6aa62e82625e59f9d5b05bc8fc52af9ea67bdf2a23f1faca8511d5618fcb421",
         ),
-        PublishedFile(
-            "fire",
-            ("smoke_detection_iot.csv", "smoke_detection_iot.csv.gz"),
-            "Kaggle",
-            "https://www.kaggle.com/datasets/deepcontractor/smoke-detection-dataset",
-            None,
-            None,
+        DataFile(
+            name="fire",
+            files=("smoke_detection_iot.csv", "smoke_detection_iot.csv.gz"),
+            publisher="Kaggle",
+            page="https://www.kaggle.com/datasets/deepcontractor/"
+            "smoke-detection-dataset",
         ),
-        PublishedFile(
-            "weather",
-            ("weatherAUS.csv.gz", "weatherAUS.csv"),
-            "Kaggle, from the Australian Bureau of Meteorology",
-            "https://www.kaggle.com/datasets/jsphyg/weather-dataset-rattle-package",
-            None,
-            "a4f2b071196fef2a06849899187ff91dbcb097baf573e49391f0b75692fecb2b",
+        DataFile(
+            name="weather",
+            files=("weatherAUS.csv.gz", "weatherAUS.csv"),
+            publisher="Kaggle, from the Australian Bureau of Meteorology",
+            page="https://www.kaggle.com/datasets/jsphyg/weather-dataset-rattle-package",
+            sha256="a4f2b071196fef2a06849899187ff91dbcb097baf573e49391f0b75692fecb2b",
         ),
     )
 }
-
-
-@dataclass(frozen=True, slots=True)
-class DataFile:
-    """What is at hand of a data set: an entry of `available`.
-
-    Parameters
-    ----------
-    name, file : str
-        The data set, and its file's name.
-    path : Path or None
-        Where the file was found; None where it is absent.
-    publisher, page : str
-        Who publishes it, and where.
-    account_needed : bool
-        Whether the publisher wants an account, so that it can't be fetched from here.
-    digest : {"matches", "differs", "unknown", "absent"}
-        The file's SHA-256 against the pinned one; "unknown" where none is pinned.
-    """
-
-    name: str
-    file: str
-    path: Path | None
-    publisher: str
-    page: str
-    account_needed: bool
-    digest: DigestStatus
 
 
 def data_folder(data_home: DataHome = None) -> Path:
@@ -137,18 +134,16 @@ def available(data_home: DataHome = None) -> list[DataFile]:
     >>> [(entry.name, entry.account_needed) for entry in available()]
     [('ctg', False), ('fire', True), ('weather', True)]
     """
-    folder, entries = data_folder(data_home), []
+    entries = []
     for source in SOURCES.values():
-        path = _find(source, folder)
+        path = _find(source, data_folder(data_home))
         digest: DigestStatus = "absent" if path is None else "unknown"
         if path is not None and source.sha256 is not None:
             digest = "differs"
             with suppress(ValueError):
                 if sha256(_content(path)).hexdigest() == source.sha256:
                     digest = "matches"
-        file = source.files[0] if path is None else path.name
-        publisher = source.publisher, source.page, source.url is None
-        entries.append(DataFile(source.name, file, path, *publisher, digest))
+        entries.append(replace(source, path=path, digest=digest))
     return entries
 
 
@@ -206,7 +201,7 @@ def read_file(name: str, data_home: DataHome, verify: bool) -> tuple[Path, bytes
     return path, content
 
 
-def _find(source: PublishedFile, folder: Path) -> Path | None:
+def _find(source: DataFile, folder: Path) -> Path | None:
     paths = (folder / file for file in source.files)
     return next((path for path in paths if path.is_file()), None)
 
@@ -223,7 +218,7 @@ def _content(path: Path) -> bytes:
         ) from error
 
 
-def _download(source: PublishedFile, folder: Path) -> Path:
+def _download(source: DataFile, folder: Path) -> Path:
     """Download a file into the folder; pooch checks it before it is put there."""
     import pooch
 

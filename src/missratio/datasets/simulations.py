@@ -2,8 +2,8 @@
 
 Laws are mixtures of normal ones, so that ratios, tails and the power that no test
 exceeds are known. Where the curves that were published came from other laws than the
-text describes, the variant "published" is that of the curves and "text" that of the
-text. `sample` of a simulation draws a table with NaN, and its labels.
+text describes, these are the laws of the curves. `sample` of a simulation draws a table
+with NaN, and its labels.
 """
 
 from __future__ import annotations
@@ -11,14 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 from sklearn.utils import Bunch
 
-from missratio._base.hints import listed
 from missratio._base.threads import one_blas_thread
 from missratio._base.typing import FloatArray, IntArray
 from missratio.missingness import Missingness, StepMissingness, corrupt
@@ -26,8 +24,6 @@ from missratio.missingness.contract import RandomState
 
 __all__ = ["diff_variance", "misspecification", "msd_5dim", "naive_bayes", "np_mixture"]
 
-Variant = Literal["published", "text"]
-VARIANTS: tuple[Variant, ...] = ("published", "text")
 Rng = np.random.Generator | np.random.RandomState
 
 _LOG_2_PI = float(np.log(2 * np.pi))
@@ -67,29 +63,23 @@ class GaussianMixture:
     ) -> None:
         given = {"weights": weights, "means": means, "covariances": covariances}
         for name, values in given.items():
-            value = np.array(values, dtype=np.float64)
-            value.flags.writeable = False
-            object.__setattr__(self, name, value)
-        shapes = [np.shape(each) for each in (self.weights, self.means)]
-        k, d = (*self.means.shape, 0, 0)[:2]
-        if shapes != [(k,), (k, d)] or self.covariances.shape != (k, d, d) or d == 0:
+            object.__setattr__(self, name, np.array(values, dtype=np.float64))
+        each, centres, spreads = self.weights, self.means, self.covariances
+        k, d = centres.shape if centres.ndim == 2 else (0, 0)
+        sound = each.shape == (k,) and spreads.shape == (k, d, d) and k * d > 0
+        if not (
+            sound
+            and (each >= 0.0).all()
+            and np.isclose(each.sum(), 1.0, rtol=0, atol=1e-9)
+            and np.isfinite(centres).all()
+            and np.allclose(spreads, spreads.transpose(0, 2, 1))
+            and (np.linalg.eigvalsh(spreads) > 0.0).all()
+        ):
             raise ValueError(
-                "weights, means and covariances must have shapes (k,), (k, d) and (k, "
-                f"d, d), d above 0: got {shapes[0]}, {shapes[1]} and "
-                f"{self.covariances.shape}."
-            )
-        total = self.weights.sum()
-        if (self.weights < 0).any() or not np.isclose(total, 1.0, rtol=0, atol=1e-9):
-            raise ValueError(
-                f"weights must be non-negative and have the sum 1: got {self.weights}."
-            )
-        finite = np.isfinite(self.means).all() and np.isfinite(self.covariances).all()
-        turned = self.covariances.transpose(0, 2, 1)
-        sound = finite and np.allclose(self.covariances, turned)
-        if not sound or (np.linalg.eigvalsh(self.covariances) <= 0).any():
-            raise ValueError(
-                "means must be finite, and covariances symmetric and positive "
-                f"definite: got {self.means.tolist()} and {self.covariances.tolist()}."
+                "A mixture has weights of shape (k,), non-negative and of sum 1, "
+                "finite means of shape (k, d), and covariances of shape (k, d, d), "
+                f"symmetric and positive definite: got {each.tolist()}, "
+                f"{centres.tolist()} and {spreads.tolist()}."
             )
 
     @cached_property
@@ -149,15 +139,13 @@ class GaussianMixture:
             raise ValueError(
                 f"X must have shape (n, {self.n_features}): got {rows.shape}."
             )
-        weights, means = self.weights, self.means
-        terms = []
-        with one_blas_thread(rows.size):
-            for weight, mean, root in zip(weights, means, self._roots, strict=True):
-                if weight > 0:
-                    standard = (rows - mean) @ np.linalg.inv(root).T
-                    volume = np.log(np.diag(root)).sum() + 0.5 * len(mean) * _LOG_2_PI
-                    squares = np.einsum("ij,ij->i", standard, standard)
-                    terms.append(np.log(weight) - volume - 0.5 * squares)
+        terms, components = [], zip(self.weights, self.means, self._roots, strict=True)
+        with one_blas_thread(rows.size), np.errstate(divide="ignore"):
+            for weight, mean, root in components:
+                standard = (rows - mean) @ np.linalg.inv(root).T
+                volume = np.log(np.diag(root)).sum() + 0.5 * len(mean) * _LOG_2_PI
+                squares = np.einsum("ij,ij->i", standard, standard)
+                terms.append(np.log(weight) - volume - 0.5 * squares)
         return reduce(np.logaddexp, terms)
 
     def tail(self, direction: ArrayLike, cut: ArrayLike) -> FloatArray:
@@ -183,9 +171,9 @@ class GaussianMixture:
                 f"direction must have shape (..., {self.n_features}): got "
                 f"{along.shape}."
             )
-        weights, means = self.weights, self.means
         total = np.zeros(np.broadcast_shapes(along.shape[:-1], beyond.shape))
-        for weight, mean, root in zip(weights, means, self._roots, strict=True):
+        components = zip(self.weights, self.means, self._roots, strict=True)
+        for weight, mean, root in components:
             spread = np.sqrt(np.square(along @ root).sum(axis=-1))
             distance = along @ mean - beyond
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -432,26 +420,20 @@ def spread_points(
     return np.concatenate(rows), np.concatenate(masses)
 
 
-def msd_5dim(variant: Variant = "published") -> Simulation:
+def msd_5dim() -> Simulation:
     """Two normal laws in five dimensions, with a log-linear ratio.
 
     p₁ = N(0, I) and p₀ = N(0.1·1, I), so that θ = −0.1·1. A row of class 1 is missing
-    with probability 0.5 where its sum is positive. The paper's Figure 1.
-
-    Parameters
-    ----------
-    variant : {"published", "text"}, default="published"
-        In the text the two means are swapped.
+    with probability 0.5 where its sum is positive. The paper's Figure 1; in its text
+    the two means are swapped.
 
     Returns
     -------
     Simulation
     """
-    near, far = np.zeros(5), np.full(5, 0.1)
-    if _is_text(variant):
-        near, far = far, near
     phi = StepMissingness(np.ones(5), threshold=0.0, probability=0.5)
-    return Simulation("msd_5dim", _normal(near), _normal(far), {1: phi})
+    laws = _normal(np.zeros(5)), _normal(np.full(5, 0.1))
+    return Simulation("msd_5dim", *laws, {1: phi})
 
 
 def np_mixture() -> Simulation:
@@ -464,14 +446,11 @@ def np_mixture() -> Simulation:
     -------
     Simulation
     """
-    half = [0.5, 0.5]
     phi = StepMissingness([0.0, 1.0], threshold=2.0, probability=0.9)
-    return Simulation(
-        "np_mixture",
-        GaussianMixture(half, [[0.0, 0.0], [-1.0, 4.0]], [np.eye(2)] * 2),
-        GaussianMixture(half, [[1.0, 0.0], [0.0, 4.0]], [np.eye(2)] * 2),
-        {1: phi},
-    )
+    half, spread = [0.5, 0.5], [np.eye(2)] * 2
+    numerator = GaussianMixture(half, [[0.0, 0.0], [-1.0, 4.0]], spread)
+    denominator = GaussianMixture(half, [[1.0, 0.0], [0.0, 4.0]], spread)
+    return Simulation("np_mixture", numerator, denominator, {1: phi})
 
 
 def naive_bayes(rho: float = 0.0) -> Simulation:
@@ -494,51 +473,36 @@ def naive_bayes(rho: float = 0.0) -> Simulation:
         raise ValueError(f"rho, a correlation, must lie in (-1, 1): got {rho}.")
     covariance = [[1.0, rho], [rho, 1.0]]
     phi = StepMissingness([1.0, -1.0], threshold=0.0, probability=0.8, rowwise=False)
-    return Simulation(
-        "naive_bayes",
-        _normal([0.0, 0.0], covariance),
-        _normal([1.0, 2.0], covariance),
-        {1: phi},
-    )
+    laws = _normal([0.0, 0.0], covariance), _normal([1.0, 2.0], covariance)
+    return Simulation("naive_bayes", *laws, {1: phi})
 
 
-def diff_variance(variant: Variant = "published") -> Simulation:
+def diff_variance() -> Simulation:
     """Two normal laws in the plane of different variances; the log ratio is quadratic.
 
     p₁ = N((0, 0), I) and p₀ = N((1, 1), diag(1, 2)). A row of class 1 is missing with
-    probability 0.8 where x₂ > 0.
-
-    Parameters
-    ----------
-    variant : {"published", "text"}, default="published"
-        In the text rows are missing where x₁ > 0.
+    probability 0.8 where x₂ > 0; in the paper's text, where x₁ > 0.
 
     Returns
     -------
     Simulation
     """
-    direction = [1.0, 0.0] if _is_text(variant) else [0.0, 1.0]
-    phi = StepMissingness(direction, threshold=0.0, probability=0.8)
-    return Simulation(
-        "diff_variance",
-        _normal([0.0, 0.0]),
-        _normal([1.0, 1.0], np.diag([1.0, 2.0])),
-        {1: phi},
-    )
+    phi = StepMissingness([0.0, 1.0], threshold=0.0, probability=0.8)
+    laws = _normal([0.0, 0.0]), _normal([1.0, 1.0], np.diag([1.0, 2.0]))
+    return Simulation("diff_variance", *laws, {1: phi})
 
 
-def misspecification(rho: float = 0.25, variant: Variant = "published") -> Simulation:
+def misspecification(rho: float = 0.25) -> Simulation:
     """A share ρ of class 1 lies on the far side of class 0.
 
     p₁ = (1 − ρ)N((0, 0), I) + ρN((2, 0), I) and p₀ = N((1, 1), I). A row of class 1 is
     missing with probability 0.8 where x₁ < 0. The log ratio is linear for ρ = 0 only.
+    In the paper's text the mean of class 0 is (1, 0), and rows go where x₁ > 0.
 
     Parameters
     ----------
     rho : float, default=0.25
         0 ≤ ρ ≤ 1; the paper calls 2ρ the level of misspecification.
-    variant : {"published", "text"}, default="published"
-        In the text the mean of class 0 is (1, 0), and rows are missing where x₁ > 0.
 
     Returns
     -------
@@ -546,22 +510,13 @@ def misspecification(rho: float = 0.25, variant: Variant = "published") -> Simul
     """
     if not 0.0 <= rho <= 1.0:
         raise ValueError(f"rho, a share, must lie in [0, 1]: got {rho}.")
-    text = _is_text(variant)
-    phi = StepMissingness([1.0 if text else -1.0, 0.0], threshold=0.0, probability=0.8)
-    return Simulation(
-        "misspecification",
-        GaussianMixture([1.0 - rho, rho], [[0.0, 0.0], [2.0, 0.0]], [np.eye(2)] * 2),
-        _normal([1.0, 0.0] if text else [1.0, 1.0]),
-        {1: phi},
+    phi = StepMissingness([-1.0, 0.0], threshold=0.0, probability=0.8)
+    numerator = GaussianMixture(
+        [1.0 - rho, rho], [[0.0, 0.0], [2.0, 0.0]], [np.eye(2)] * 2
     )
+    return Simulation("misspecification", numerator, _normal([1.0, 1.0]), {1: phi})
 
 
 def _normal(mean: ArrayLike, covariance: ArrayLike | None = None) -> GaussianMixture:
     spread = np.eye(np.size(mean)) if covariance is None else np.asarray(covariance)
     return GaussianMixture([1.0], [np.asarray(mean)], [spread])
-
-
-def _is_text(variant: str) -> bool:
-    if variant not in VARIANTS:
-        raise ValueError(f"variant must be one of {listed(VARIANTS)}: got {variant!r}.")
-    return variant == "text"

@@ -18,7 +18,7 @@ from missratio.datasets import Simulation, simulations
 from missratio.datasets.simulations import spread_points
 from missratio.missingness import LogisticMissingness, corrupt
 from missratio.reproduce import methods as m
-from missratio.reproduce.methods import Conditions, RealTable, Run, Score, fits_of
+from missratio.reproduce.methods import Conditions, RealTable, Run, Score
 from missratio.threshold import BinomialRule, CalibrationSample
 
 SIZES = tuple(float(n) for n in range(100, 1501, 100))
@@ -96,7 +96,7 @@ class Experiment(ABC):
 
     @abstractmethod
     def outcome(
-        self, run: Run, score: Score, points: Sequence[float], method: str
+        self, run: Run, score: Score, points: Sequence[float]
     ) -> float | FloatArray | list[float]:
         """What is measured at points that share a run's fit."""
 
@@ -117,8 +117,6 @@ class Experiment(ABC):
     ) -> FloatArray:
         """Run some runs at a point, or at points that share their fits.
 
-        Curves of the same fits share them, too.
-
         Returns
         -------
         ndarray of shape (n_methods, n_runs, n_points)
@@ -127,11 +125,9 @@ class Experiment(ABC):
         values = np.full((len(methods), len(runs), len(points)), np.nan)
         for place, number in enumerate(runs):
             run = self.draw(points[0], number, conditions)
-            fits = dict.fromkeys(map(fits_of, methods))
-            scores = {fit: m.METHODS[fit](run, conditions) for fit in fits}
             for k, method in enumerate(methods):
-                if (score := scores[fits_of(method)]) is not None:
-                    values[k, place] = self.outcome(run, score, points, method)
+                if (score := m.score_run(method, run, conditions)) is not None:
+                    values[k, place] = self.outcome(run, score, points)
         return values
 
 
@@ -219,7 +215,7 @@ class Simulated(Experiment):
         return Run(simulation, phi, numerator, complete, denominator, calibration)
 
     def outcome(
-        self, run: Run, score: Score, points: Sequence[float], _: str
+        self, run: Run, score: Score, points: Sequence[float]
     ) -> float | FloatArray:
         """What is measured of a score."""
         return self.measured(run, score, points)
@@ -366,20 +362,14 @@ class RealData(Experiment):
         rng = conditions.generator(self.data, key, number)
         return draw_run(table, self.sizes, share, rng, conditions)
 
-    def outcome(
-        self, run: Run, score: Score, points: Sequence[float], method: str
-    ) -> list[float]:
-        """Powers, or errors: half of the class-0 rows calibrate, and half are fresh.
+    def outcome(self, run: Run, score: Score, points: Sequence[float]) -> list[float]:
+        """Powers at the thresholds that calibration rows certify.
 
         Published: scores from the threshold on (≥) count. Corrected: those strictly
         above it, for which alone the certificate is proved where scores may be tied.
         """
         assert run.test is not None
-        calibration = score.at(run.calibration)
-        if method == fits_of(method):
-            test = score.at(run.test)
-        else:
-            calibration, test = np.array_split(calibration, 2)
+        calibration, test = score.at(run.calibration), score.at(run.test)
         beyond = np.greater if run.strict else np.greater_equal
         alphas = points if self.varies == "alpha" else [ALPHA]
         cuts = [certified_threshold(calibration, alpha, REAL_DELTA) for alpha in alphas]
@@ -499,7 +489,7 @@ def _real(
             methods=(m.FULL_DATA, *paper),
             runs=runs[0],
             imputation_runs=imputation_runs[0],
-            beyond=(*learners, *trees, *map(m.type_one, (m.KNOWN, *learners))),
+            beyond=(*learners, *trees),
             shares_fits=True,
             **shared,
         ),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from missratio.reproduce import methods as m
-from missratio.reproduce.experiments import Experiment, certified_excess
+from missratio.reproduce.experiments import certified_excess
 from missratio.reproduce.results import Result
 
 # Okabe and Ito's colours, which the colour-blind tell apart.
@@ -44,28 +44,16 @@ STYLE: dict[Any, Any] = {
 
 def figures(result: Result) -> dict[str, dict[str, bytes]]:
     """An experiment's figures by name, each as PNG and SVG."""
-    experiment, seed = result.experiment, result.conditions.seed
-    name, methods = experiment.id, tuple(result.values)
+    name, title = result.experiment.id, result.experiment.title
     drawn = {
-        part: partial(_draw_curves, curves) for part, curves in result.parts().items()
+        part: partial(_draw_curves, shown) for part, shown in result.parts().items()
     }
     if name == "np_boundary":
-        drawn = {
-            name: partial(_draw_plane, experiment, seed, methods, experiment.title)
-        }
+        drawn = {name: partial(_draw_plane, result, title=title)}
     elif name == "diff_variance":
         title = "Boundaries of one run, variances that differ, n = 500"
-        drawn[f"{name}_boundary"] = partial(
-            _draw_plane, experiment, seed, experiment.methods, title
-        )
+        drawn[f"{name}_boundary"] = partial(_draw_plane, result, title=title)
     return {part: _rendered(draw) for part, draw in drawn.items()}
-
-
-def colour(method: str) -> str:
-    """The colour of a curve, the same in all figures, and with φ known or learned."""
-    fits = m.fits_of(method)
-    short = fits.removesuffix(m.known("")).removesuffix(m.learned(""))
-    return COLOURS.get(fits) or COLOURS[short]
 
 
 def _rendered(draw: Callable[[Any], None]) -> dict[str, bytes]:
@@ -93,8 +81,10 @@ def _draw_curves(result: Result, ax: Any) -> None:
     for place, (method, curve) in enumerate(curves.items()):
         # Curves that coincide are moved apart by a little.
         shift = min(0.08, 0.4 / len(curves)) * step * (place - (len(curves) - 1) / 2)
-        style = {"color": colour(method)}
-        again = m.fits_of(method) not in COLOURS and method.endswith(m.learned(""))
+        # A learner has one colour, and an open marker where φ is learned.
+        short = method.removesuffix(m.known("")).removesuffix(m.learned(""))
+        again = method not in COLOURS and method.endswith(m.learned(""))
+        style = {"color": COLOURS.get(method) or COLOURS[short]}
         ax.errorbar(
             x + shift,
             curve.mean,
@@ -115,18 +105,15 @@ def _draw_curves(result: Result, ax: Any) -> None:
             ax.fill_between(x + shift, theirs.lo, theirs.hi, **band)
     if published:
         ax.plot([], [], color="0.4", linestyle="--", label="published, dashed")
-    if experiment.y_name == m.TYPE_ONE:
-        ax.plot(x, x, color="0.4", linestyle=":", label="the bound")
     title = f"{experiment.title} ({result.conditions.variant})"
     ax.set(xlabel=experiment.x_name, ylabel=experiment.y_name, title=title)
     ax.legend(fontsize=8 if len(curves) <= 6 else 6.5)
 
 
-def _draw_plane(
-    experiment: Experiment, seed: int, methods: tuple[str, ...], title: str, ax: Any
-) -> None:
+def _draw_plane(result: Result, ax: Any, *, title: str) -> None:
     """The points of a run, those that were lost faded, and the boundaries."""
-    run = experiment.draw(500.0, 0, m.Conditions(seed=seed))
+    conditions = m.Conditions(seed=result.conditions.seed)
+    run = result.experiment.draw(500.0, 0, conditions)
     rows_1, rows_0 = run.complete, run.denominator
     lost = np.isnan(run.numerator).any(axis=1)
     samples = [
@@ -141,11 +128,11 @@ def _draw_plane(
     ends = zip(both.min(axis=0) - 0.5, both.max(axis=0) + 0.5, strict=True)
     x1, x2 = np.meshgrid(*(np.linspace(*pair, 241) for pair in ends))
     points = np.stack([x1.ravel(), x2.ravel()], axis=1)
-    for method in methods:
-        score = m.METHODS[method](run, m.Conditions())
-        assert score is not None
+    shown = [each for each in result.values if each in result.experiment.methods]
+    for method in shown:
+        score = m.METHODS[method](run, run.phi)
         excess = certified_excess(run, score)(points).reshape(x1.shape)
-        ax.contour(x1, x2, excess, levels=[0.0], colors=[colour(method)])
-        ax.plot([], [], color=colour(method), label=method)
+        ax.contour(x1, x2, excess, levels=[0.0], colors=[COLOURS[method]])
+        ax.plot([], [], color=COLOURS[method], label=method)
     ax.set(xlabel="x1", ylabel="x2", title=title)
     ax.legend(fontsize=7, loc="upper right")

@@ -41,7 +41,6 @@ TILTED = "Tilted imputation and trees"
 WEIGHTED_TREES = "Weighted trees"
 IMPUTED_TREES, NAN_TREES = "Iterative imputation and trees", "Trees on NaN"
 FULL_TREES = "Trees (full data)"
-TYPE_ONE = "Type I error"
 
 INFINITE = 100.0
 """What stands for an infinite coefficient: beside it no other column counts."""
@@ -60,16 +59,6 @@ def known(name: str) -> str:
 def learned(name: str) -> str:
     """The name of a curve with φ learned."""
     return f"{name} (learned)"
-
-
-def type_one(name: str) -> str:
-    """The name of the curve of a curve's error on fresh class-0 rows."""
-    return f"{TYPE_ONE}: {name}"
-
-
-def fits_of(name: str) -> str:
-    """The name of the curve whose fits a curve is made of."""
-    return name.removeprefix(type_one(""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,17 +269,12 @@ def learned_phi(run: Run, conditions: Conditions) -> LogisticMissingness:
     return LogisticMissingness(intercept, slope)
 
 
-def completed(run: Run) -> FloatArray | None:
-    """The class-1 training rows, completed by scikit-learn's IterativeImputer.
-
-    None where nothing was lost, and there is nothing to do.
-    """
+def completed(run: Run) -> FloatArray:
+    """The class-1 training rows, completed by scikit-learn's IterativeImputer."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.experimental import enable_iterative_imputer  # noqa: F401
     from sklearn.impute import IterativeImputer
 
-    if not np.isnan(run.numerator).any():
-        return None
     with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         rows: FloatArray = IterativeImputer().fit_transform(run.numerator)
     return rows
@@ -330,7 +314,7 @@ def trees() -> Any:
     return HistGradientBoostingClassifier(random_state=0)
 
 
-def _fitted(run: Run, learner: Any, numerator: FloatArray, **others: Any) -> Score:
+def fitted(run: Run, learner: Any, numerator: FloatArray, **others: Any) -> Score:
     """The scores of a learner of these class-1 rows and the run's class-0 rows."""
     with warnings.catch_warnings(action="ignore", category=UserWarning):
         model = learner.fit(*stack_samples(numerator, run.denominator), **others)
@@ -340,64 +324,53 @@ def _fitted(run: Run, learner: Any, numerator: FloatArray, **others: Any) -> Sco
     return Score(model.decision_function)
 
 
-def weighted_trees(run: Run, _: Conditions) -> Score:
+def weighted_trees(run: Run, phi: Missingness) -> Score:
     """Boosted trees on the rows that are left, weighted by 1/(1 − φ)."""
     left = run.numerator[~np.isnan(run.numerator).any(axis=1)]
     weights = np.ones(len(left) + len(run.denominator))
-    weights[: len(left)] = 1.0 / (1.0 - run.phi.missing_probability(left))
-    return _fitted(run, trees(), left, sample_weight=weights)
+    weights[: len(left)] = 1.0 / (1.0 - phi.missing_probability(left))
+    return fitted(run, trees(), left, sample_weight=weights)
 
 
-Method = Callable[[Run, Conditions], Score | None]
-# Past the paper, by what they fit where φ is given.
+# What learners past the paper fit where φ is given.
 LEARNERS: dict[str, Callable[[Run, Missingness], Any]] = {
     JOINT: lambda _, phi: KLIEPCV(missingness={1: phi}, random_state=0),
     PRODUCTS: with_products,
     TILTED: tilted,
 }
-METHODS: dict[str, Method] = {
+METHODS: dict[str, Callable[[Run, Missingness], Score]] = {
+    # By the printed objective: sums are divided by n.
+    M_KLIEP: lambda run, phi: fit_linear(
+        run, KLIEP(missingness={1: phi}, normalize="horvitz-thompson")
+    ),
     # What is observed, of each column or row, is taken for the whole.
     CC_KLIEP: lambda run, _: fit_linear(run, KLIEP(missingness="ignore")),
     FULL_DATA: lambda run, _: fit_linear(run, KLIEP(), merged(run.complete)),
     TRUE_RATIO: lambda run, _: Score(run.origin.log_ratio, tail=run.origin.ratio_tail),
-    IMPUTATION: lambda run, _: (
-        None
-        if (rows := completed(run)) is None
-        else fit_linear(run, KLIEP(), merged(rows))
-    ),
+    IMPUTATION: lambda run, _: fit_linear(run, KLIEP(), merged(completed(run))),
     WEIGHTED_TREES: weighted_trees,
-    IMPUTED_TREES: lambda run, _: (
-        None if (rows := completed(run)) is None else _fitted(run, trees(), rows)
-    ),
+    IMPUTED_TREES: lambda run, _: fitted(run, trees(), completed(run)),
     # Trees take NaN for a value like others.
-    NAN_TREES: lambda run, _: _fitted(run, trees(), run.numerator),
+    NAN_TREES: lambda run, _: fitted(run, trees(), run.numerator),
     # What trees would reach if nothing were lost.
-    FULL_TREES: lambda run, _: _fitted(run, trees(), run.complete),
+    FULL_TREES: lambda run, _: fitted(run, trees(), run.complete),
 }
-"""The score of a run by the name of a curve; None where it has nothing to do.
+"""The score of a run by the name of a curve, but for how φ is known.
 
 A further curve is an entry here, and its name among an experiment's methods.
 """
 
 
-def _with_phi(name: str, fit: Callable[[Run, Missingness], Score]) -> None:
-    """Add a method that is given φ, known and learned."""
-    METHODS[name] = METHODS[known(name)] = lambda run, _: fit(run, run.phi)
-    METHODS[learned(name)] = lambda run, conditions: fit(
-        run, learned_phi(run, conditions)
-    )
+def score_run(method: str, run: Run, conditions: Conditions) -> Score | None:
+    """What a curve's method learns in a run, with φ as its name says.
 
-
-def _learner(name: str) -> Callable[[Run, Missingness], Score]:
-    return lambda run, phi: _fitted(run, LEARNERS[name](run, phi), run.numerator)
-
-
-# M-KLIEP is by the printed objective: sums are divided by n.
-_with_phi(
-    M_KLIEP,
-    lambda run, phi: fit_linear(
-        run, KLIEP(missingness={1: phi}, normalize="horvitz-thompson")
-    ),
-)
-for _name in LEARNERS:
-    _with_phi(_name, _learner(_name))
+    None where nothing was lost, and imputation has nothing to do.
+    """
+    if method in (IMPUTATION, IMPUTED_TREES) and not np.isnan(run.numerator).any():
+        return None
+    name = method.removesuffix(learned(""))
+    phi = run.phi if name == method else learned_phi(run, conditions)
+    name = name.removesuffix(known(""))
+    if name in LEARNERS:
+        return fitted(run, LEARNERS[name](run, phi), run.numerator)
+    return METHODS[name](run, phi)

@@ -18,7 +18,7 @@ import numpy as np
 from missratio._base.typing import FloatArray
 from missratio.reproduce import methods as m
 from missratio.reproduce.experiments import Experiment
-from missratio.reproduce.methods import Conditions, fits_of
+from missratio.reproduce.methods import Conditions
 
 REFERENCES = (m.TRUE_RATIO, m.M_KLIEP, m.KNOWN)
 VERDICTS = {True: "overlap", False: "**apart**", None: "–"}
@@ -217,29 +217,21 @@ class Result:
         )
 
     def parts(self) -> dict[str, Result]:
-        """The curves of each figure: the paper's; those past it beside a few; errors.
+        """The curves of each figure: the paper's, and those past it beside a few.
 
         A figure that the paper hasn't got has the experiment's name alone.
         """
         experiment = self.experiment
-        paper = [m for m in self.values if m in experiment.methods]
-        past = [m for m in self.values if m in experiment.beyond]
+        paper = [method for method in self.values if method in experiment.methods]
+        past = [method for method in self.values if method in experiment.beyond]
         if not past or not paper:
             return {experiment.id: self}
-        beside = [m for m in paper if m in REFERENCES]
-        title = experiment.title.replace("power", "type I error on fresh rows")
-        of_errors = replace(experiment, title=title, y_name=m.TYPE_ONE)
-        parts = {
-            "": (experiment, paper),
-            "_beyond": (experiment, [*beside, *(m for m in past if m == fits_of(m))]),
-            "_type_one": (of_errors, [m for m in past if m != fits_of(m)]),
-        }
+        beside = [method for method in paper if method in REFERENCES]
         return {
             f"{experiment.id}{end}": replace(
-                self, experiment=shown, values={m: self.values[m] for m in methods}
+                self, values={m: self.values[m] for m in shown}
             )
-            for end, (shown, methods) in parts.items()
-            if methods
+            for end, shown in (("", paper), ("_beyond", beside + past))
         }
 
 

@@ -30,7 +30,7 @@ from missratio._base.typing import FloatArray
 from missratio._files import write_whole
 from missratio.exceptions import DestinationError, Message, Remedy
 from missratio.reproduce.experiments import EXPERIMENTS, Experiment
-from missratio.reproduce.methods import VARIANTS, Conditions, Variant, fits_of
+from missratio.reproduce.methods import VARIANTS, Conditions, Variant
 from missratio.reproduce.results import Reproduction, Result
 
 
@@ -73,39 +73,33 @@ class Task:
         """How many runs at a point it makes."""
         return len(self.runs) * len(self.points)
 
-    @property
-    def identity(self) -> str:
-        """What the numbers depend on, the code and the data among it."""
-        data = EXPERIMENTS[self.experiment].fingerprint(self.conditions)
-        return f"{self!r}, data {data!r}, code {code_digest()}"
-
     def file(self, folder: Path) -> Path:
-        """Where its values are kept once it is finished."""
-        digest = hashlib.sha256(self.identity.encode()).hexdigest()[:32]
+        """Where its values are kept, named by all that they depend on."""
+        data = EXPERIMENTS[self.experiment].fingerprint(self.conditions)
+        identity = f"{self!r}, data {data!r}, code {code_digest()}"
+        digest = hashlib.sha256(identity.encode()).hexdigest()[:32]
         return folder / ".tasks" / f"{self.experiment}-{digest}.npz"
 
     def load(self, folder: Path) -> FloatArray | None:
         """What was finished before; None where nothing was, or it can't be read.
 
-        A file says itself what it is: that of another task is not believed. Nothing in
-        it is run, and a checksum tells damage.
+        Nothing in the file is run, and a checksum tells damage.
         """
         try:
             content = io.BytesIO(self.file(folder).read_bytes())
             with np.load(content, allow_pickle=False) as arrays:
                 values: FloatArray = arrays["values"]
-                identity = str(arrays["identity"])
         # Damage can raise anything, from zlib.error to MemoryError.
         except Exception:
             return None
         shape = len(self.methods), len(self.runs), len(self.points)
         sound = values.shape == shape and values.dtype == np.float64
-        return values if sound and identity == self.identity else None
+        return values if sound else None
 
     def save(self, folder: Path, values: FloatArray) -> None:
         """Keep what was finished."""
         buffer = io.BytesIO()
-        np.savez(buffer, values=values, identity=self.identity)
+        np.savez(buffer, values=values)
         write_whole(self.file(folder), buffer.getvalue())
 
 
@@ -292,20 +286,15 @@ class Options:
             offered = experiment.curves if self.beyond else experiment.methods
             if wanted:
                 offered = tuple(m for m in experiment.curves if m in wanted)
-            methods = tuple(m for m in offered if fits_of(m) not in unwanted)
+            methods = tuple(m for m in offered if m not in unwanted)
             why = experiment.unavailable()
             if ids and why is not None:
                 raise FileNotFoundError(f"{experiment.id} can't be run: {why}")
-            if ids and not offered and not wanted:
-                raise ValueError(
-                    f"{experiment.id} is no figure of the paper. Add beyond=True "
-                    "(--beyond) to run it."
-                )
             if ids and not methods:
                 raise ValueError(
-                    f"{experiment.id} has no curve left, by what was said of "
-                    f"{listed(wanted or unwanted)}. It has: "
-                    f"{listed(experiment.curves)}."
+                    f"{experiment.id} has no curve left, by what was said. It has "
+                    f"{listed(experiment.curves)}; those past the paper need "
+                    "beyond=True (--beyond), or their names."
                 )
             if methods and why is not None:
                 skipped[experiment.id] = why

@@ -90,7 +90,7 @@ def p_values(
     for _ in range(n_tests):
         two = draw_samples(rng, missing, change)
         if broken == "permutation":
-            samples = read_samples(two.X1, two.X0, two.missingness, None)
+            samples = read_samples(two.X1, two.X0, two.missingness)
             values = _kernel_divergences(samples, "permutation", RESAMPLES, rng)
             scaled = ((values - values.mean(axis=0)) / values.std(axis=0)).max(axis=1)
             found.append((1 + (scaled[1:] >= scaled[0]).sum()) / (1 + RESAMPLES))

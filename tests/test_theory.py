@@ -10,7 +10,6 @@ from scipy.stats import expon, norm, poisson, uniform
 
 from missratio.theory import (
     effective_sample_sizes,
-    oracle_by_simulation,
     oracle_power,
     oracle_threshold,
     threshold_margin,
@@ -71,14 +70,3 @@ def test_the_oracles_power_in_the_papers_example():
     threshold = oracle_threshold(norm(), 0.1)
     assert oracle_power(norm(1.5), threshold) == pytest.approx(0.586, abs=5e-4)
     assert oracle_power([1.0, 2.0, 3.0, 4.0], 2.0) == 0.5
-
-
-def test_the_oracle_by_simulation_is_that_of_the_law():
-    rng = np.random.default_rng(0)
-    controlled, other = rng.normal(size=(400_000, 1)), rng.normal(1.5, 1, (400_000, 1))
-    # log N(z; 1.5, 1)/N(z; 0, 1) = 1.5 z − 1.125
-    threshold, found = oracle_by_simulation(
-        lambda X: 1.5 * X[:, 0] - 1.125, controlled, other, 0.1
-    )
-    assert threshold == pytest.approx(1.5 * norm.isf(0.1) - 1.125, abs=0.02)
-    assert found == pytest.approx(norm.sf(norm.isf(0.1) - 1.5), abs=0.005)

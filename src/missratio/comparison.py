@@ -13,13 +13,12 @@ from numbers import Integral
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import log_expit
 from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.utils import check_scalar
 
-from missratio._base.blocks import inverse_where_positive, take_rows
+from missratio._base.blocks import take_rows
 from missratio._base.hints import check_choice, check_real, generator
 from missratio._base.reading import column_names, read_floats
 from missratio._base.threads import one_blas_thread
@@ -28,7 +27,6 @@ from missratio.exceptions import DataError, Message, SmallSampleWarning
 from missratio.missingness import (
     Missingness,
     missingness_check,
-    row_probability,
     warn_of_contradiction,
 )
 from missratio.ratio import (
@@ -41,12 +39,11 @@ from missratio.ratio import (
     gaussian,
     stack_samples,
 )
-from missratio.rows import ClassModel, check_inclusion, check_missingness, class_model
+from missratio.rows import ClassModel, check_missingness, class_model
 from missratio.weights import complete_row_weights, effective_sample_size
 
 __all__ = ["DivergenceEstimate", "RatioTest", "estimate_divergence", "ratio_test"]
 
-Inclusion = tuple[ArrayLike | None, ArrayLike | None] | None
 DivergenceName = Literal["kl", "js", "pearson"]
 TestMethod = Literal["auto", "permutation", "bootstrap"]
 
@@ -90,15 +87,12 @@ class ComparedSample:
         1/P(complete), and 0 for a row with a missing value.
     model : Missingness, "ignore" or None
         Why values are missing, for these columns.
-    inclusion : ndarray, or None
-        Probabilities by design.
     """
 
     given: Any
     table: FloatArray
     weights: FloatArray
     model: ClassModel
-    inclusion: FloatArray | None
 
     @cached_property
     def rows(self) -> IntArray:
@@ -119,38 +113,24 @@ class ComparedSample:
 Samples = tuple[ComparedSample, ComparedSample]
 
 
-def read_samples(X1: Any, X0: Any, missingness: Any, inclusion: Inclusion) -> Samples:
+def read_samples(X1: Any, X0: Any, missingness: Any) -> Samples:
     """The numerator's and the denominator's sample, checked."""
     check_missingness(missingness, [0, 1])
-    given = (None, None) if inclusion is None else inclusion
-    if not isinstance(given, tuple) or len(given) != 2:
-        raise TypeError(
-            "inclusion must be a tuple of the numerator's and the denominator's "
-            f"probabilities, either of them None; got {type(inclusion).__name__}."
-        )
     samples = []
-    for X, label, known in ((X1, 1, given[0]), (X0, 0, given[1])):
-        model = class_model(missingness, label, column_names(X))
-        table, design = read_floats(X, f"X{label}"), None
+    for X, label in ((X1, 1), (X0, 0)):
+        model, table = (
+            class_model(missingness, label, column_names(X)),
+            read_floats(X, f"X{label}"),
+        )
         if not len(table):
             raise ValueError(f"X{label} has no rows.")
-        if known is None:
-            weights = complete_row_weights(table, model)
-        elif model is not None:
-            raise ValueError(
-                f"Sample X{label} has a missingness model and inclusion probabilities: "
-                "its rows can't be weighed twice. Leave out one of them."
-            )
-        else:
-            design = check_inclusion(known, table)
-            product = design if design.ndim == 1 else row_probability(design)
-            weights = inverse_where_positive(product)
+        weights = complete_row_weights(table, model)
         if (complete := np.count_nonzero(weights)) < 2:
             raise ValueError(
                 f"X{label} has {complete} complete row(s) of {len(table)}; at least 2 "
                 "are needed."
             )
-        samples.append(ComparedSample(X, table, weights, model, design))
+        samples.append(ComparedSample(X, table, weights, model))
     check_columns(X1, X0)
     return samples[0], samples[1]
 
@@ -192,7 +172,6 @@ def estimate_divergence(
     estimator: Any = None,
     *,
     missingness: MissingnessParameter = None,
-    inclusion: Inclusion = None,
     confidence: float = 0.95,
     cv: int = 5,
     random_state: Any = None,
@@ -228,8 +207,6 @@ def estimate_divergence(
         ridge penalty too small to matter where the samples overlap.
     missingness : mapping from {1, 0} to Missingness, "ignore" or None
         Why values are missing.
-    inclusion : tuple of array-like or None, default=None
-        Probabilities by design of X1's and X0's rows or entries.
     confidence : float, default=0.95
     cv : int, default=5
         The number of folds.
@@ -268,7 +245,7 @@ def estimate_divergence(
     limits = {"min_val": 0.0, "max_val": 1.0, "include_boundaries": "neither"}
     check_real(confidence, "confidence", **limits)
     check_scalar(cv, "cv", Integral, min_val=2)
-    samples = read_samples(X1, X0, missingness, inclusion)
+    samples = read_samples(X1, X0, missingness)
     for label, sample in zip((1, 0), samples, strict=True):
         if isinstance(sample.model, Missingness):
             checks = missingness_check(sample.table, sample.model, complete=True)
@@ -307,9 +284,13 @@ def estimate_divergence(
     # 3. Log ratios, by the model of the least balanced log loss on folds held out. Rows
     #    that a ratio was fitted to make it look better by as much as fresh rows make it
     #    look worse: the mean of both is free of it, to first order.
-    models = [(samples, estimator, missingness)]
     if estimator is None:
-        models = [(*model, None) for model in _logistics(samples)]
+        models = [*_logistics(samples)]
+    else:
+        ratio = clone(estimator)
+        if missingness is not None:
+            ratio.set_params(missingness=missingness)
+        models = [(samples, ratio)]
 
     def log_loss(scores: Sequence[FloatArray]) -> float:
         signed = zip((1.0, -1.0), scores, samples, strict=True)
@@ -317,9 +298,10 @@ def estimate_divergence(
             sum(each.shares @ log_expit(s * score) for s, score, each in signed)
         )
 
-    tried = [(_scores(*model, folds, cv), model) for model in models]
+    weighed = estimator is None
+    tried = [(_scores(*model, folds, cv, weighed), model) for model in models]
     crossed, model = min(tried, key=lambda pair: log_loss(pair[0]))
-    fitted = _scores(*model, [0 * numbers for numbers in folds], 1)
+    fitted = _scores(*model, [0 * fold_of for fold_of in folds], 1, weighed)
     shown = (crossed, fitted) if estimator is None else (crossed,)
     if any(np.nanmin(s1) > np.nanmax(s0) for s1, s0 in shown):
         what = "KL and Pearson's divergence can't be told"
@@ -407,50 +389,33 @@ def _logistics(samples: Samples) -> Iterator[tuple[Samples, FDivergenceRatio]]:
     if width > 1:
         numbers["products"] = width * (width + 3) / 2
     for more in (m for m, n in numbers.items() if ROWS_PER_FEATURE * n <= size):
-        made = []
-        for each in samples:
-            table, design = (
-                features(each.table, more),
-                inverse_where_positive(each.weights),
-            )
-            made.append(replace(each, given=table, table=table, inclusion=design))
+        one, two = (replace(each, given=features(each.table, more)) for each in samples)
         l2 = PENALTY * spread(features(rows, more))[1] ** 2 / size
-        yield (made[0], made[1]), FDivergenceRatio("js", l2=l2)
+        # Complete rows alone, by their weights.
+        yield (one, two), FDivergenceRatio("js", l2=l2, missingness="ignore")
 
 
 def _scores(
     samples: Samples,
-    estimator: Any,
-    missingness: Any,
+    ratio: Any,
     folds: Sequence[IntArray],
     n_folds: int,
+    weighed: bool,
 ) -> list[FloatArray]:
     """Log r̂ at complete rows of both samples, from fits to the other folds.
 
-    With one fold, from a fit to all rows.
+    With one fold, from a fit to all rows. Rows are weighed here where the ratio isn't
+    told why values are missing.
     """
     scores = [np.empty(len(each.rows)) for each in samples]
     for fold in range(n_folds):
-        fitted, given, shares = clone(estimator), [], []
-        if missingness is not None:
-            fitted.set_params(missingness=missingness)
-        for sample, numbers in zip(samples, folds, strict=True):
-            kept = np.flatnonzero((numbers != fold) | (n_folds == 1))
-            given.append(take_rows(sample.given, kept))
-            by_design = sample.inclusion
-            shares.append(np.ones(len(kept)) if by_design is None else by_design[kept])
-        more = {}
-        if any(sample.inclusion is not None for sample in samples):
-            if any(share.ndim == 2 for share in shares):
-                # A row that was drawn whole has its probability in every entry.
-                shares = [
-                    each if each.ndim == 2 else np.repeat(each[:, None], width, axis=1)
-                    for each, width in ((s, samples[0].table.shape[1]) for s in shares)
-                ]
-            more["inclusion"] = np.concatenate(shares)
-        fitted.fit(*stack_samples(*given), **more)
-        for each, sample, numbers in zip(scores, samples, folds, strict=True):
-            held = numbers[sample.rows] == fold
+        kept = [np.flatnonzero((fold_of != fold) | (n_folds == 1)) for fold_of in folds]
+        pairs = list(zip(samples, kept, strict=True))
+        X, y = stack_samples(*(take_rows(each.given, rows) for each, rows in pairs))
+        weights = np.concatenate([each.weights[rows] for each, rows in pairs])
+        fitted = clone(ratio).fit(X, y, **{"sample_weight": weights} if weighed else {})
+        for each, sample, fold_of in zip(scores, samples, folds, strict=True):
+            held = fold_of[sample.rows] == fold
             rows = take_rows(sample.given, sample.rows[held])
             each[held] = fitted.predict_log_ratio(rows)
     return scores
@@ -516,7 +481,6 @@ def ratio_test(
     X0: Any,
     *,
     missingness: MissingnessParameter = None,
-    inclusion: Inclusion = None,
     method: TestMethod = "auto",
     n_resamples: int = 1000,
     random_state: Any = None,
@@ -535,7 +499,6 @@ def ratio_test(
         Rows of P1 and P0, NaN where a value is missing.
     missingness : mapping from {1, 0} to Missingness, "ignore" or None
         Why values are missing. With "ignore" the test is of the laws of complete rows.
-    inclusion : tuple of array-like or None, probabilities by design of X1 and X0
     method : {"auto", "permutation", "bootstrap"}, default="auto"
         "auto" permutes where that is exact; "permutation" is an error elsewhere.
     n_resamples : int, default=1000
@@ -555,12 +518,12 @@ def ratio_test(
     True
     """
     check_scalar(n_resamples, "n_resamples", Integral, min_val=1)
-    samples = read_samples(X1, X0, missingness, inclusion)
+    samples = read_samples(X1, X0, missingness)
     check_choice("method", method, ("auto", "permutation", "bootstrap"))
     # 1. Labels are permuted where both samples lose values for the same reason, as far
     #    as is known.
-    alike = all(sample.inclusion is None for sample in samples)
-    if alike and isinstance(missingness, Mapping):
+    alike = True
+    if isinstance(missingness, Mapping):
         one, two = missingness.get(1), missingness.get(0)
         alike = one is two or (
             type(one) is type(two)
@@ -615,13 +578,11 @@ def _warn_of_heavy_rows(samples: Samples) -> None:
         n_rows, mass = len(sample.weights), float(sample.weights.sum())
         total, heaviest = mass, float(sample.weights.max())
         modelled = isinstance(sample.model, Missingness)
-        weighed = modelled or sample.inclusion is not None
         if modelled:
             heaviest = float(complete_row_weights(complete, sample.model).max())
             total = float(n_rows)
-        if heaviest <= LARGEST_SHARE * total and not (
-            weighed and mass < LEAST_MASS * n_rows
-        ):
+        unseen = modelled and mass < LEAST_MASS * n_rows
+        if heaviest <= LARGEST_SHARE * total and not unseen:
             continue
         message = Message(
             f"The bootstrap's level can't be trusted: one complete row of X{label} may "

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from missratio.threshold import PaperRule
 from missratio.weights import worst_case_sample_size
@@ -119,24 +118,3 @@ def oracle_power(other_law: Any, threshold: float) -> float:
     if hasattr(other_law, "sf"):
         return float(other_law.sf(threshold))
     return float(np.mean(np.asarray(other_law) > threshold))
-
-
-def oracle_by_simulation(
-    log_ratio: Any, controlled: ArrayLike, other: ArrayLike, alpha: float
-) -> tuple[float, float]:
-    """C* and the oracle's power from large samples and the true log ratio.
-
-    Parameters
-    ----------
-    log_ratio : callable
-        From rows to the logarithm of the true ratio.
-    controlled, other : array-like of shape (n_rows, n_columns)
-        Large samples of both classes.
-    alpha : float
-
-    Returns
-    -------
-    threshold, power : float
-    """
-    threshold = oracle_threshold(log_ratio(np.asarray(controlled)), alpha)
-    return threshold, oracle_power(log_ratio(np.asarray(other)), threshold)

@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from missratio import KLIEP, KernelRatio, StepMissingness, corrupt, estimate_divergence
+from missratio import KernelRatio, StepMissingness, corrupt, estimate_divergence
 from missratio.exceptions import DataError, SmallSampleWarning
 
 PHI = StepMissingness([1.0], 0.5, 0.6)
@@ -77,25 +77,7 @@ def test_equal_laws_have_no_divergence():
     assert abs(found.estimate) < 0.02
 
 
-def test_inclusion_by_design_weighs_rows_once():
-    rng = np.random.default_rng(3)
-    Z1, X0 = rng.normal(0.6, 1, (2000, 2)), rng.normal(0, 1, (2000, 2))
-    phi = StepMissingness([1.0, 0.0], 0.5, 0.6)
-    X1 = corrupt(Z1, phi, random_state=0)
-    by_row = np.where(np.isnan(X1[:, 0]), 0.0, 1.0 - phi.missing_probability(Z1))
-    by_entry = np.column_stack([by_row, by_row])
-    model = {"missingness": {1: phi}}
-    options = [model, *({"inclusion": (each, None)} for each in (by_row, by_entry))]
-    one, two, three = (
-        estimate_divergence(X1, X0, estimator=KLIEP(), random_state=0, **each)
-        for each in options
-    )
-    assert two.estimate == three.estimate == pytest.approx(one.estimate)
-    assert two.standard_error == pytest.approx(one.standard_error)
-
-
 BOUNDED = KernelRatio("ulsif", random_state=0)
-TWICE = {"missingness": {0: PHI}, "inclusion": (None, np.full(40, 0.5))}
 
 
 @pytest.mark.parametrize(
@@ -104,7 +86,6 @@ TWICE = {"missingness": {0: PHI}, "inclusion": (None, np.full(40, 0.5))}
         (None, {"divergence": "hellinger"}, "one of"),
         (None, {"confidence": 1.0}, "confidence"),
         (None, {"confidence": np.nan}, "confidence"),
-        (None, TWICE, r"Sample X0.*can't be weighed twice"),
         (lambda X1, X0: (X1[:3], X0), {}, "cv=5"),
         (lambda X1, X0: (X1[:, 0], X0), {}, r"X1 must be two-dim.*got shape \(40,\)"),
         (lambda X1, X0: (X1, X0[:0]), {}, "X0 has no rows"),

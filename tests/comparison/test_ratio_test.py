@@ -43,7 +43,6 @@ SAME, EQUAL = (LogisticMissingness([-5.0, -5.0], [0.5, 0.5]) for _ in "12")
         ({"missingness": {0: SAME, 1: EQUAL}}, "permutation"),
         ({"missingness": {0: SAME}}, "bootstrap"),
         ({"missingness": {0: ROWS, 1: OTHER}}, "bootstrap"),
-        ({"inclusion": (np.ones(80), None)}, "bootstrap"),
     ],
 )
 def test_labels_are_permuted_where_both_lose_values_alike(options, method):
@@ -55,7 +54,6 @@ def test_labels_are_permuted_where_both_lose_values_alike(options, method):
     [
         (lambda X1, X0: ((X1, X0), {"method": "exact"}), "one of"),
         (lambda X1, X0: ((X1, X0), {"n_resamples": 0}), "n_resamples"),
-        (lambda X1, X0: ((X1, X0), {"inclusion": np.ones(5)}), "tuple"),
         (lambda X1, X0: ((X1, X0), {"missingness": {2: ROWS}}), "classes are"),
         (lambda X1, X0: ((np.where(X1 > 1, np.nan, X1), X0), {}), "NaN"),
         (
@@ -82,16 +80,10 @@ def test_bad_tables_and_parameters_are_refused(change, message):
         ratio_test(*samples, **options)
 
 
-def test_inclusion_by_design_weighs_rows():
+def test_rows_that_are_lost_by_their_values_count_through_those_that_are_left():
     X1, X0 = normals(400, 8)
-    probability = 1.0 - ROWS.missing_probability(X1)
     X1 = corrupt(X1, ROWS, random_state=1)
-    inclusion = np.where(np.isnan(X1[:, 0]), 0.0, probability)
-    by_design = ratio_test(
-        X1, X0, inclusion=(inclusion, None), n_resamples=99, random_state=0
-    )
     by_model = ratio_test(X1, X0, missingness={1: ROWS}, n_resamples=99, random_state=0)
-    assert by_design == by_model
     ignored = ratio_test(X1, X0, missingness="ignore", n_resamples=99, random_state=0)
     assert ignored.pvalue == 0.01 < by_model.pvalue
 
@@ -203,10 +195,10 @@ def test_a_level_that_cannot_be_trusted_is_said(n_rows, maxima):
 def test_a_part_of_the_law_without_rows_is_said():
     rng = np.random.default_rng(14)
     X1, X0 = rng.normal(size=(2, 200, 1))
-    inclusion = np.where(X1[:, 0] > 0.0, 0.0, 1.0)
-    X1[inclusion == 0.0] = np.nan
+    X1[X1 > 0.0] = np.nan
+    phi = StepMissingness([1.0], 0.0, 0.99)
     with pytest.warns(SmallSampleWarning, match="of 200 rows"):
-        ratio_test(X1, X0, inclusion=(inclusion, None), n_resamples=9)
+        ratio_test(X1, X0, missingness={1: phi}, n_resamples=9)
 
 
 def test_missingness_by_column_name_is_that_of_the_columns():

@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 from scipy.stats import ks_2samp, norm, spearmanr, t
-from sklearn.ensemble import HistGradientBoostingRegressor
-from sklearn.tree import DecisionTreeRegressor
 
 from missratio import (
     FunctionMissingness,
@@ -88,43 +86,6 @@ def test_draws_are_tilted_exactly(tilt, n_donors, spike):
     mass = np.bincount(z[:5000].astype(int)) * tilt / (1.0 - 0.5 * tilt)
     drawn = np.bincount(completed[5000:, 0].astype(int), minlength=20) / 35_000
     np.testing.assert_allclose(drawn, mass / mass.sum(), atol=0.012)
-
-
-@pytest.mark.parametrize(
-    ("regressor", "fits"),
-    [
-        (None, False),
-        (HistGradientBoostingRegressor(max_iter=30, random_state=0), True),
-        (DecisionTreeRegressor(min_samples_leaf=20, random_state=0), True),
-    ],
-)
-def test_trees_follow_what_lines_do_not(regressor, fits):
-    # z₂ = z₁² + noise, of which the large ones are lost.
-    rng = np.random.default_rng(0)
-    z = rng.normal(size=3000)
-    Z = np.column_stack([z, z**2 + 0.3 * rng.normal(size=3000)])
-    phi = LogisticMissingness([-np.inf, 0.0], [0.0, 1.0])
-    X = corrupt(Z, phi, rng)
-    imputer = TiltedImputer(phi, n_rounds=2, regressor=regressor, random_state=0)
-    lost = np.isnan(X[:, 1])
-    error = np.median(np.abs(imputer.fit_transform(X) - Z)[lost, 1])
-    # The distance of two draws about the parabola, or of two about a line.
-    assert (error < 0.5) == fits
-    assert (error > 0.8) != fits
-
-
-def test_flexible_models_keep_the_spread():
-    # Nothing is known of z₂ from z₁: a model that overfits would see too little spread.
-    rng = np.random.default_rng(0)
-    Z = rng.normal(size=(400, 2))
-    phi = LogisticMissingness([-np.inf, 0.0], 0.0)
-    X = corrupt(Z, phi, rng)
-    deep = DecisionTreeRegressor(random_state=0)
-    completed = TiltedImputer(
-        phi, regressor=deep, n_rounds=2, random_state=0
-    ).fit_transform(X)
-    lost = np.isnan(X[:, 1])
-    assert completed[lost, 1].std() > 0.9
 
 
 def test_near_donors_follow_a_spread_that_varies():

@@ -5,7 +5,6 @@ import pytest
 from sklearn import config_context
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.tree import DecisionTreeRegressor
 
 from missratio import (
     ImputationEnsemble,
@@ -76,15 +75,10 @@ def test_means_and_correlations_are_those_of_complete_data(mechanism):
     assert other.max() > 5 * np.abs(error.mean(axis=0)).max()
 
 
-@pytest.mark.parametrize(
-    "regressor",
-    [None, DecisionTreeRegressor(min_samples_leaf=20, random_state=0)],
-    ids=["linear", "tree"],
-)
-def test_fitted_and_later_rows_get_the_law_of_looked_up_values(regressor):
+def test_fitted_and_later_rows_get_the_law_of_looked_up_values():
     Z, lost = draw(3000, 0)
     X, inclusion = look_up(Z[:1500], lost[:1500], 300, 0)
-    imputer = TiltedImputer(regressor=regressor, n_rounds=3, random_state=0)
+    imputer = TiltedImputer(n_rounds=3, random_state=0)
     table = imputer.fit_transform(X, inclusion=inclusion)
     later = imputer.transform(np.where(lost[1500:], np.nan, Z[1500:]))
     plain = imputer.set_params(missingness="ignore").fit_transform(X)
@@ -119,23 +113,6 @@ def test_few_look_ups_of_a_spike_and_of_a_category():
         )
         assert abs(found - truth) < 0.08
         assert abs(biased - truth) > 0.15
-
-
-def test_rows_that_lose_the_same_columns_are_drawn_whole():
-    Z, lost = draw(600, 0)
-    lost[:, :2] = lost[:, :1]
-    rng = np.random.default_rng(1)
-    pool = np.flatnonzero(lost[:, 0])
-    drawn = rng.choice(pool, 60, replace=False)
-    rows = np.where(lost[:, 0], 0.0, 1.0)
-    rows[drawn] = 60 / len(pool)
-    X = np.where(lost & (rows == 0)[:, None], np.nan, Z)
-    entries = np.where(lost, rows[:, None], 1.0)
-    imputer = TiltedImputer(random_state=0)
-    by_row = imputer.fit_transform(X, inclusion=rows)
-    np.testing.assert_array_equal(by_row, imputer.fit_transform(X, inclusion=entries))
-    at = lost[:, 0]
-    assert abs(by_row[at, 0].mean() - Z[at, 0].mean()) < 0.25
 
 
 def two_classes(n, seed):
@@ -184,16 +161,10 @@ def without_second(X, inclusion, lost):
     return np.where(second, np.nan, X), np.where(second, 0.0, inclusion)
 
 
-def whole_rows(X, inclusion, lost):
-    rows = inclusion.min(axis=1)
-    return np.where(rows[:, None] == 0, np.nan, X), rows
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (without_second, "none of them was looked up"),
-        (whole_rows, "no value at all"),
         (lambda X, inclusion, _: (X, inclusion[:-1]), "inclusion must have shape"),
         (lambda X, *_: (X, np.where(np.isnan(X), 0.0, 1.0)), "no missingness model"),
         (

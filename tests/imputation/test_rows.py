@@ -8,7 +8,6 @@ from optional_packages import optional
 from scipy.stats import binom
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.tree import DecisionTreeRegressor
 
 from missratio import (
     FunctionMissingness,
@@ -40,7 +39,6 @@ def mixed_table(n, seed):
 OPTIONS = {
     "linear": {},
     "near donors": {"n_donors": 40},
-    "trees": {"regressor": DecisionTreeRegressor(max_depth=4, random_state=0)},
     "categories": {"categorical_features": [2, 4]},
 }
 

@@ -14,7 +14,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from missratio._base.blocks import any_by_row
 from missratio._base.hints import listed
 from missratio._base.reading import read_labels
 from missratio._base.storable import storable
@@ -128,8 +127,16 @@ def find_populations(
         by_design = bool(((drawn > 0.0) & (drawn < 1.0)).any())
         if by_design and model is not None:
             raise weighed_twice(label)
+        if by_design and drawn.ndim == 1:
+            raise ValueError(
+                f"{title}: inclusion of whole rows doesn't say which values were "
+                "looked up. Give that of entries, of shape (n_rows, n_columns), as "
+                "revealed.fill(X) does; for rows that are lost as a whole leave the "
+                "imputer out: any ratio takes inclusion, and NeymanPearsonClassifier "
+                "for any estimator."
+            )
         if by_design:
-            probability = 1.0 - _by_entry(drawn, lost, title)
+            probability = 1.0 - drawn
         elif isinstance(model, Missingness):
             probability = _probability(part, model.bound(columns.names), title)
         elif model == "ignore":
@@ -190,30 +197,6 @@ def find_populations(
         )
         warn_if_concentrated(weights[worst], f"{title}, column {worst!r}", stacklevel=5)
         yield Population(label, rows, part, every, incomplete)
-
-
-def _by_entry(inclusion: FloatArray, missing: BoolArray, title: str) -> FloatArray:
-    """Inclusion probabilities of the entries of a class, by those of its rows too.
-
-    What a drawn row had lost is known where all that are missing still miss the same.
-    """
-    patterns = np.unique(missing[any_by_row(missing)], axis=0)
-    if len(patterns) == 1 and patterns.all():
-        raise ValueError(
-            f"{title}: incomplete rows have no value at all, and there is nothing to "
-            "impute them from. Leave the imputer out: weights serve instead, and any "
-            "ratio takes inclusion, and NeymanPearsonClassifier for any estimator."
-        )
-    if inclusion.ndim == 2:
-        return inclusion
-    if len(patterns) > 1:
-        raise ValueError(
-            f"{title}: inclusion of whole rows doesn't say which values were looked "
-            f"up, and incomplete rows miss {len(patterns)} different sets of columns. "
-            "Give that of entries, of shape (n_rows, n_columns), as revealed.fill(X) "
-            "does."
-        )
-    return np.where(patterns[0], inclusion[:, None], 1.0)
 
 
 def _probability(table: FloatArray, model: Missingness, title: str) -> FloatArray:
@@ -292,9 +275,6 @@ def impute_chains(
 ) -> list[Chain]:
     """A chain for each seed by an imputer's options, side by side on threads."""
     with one_blas_thread(population.table.size) as threads:
-        if imputer.regressor is not None or imputer.classifier is not None:
-            # They may have threads of their own.
-            threads = 1
         drawn = [np.random.default_rng(seed) for seed in seeds]
         return share(lambda rng: impute_chain(population, imputer, rng), drawn, threads)
 
@@ -341,12 +321,10 @@ def impute_chain(
             law: conditionals.Conditional
             if isinstance(levels, NumericLevels):
                 law = conditionals.NumericConditional.fit(
-                    entries, levels, imputer.regressor, imputer.n_donors, last, rng
+                    entries, levels, imputer.n_donors, last, rng
                 )
             else:
-                law = conditionals.CategoricalConditional.fit(
-                    entries, imputer.classifier, last
-                )
+                law = conditionals.CategoricalConditional.fit(entries, last)
             if column.by_design:
                 law = conditionals.LookedUpConditional(law, slopes)
             noise = conditionals.DrawnNoise(rng, len(column.missing))

@@ -20,7 +20,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
-from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from missratio._base.storable import storable
@@ -37,7 +36,6 @@ TRIES = 100
 CANDIDATES = 500
 POOL = 4
 RIDGE = 1.0
-FOLDS = 3
 _NEWTON_STEPS, _FURTHER_STEPS = 50, 2
 _LONGEST_STEP = 5.0
 _LEAST_SPREAD = 1e-6
@@ -221,44 +219,6 @@ class LinearLocation:
 
 @storable()
 @dataclass(frozen=True)
-class EstimatorLocation:
-    """The mean of regressors that were fitted on all folds but one."""
-
-    models: tuple[Any, ...]
-
-    @classmethod
-    def cross_fit(
-        cls,
-        regressor: Any,
-        X: FloatArray,
-        weights: FloatArray,
-        target: FloatArray,
-        rng: np.random.Generator,
-    ) -> tuple[EstimatorLocation, FloatArray]:
-        """Fit clones of a regressor, and predict each entry by one that hasn't seen it.
-
-        A flexible model comes nearer to the entries that it was fitted on than to
-        missing ones. Donors that it had seen would then be too like each other.
-        """
-        folds = rng.permutation(np.arange(len(target)) % FOLDS)
-        location, models = np.empty(len(target)), []
-        for fold in range(min(FOLDS, len(target))):
-            held = folds == fold
-            kept = held if held.all() else ~held
-            model = clone(regressor)
-            model.fit(X[kept], target[kept], sample_weight=weights[kept])
-            location[held] = model.predict(X[held])
-            models.append(model)
-        return cls(tuple(models)), location
-
-    def predict(self, regressors: FloatArray) -> FloatArray:
-        """A location for each row."""
-        predictions = [model.predict(regressors) for model in self.models]
-        return np.asarray(np.mean(predictions, axis=0))
-
-
-@storable()
-@dataclass(frozen=True)
 class BinaryLogistic:
     """Logistic regression of one of two, with the ridge of a linear location."""
 
@@ -322,7 +282,7 @@ class NumericConditional:
     missing, this takes n proposals or fewer on average, n being the number of rows.
     """
 
-    model: LinearLocation | EstimatorLocation
+    model: LinearLocation
     # Of the value that makes up a tenth of the column or more, if any.
     spike: BinaryLogistic | None
     levels: NumericLevels
@@ -345,12 +305,11 @@ class NumericConditional:
         cls,
         entries: Entries,
         levels: NumericLevels,
-        regressor: Any,
         n_nearest: int | None,
         last: Conditional | None,
         rng: np.random.Generator,
     ) -> NumericConditional:
-        """Fit a location to a column's normal scores, linear or by a regressor.
+        """Fit a linear location to a column's normal scores.
 
         Without `n_nearest` all are donors where the column is continuous. Where values
         tie, residuals depend on the location, and the nearest twentieth are, 100 at
@@ -370,13 +329,8 @@ class NumericConditional:
             lent = None if lent is None else lent[rest]
         # 2. A location of the scores.
         target = levels.scores[places]
-        model: LinearLocation | EstimatorLocation
-        if regressor is None:
-            model = LinearLocation.fit(X, weights, target)
-            location = model.predict(X)
-        else:
-            cross_fit = EstimatorLocation.cross_fit
-            model, location = cross_fit(regressor, X, weights, target, rng)
+        model = LinearLocation.fit(X, weights, target)
+        location = model.predict(X)
         residual = target - location
         # 3. Donors of residuals, all entries where none of them lends.
         if lent is not None and lent.any():
@@ -458,24 +412,19 @@ class CategoricalConditional:
     marginal: FloatArray
 
     @classmethod
-    def fit(
-        cls, entries: Entries, classifier: Any, last: Conditional | None
-    ) -> CategoricalConditional:
-        """Fit a classifier, by default a logistic regression.
+    def fit(cls, entries: Entries, last: Conditional | None) -> CategoricalConditional:
+        """Fit a logistic regression.
 
         `last` is the column's conditional of the round before, to start from.
         """
-        if (entries.levels == entries.levels[0]).all():
-            return cls(None, entries.tilt, entries.marginal)
-        if classifier is None and len(entries.tilt) == 2:
+        model: Any = None
+        if np.ptp(entries.levels) and len(entries.tilt) == 2:
             before = last.classifier if isinstance(last, cls) else None
             model = BinaryLogistic.fit(entries, entries.levels == 1, before)
-            return cls(model, entries.tilt, entries.marginal)
-        if classifier is None:
-            classifier = LogisticRegression(solver="newton-cholesky", C=1.0 / RIDGE)
-        model = clone(classifier).fit(
-            entries.regressors, entries.levels, sample_weight=entries.weights
-        )
+        elif np.ptp(entries.levels):
+            model = LogisticRegression(solver="newton-cholesky", C=1.0 / RIDGE)
+            X, weights = entries.regressors, entries.weights
+            model.fit(X, entries.levels, sample_weight=weights)
         return cls(model, entries.tilt, entries.marginal)
 
     def draw(self, regressors: FloatArray, noise: Noise) -> IntArray:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import check_scalar
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.blocks import any_by_row
 from missratio._base.callbacks import CallbackSupportMixin, listens, told
@@ -67,13 +67,6 @@ class TiltedImputer(
         How many completed tables.
     n_rounds : int, default=10
         How often each missing entry is drawn.
-    regressor : regressor, optional
-        Of a column of numbers on the others, with `sample_weight`, such as
-        HistGradientBoostingRegressor. Fitted on three folds, so that residuals are
-        those of entries that a model hasn't seen. None: linear.
-    classifier : classifier, optional
-        For a column of categories, or of two numbers, with `sample_weight` and
-        `predict_proba`. None: logistic regression.
     n_donors : int, optional
         How many observed entries, those with the nearest predictions, lend their
         residuals to a missing one: a few hundred where the spread of a column depends
@@ -129,8 +122,6 @@ class TiltedImputer(
         *,
         n_imputations: int = 1,
         n_rounds: int = 10,
-        regressor: Any = None,
-        classifier: Any = None,
         n_donors: int | None = None,
         bootstrap: bool = True,
         categorical_features: Any = "auto",
@@ -140,8 +131,6 @@ class TiltedImputer(
         self.missingness = missingness
         self.n_imputations = n_imputations
         self.n_rounds = n_rounds
-        self.regressor = regressor
-        self.classifier = classifier
         self.n_donors = n_donors
         self.bootstrap = bootstrap
         self.categorical_features = categorical_features
@@ -160,11 +149,10 @@ class TiltedImputer(
         y : array-like of shape (n_rows,), optional
             Labels; needed where `missingness` is a mapping and a value is missing.
             With `inclusion`, each class is imputed on its own.
-        inclusion : array-like of shape (n_rows,) or (n_rows, n_columns), optional
+        inclusion : array-like of shape (n_rows, n_columns), optional
             Where values were looked up, the probability with which each entry is there:
             `X, inclusion = revealed.fill(X)`. Missing values of such a class have the
-            law of those that were looked up, and it needs no model. Of whole rows only
-            where all incomplete rows of a class miss the same columns.
+            law of those that were looked up, and it needs no model.
 
         Returns
         -------
@@ -251,19 +239,9 @@ class TiltedImputer(
         self, X: Any, y: ArrayLike | None, inclusion: ArrayLike | None
     ) -> list[Any]:
         # 1. Parameters and the table.
-        for name in ("n_imputations", "n_rounds", "n_donors"):
-            value = getattr(self, name)
-            if name != "n_donors" or value is not None:
-                check_scalar(value, name, Integral, min_val=1)
-        for name in ("regressor", "classifier"):
-            model = getattr(self, name)
-            if model is not None and not has_fit_parameter(model, "sample_weight"):
-                raise ValueError(
-                    f"{name} must take sample_weight, since observed values stand for "
-                    f"more than themselves: {type(model).__name__} doesn't. Take one "
-                    "that does, such as HistGradientBoostingRegressor or "
-                    "HistGradientBoostingClassifier, or None for a linear one."
-                )
+        counts = {"n_imputations": self.n_imputations, "n_rounds": self.n_rounds}
+        for name, count in (counts | {"n_donors": self.n_donors or 1}).items():
+            check_scalar(count, name, Integral, min_val=1)
         refuse_source(self, X, "Bring some of them into memory.")
         X, table = self._read(X, reset=True)
         missing = np.isnan(table)

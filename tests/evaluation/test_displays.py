@@ -132,17 +132,6 @@ def test_over_the_sample(fitted):
     assert labels == ["denominator", "numerator"]
 
 
-@pytest.mark.parametrize("column", ["dose", 1])
-def test_over_one_column_the_others_are_at_their_medians(fitted, column):
-    estimator, X, y = fitted
-    display = RatioDisplay.from_estimator(estimator, X, y, column=column)
-    assert display.ax_.get_xlabel() == "dose"
-    values, height = display.grid
-    median = X.dropna()["age"].median()
-    points = pd.DataFrame({"age": median, "dose": values})
-    np.testing.assert_allclose(height, estimator.predict_log_ratio(points))
-
-
 def test_from_predictions_without_labels_there_is_one_group_and_no_legend(fitted):
     estimator, X, y = fitted
     ratio = estimator.predict_ratio(X)
@@ -156,12 +145,6 @@ def test_a_ratio_of_zero_is_drawn_at_the_floor():
     ratio = np.append(np.zeros(3), np.random.default_rng(1).uniform(0.5, 2, 40))
     display = RatioDisplay.from_predictions(ratio)
     assert np.isfinite(display.ax_.get_xlim()).all()
-
-
-@pytest.mark.parametrize("column", ["weight", 7])
-def test_a_column_that_there_is_not_is_refused(fitted, column):
-    with pytest.raises(ValueError, match="no column"):
-        RatioDisplay.from_estimator(*fitted, column=column)
 
 
 @pytest.mark.parametrize("ratio", [[-1.0, 2.0], np.ones((3, 2))])

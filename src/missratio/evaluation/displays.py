@@ -5,20 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Self
 
-import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.blocks import take_rows
-from missratio._base.reading import as_frame, read_floats
 from missratio._base.typing import FloatArray
 from missratio.classifier import complete_mask
 from missratio.evaluation.curves import NPROC, np_roc
 from missratio.evaluation.monitor import TypeIErrorMonitor
 
-# Points along the axis of a picture over one column.
-GRID = 200
 # Ratios smaller than this, beside the largest, are drawn as if they were this.
 SMALLEST = 1e-2
 
@@ -177,21 +173,16 @@ class NPROCDisplay(_Display):
 
 @dataclass(kw_only=True, eq=False)
 class RatioDisplay(_Display):
-    """A density ratio over a sample, or over one column.
+    """Histograms of log r̂ at the numerator's and the denominator's rows.
 
-    Over the sample: histograms of log r̂ at the numerator's and the denominator's rows,
-    which lie apart where the ratio tells them apart. Over a column: r̂ at every row
-    against the column, and its curve with the other columns at their medians.
+    They lie apart where the ratio tells the two apart. For a ratio over one column,
+    scikit-learn's `PartialDependenceDisplay` takes any ratio.
 
     Parameters
     ----------
     log_ratio : ndarray of shape (n_rows,)
         NaN for rows that aren't drawn.
     is_numerator : ndarray of bool of shape (n_rows,), or None
-    column : tuple of str and ndarray of shape (n_rows,), or None
-        The name and the values of the column drawn over.
-    grid : tuple of two ndarrays, or None
-        Values of the column, and log r̂ there, with the others at their medians.
 
     Attributes
     ----------
@@ -206,25 +197,15 @@ class RatioDisplay(_Display):
     >>> X = np.r_[rng.normal(0, 1, (200, 1)), rng.normal(1, 1, (200, 1))]
     >>> y = np.repeat([0, 1], 200)
     >>> ratio = mr.KLIEP().fit(X, y)
-    >>> display = mr.RatioDisplay.from_estimator(
-    ...     ratio, X, y, column=0
-    ... )  # doctest: +SKIP
+    >>> display = mr.RatioDisplay.from_estimator(ratio, X, y)  # doctest: +SKIP
     """
 
     log_ratio: FloatArray
     is_numerator: Any = None
-    column: tuple[str, FloatArray] | None = None
-    grid: tuple[FloatArray, FloatArray] | None = None
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: ArrayLike | None = None,
-        *,
-        column: int | str | None = None,
-        ax: Any = None,
+        cls, estimator: Any, X: Any, y: ArrayLike | None = None, *, ax: Any = None
     ) -> Self:
         """Draw a fitted ratio.
 
@@ -236,8 +217,6 @@ class RatioDisplay(_Display):
             Rows with a missing value are not drawn.
         y : array-like of shape (n_rows,), optional
             Labels, for the colours.
-        column : int or str, optional
-            By its number or its name; None draws over the sample.
         ax : matplotlib Axes, optional
 
         Returns
@@ -245,37 +224,17 @@ class RatioDisplay(_Display):
         RatioDisplay
         """
         check_is_fitted(estimator)
-        frame, table = as_frame(X), read_floats(X)
-        complete = np.flatnonzero(~np.isnan(table).any(axis=1))
-        log_ratio = np.full(len(table), np.nan)
+        complete = np.flatnonzero(complete_mask(X))
+        log_ratio = np.full(np.shape(X)[0], np.nan)
         log_ratio[complete] = estimator.predict_log_ratio(take_rows(X, complete))
         of_numerator = None if y is None else np.asarray(y) == estimator.classes_[1]
-        display = cls(log_ratio=log_ratio, is_numerator=of_numerator)
-        if column is None:
-            return display.plot(ax=ax)
-        names: list[Any] = [*range(table.shape[1])] if frame is None else frame.columns
-        if column not in names and column not in range(len(names)):
-            raise ValueError(f"There is no column {column!r} among {names}.")
-        place = names.index(column) if column in names else int(column)
-        # The grid, a little beyond the rows' range, the other columns at their medians.
-        values = table[complete, place]
-        margin = 0.05 * (np.ptp(values) or 1.0)
-        grid = np.linspace(values.min() - margin, values.max() + margin, GRID)
-        points: Any = np.tile(np.median(table[complete], axis=0), (GRID, 1))
-        points[:, place] = grid
-        if frame is not None:
-            backend = frame.implementation
-            points = nw.from_numpy(points, names, backend=backend).to_native()
-        name = f"x{place}" if frame is None else names[place]
-        display.column = name, table[:, place]
-        display.grid = grid, estimator.predict_log_ratio(points)
-        return display.plot(ax=ax)
+        return cls(log_ratio=log_ratio, is_numerator=of_numerator).plot(ax=ax)
 
     @classmethod
     def from_predictions(
         cls, ratio: ArrayLike, y: ArrayLike | None = None, *, ax: Any = None
     ) -> Self:
-        """Draw ratios that were predicted, by whatever estimator, over the sample.
+        """Draw ratios that were predicted, by whatever estimator.
 
         Parameters
         ----------
@@ -312,35 +271,21 @@ class RatioDisplay(_Display):
         -------
         RatioDisplay
         """
-        ax = self._axes(ax)
-        drawn = ~np.isnan(self.log_ratio)
-        groups: list[Any] = [(None, "C0", drawn)]
+        ax, drawn = self._axes(ax), ~np.isnan(self.log_ratio)
+        groups: dict[Any, Any] = {None: drawn}
         if self.is_numerator is not None:
-            groups = [
-                ("denominator", "C0", drawn & ~self.is_numerator),
-                ("numerator", "C1", drawn & self.is_numerator),
-            ]
+            groups = {"denominator": drawn & ~self.is_numerator}
+            groups["numerator"] = drawn & self.is_numerator
         # The lowest log ratio that is drawn, since that of zero has no place.
         floor = self.log_ratio[drawn].max(initial=0.0) + np.log(SMALLEST)
         heights = np.maximum(self.log_ratio, floor)
-        if self.column is None or self.grid is None:
-            bins = np.histogram_bin_edges(heights[drawn], bins=40)
-            for name, colour, rows in groups:
-                style = {"color": colour, "alpha": 0.55, "label": name}
-                ax.hist(heights[rows], bins=bins, density=True, **style)
-            ax.axvline(0.0, color="0.4", linewidth=1, linestyle=":")
-            ax.set(xlabel="log ratio", ylabel="density")
-        else:
-            (title, values), (points, curve) = self.column, self.grid
-            for name, colour, rows in groups:
-                style = {"color": colour, "alpha": 0.4, "linewidths": 0, "label": name}
-                ax.scatter(values[rows], np.exp(heights[rows]), s=8, **style)
-            style = {"color": "black", "label": "others at their medians"}
-            ax.plot(points, np.exp(np.maximum(curve, floor)), linewidth=1.5, **style)
-            ax.axhline(1.0, color="0.4", linewidth=1, linestyle=":")
-            ax.set(xlabel=title, ylabel="ratio", yscale="log")
-        if ax.get_legend_handles_labels()[0]:
-            ax.legend(frameon=False, markerscale=2)
+        bins = np.histogram_bin_edges(heights[drawn], bins=40)
+        for name, rows in groups.items():
+            ax.hist(heights[rows], bins=bins, density=True, alpha=0.55, label=name)
+        ax.axvline(0.0, color="0.4", linewidth=1, linestyle=":")
+        ax.set(xlabel="log ratio", ylabel="density")
+        if self.is_numerator is not None:
+            ax.legend(frameon=False)
         return self
 
 
@@ -377,11 +322,8 @@ class MonitorDisplay(_Display):
         options = {"sharex": True, "figsize": (7, 5), "layout": "constrained"}
         self.ax_ = np.asarray(self._axes(ax, 2, 1, **options))
         monitor, (above, below) = self.monitor, self.ax_
-        points = [
-            (point.n_rows, point.low, point.high, point.log_capital)
-            for point in monitor.history
-        ]
-        rows, low, high, capital = zip((0, 0.0, 1.0, 0.0), *points, strict=True)
+        points = [(0, 0.0, 0.0, 1.0), *monitor.history]
+        rows, capital, low, high = zip(*points, strict=True)
         dashed: dict[str, Any] = {"linestyle": "--", "linewidth": 1}
         above.fill_between(rows, low, high, alpha=0.25, label="confidence sequence")
         above.axhline(monitor.alpha, color="0.3", label="promised", **dashed)

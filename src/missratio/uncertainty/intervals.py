@@ -18,7 +18,7 @@ from missratio._base.summary import Summary, figure
 from missratio._base.threads import one_blas_thread
 from missratio._base.typing import BoolArray, FloatArray
 from missratio.learning import LearnedMissingness, was_learned_from
-from missratio.missingness import BlockMissingness, Missingness
+from missratio.missingness import Block, BlockMissingness, Missingness
 from missratio.ratio import (
     LinearRatio,
     NaiveBayesRatio,
@@ -71,10 +71,11 @@ class RatioUncertainty:
     degrees_of_freedom : ndarray of shape (n_basis_features + 1,)
         Of the standard errors: by how evenly rows contribute to them (Satterthwaite),
         or by how widely weights like theirs are spread, whichever is less.
-    steady : ndarray of bool of shape (n_basis_features + 1,)
-        Where there are enough of them, 5 by the rows and 30 by the weights. Elsewhere a
-        few rows decide, and rows as heavy that did not happen to be observed would have
-        moved the estimate.
+    reliable : ndarray of bool of shape (n_basis_features + 1,)
+        Whether each coefficient's interval, and the log normaliser's, is reliable: the
+        rows determine it, and there are enough degrees of freedom, 5 by the rows and 30
+        by the weights. Elsewhere a few rows decide, and rows as heavy that did not
+        happen to be observed would have moved the estimate.
     undetermined : dict from int to float
         Basis features that have one value only in the denominator's rows, and that
         value. A penalty made their coefficients up, so that they have no interval, nor
@@ -85,7 +86,7 @@ class RatioUncertainty:
     covariance: FloatArray
     learned_on: dict[Any, LearnedOn]
     degrees_of_freedom: FloatArray
-    steady: BoolArray
+    reliable: BoolArray
     undetermined: dict[int, float]
 
     @property
@@ -97,16 +98,6 @@ class RatioUncertainty:
         errors = np.asarray(np.sqrt(np.diagonal(self.covariance)))
         errors[list(self.undetermined)] = np.nan
         return errors
-
-    @property
-    def reliable(self) -> BoolArray:
-        """Whether each coefficient's interval, and the log normaliser's, is reliable.
-
-        It is where the rows determine the coefficient and no handful of them decides.
-        """
-        reliable = self.steady.copy()
-        reliable[list(self.undetermined)] = False
-        return reliable
 
     def log_ratio(self, X: Any) -> tuple[FloatArray, FloatArray]:
         """The estimated log ratio at each row, and its standard error.
@@ -202,11 +193,10 @@ class RatioUncertainty:
         Summary
             Prints as text, and renders in a notebook.
         """
-        whole, table = self.ratio.summary(), self._table(level)
-        reliable = table.pop("reliable")
+        whole = self.ratio.summary()
+        names, *numbers, reliable = self._table(level).values()
         marks = ["" if sound else "(!)" for sound in reliable]
-        names, *numbers = table.values()
-        cells = [[figure(float(x)) for x in column] for column in numbers]
+        cells = [[figure(x) for x in column] for column in numbers]
         tail = f"{(1.0 - level) / 2.0:.3g}", f"{(1.0 + level) / 2.0:.3g}"
         log_error = ("std. error of it", figure(float(self.standard_errors[-1])))
         notes = ["Standard errors by the sandwich formula; intervals by Student's t."]
@@ -389,26 +379,19 @@ def ratio_uncertainty(
         # since even a single row gives so many.
         by_weights = np.where(heavy > 0.0, through / heavy, np.inf)
     by_weights = np.maximum(by_weights, 2.0)
-    steady = (by_rows >= FEWEST_BY_ROWS) & (by_weights >= FEWEST_BY_WEIGHTS)
-    uncertainty = RatioUncertainty(
-        ratio,
-        _positive(covariance),
-        found,
-        np.minimum(by_rows, by_weights),
-        steady & (in_tail >= FEWEST_EXPECTED),
-        undetermined,
-    )
-    names = [repr(name) for name in feature_names(ratio)]
-    parts = []
+    reliable = (by_rows >= FEWEST_BY_ROWS) & (by_weights >= FEWEST_BY_WEIGHTS)
+    reliable &= in_tail >= FEWEST_EXPECTED
+    names, parts = [repr(name) for name in feature_names(ratio)], []
+    heavy_on = [name for name, sound in zip(names, reliable, strict=False) if not sound]
     if undetermined:
-        unknown = joined([names[j] for j in undetermined])
+        reliable[list(undetermined)] = False
+        unknown = [names[j] for j in undetermined]
+        heavy_on = [name for name in heavy_on if name not in unknown]
         parts.append(
-            f"{unknown}: every complete row of the denominator has the same value, so "
-            "that the penalty alone made the coefficient up; it has no interval. Drop "
-            "the feature, or bring rows with other values."
+            f"{joined(unknown)}: every complete row of the denominator has the same "
+            "value, so that the penalty alone made the coefficient up; it has no "
+            "interval. Drop the feature, or bring rows with other values."
         )
-    unreliable = set(np.flatnonzero(~uncertainty.reliable[:-1]).tolist())
-    heavy_on = [names[j] for j in sorted(unreliable - set(undetermined))]
     if heavy_on:
         parts.append(
             f"{joined(heavy_on)}: a few rows with large weights decide, or would if "
@@ -417,7 +400,9 @@ def ratio_uncertainty(
         )
     if parts:
         warnings.warn(" ".join(parts), UnreliableIntervalWarning, stacklevel=2)
-    return uncertainty
+    freedom = np.minimum(by_rows, by_weights)
+    facts = _positive(covariance), found, freedom, reliable, undetermined
+    return RatioUncertainty(ratio, *facts)
 
 
 def _learned(
@@ -434,33 +419,28 @@ def _learned(
     blocks = model.blocks if isinstance(model, BlockMissingness) else ()
     base = model.base if isinstance(model, BlockMissingness) else model
     table = own.source.every(1).block().rows
+    # What the base says of columns in blocks is not looked at.
+    rest = np.array(table)
+    rest[:, [j for block in blocks for j in block.columns]] = 0.0
+    phis: list[tuple[Missingness, Block | None, FloatArray]] = [(base, None, rest)]
+    phis += [(block.model, block, table[:, list(block.inputs)]) for block in blocks]
     parts = []
-    if isinstance(base, LearnedMissingness):
-        # What it says of columns in blocks is not looked at.
-        rest = np.array(table)
-        rest[:, [j for block in blocks for j in block.columns]] = 0.0
-        parts.append(LearnedPart(base, _shared(base, rest, learned_on)))
-    for block in blocks:
-        if isinstance(block.model, LearnedMissingness):
-            shared = _shared(block.model, table[:, list(block.inputs)], learned_on)
-            parts.append(LearnedPart(block.model, shared, block))
-    if base.learned + sum(block.model.learned for block in blocks) > len(parts):
-        raise ValueError(
-            "How rows move a φ that was learned by another class than "
-            f"LearnedMissingness is not known. {BOOTSTRAP}"
+    for phi, place, rows in phis:
+        if not phi.learned:
+            continue
+        if not isinstance(phi, LearnedMissingness):
+            raise ValueError(
+                "How rows move a φ that was learned by another class than "
+                f"LearnedMissingness is not known. {BOOTSTRAP}"
+            )
+        # Whether φ̂ and the ratio come from the same rows, and how φ̂ moves is kept.
+        shared = all(shadow is None for shadow in phi.shadow) and (
+            was_learned_from(phi, rows)
+            if learned_on == "auto"
+            else learned_on == "same"
         )
+        parts.append(LearnedPart(phi, shared, place))
     return parts
-
-
-def _shared(
-    model: LearnedMissingness, table: FloatArray, learned_on: LearnedOn
-) -> bool:
-    """Whether φ̂ and the ratio come from the same rows, and how φ̂ moves is kept."""
-    if any(shadow is not None for shadow in model.shadow):
-        return False
-    if learned_on == "auto":
-        return was_learned_from(model, table)
-    return learned_on == "same"
 
 
 def _check(ratio: Any) -> None:

@@ -42,7 +42,7 @@ class Experiment(ABC):
     x : tuple of float
         The points of the horizontal axis.
     methods : tuple of str
-        The curves that the paper draws; none where it has no such figure.
+        The curves that the paper draws.
     runs : int
         How often the paper repeats it.
     confidence : float
@@ -383,12 +383,6 @@ def _simulation(name: str, *parameters: float) -> Simulation:
     return made
 
 
-BY_RHO: dict[str, Any] = {
-    "simulation": lambda rho: _simulation("naive_bayes", rho),
-    "x_name": "correlation rho",
-    "x": TENTHS,
-}
-TREES: dict[str, Any] = {"beyond": (m.PRODUCTS, m.WEIGHTED_TREES), "beyond_runs": 20}
 SIMULATED = [
     Simulated(
         id="msd_5dim",
@@ -417,28 +411,20 @@ SIMULATED = [
         title="Power on a mixture, by sample size",
         simulation=lambda _: _simulation("np_mixture"),
         confidence=0.99,
-        **TREES,
     ),
     Simulated(
         id="naive_bayes",
         title="Power of naive Bayes, by the correlation of its features",
+        simulation=lambda rho: _simulation("naive_bayes", rho),
         n_rows=lambda _: 100,
+        x_name="correlation rho",
+        x=TENTHS,
         beyond=(m.JOINT,),
-        **BY_RHO,
-    ),
-    Simulated(
-        id="naive_bayes_large",
-        title="Power of naive Bayes and of joint fits, n = 1000",
-        n_rows=lambda _: 1000,
-        methods=(),
-        beyond=(*COMPARED, m.JOINT),
-        **BY_RHO,
     ),
     Simulated(
         id="diff_variance",
         title="Power where variances differ, by sample size",
         simulation=lambda _: _simulation("diff_variance"),
-        **TREES,
     ),
     Simulated(
         id="misspecification",
@@ -447,7 +433,6 @@ SIMULATED = [
         n_rows=lambda _: 500,
         x_name="misspecification 2 rho",
         x=(0.0, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0),
-        **TREES,
     ),
 ]
 

@@ -25,7 +25,6 @@ COLOURS = {
     m.JOINT: "#56B4E9",
     m.PRODUCTS: "#009E73",
     m.TILTED: "#E69F00",
-    m.WEIGHTED_TREES: "#E69F00",
     m.IMPUTED_TREES: "#CC79A7",
     m.NAN_TREES: "#D55E00",
     m.FULL_TREES: "#000000",

@@ -38,7 +38,6 @@ IMPUTATION = "Iterative imputation"
 # Past the paper; the first three with φ known or learned.
 JOINT, PRODUCTS = "Joint M-KLIEP", "Joint M-KLIEP with products"
 TILTED = "Tilted imputation and trees"
-WEIGHTED_TREES = "Weighted trees"
 IMPUTED_TREES, NAN_TREES = "Iterative imputation and trees", "Trees on NaN"
 FULL_TREES = "Trees (full data)"
 
@@ -285,16 +284,13 @@ def with_products(run: Run, phi: Missingness) -> Any:
 
     Products that hardly any class-1 row of a data set has both columns of are left out.
     """
-    if isinstance(run.origin, Simulation):
-        basis = PolynomialBasis(2, interactions="all")
-    else:
-        distinct = [len(np.unique(x[~np.isnan(x)])) for x in run.origin.X.T]
-        numbers = [j for j, count in enumerate(distinct) if count > 2]
-        seen = (~np.isnan(run.numerator)).astype(np.float64)
-        rows = seen.T @ seen
-        pairs = combinations_with_replacement(numbers, 2)
-        frequent = [(j, k) for j, k in pairs if rows[j, k] >= LEAST_ROWS]
-        basis = PolynomialBasis(1, interactions=frequent)
+    distinct = [len(np.unique(x[~np.isnan(x)])) for x in run.origin.X.T]
+    numbers = [j for j, count in enumerate(distinct) if count > 2]
+    seen = (~np.isnan(run.numerator)).astype(np.float64)
+    rows = seen.T @ seen
+    pairs = combinations_with_replacement(numbers, 2)
+    frequent = [(j, k) for j, k in pairs if rows[j, k] >= LEAST_ROWS]
+    basis = PolynomialBasis(1, interactions=frequent)
     return KLIEPCV(basis, missingness={1: phi}, random_state=0)
 
 
@@ -314,22 +310,14 @@ def trees() -> Any:
     return HistGradientBoostingClassifier(random_state=0)
 
 
-def fitted(run: Run, learner: Any, numerator: FloatArray, **others: Any) -> Score:
+def fitted(run: Run, learner: Any, numerator: FloatArray) -> Score:
     """The scores of a learner of these class-1 rows and the run's class-0 rows."""
     with warnings.catch_warnings(action="ignore", category=UserWarning):
-        model = learner.fit(*stack_samples(numerator, run.denominator), **others)
+        model = learner.fit(*stack_samples(numerator, run.denominator))
     simulated = isinstance(run.origin, Simulation)
     if simulated and isinstance(model, KLIEPCV) and model.basis == "linear":
         return linear_score(run, model.coef_)
     return Score(model.decision_function)
-
-
-def weighted_trees(run: Run, phi: Missingness) -> Score:
-    """Boosted trees on the rows that are left, weighted by 1/(1 − φ)."""
-    left = run.numerator[~np.isnan(run.numerator).any(axis=1)]
-    weights = np.ones(len(left) + len(run.denominator))
-    weights[: len(left)] = 1.0 / (1.0 - phi.missing_probability(left))
-    return fitted(run, trees(), left, sample_weight=weights)
 
 
 # What learners past the paper fit where φ is given.
@@ -348,7 +336,6 @@ METHODS: dict[str, Callable[[Run, Missingness], Score]] = {
     FULL_DATA: lambda run, _: fit_linear(run, KLIEP(), merged(run.complete)),
     TRUE_RATIO: lambda run, _: Score(run.origin.log_ratio, tail=run.origin.ratio_tail),
     IMPUTATION: lambda run, _: fit_linear(run, KLIEP(), merged(completed(run))),
-    WEIGHTED_TREES: weighted_trees,
     IMPUTED_TREES: lambda run, _: fitted(run, trees(), completed(run)),
     # Trees take NaN for a value like others.
     NAN_TREES: lambda run, _: fitted(run, trees(), run.numerator),

@@ -217,10 +217,7 @@ class Result:
         )
 
     def parts(self) -> dict[str, Result]:
-        """The curves of each figure: the paper's, and those past it beside a few.
-
-        A figure that the paper hasn't got has the experiment's name alone.
-        """
+        """The curves of each figure: the paper's, and those past it beside a few."""
         experiment = self.experiment
         paper = [method for method in self.values if method in experiment.methods]
         past = [method for method in self.values if method in experiment.beyond]

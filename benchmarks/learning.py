@@ -316,7 +316,7 @@ class Outcome:
         # Errors are measured to the distance of the grid.
         return int((self.error[kind] > self.cell.alpha + 2e-4).sum())
 
-    def p_value(self, kind: str) -> float:
+    def pvalue(self, kind: str) -> float:
         """Of so many violations or more, were the rate δ."""
         count, repeats = self.violations(kind), len(self.error[kind])
         return float(binomtest(count, repeats, self.cell.delta, "greater").pvalue)

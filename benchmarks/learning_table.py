@@ -146,7 +146,7 @@ def accused(n: int, d: int, share: float, logistic: bool, seed: int) -> bool:
     slopes = np.where(np.arange(d) % 2, 1.0, -1.0) * logistic
     truth = mr.LogisticMissingness.from_proportion(Z, slopes, share)
     checks = learn(mr.corrupt(Z, truth, rng), None).checks
-    return any(check.failed for check in checks if check.p_value is not None)
+    return any(check.failed for check in checks if check.pvalue is not None)
 
 
 def right_form(seed: int, delta: float = 0.05, *, look_ups: bool = True) -> Outcome:
@@ -163,9 +163,9 @@ def right_form(seed: int, delta: float = 0.05, *, look_ups: bool = True) -> Outc
     covered = bool(((lower <= phi + 1e-9) & (phi <= upper + 1e-9)).all())
     p_values: dict[tuple[str, str], list[float]] = {}
     for check in model.checks:
-        if check.p_value is not None:
-            p_values.setdefault((check.kind, check.source), []).append(check.p_value)
-    failed = any(check.failed and check.p_value is not None for check in model.checks)
+        if check.pvalue is not None:
+            p_values.setdefault((check.kind, check.source), []).append(check.pvalue)
+    failed = any(check.failed and check.pvalue is not None for check in model.checks)
     return Outcome(setting, covered, failed, p_values)
 
 

@@ -178,7 +178,7 @@ def accused(X):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", MissingnessWarning)
         checks = mr.learn_missingness(X).checks
-    return [check for check in checks if check.failed and check.p_value is not None]
+    return [check for check in checks if check.failed and check.pvalue is not None]
 
 
 @pytest.mark.parametrize(("n", "d", "share"), [(300, 5, 0.01), (1400, 20, 0.04)])
@@ -225,10 +225,10 @@ def test_the_tail_of_a_count_is_fishers(lost_rows):
         np.column_stack([np.ones(n), z]),
     )
     f = (function - function.mean())[:, None]
-    p_value = residuals.others(f, f**2, np.ones(1, dtype=bool)).p_value
+    pvalue = residuals.others(f, f**2, np.ones(1, dtype=bool)).pvalue
     law = hypergeom(n, other, blank)
     exact = 2 * min(law.cdf(lost_rows), law.sf(lost_rows - 1))
-    assert 0.5 < p_value / exact < 3.0
+    assert 0.5 < pvalue / exact < 3.0
 
 
 # Bands and tests: the smoke of what `make validity` simulates
@@ -274,6 +274,6 @@ def test_the_form_tested_by_look_ups_keeps_its_level():
         m = (10, 50, 200)[seed // 4]
         revealed = simulation.look_up(X, Z, m, rng)
         model = simulation.learn(X, revealed, from_table=False)
-        p_values = [check.p_value for check in model.checks if check.kind == "form"]
+        p_values = [check.pvalue for check in model.checks if check.kind == "form"]
         count, total = count + sum(p <= 0.05 for p in p_values), total + len(p_values)
     assert binomtest(count, total, 0.05, "greater").pvalue > 1e-3

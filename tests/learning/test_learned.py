@@ -175,15 +175,15 @@ def test_values_may_be_far_from_the_origin():
         assert there == pytest.approx(here, abs=1e-4)
 
 
-@pytest.mark.parametrize("p_value", [0.4, 0.02, 0.001])
-def test_a_doubtful_test_does_not_say_that_data_agree(p_value):
+@pytest.mark.parametrize("pvalue", [0.4, 0.02, 0.001])
+def test_a_doubtful_test_does_not_say_that_data_agree(pvalue):
     bad = "x0: the values contradict it."
-    found = Check("form", "x0", "table", 9.0, p_value, False, bad, 1.5)
+    found = Check("form", "x0", "table", 9.0, pvalue, False, bad, 1.5)
     other = Check("agreement", "x0", "table", 1.0, 0.9, False, bad, 1.0)
     check, _ = concluded([found, other])
-    assert check.failed == (p_value == 0.001)
-    assert ("agree" in check.sentence) == (p_value == 0.4)
-    assert ("doubtful" in check.sentence) == (p_value == 0.02)
+    assert check.failed == (pvalue == 0.001)
+    assert ("agree" in check.sentence) == (pvalue == 0.4)
+    assert ("doubtful" in check.sentence) == (pvalue == 0.02)
     assert ("Don't weight" in check.sentence) == check.failed
 
 

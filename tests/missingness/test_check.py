@@ -213,11 +213,11 @@ def test_a_doubtful_phi_is_warned_of_and_not_refused():
         refuse_contradiction(checks, 1)
 
 
-def learned_tests(p_value):
+def learned_tests(pvalue):
     """One test of four with a p-value, and a check that has none."""
     facts = ("x0", "table", 9.0)
     return [
-        Check("form", *facts, p_value, False, "x0: it was tested.", 1.5),
+        Check("form", *facts, pvalue, False, "x0: it was tested.", 1.5),
         *[Check("form", *facts, 0.9, False, "x0: fine.", 1.0)] * 3,
         Check("instrument", *facts, None, True, "x0: heavy."),
     ]
@@ -231,12 +231,12 @@ def test_a_learned_phi_is_refused_warned_of_or_left_by_all_its_tests_together():
     assert len(refused.value.checks) == 1
     again = pickle.loads(pickle.dumps(refused.value))
     assert str(again) == str(refused.value)
-    for p_value in (0.0003, 0.012):
+    for pvalue in (0.0003, 0.012):
         with pytest.warns(
             mr.missingness.MissingnessContradictionWarning,
             match=r"cast doubt on the φ.*x0: it was tested.*odds_factor of 1\.5 or",
         ) as caught:
-            refuse_contradiction((), 0, learned_tests(p_value))
+            refuse_contradiction((), 0, learned_tests(pvalue))
         assert "No guarantee" not in str(caught[0].message)
     refuse_contradiction((), 0, learned_tests(0.013))
     refuse_contradiction((), 0, learned_tests(1e-9), odds_factor=1.5)
@@ -342,7 +342,7 @@ def first_loses(intercept, slope):
 
 def whole_p_value(checks):
     """Of all checks together; their levels add up to 0.001."""
-    return min(check.p_value / check.level for check in checks) * 0.001
+    return min(check.pvalue / check.level for check in checks) * 0.001
 
 
 def test_a_slope_that_is_too_flat_or_too_steep_is_refuted_whatever_its_share():

@@ -147,7 +147,7 @@ def fits(model, X, y):
     imputer = mr.TiltedImputer(models, random_state=0)
     yield np.asarray(imputer.fit_transform(X, y))
     yield mr.corrupt(X.fillna(0.0), model, 0).to_numpy()
-    yield [check.p_value for check in mr.missingness_check(X[y == 1], model)]
+    yield [check.pvalue for check in mr.missingness_check(X[y == 1], model)]
 
 
 def test_every_estimator_takes_it_as_it_takes_the_other():

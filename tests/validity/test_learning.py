@@ -83,8 +83,8 @@ def test_a_band_that_makes_too_much_of_its_evidence_is_caught():
 def test_certificates_under_a_learned_phi_keep_their_promise(results):
     outcomes = [*results.certificates, results.example]
     for outcome in outcomes:
-        assert outcome.p_value("learned") > 1e-3, outcome.cell
-        assert outcome.p_value("known") > 1e-3, outcome.cell
+        assert outcome.pvalue("learned") > 1e-3, outcome.cell
+        assert outcome.pvalue("known") > 1e-3, outcome.cell
     # All of them together; δ is at most 0.2.
     violations = sum(outcome.violations("learned") for outcome in outcomes)
     allowed = sum(
@@ -94,8 +94,8 @@ def test_certificates_under_a_learned_phi_keep_their_promise(results):
 
 
 def test_an_estimate_taken_at_its_word_is_caught(results):
-    assert results.example.p_value("plug-in") < 1e-6
-    assert results.example.p_value("learned") > 1e-3
+    assert results.example.pvalue("plug-in") < 1e-6
+    assert results.example.pvalue("learned") > 1e-3
 
 
 def test_not_to_know_phi_costs_power_and_leaves_some(results):
@@ -188,7 +188,7 @@ def test_bands_of_the_table_alone_hold_as_often_as_they_say():
 def found_of_rows(form, seeds):
     """The tests of each table that teaches enough to be tested, by kind."""
     found = (table.rows_form(form, seed).checks for seed in seeds)
-    tests = [{c.kind: c for c in each if c.p_value is not None} for each in found]
+    tests = [{c.kind: c for c in each if c.pvalue is not None} for each in found]
     return [each for each in tests if each]
 
 
@@ -196,7 +196,7 @@ def test_tests_of_whole_rows_keep_their_level():
     tests = found_of_rows("logistic", range(400))
     assert len(tests) > 150
     for kind in ("form", "other columns"):
-        count = sum(each[kind].p_value <= 0.05 for each in tests)
+        count = sum(each[kind].pvalue <= 0.05 for each in tests)
         assert kept(count, len(tests), 0.05), kind
     warned = sum(any(c.failed for c in each.values()) for each in tests)
     assert kept(warned, len(tests), 0.01)
@@ -212,7 +212,7 @@ def test_tests_of_whole_rows_keep_their_level():
 )
 def test_tests_of_whole_rows_find_a_wrong_phi(form, kind, power):
     tests = found_of_rows(form, range(60))
-    count = sum(each[kind].p_value <= 0.05 for each in tests)
+    count = sum(each[kind].pvalue <= 0.05 for each in tests)
     assert at_least(count, len(tests), power)
 
 
@@ -227,7 +227,6 @@ def test_bands_of_categories_hold_as_often_as_they_say():
     # One φ for all levels would be off by 0.14.
     assert np.sqrt(np.mean(errors**2)) < 0.08
     failed = sum(
-        any(c.failed and c.p_value is not None for c in o.model.checks)
-        for o in outcomes
+        any(c.failed and c.pvalue is not None for c in o.model.checks) for o in outcomes
     )
     assert kept(failed, len(outcomes), 0.02)

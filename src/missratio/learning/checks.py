@@ -106,7 +106,7 @@ class Check:
     statistic : float
         "form" and "agreement": χ²; "other columns": a normal deviate; "instrument": how
         many looked-up values would teach as much.
-    p_value : float or None
+    pvalue : float or None
         None for a check that is no test.
     failed : bool
         Whether it speaks against the model, by `LEVEL` for all tests of the model.
@@ -121,7 +121,7 @@ class Check:
     feature: str
     source: Source
     statistic: float
-    p_value: float | None
+    pvalue: float | None
     failed: bool
     sentence: str
     odds_factor: float | None = None
@@ -139,7 +139,7 @@ class Outcome(NamedTuple):
     """
 
     statistic: float
-    p_value: float
+    pvalue: float
     odds_factor: float
     place: int = 0
 
@@ -149,21 +149,21 @@ def as_check(
 ) -> Check:
     """A test with what it says if it fails, of another column where `bad` says so."""
     sentence = f"{name}: {bad or SENTENCES[kind][1].format(who=WHO[source])}"
-    facts = test.statistic, test.p_value, False, sentence, test.odds_factor
+    facts = test.statistic, test.pvalue, False, sentence, test.odds_factor
     return Check(kind, name, source, *facts)
 
 
 def concluded(checks: Sequence[Check]) -> tuple[Check, ...]:
     """Checks of a model; a test fails at `LEVEL` over all of them (Bonferroni)."""
-    n_tests, found = sum(check.p_value is not None for check in checks), []
+    n_tests, found = sum(check.pvalue is not None for check in checks), []
     for check in checks:
-        if check.p_value is not None:
-            together, sentence = n_tests * check.p_value, check.sentence
+        if check.pvalue is not None:
+            together, sentence = n_tests * check.pvalue, check.sentence
             failed = together <= LEVEL
             if not failed:
                 said = SENTENCES[check.kind][2 if together < DOUBT else 0]
                 sentence = f"{check.feature}: {said.format(who=WHO[check.source])}"
-            sentence = f"{sentence[:-1]} (p = {check.p_value:.2g})."
+            sentence = f"{sentence[:-1]} (p = {check.pvalue:.2g})."
             sentence += f" {REMEDY}" * failed
             check = replace(check, failed=failed, sentence=sentence)
         found.append(check)
@@ -178,7 +178,7 @@ def warning_text(checks: Sequence[Check]) -> str:
             failed.setdefault((check.kind, check.source), []).append(check)
     lines = []
     for found in failed.values():
-        found.sort(key=lambda each: each.p_value if each.p_value is not None else 0.0)
+        found.sort(key=lambda each: each.pvalue if each.pvalue is not None else 0.0)
         shown = [check.sentence for check in found[:SHOWN]]
         if len(found) > SHOWN:
             names = joined([check.feature for check in found[:SHOWN]])
@@ -250,9 +250,9 @@ def agreement(
     spread = shadow.spread(odds) / share + slopes @ covariance @ slopes.T
     worst = np.linalg.pinv(spread, hermitian=True) @ moments
     statistic = float(worst @ moments)
-    p_value = float(chi2.sf(statistic, len(moments)))
+    pvalue = float(chi2.sf(statistic, len(moments)))
     factor = least_factor(odds * (shadow.sums @ worst) / share, statistic)
-    test = Outcome(statistic, p_value, factor)
+    test = Outcome(statistic, pvalue, factor)
     return as_check("agreement", name, "looked up", test)
 
 
@@ -330,9 +330,9 @@ def others_by_lookups(
         # Far out in the tails, where the worst of many functions is judged, few values
         # are not yet normal: Student's law is on the safe side.
         freedom = max(evidence.revealed_mass - 1.0, 1.0)
-        p_value = 2.0 * float(student.sf(abs(deviates[place]), freedom)) * kept.sum()
+        pvalue = 2.0 * float(student.sf(abs(deviates[place]), freedom)) * kept.sum()
         factor = _score_factor(float(sums[place]), weight, rest[place])
-        test = Outcome(float(deviates[place]), min(1.0, float(p_value)), factor, place)
+        test = Outcome(float(deviates[place]), min(1.0, float(pvalue)), factor, place)
     return dependence(name, "looked up", test, sides)
 
 
@@ -552,6 +552,6 @@ class Residuals:
             n_tests += 1
             more = (lost - lost.mean())[:, None]
             found = self.others(more, more**2, np.ones(1, dtype=bool))
-            if found.p_value < test.p_value:
+            if found.pvalue < test.pvalue:
                 test = found._replace(place=-1)
-        return test._replace(p_value=min(1.0, n_tests * test.p_value))
+        return test._replace(pvalue=min(1.0, n_tests * test.pvalue))

@@ -149,7 +149,7 @@ class MissingnessCheck:
         The missing share by φ: its mean under the weights.
     found : float
         The missing share of the table.
-    p_value : float
+    pvalue : float
         Small where the table speaks against φ.
     level : float
         The chance that a φ that is right is said to be contradicted.
@@ -168,12 +168,17 @@ class MissingnessCheck:
     n_rows: int
     expected: float
     found: float
-    p_value: float
+    pvalue: float
     level: float
     exact: bool
     odds_factor: float
     joint: bool = False
     among: str = ""
+
+    @property
+    def statistic(self) -> float:
+        """The missing share found, less that expected."""
+        return self.found - self.expected
 
     @property
     def verdict(self) -> Literal["consistent", "shortfall", "contradiction"]:
@@ -182,7 +187,7 @@ class MissingnessCheck:
         "contradiction": φ is wrong, but for a chance of `level`. "shortfall": φ is
         wrong, or values are missing of which none like them was observed.
         """
-        if self.p_value > self.level:
+        if self.pvalue > self.level:
             return "consistent"
         return "contradiction" if self.exact else "shortfall"
 
@@ -388,7 +393,7 @@ def _shape_checks(
             tilt = moved / np.maximum(weight, _SMALLEST)
             g[half] = (tilt / max(np.abs(tilt).max(), _SMALLEST))[third[half, j]]
         of_seen, lost = g[seen], g[~seen].sum()
-        p_value, factor, found = 1.0, 1.0, odds[seen]
+        pvalue, factor, found = 1.0, 1.0, odds[seen]
         # The least sum that φ may give is above zero, or the largest one below.
         for first, second, sign in ((low, high, 1.0), (high, low, -1.0)):
             o = np.where(of_seen > 0.0, first, second)
@@ -401,7 +406,7 @@ def _shape_checks(
             steepest = math.log1p(1.0 / max(room, o.max()))
             tilts = [-steepest / max(g.max(), _SMALLEST)]
             tilts.append(steepest / max(-g.min(), _SMALLEST))
-            _, (p_value,) = residual_tails(
+            _, (pvalue,) = residual_tails(
                 of_seen[:, None], 1.0 + o, o, np.array([total]), tuple(tilts)
             )
             factor, found = least_factor(o * of_seen, total), o
@@ -418,7 +423,7 @@ def _shape_checks(
                 int(n[k]),
                 float(expected[k] / max(n_seen[k] + expected[k], _SMALLEST)),
                 float(1.0 - n_seen[k] / max(n[k], 1)),
-                float(p_value),
+                float(pvalue),
                 level,
                 bool(np.isfinite(bounds[j])),
                 factor,
@@ -642,13 +647,13 @@ def refuse_contradiction(
     Refuted: p < 0.001 over all checks, or over all tests of a learned φ. Doubtful: p <
     0.05. What an odds factor explains is neither.
     """
-    tests = [test for test in tests if test.p_value is not None]
+    tests = [test for test in tests if test.pvalue is not None]
     n_tests = len(tests)
     tests = [test for test in tests if not test.odds_factor <= odds_factor]
-    tests.sort(key=lambda test: test.p_value)
+    tests.sort(key=lambda test: test.pvalue)
 
     def below(level: float) -> list[list[Any]]:
-        against = [test for test in tests if n_tests * test.p_value < level]
+        against = [test for test in tests if n_tests * test.pvalue < level]
         return [found for found in (_clearest(checks, level), against) if found]
 
     for found in below(LEVEL):
@@ -675,13 +680,13 @@ def _clearest(
     checks: Sequence[MissingnessCheck], level: float
 ) -> list[MissingnessCheck]:
     """Those that speak against φ: columns before products, contradictions first."""
-    found = [check for check in checks if check.p_value <= check.level * level / LEVEL]
+    found = [check for check in checks if check.pvalue <= check.level * level / LEVEL]
     found.sort(
         key=lambda check: (
             check.joint,
             check.among != "",
             not check.exact,
-            check.p_value,
+            check.pvalue,
         )
     )
     return found

@@ -143,7 +143,11 @@ def test_kliep_left_one_out_is_close_to_a_refit_without_the_row(seed):
 
 def test_mean_matching_is_judged_by_refits_to_the_other_folds():
     both, kernel = weighted_bumps(6)
-    method, l2, ratio = MeanMatching(kernel), 0.01, both.map(lambda e: 0 * e.weights)
+    method, l2, ratio = (
+        MeanMatching(kernel=kernel),
+        0.01,
+        both.map(lambda e: 0 * e.weights),
+    )
     for fold in range(3):
         refit = method.fit(Two(*(without(rows, fold) for rows in both)), l2)
         for values, rows in zip(ratio, both, strict=True):

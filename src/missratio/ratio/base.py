@@ -19,32 +19,17 @@ from sklearn.utils import check_scalar
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from missratio import exceptions
+from missratio import rows as class_rows
+from missratio._base import reading
 from missratio._base.blocks import in_double, rows_with_nan
 from missratio._base.hints import check_real
-from missratio._base.reading import (
-    check_no_infinity,
-    column_names,
-    read_labels,
-    read_table,
-)
 from missratio._base.summary import Summary, figure
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.basis import Basis, ColumnwiseBasis, LinearBasis, as_basis
-from missratio.exceptions import (
-    Message,
-    NoFiniteOptimumWarning,
-    NotSolvedWarning,
-    Remedy,
-)
+from missratio.exceptions import Message, Remedy
 from missratio.missingness import Missingness
-from missratio.rows import (
-    ClassRows,
-    MemorySource,
-    Normalization,
-    check_inclusion,
-    check_missingness,
-    class_model,
-)
+from missratio.rows import ClassRows, MemorySource, Normalization
 from missratio.solver import Status
 from missratio.tensor import is_tensor, like, on_host
 from missratio.weights import SampleSize, complete_row_weights
@@ -262,7 +247,7 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         ratio = np.where(np.isnan(ratio), 0.0, np.minimum(ratio, clip or np.inf))
         label = self.classes_[0]
         label = label.item() if hasattr(label, "item") else label
-        model = class_model(self._models(), label, column_names(X))
+        model = class_rows.class_model(self._models(), label, reading.column_names(X))
         if isinstance(model, Missingness):
             ratio = ratio * complete_row_weights(X, model)
         total = float(ratio.sum())
@@ -417,8 +402,8 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
                 "for each row."
             )
         X, y = on_host(X), on_host(y)
-        table = read_table(self, X, reset=reset)
-        labels = read_labels(y, table)
+        table = reading.read_table(self, X, reset=reset)
+        labels = reading.read_labels(y, table)
         if reset:
             self.classes_ = two_classes(labels)
         is_numerator = labels == self.classes_[1]
@@ -432,11 +417,13 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
                 sample_weight, table, dtype=np.float64, ensure_non_negative=True
             )
         if inclusion is not None:
-            inclusion = check_inclusion(inclusion, table)
+            inclusion = class_rows.check_inclusion(inclusion, table)
         if reset:
             given = self._missingness()
             incomplete = partial(rows_with_nan, table)
-            models = check_missingness(given, self.classes_, labels, incomplete)
+            models = class_rows.check_missingness(
+                given, self.classes_, labels, incomplete
+            )
             self.__dict__.pop("missingness_", None)
             if models is not given:
                 self.missingness_ = models
@@ -444,7 +431,7 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
                 names = getattr(self, "feature_names_in_", None)
                 self.basis_ = LinearBasis.of_columns(table.shape[1], names)
             else:
-                check_no_infinity(table)
+                reading.check_no_infinity(table)
                 named = X if hasattr(self, "feature_names_in_") else table
                 self._fit_basis(named, is_numerator)
         features = table
@@ -575,8 +562,8 @@ def report_status(
     Of all columns' fits, where they are apart, those are named that it is about.
     """
     cases: tuple[Any, ...] = (
-        (status == Status.NO_OPTIMUM, NO_OPTIMUM, NoFiniteOptimumWarning),
-        (np.isin(status, list(REASONS)), UNSOLVED, NotSolvedWarning),
+        (status == Status.NO_OPTIMUM, NO_OPTIMUM, exceptions.NoFiniteOptimumWarning),
+        (np.isin(status, list(REASONS)), UNSOLVED, exceptions.NotSolvedWarning),
     )
     for chosen, claim, warning in cases:
         if chosen.any():

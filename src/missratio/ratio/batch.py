@@ -12,18 +12,9 @@ from sklearn.base import clone
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.engine import Sample
 from missratio.ratio import fit
-from missratio.ratio.problem import (
-    RatioProblem,
-    WeightedMean,
-    weighted_means,
-)
+from missratio.ratio.problem import RatioProblem, WeightedMean, weighted_means
 from missratio.ratio.solve import solve
-from missratio.rows import (
-    ClassRows,
-    only_columns,
-    weighted_sums,
-    weights_of_features,
-)
+from missratio.rows import ClassRows, only_columns, weighted_sums, weights_of_features
 from missratio.solver import Status
 
 
@@ -119,14 +110,11 @@ def fit_batch(estimator: fit.JointRatio, X1: ArrayLike, X0: ArrayLike) -> BatchF
     numerator: Sample | WeightedMean
     if objective.linear_numerator:
         rows, weights = two.numerator, two.numerator.weights()
-        features = rows.source.every(1).block().features
-        features = features.reshape(n_problems, -1, features.shape[1])
+        features = _apart(rows.source.every(1).block().features, n_problems)
         if weights is not None and weights.ndim == 2:
             required = only_columns(fitted.basis_.required_columns_)
             weights = weights_of_features(weights, required, rows.groups)
-        if weights is not None:
-            weights = weights.reshape(*features.shape[:2], *weights.shape[1:])
-        sums = weighted_sums(features, weights, None)
+        sums = weighted_sums(features, _apart(weights, n_problems), None)
         if not np.isfinite(sums.sums.sum()):
             # NaN or infinities without a model are refused, by row and column.
             rows.complete_weights()
@@ -164,12 +152,11 @@ def _sample(rows: ClassRows, n_problems: int) -> Sample:
     Others take the features of a complete one, so that they can't disturb the extremes
     of the scores; with a weight of zero they count for nothing.
     """
-    weights, features = rows.complete_weights(), rows.source.every(1).block().features
-    features = features.reshape(n_problems, -1, features.shape[1])
+    weights = _apart(rows.complete_weights(), n_problems)
+    features = _apart(rows.source.every(1).block().features, n_problems)
     features = np.array(features.swapaxes(1, 2), order="C").swapaxes(1, 2)
     total = np.full(n_problems, float(features.shape[1]))
     if weights is not None:
-        weights = weights.reshape(n_problems, -1)
         observed = weights > 0.0
         _check_observed(rows, observed.any(axis=1))
         if not observed.all():
@@ -178,6 +165,11 @@ def _sample(rows: ClassRows, n_problems: int) -> Sample:
             features[problem, row] = stand_in[problem]
         total = weights.sum(axis=1) if rows.self_normalised else total
     return Sample(features, total, weights, centred=True)
+
+
+def _apart(values: Any, n_problems: int) -> Any:
+    """Values of all rows, (n_rows, …), as (n_problems, n_rows, …)."""
+    return None if values is None else values.reshape(n_problems, -1, *values.shape[1:])
 
 
 def _check_observed(rows: ClassRows, observed: Any) -> None:

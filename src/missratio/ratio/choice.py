@@ -8,7 +8,6 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from scipy.special import log_expit
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils import check_random_state, check_scalar
 from threadpoolctl import threadpool_limits
@@ -19,7 +18,7 @@ from missratio._base.threads import THREADED_ELEMENTS
 from missratio._base.typing import FloatArray
 from missratio.exceptions import NoFiniteOptimumWarning
 from missratio.ratio.base import BaseRatio, MissingnessParameter, Two
-from missratio.ratio.complete import ClassifierRatio, WeightedTable
+from missratio.ratio.complete import ClassifierRatio, WeightedTable, log_loss
 from missratio.ratio.cv import fold_numbers
 from missratio.ratio.kernel import KernelRatio
 from missratio.ratio.kliep import KLIEP, FDivergenceRatio
@@ -155,14 +154,3 @@ class Ratio(BaseRatio):
             rows=tuple(losses),
             notes=tuple(f"{k} is left out. {why}" for k, why in self.left_out_.items()),
         )
-
-
-def log_loss(ratio: BaseRatio, two: Two[ClassRows]) -> float:
-    """The log loss of a fitted ratio's odds at complete rows, the classes balanced."""
-    tables = [WeightedTable.of(rows.complete()) for rows in two]
-    with warnings.catch_warnings():
-        # Columns have no names here.
-        warnings.filterwarnings("ignore", "X does not have valid feature names")
-        first, second = (ratio._log_ratio(table.rows) for table in tables)
-    total = tables[0].weights @ log_expit(first)
-    return -float(total + tables[1].weights @ log_expit(-second)) / 2.0

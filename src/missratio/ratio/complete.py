@@ -7,6 +7,7 @@ by the paper's Lemma main_prob its weighted means are those of what was there.
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -20,24 +21,14 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
+from missratio import rows as class_rows
 from missratio._base.hints import check_choice
 from missratio._base.reading import read_table
 from missratio._base.storable import storable
 from missratio._base.threads import one_blas_thread
 from missratio._base.typing import FloatArray
-from missratio.ratio.base import (
-    BaseRatio,
-    MissingnessParameter,
-    Two,
-    callers_level,
-)
-from missratio.rows import (
-    ClassRows,
-    WeightSums,
-    effective_size,
-    refuse_source,
-    warn_of_weights,
-)
+from missratio.ratio.base import BaseRatio, MissingnessParameter, Two, callers_level
+from missratio.rows import ClassRows, WeightSums
 from missratio.tensor import on_host
 
 
@@ -82,25 +73,23 @@ class CompleteRowsRatio(BaseRatio):
     def _complete_log_ratio(self, rows: FloatArray) -> FloatArray:
         """The log ratio at complete rows."""
 
-    @abstractmethod
-    def _score_tables(self, tables: Two[WeightedTable]) -> float:
-        """How well the ratio fits weighted complete rows; the larger the better."""
-
     def _rows_elsewhere(self, X: Any, y: Any, **not_taken: Any) -> None:
-        refuse_source(self, X, "Bring some of them into memory, or fit KLIEP.")
+        class_rows.refuse_source(
+            self, X, "Bring some of them into memory, or fit KLIEP."
+        )
 
     def _learn(self, two: Two[ClassRows]) -> None:
         complete = two.map(lambda rows: rows.complete())
         tables = complete.map(WeightedTable.of)
         pairs = [(rows, sums) for rows, (_, sums) in zip(two, complete, strict=True)]
         self.effective_sample_size_ = {
-            rows.label: effective_size(rows, sums) for rows, sums in pairs
+            rows.label: class_rows.effective_size(rows, sums) for rows, sums in pairs
         }
         with one_blas_thread(sum(rows.source.size for rows in two)):
             self._learn_tables(tables)
         level = callers_level() + 1
         for rows, sums in pairs:
-            warn_of_weights(rows, sums, None, lambda: (), level)
+            class_rows.warn_of_weights(rows, sums, None, lambda: (), level)
 
     def _log_ratio(self, X: Any) -> FloatArray:
         finite = True if self._missingness() is None else "allow-nan"
@@ -112,9 +101,16 @@ class CompleteRowsRatio(BaseRatio):
             log_ratio[complete] = self._complete_log_ratio(table[complete])
         return log_ratio
 
-    def _score_rows(self, two: Two[ClassRows]) -> float:
-        complete = two.map(lambda rows: rows.complete())
-        return self._score_tables(complete.map(WeightedTable.of))
+
+def log_loss(ratio: BaseRatio, two: Two[ClassRows]) -> float:
+    """The log loss of a fitted ratio's odds at complete rows, the classes balanced."""
+    tables = [WeightedTable.of(rows.complete()) for rows in two]
+    with warnings.catch_warnings():
+        # Columns have no names here.
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        first, second = (ratio._log_ratio(table.rows) for table in tables)
+    total = tables[0].weights @ log_expit(first)
+    return -float(total + tables[1].weights @ log_expit(-second)) / 2.0
 
 
 CalibrationMethod = Literal["sigmoid", "isotonic", "temperature"]
@@ -200,12 +196,9 @@ class ClassifierRatio(CompleteRowsRatio):
         with np.errstate(divide="ignore"):
             return np.log(probability[:, 1]) - np.log(probability[:, 0])
 
-    def _score_tables(self, tables: Two[WeightedTable]) -> float:
-        """Minus the balanced log loss, plus log 2 so that a ratio of one has 0."""
-        score = tables.map(lambda table: self._complete_log_ratio(table.rows))
-        total = tables.numerator.weights @ log_expit(score.numerator)
-        total += tables.denominator.weights @ log_expit(-score.denominator)
-        return float(total / 2.0 + np.log(2.0))
+    def _score_rows(self, two: Two[ClassRows]) -> float:
+        # A ratio of one has 0.
+        return float(np.log(2.0)) - log_loss(self, two)
 
 
 def weight_parameter(estimator: Any) -> str:

@@ -16,6 +16,7 @@ from sklearn import config_context
 from sklearn.utils.validation import check_is_fitted
 
 from missratio import rows as class_rows
+from missratio import tensor as device
 from missratio._base.blocks import unmasked
 from missratio._base.hints import check_choice, listed
 from missratio._base.reading import column_names, read_table
@@ -37,22 +38,14 @@ from missratio.ratio.problem import (
     PenaltyUnits,
     RatioProblem,
     Strength,
-    WeightedMean,
     constant_features,
     feature_weights,
     pose,
+    weighted_means,
 )
 from missratio.ratio.solve import solve
 from missratio.rows import ClassRows, Normalization, RowBlock, WeightSums, only_columns
 from missratio.solver import Solution, Status
-from missratio.tensor import (
-    is_tensor,
-    like,
-    linear_scores,
-    on_device,
-    on_host,
-    tensor_classes,
-)
 
 Backend = Literal["pandas", "polars", "pyarrow"]
 Direction = Literal["auto", "forward", "reverse"]
@@ -94,15 +87,9 @@ def penalty_units(
     """
     if penalty_weights == "uniform":
         return None, None
-    assert problem.weight_sums is not None
-    assert isinstance(problem.numerator, WeightedMean)
-    sums = problem.weight_sums.numerator
-    mean = problem.gather(problem.numerator.mean + problem.centre)
+    sums, covariance = mean_covariance(rows, required)
+    variance, size = np.diagonal(covariance), sums.kish
     _, denominator_variance = problem.at_one()
-    whole = penalty_weights == "covariance"
-    covariance = mean_covariance(rows, required, sums, mean, diagonal=not whole)
-    variance = np.diagonal(covariance) if whole else covariance
-    size = np.broadcast_to(sums.kish, mean.shape)
     constant = denominator_variance == 0.0
     spread = np.where(constant, size * variance, denominator_variance)
     spread[spread == 0.0] = 1.0
@@ -112,49 +99,39 @@ def penalty_units(
     # there by any amount, and stays at zero.
     trace = spread * np.where(constant, HELD, 1.0 / size**2)
     standard_error = np.sqrt(variance + trace)
-    if whole:
+    if penalty_weights == "covariance":
         return standard_error, covariance + np.diag(trace)
     return standard_error, standard_error**2
 
 
 def mean_covariance(
-    rows: ClassRows,
-    required: BoolArray,
-    sums: WeightSums,
-    mean: FloatArray,
-    *,
-    diagonal: bool,
-) -> FloatArray:
-    """The sampling covariance of weighted means, by linearisation.
+    rows: ClassRows, required: BoolArray
+) -> tuple[WeightSums, FloatArray]:
+    """The sums of a class's weights, and the sampling covariance of its means.
 
     A weighted mean is a sum over rows: of w(f − mean)/Σw under Hájek's normalisation,
     of (wf − mean)/n under Horvitz and Thompson's. The covariance is estimated by the
     sum of the products of these terms, each feature with its own weights. Adjusted
     terms are summed up as they are.
-
-    Returns
-    -------
-    ndarray of shape (n_features, n_features), or (n_features,) for the diagonal alone
     """
     columns = only_columns(required)
-    divisor = rows.divisor(sums.mass)
-
-    def terms(block: RowBlock) -> FloatArray:
-        """What rows add to the errors of the means."""
-        own: Any = 1.0 if block.sample_weight is None else block.sample_weight[:, None]
-        if rows.adjusted is not None:
-            total = rows.sample_weight_total
-            return np.asarray(own * (rows.adjusted[block.place] - mean) / total)
-        weights = feature_weights(rows, block, columns)
-        values = np.where(own * weights > 0.0, block.features, mean)
-        part = weights * mean if rows.self_normalised else mean
-        return np.asarray(own * (weights * values - part) / divisor)
+    sums = rows.feature_sums(columns)
+    mean, divisor = weighted_means(rows, sums)[0], rows.divisor(sums.mass)
 
     def work(block: RowBlock) -> FloatArray:
-        change = terms(block)
-        return (change**2).sum(axis=0) if diagonal else change.T @ change
+        """The products of what rows add to the errors of the means."""
+        own: Any = 1.0 if block.sample_weight is None else block.sample_weight[:, None]
+        if rows.adjusted is not None:
+            change = own * (rows.adjusted[block.place] - mean)
+            change /= rows.sample_weight_total
+        else:
+            weights = feature_weights(rows, block, columns)
+            values = np.where(own * weights > 0.0, block.features, mean)
+            part = weights * mean if rows.self_normalised else mean
+            change = own * (weights * values - part) / divisor
+        return np.asarray(change.T @ change)
 
-    return rows.fold(work, lambda parts: np.sum(parts, axis=0))
+    return sums, rows.fold(work, lambda parts: np.sum(parts, axis=0))
 
 
 CHOICES = {
@@ -299,7 +276,7 @@ class LinearRatio(BaseRatio):
         self, X: Any, y: Any, **not_taken: Any
     ) -> Two[ClassRows] | None:
         labelled, settings = class_rows.as_source(X, y), self._settings()
-        tensor = on_device(X)
+        tensor = device.on_device(X)
         if labelled is None and (
             tensor is None or self._apart or not self._is_linear()
         ):
@@ -322,7 +299,7 @@ class LinearRatio(BaseRatio):
                 )
         how = self._missingness(), settings.normalize
         if labelled is None:
-            self.classes_, *classes = tensor_classes(tensor, y, *how)
+            self.classes_, *classes = device.tensor_classes(tensor, y, *how)
             class_rows.check_missingness(self._missingness(), self.classes_)
             self.n_features_in_ = int(X.shape[1])
             self.basis_ = LinearBasis.of_columns(self.n_features_in_, None)
@@ -354,10 +331,9 @@ class LinearRatio(BaseRatio):
             two = self._oriented(two)
             problem = pose(self, settings._objective(), two, complete)
             # 2. Its penalties.
-            units: PenaltyUnits = (None, None)
-            if settings.penalty_weights != "uniform":
-                weights = settings.penalty_weights
-                units = penalty_units(weights, two.numerator, required, problem)
+            units = penalty_units(
+                settings.penalty_weights, two.numerator, required, problem
+            )
             strength = settings._strength(self, problem, units, two)
             problem = problem.penalised(units, strength)
             label, names = two.denominator.label, self.basis_.get_feature_names_out
@@ -458,18 +434,22 @@ class LinearRatio(BaseRatio):
 
     def _log_ratio(self, X: Any) -> FloatArray:
         nan = self._missingness() is not None
-        linear, theta = type(self.basis_) is LinearBasis, on_host(self.coef_)
+        linear, theta = type(self.basis_) is LinearBasis, device.on_host(self.coef_)
         here = self._apart or isinstance(X, np.ndarray)
-        rows = None if here else on_device(X)
+        rows = None if here else device.on_device(X)
         if rows is not None:
             features = rows
             if not linear:
-                features = like(rows, self._features(on_host(rows), on_host(rows)))
-            score = linear_scores(features, theta, self.intercept_, allow_nan=nan)
+                features = device.like(
+                    rows, self._features(device.on_host(rows), device.on_host(rows))
+                )
+            score = device.linear_scores(
+                features, theta, self.intercept_, allow_nan=nan
+            )
             if self.link != "log":
                 score = score.clamp(min=0.0).log()
             return score  # type: ignore[no-any-return]
-        X = on_host(X)
+        X = device.on_host(X)
         table = read_table(self, X, reset=False, finite="allow-nan" if nan else True)
         features = table if linear else self._features(X, table)
         score = features @ theta + float(self.intercept_)
@@ -480,7 +460,7 @@ class LinearRatio(BaseRatio):
 
     def _score_rows(self, two: Two[ClassRows]) -> float:
         problem = pose(self, self._settings()._objective(), self._oriented(two))
-        coef, sign = on_host(self.coef_), SIGN[self.direction_]
+        coef, sign = device.on_host(self.coef_), SIGN[self.direction_]
         return -problem.value(sign * coef, sign * self._part_intercepts)
 
     def _warn(
@@ -532,8 +512,8 @@ class LinearRatio(BaseRatio):
     def __getstate__(self) -> dict[str, Any]:
         """What is saved: coefficients on the host, wherever they were learned."""
         state: dict[str, Any] = dict(super().__getstate__())
-        if is_tensor(state.get("coef_")):
-            state["coef_"] = on_host(state["coef_"])
+        if device.is_tensor(state.get("coef_")):
+            state["coef_"] = device.on_host(state["coef_"])
         return state
 
     def summary_frame(self, backend: Backend = "pandas") -> Any:
@@ -677,7 +657,7 @@ def optimum(
 
 def basis_features(ratio: LinearRatio, X: Any) -> FloatArray:
     """A fitted ratio's basis features at rows, NaN where one can't be evaluated."""
-    finite, X = ratio._missingness() is None or "allow-nan", on_host(X)
+    finite, X = ratio._missingness() is None or "allow-nan", device.on_host(X)
     return ratio._features(X, read_table(ratio, X, reset=False, finite=finite))
 
 

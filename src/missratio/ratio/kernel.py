@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Integral
 from typing import Any, Literal, get_args
@@ -19,28 +19,18 @@ from scipy.linalg import solve_triangular
 from scipy.spatial.distance import cdist
 from sklearn.utils import check_scalar
 
+from missratio import solver
 from missratio._base.callbacks import CallbackSupportMixin, told
 from missratio._base.hints import check_choice, check_real, generator
 from missratio._base.storable import storable
 from missratio._base.typing import FloatArray, IntArray
 from missratio.basis.gaussian import read_centers
 from missratio.exceptions import FlatRatioWarning, Message
-from missratio.ratio.base import (
-    TINY,
-    MissingnessParameter,
-    Two,
-    callers_level,
-    deal,
-    read_grid,
-    report_status,
-)
+from missratio.ratio import base
+from missratio.ratio.base import MissingnessParameter, Two
 from missratio.ratio.complete import CompleteRowsRatio, WeightedTable
-from missratio.solver import (
-    SimplexSolution,
-    Status,
-    least_on_simplex,
-    mixture_proportions,
-)
+from missratio.rows import ClassRows
+from missratio.solver import Status
 
 # Rows of a sample enough for quantiles of distances that are steady to a few per cent,
 # and the quantiles between which widths are tried.
@@ -320,7 +310,7 @@ class LogLikelihood(KernelMethod):
         heights = found.point[tall]
         # 1. The curvature of −Ê₁[log r] in the heights, and a root of its inverse.
         parts = components.T[tall].T
-        ratio1 = np.maximum(parts @ heights, TINY)
+        ratio1 = np.maximum(parts @ heights, base.TINY)
         parts /= ratio1[:, None]
         scaled = parts * np.sqrt(numerator.weights)[:, None]
         curved = scaled.T @ scaled
@@ -334,7 +324,7 @@ class LogLikelihood(KernelMethod):
         fall = np.exp(-weights * np.maximum(leverage - 1.0, 0.0) / left)
         np.square(parts, out=parts)
         held = (1.0 - weights * (parts @ heights)) / (1.0 - weights)
-        ratio1 *= np.minimum(fall, np.maximum(held, TINY))
+        ratio1 *= np.minimum(fall, np.maximum(held, base.TINY))
         # 3. A denominator row: Ê₀[k] moves by w(Ê₀[k] − k)/(1 − w).
         near = denominator.bumps.T[tall[:-1]] / mean[:-1][tall[:-1], None]
         if tall[-1]:
@@ -353,7 +343,7 @@ class LogLikelihood(KernelMethod):
 
     def _solve(
         self, bumps: Two[BumpRows], tol: float
-    ) -> tuple[SimplexSolution, FloatArray, FloatArray]:
+    ) -> tuple[solver.SimplexSolution, FloatArray, FloatArray]:
         """The proportions, begun where some rows say.
 
         And bumps and the constant one, divided by their means over the denominator, at
@@ -368,10 +358,10 @@ class LogLikelihood(KernelMethod):
         share = numerator.weights[few] / numerator.weights[few].sum()
         some = np.asfortranarray(components[few])
         # Every row is to have some likelihood.
-        start = 0.99 * mixture_proportions(some, share, tol=PILOT_TOL).point
+        start = 0.99 * solver.mixture_proportions(some, share, tol=PILOT_TOL).point
         start[-1] += 0.01
         weights = numerator.weights
-        found = mixture_proportions(components, weights, start=start, tol=tol)
+        found = solver.mixture_proportions(components, weights, start=start, tol=tol)
         return found, components, mean
 
     def terms(self, ratio: Two[FloatArray]) -> Two[FloatArray]:
@@ -380,6 +370,7 @@ class LogLikelihood(KernelMethod):
             return Two(-np.log(ratio.numerator), ratio.denominator - 1.0)
 
 
+@dataclass
 class MeanMatching(LeastSquares):
     """Minimise ½‖Ê₀[r k] − Ê₁[k]‖² + ½ l2 Σ θ²: kernel mean matching.
 
@@ -390,9 +381,8 @@ class MeanMatching(LeastSquares):
     centres, at the same width.
     """
 
-    def __init__(self, kernel: FloatArray, max_ratio: float = np.inf) -> None:
-        super().__init__()
-        self.kernel, self.max_ratio = kernel, max_ratio
+    kernel: FloatArray = field(kw_only=True)
+    max_ratio: float = np.inf
 
     def losses(self, bumps: Two[BumpRows], grid: Grid) -> Losses:
         """Losses on each fold, of fits to the others: sums less those of the fold."""
@@ -403,7 +393,7 @@ class MeanMatching(LeastSquares):
         assert folds is not None
         for fold in range(1 + int(folds.max())):
             held = Two(*(rows.fold(fold) for rows in bumps))
-            left = [max(1.0 - part.weights.sum(), TINY) for part in held]
+            left = [max(1.0 - part.weights.sum(), base.TINY) for part in held]
             problem = self._problem(
                 (means.numerator - held.numerator.mean) / left[0],
                 (means.denominator - held.denominator.mean) / left[1],
@@ -448,7 +438,7 @@ class MeanMatching(LeastSquares):
     def _solve(self, form: FloatArray, mean: FloatArray, l2: float) -> Coefficients:
         form = form.copy()
         form.flat[: -1 : len(mean) + 1] += l2
-        found = least_on_simplex(form, mean)
+        found = solver.least_on_simplex(form, mean)
         theta = found.point
         return Coefficients(float(theta[-1]), theta[:-1], found.status, found.n_iter)
 
@@ -594,17 +584,17 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
         bumps = Bumps.around(tables, self.centers, self.scale, rng)
         n_strengths, n_widths, wider = TRIED[self.method]
         given = n_widths if self.sigma_grid is None else self.sigma_grid
-        widths = read_grid("sigma_grid", given, positive=True)
+        widths = base.read_grid("sigma_grid", given, positive=True)
         if isinstance(widths, int):
             widths = bumps.widths(tables, widths, wider, rng)
         given = n_strengths if self.l2_grid is None else self.l2_grid
-        strengths = read_grid("l2_grid", given, positive=True)
+        strengths = base.read_grid("l2_grid", given, positive=True)
         squares = tables.map(lambda table: bumps.squares(table.rows))
         between = bumps.squares(bumps.centers * bumps.unit + bumps.origin)
         folds: list[IntArray | None] = [None, None]
         if self.method == "kmm":
             # Others leave out single rows.
-            folds = [deal(rng.permutation(len(each)), self.cv) for each in tables]
+            folds = [base.deal(rng.permutation(len(each)), self.cv) for each in tables]
 
         def at(sigma: float) -> tuple[KernelMethod, Two[BumpRows]]:
             """What is minimised at one width, and the bumps of both samples."""
@@ -627,7 +617,7 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
         if np.isfinite(self.l2_):
             found = method.fit(rows, self.l2_)
         status, n_iter = np.array([found.status]), np.array([found.n_iter])
-        report_status(type(self).__name__, status, np.full(1, np.nan), n_iter)
+        base.report_status(type(self).__name__, status, np.full(1, np.nan), n_iter)
         self._origin, self._unit = bumps.origin, bumps.unit
         self.centers_ = bumps.centers * bumps.unit + bumps.origin
         self.heights_, self.intercept_ = found.theta, found.intercept
@@ -647,7 +637,7 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
         if self.method == "kliep":
             return LogLikelihood()
         if self.method == "kmm":
-            return MeanMatching(kernel, float(self.max_ratio))
+            return MeanMatching(kernel=kernel, max_ratio=float(self.max_ratio))
         return LeastSquares(float(self.mixture) if self.method == "rulsif" else 0.0)
 
     def _ratio(self, rows: FloatArray) -> FloatArray:
@@ -665,7 +655,8 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
         with np.errstate(divide="ignore"):
             return np.log(self._ratio(rows))
 
-    def _score_tables(self, tables: Two[WeightedTable]) -> float:
+    def _score_rows(self, two: Two[ClassRows]) -> float:
+        tables = two.map(lambda rows: WeightedTable.of(rows.complete()))
         ratio = tables.map(lambda table: self._ratio(table.rows))
         terms = zip(tables, self._method(np.empty(0)).terms(ratio), strict=True)
         return -float(sum(table.weights @ term for table, term in terms))
@@ -696,5 +687,5 @@ def _best(losses: FloatArray, errors: FloatArray, flat_within: float) -> int:
                 "errors": (-losses[below] / errors[below]).max(), "asked": flat_within,
             },
         )  # fmt: skip
-        warnings.warn(FlatRatioWarning(message), stacklevel=callers_level())
+        warnings.warn(FlatRatioWarning(message), stacklevel=base.callers_level())
     return 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
 from sklearn.base import clone
@@ -23,6 +23,8 @@ from missratio.ratio.base import BaseRatio, MissingnessParameter, Two
 from missratio.ratio.problem import RatioProblem
 from missratio.rows import ClassRows, MemorySource, check_missingness
 from missratio.solver import Solution, Status
+
+_Ratio = TypeVar("_Ratio", bound=BaseRatio)
 
 
 @storable(finite=("coef_", "intercept_", "log_normalizer_", "column_log_normalizer_"))
@@ -330,13 +332,29 @@ class NaiveBayesRatio(fit.LinearRatio):
         self.column_converged_ = solution.status == Status.CONVERGED
 
 
+@overload
+def density_ratio(
+    X1: Any,
+    X0: Any,
+    estimator: None = None,
+    *,
+    missingness: MissingnessParameter = None,
+) -> KLIEP: ...
+
+
+@overload
+def density_ratio(
+    X1: Any, X0: Any, estimator: _Ratio, *, missingness: MissingnessParameter = None
+) -> _Ratio: ...
+
+
 def density_ratio(
     X1: Any,
     X0: Any,
     estimator: BaseRatio | None = None,
     *,
     missingness: MissingnessParameter = None,
-) -> Any:
+) -> BaseRatio:
     """Estimate p1/p0 from a sample of each.
 
     Parameters

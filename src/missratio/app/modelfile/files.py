@@ -19,6 +19,7 @@ from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
 from sklearn.utils.validation import check_is_fitted
 
@@ -27,6 +28,7 @@ from missratio._files import written_whole
 from missratio._files.files import check_writable
 from missratio.app.modelfile.checks import ModelFileError, check_model, header_of
 from missratio.app.modelfile.models import TableModel
+from missratio.missingness import Missingness
 
 # Types beside missratio's own, by skops' ways to make an object.
 _BOOSTING = "sklearn.ensemble._hist_gradient_boosting"
@@ -400,7 +402,9 @@ def save_model(
         draft.write_bytes(content)
 
 
-def load_model(path: str | Path, *, trusted: Sequence[str] = ()) -> Any:
+def load_model(
+    path: str | Path, *, trusted: Sequence[str] = ()
+) -> TableModel | BaseEstimator | Missingness:
     """Read what `save_model` wrote; no code from the file is run.
 
     Sizes are checked before anything is unpacked, types before any object is made, and

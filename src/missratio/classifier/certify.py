@@ -455,10 +455,10 @@ JUDGED = ("auto", "thinning", "counting", "tuned-betting")
 # Of these, the ones whose forecast needs no training rows.
 DRAWING = ("thinning", "counting")
 # What a cap has to promise more than none, where rows of the other class are not known.
-CLEARLY = 0.05
+CLEARLY = 0.1
 # The share of calibration rows, and their largest number, that choose a cap where no
 # others can, and how much smaller the root of the error has to be without one for that.
-PILOT, MOST_PILOTS, FEWEST_PILOTS = 0.2, 200, 10
+PILOT, MOST_PILOTS, FEWEST_PILOTS = 0.15, 200, 10
 WORTHWHILE = 0.7
 # Few rows of one class don't reach as far as those of another: caps beyond the largest
 # weight, odds below which rows are as good as always observed, and the most that
@@ -478,9 +478,9 @@ def choose_trust(
     """What the weights are taken for, the rule, and the power that these promise.
 
     The power is that at the error that so many calibration rows should certify, no
-    certificate being no power: for rules that draw, this is exact. For others it is
-    averaged with the power at the threshold that the training rows themselves certify,
-    as it is where every φ that a model leaves possible has a say.
+    certificate being no power. Where a rule can't tell, it is that at the threshold
+    that the training rows themselves certify; where every φ that a model leaves
+    possible has a say, the mean of both.
 
     Parameters
     ----------
@@ -500,65 +500,76 @@ def choose_trust(
     if training is None:
         return trust, rule, 0.0
     searched, rules = trust.searched, [rule]
-    several = other is not None or (rule in JUDGED and not searched)
-    if several and rule == "auto" and searched:
+    if other is not None and rule == "auto" and searched:
         # One rule for all φ: each φ alone would choose as if it were the true one.
         rules = ["counting", "tuned-betting"]
-    # 1. Caps on the weights, or none; the mildest of them first.
+    # 1. No cap on the weights where the rule can do without one, and some caps.
     choices: list[tuple[Trust, str | Rule]] = []
     heaviest = training.high[training.high > 0.0]
     known = trust.bound(training.X.shape[1])
     for each in rules:
         uses, caps = make_rule(each).bound, heaviest[:0]
-        if promise.caps and uses != "unused" and len(heaviest):
+        untouched = uses == "unused" or (uses == "given" and known is not None)
+        if promise.caps and not untouched and len(heaviest):
+            reach = (1.0, *BEYOND) if other is None else (1.0,)
             caps = np.quantile(heaviest, CAP_LEVELS)
-            if other is None and several:
-                caps = np.append(caps, np.multiply(BEYOND, caps[-1]))
-            caps = np.unique(caps)[::-1]
-        if known is not None:
-            caps = caps[caps < known] if uses != "given" else caps[:0]
-        if not several:
-            # Without a bound all rests on bets, which certify far less often.
-            caps = caps[: known is None]
-        if known is not None or not len(caps):
+            caps = np.unique(np.append(caps, np.multiply(reach, caps[-1])))[::-1]
+            caps = caps if known is None else caps[caps < known]
+        if known is not None or uses in ("used", "unused") or not len(caps):
             choices.append((trust, each))
         choices += [(replace(trust, cap=cap), each) for cap in caps.tolist()]
     if len(choices) == 1 and not forecast:
         return (*choices[0], 0.0)
     # 2. Rows of the other class. Where scores are log-ratios, they are those of this
-    #    one tilted by exp(score): normal scores move by their variance then, and
-    #    log-odds of being missing by their covariance with them.
-    masses = None
+    #    one tilted by exp(score): normal scores move by their variance then. Weights go
+    #    with scores as they do here, and beyond the highest row as log-odds do.
+    tilted = other is None
     seen = (training.weights > 0.0) & np.isfinite(training.scores)
-    if other is None and not seen.any():
+    if other is not None:
+        masses = np.ones(len(other[0]))
+    elif not seen.any():
         return (*choices[0], 0.0)
-    if other is None:
-        masses, raw = training.weights[seen], training.scores[seen]
-        odds = training.high[seen] - 1.0
+    else:
+        order = np.flatnonzero(seen)[np.argsort(training.scores[seen])]
+        masses, raw = training.weights[order], training.scores[order]
+        odds = training.high[order] - 1.0
         log_odds = np.log(np.maximum(odds, LEAST_ODDS))
-        shift, up = np.cov(raw, log_odds, aweights=masses, ddof=0)[0]
-        other = raw + shift, 1.0 + odds * np.exp(min(up, LARGEST_SHIFT))
+        variance, covariance = np.cov(raw, log_odds, aweights=masses, ddof=0)[0]
+        moved = raw + variance
+        like = np.minimum(np.searchsorted(raw, moved), len(raw) - 1)
+        beyond = covariance / max(variance, TIE) * np.maximum(moved - raw[-1], 0.0)
+        other = moved, 1.0 + odds[like] * np.exp(np.minimum(beyond, LARGEST_SHIFT))
     # 3. The power that each choice promises.
     promised = []
-    for choice in choices:
-        capped, how = choice
+    for capped, how in choices:
         likely = calibrate(promise, capped, how, training, training, COARSE)
-        sample, alpha = likely.sample, promise.alpha
+        sample, alpha, powers = likely.sample, promise.alpha, list[float]()
         root = likely.rule.expected_root(n_rows, sample.bound, alpha, likely.delta)
-        scores, powers = capped.score(None, *other), list[float]()
+        scores = capped.score(None, *other)
+        order = np.argsort(scores)
+        below = np.append(0.0, np.cumsum(masses[order]))
+        above = 1.0 - below / below[-1]
+
+        def power(at: Any, known: Any = scores[order], above: Any = above) -> Any:
+            return above[np.searchsorted(known, at, side="right")]
+
         if root is not None:
-            possible = root > 0.0 and sample.ranked.n_scored
-            expected = sample.threshold(sample.tail_of(root**2)) if possible else np.inf
-            powers.append(float(np.average(scores > expected, weights=masses)))
-        chosen = likely.select([alpha])[0]
-        if root is None or searched or chosen.rule not in DRAWING:
-            least = np.inf if chosen.threshold is None else chosen.threshold
-            power = float(np.average(scores > least, weights=masses))
-            powers.append(-1.0 if chosen.threshold is None else power)
+            # The mass above each row, and half of its own. Where weights have no bound,
+            # what is short of one a row is above all of them.
+            ranked, reached = sample.ranked, slice(sample.ranked.n_scored)
+            unseen = max(sample.n_rows - ranked.masses[-1], 0.0)
+            mass = (ranked.masses[:-1] + ranked.weights / 2.0)[reached]
+            mass = mass + unseen * (not tilted and sample.bound is None)
+            shares = np.append(0.0, mass / sample.n_rows)
+            at_rows = np.append(0.0, power(ranked.scores[reached]))
+            powers.append(float(np.interp(root**2, shares, at_rows)))
+        if root is None or searched:
+            least = likely.select([alpha])[0].threshold
+            powers.append(-1.0 if least is None else float(power(least)))
         # Of caps that promise the same power, the one that certifies the larger error.
         promised.append(float(np.mean(powers)) + TIE * (root or 0.0))
-    if masses is not None and known is not None:
-        promised[0] += CLEARLY
+        if tilted and capped.cap is None:
+            promised[-1] += CLEARLY
     best = int(np.argmax(promised))
     return (*choices[best], promised[best])
 

@@ -583,7 +583,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         X0_training : array-like or dataframe, optional
             Other rows of that class, such as those it was fitted on, for rules that
             learn from them, and to choose a cap on weights by. Without them some of X
-            do that, a random fifth and at most 200, where φ comes so close to 1 that
+            do that, a random 15% and at most 200, where φ comes so close to 1 that
             it may pay.
         inclusion : array-like of shape (n_rows,) or (n_rows, n_columns), optional
             Where values of X were looked up, with which probability.

@@ -219,6 +219,9 @@ def tune_bet(
     # 5. The mean of both is spread over draws as the capital is. Where not even an
     # empty tail should pass, training rows have nothing to add.
     centre = (expected + observed) / 2 if observed > 0.0 else min(expected, 0.0)
+    if bound is None:
+        # One rare row decides either of the two: it makes the variance, or the capital.
+        centre = min(centre, expected, observed)
     spread = math.sqrt(float(variances[best]) / n_rows)
     draws = centre + spread * ndtri((np.arange(41) + 0.5) / 41)
     root_error = float(np.sqrt(np.maximum(draws, 0.0)).mean())

@@ -161,4 +161,4 @@ def test_where_few_rows_are_complete_ways_out_are_named_with_their_power():
     facts = refused.value.message.facts
     assert facts["power"] > 0.3
     model.set_params(columns=facts["asked"]).fit(X, y)
-    assert (model.predict(other) == 1).mean() == pytest.approx(facts["power"], abs=0.15)
+    assert (model.predict(other) == 1).mean() == pytest.approx(facts["power"], abs=0.2)

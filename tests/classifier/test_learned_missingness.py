@@ -143,10 +143,9 @@ def test_an_estimator_that_is_fitted_already_is_calibrated():
     alone = model.calibrate(rows[:2000]).certificate_
     assert alone.rule == "flipped-betting"
     assert alone.missingness_delta == 0.05
-    # With training rows a cap can be chosen, and with it rules that need a bound.
+    # With training rows bets can be tuned, and a cap chosen for rules that need one.
     model.calibrate(rows[:2000], X0_training=rows[2000:])
     assert model.certificate_.rule in ("tuned-betting", "thinning")
-    assert model.calibration_.trust.cap is not None
     model.set_params(rule="thinning").calibrate(rows[:2000], X0_training=rows[2000:])
     assert model.certificate_.certified
     with pytest.raises(ValueError, match="needs the largest missing probability"):

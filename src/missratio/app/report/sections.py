@@ -22,7 +22,7 @@ from missratio.app.report.words import (
     share,
     span,
 )
-from missratio.classifier import named
+from missratio.classifier import named, rows_of
 
 Data = dict[str, Any]
 Pairs = Sequence[tuple[str, str]]
@@ -234,12 +234,12 @@ def errors(data: Data) -> ReportSection:
     told = table(
         entries,
         ("Group" if kind == GROUPS else "Class", "name", str),
-        ("Promised", "level", lambda x: "–" if x is None else f"at most {percent(x)}"),
+        ("Promised at most", "level", percent),
         ("Certified at most", "bound", percent),
         ("Error", "error", measured),
         (finds, "found", measured),
         *(
-            (f"{finds}, {name}", lambda e, k=name: (e["found"]["parts"] or {}).get(k),
+            (f"{finds} {name}", lambda e, k=name: (e["found"]["parts"] or {}).get(k),
              measured)
             for name in split
         ),
@@ -338,17 +338,17 @@ def sensitivity(data: Data) -> ReportSection:
         ("Error that the threshold still guarantees", "error", percent),
         ("Power of a threshold that still guarantees α", "power", share),
     )
-    tilt, label = found["controlled"], data["model"]["classes"][0]["label"]
-    values = f"missing values of class {label} "
+    tilt = found["controlled"]
+    mine = f"missing values of the {rows_of(data['model']['classes'][0]['label'])} "
     tipping = [
         f"{number(abs(at), 2)} standard deviations {where}"
         for at, where in zip(tilt["tipping"], ("lower", "higher"), strict=True)
         if at is not None
     ]
-    text = f"It is lost where the {values}lie {' or '.join(tipping)} than φ says."
+    text = f"It is lost where the {mine}lie {' or '.join(tipping)} than φ says."
     if not tipping:
         text = (
-            f"It survives {values}that lie lower or higher than φ says by up to "
+            f"It survives {mine}that lie lower or higher than φ says by up to "
             f"{number(max(map(abs, tilt['amount'])), 2)} of their standard deviations."
         )
     return ReportSection(
@@ -368,7 +368,7 @@ def missing(data: Data) -> ReportSection:
     for entry in classes:
         text = (
             f"{number(entry['complete'])} of {number(entry['rows'])} rows are "
-            f"complete. {_model_words(entry)}"
+            f"complete. {_model_words(entry, data['model']['deployment'])}"
         )
         items.append((f"Class {entry['label']}", text.strip()))
         failed = [each["sentence"] for each in entry["checks"] if each["failed"]]
@@ -396,11 +396,11 @@ def missing(data: Data) -> ReportSection:
     )
 
 
-def _model_words(entry: Data) -> str:
+def _model_words(entry: Data, deployment: str) -> str:
     """Why values of a class are missing, as far as it was said."""
     if entry["kind"] == "none":
-        whole = entry["complete"] == entry["rows"]
-        return "" if whole else "Why values are missing was not modelled."
+        fine = entry["complete"] == entry["rows"] or deployment == "as-observed"
+        return "" if fine else "Why values are missing was not modelled."
     if entry["kind"] == "looked-up":
         lost = entry["drawn"] - entry["found"]
         found = f"{number(lost)} of them were not found" if lost else "all were found"

@@ -136,8 +136,7 @@ def certificate_words(rows: LabelledRows, data: Data) -> Data:
         meaning = (
             f"With {number(first.rows)} calibration rows, {number(first.observed)} of "
             "them usable, no threshold can be shown to keep the error below "
-            f"{percent(first.alpha)} with {sure} confidence. More {mine}, or a larger "
-            "α or δ, would allow one."
+            f"{percent(first.alpha)} with {sure} confidence."
         )
     # They may begin with a column's name.
     checks = (f"{text.rstrip('.')}." for each in every for text in each.checks)
@@ -195,11 +194,6 @@ def robustness(certificate: Certificate) -> str | None:
     """How wrong φ may be, in words."""
     if not certificate.certified or certificate.observed == certificate.rows:
         return None
-    if certificate.looked_up:
-        return (
-            "The guarantee uses no model of φ, the probability of being missing, so no "
-            "such model can be wrong."
-        )
     learned = certificate.missingness_delta
     parts = [
         "φ was learned, and the guarantee allows for what is not known about it: it "
@@ -240,6 +234,7 @@ def promise_sentence(rows: LabelledRows, entry: Data) -> str:
 def cautions(rows: LabelledRows, data: Data) -> Iterator[tuple[str, str]]:
     """What a reader should know before relying on the numbers."""
     model, classifier = data["model"], rows.classifier
+    fallback = named(model["fallback"])
     if data["curve"] is not None:
         certificate, sample = classifier.certificate_, classifier.calibration_.sample
         tail = int((sample.values > certificate.threshold).sum())
@@ -271,7 +266,8 @@ def cautions(rows: LabelledRows, data: Data) -> Iterator[tuple[str, str]]:
                 "test rows, or let it be cross-validated (folds=5)."
             )
             yield "Power is too good", text
-    if model["deployment"] == "as-observed" and blank_share(data):
+    certified = any(entry["certified"] for entry in data["errors"])
+    if certified and model["deployment"] == "as-observed" and blank_share(data):
         text = (
             "The promise is for rows that lose values as those of this table did. If "
             "more or other values are observed one day, even if every value is, errors "
@@ -284,9 +280,9 @@ def cautions(rows: LabelledRows, data: Data) -> Iterator[tuple[str, str]]:
     lost = [entry["name"] for entry in data["errors"] if entry["certified"] is False]
     if lost and data["kind"] == GROUPS:
         text = (
-            f"Every row of {listed(lost)} is classified as {model['fallback']}: their "
-            "calibration rows are too few. Bring more of their rows, merge them with "
-            "another group, or raise α."
+            f"Every row of {listed(map(repr, lost))} is classified as {fallback}: "
+            "their calibration rows are too few. Bring more of their rows, merge them "
+            "with another group, or raise α."
         )
         yield "Some groups get nothing", text
     if data["measured"] == "held out":
@@ -305,11 +301,15 @@ def cautions(rows: LabelledRows, data: Data) -> Iterator[tuple[str, str]]:
     for why, because in reasons.items():
         shares = [(each[why], each["label"]) for each in data["unscored"]]
         if max(lost for lost, _ in shares) >= MUCH_UNSCORED:
-            said = listed(f"{share(lost)} of {label}" for lost, label in shares if lost)
+            said = listed(
+                f"{share(lost)} of the {rows_of(label)}"
+                for lost, label in shares
+                if lost
+            )
             text = (
                 f"In the table, {said} can't be scored, because {because}. These rows "
-                f"are always classified as {model['fallback']}, and count as not "
-                "recognised in the power on this page."
+                f"are always classified as {fallback}, and count as not recognised in "
+                "the power on this page."
             )
             yield "Rows without a score", text
 
@@ -320,13 +320,14 @@ def next_steps(rows: LabelledRows, data: Data) -> Iterator[tuple[str, str, str]]
     file, first = shlex.quote(origin["model"] or ""), every[0]
     complete, blanks = first.deployment == "complete", blank_share(data)
     wanted = [
-        f"{_needed(each, 0) or 'many more'} calibration rows of {entry['name']} for "
-        f"{percent(each.alpha)} (now {number(each.rows)})"
+        f"{_needed(each, 0) or 'many more'} {rows_of(entry['label'])} for calibration"
+        + (f" in group {entry['group']!r}" if entry["group"] is not None else "")
+        + f", to promise {percent(each.alpha)} (now {number(each.rows)})"
         for entry, each in zip(data["errors"], every, strict=False)
         if not entry["certified"]
     ]
     if wanted:
-        text = f"A threshold would need about {listed(wanted)}; or allow more errors."
+        text = f"A threshold would need about {listed(wanted)}; or raise α or δ."
         yield "More rows", text, ""
     if len(wanted) < len(every):
         text = "Each row gets a label, and a score or the reason why it has none."
@@ -348,7 +349,7 @@ def next_steps(rows: LabelledRows, data: Data) -> Iterator[tuple[str, str, str]]
         command = f"missratio watch {file} labelled.csv"
         python = f"monitor = mr.TypeIErrorMonitor({first.alpha:g}, {first.delta:g})"
         yield "Watch it", text, command if origin["model"] else python
-    if blanks and not complete:
+    if blanks and not complete and len(wanted) < len(every):
         text = (
             "This promise is not for them. See what another would take: looking some "
             "values up, or knowing why they are missing."

@@ -146,7 +146,8 @@ def certify(
     # 4. The certificate; without a threshold all rows get the controlled class. Of a
     #    stated φ it names the tests that came closest to a contradiction, of a learned
     #    one those that failed when it was learned.
-    closest = sorted(checks, key=lambda check: check.pvalue)[:SHOWN_CHECKS]
+    telling = [check for check in checks if check.expected or check.found]
+    closest = sorted(telling, key=lambda check: check.pvalue)[:SHOWN_CHECKS]
     said = tuple(f"{check.sentence} (p = {check.pvalue:.2g})" for check in closest)
     if model is not None and model.learned:
         tests = getattr(model, "checks", ())

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import beta
 from sklearn.pipeline import Pipeline
+from sklearn.utils.metadata_routing import MetadataRequest
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from missratio._base.hints import listed
@@ -251,7 +253,20 @@ class ErrorScorer:
     kind: str
     controlled_class: Any = None
 
-    def __call__(self, estimator: Any, X: Any, y: ArrayLike, **params: Any) -> float:
+    def get_metadata_routing(self) -> MetadataRequest:
+        """The groups of rows are asked for, where scikit-learn routes metadata.
+
+        Returns
+        -------
+        MetadataRequest
+        """
+        request = MetadataRequest(owner=self)
+        request.score.add_request(param="groups", alias=True)
+        return request
+
+    def __call__(
+        self, estimator: Any, X: Any, y: ArrayLike, groups: ArrayLike | None = None
+    ) -> float:
         """The score: rows that lost values are weighted, or refused.
 
         Parameters
@@ -259,8 +274,13 @@ class ErrorScorer:
         estimator : classifier
             Fitted; a pipeline's last step counts.
         X, y : array-like
-        **params : dict
-            For `predict`, such as the groups of the rows.
+        groups : array-like of shape (n_rows,), optional
+            For a classifier whose `predict` takes them, as one with a threshold for
+            each group does.
+
+        Returns
+        -------
+        float
         """
         classifier, rows = estimator, X
         if isinstance(estimator, Pipeline):
@@ -274,10 +294,10 @@ class ErrorScorer:
             controlled = classifier.classes_[0]
         if isinstance(classifier, NeymanPearsonClassifier):
             weights = classifier.row_weights(rows, y)
-        value = KINDS[self.kind](
-            y,
-            estimator.predict(X, **params),
-            controlled_class=controlled,
-            sample_weight=weights,
+        takes = (
+            groups is not None and "groups" in signature(classifier.predict).parameters
         )
+        predicted = estimator.predict(X, **{"groups": groups} if takes else {})
+        options = {"controlled_class": controlled, "sample_weight": weights}
+        value = KINDS[self.kind](y, predicted, **options)
         return value if self.kind == "power" else -value

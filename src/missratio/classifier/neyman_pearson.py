@@ -15,9 +15,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.pipeline import Pipeline
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from missratio._base.blocks import take_rows
+from missratio._base.blocks import in_double, take_rows
 from missratio._base.callbacks import handed_down
 from missratio._base.hints import (
     another_type,
@@ -100,6 +101,27 @@ class TwoClassClassifier(CertifiedClassifier):
                 f"{another_type(controlled, labels)}"
             )
         return [controlled, labels[1 - labels.index(controlled)]]
+
+    @available_if(lambda self: hasattr(getattr(self, "estimator_", 0), "predict_proba"))
+    def predict_proba(self, X: Any) -> FloatArray:
+        """The estimator's class probabilities, in which the threshold has no part.
+
+        A row may be given a class that is not the likelier one. Classes count as
+        frequent as among the rows that the estimator was fitted to, which are fewer of
+        the controlled class; those of a ratio count as equally frequent.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, 2)
+            In the order of `classes_`.
+        """
+        found: FloatArray = self.estimator_.predict_proba(in_double(self._read(X)))
+        in_order = self.classes_[0] == self._labels(self.classes_)[0]
+        return found if in_order == (self._sign > 0.0) else found[:, ::-1]
 
     def _values(
         self,
@@ -913,8 +935,8 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
                 )
             )
         # 1. Scores of all rows that a cap and thresholds are chosen by.
-        estimator, weighted = self.scores_.estimators[0], promises[0].model is not None
-        values = self._values(table, held, fitted, estimator, self.estimator, weighted)
+        learned, weighted = self.estimator_, promises[0].model is not None
+        values = self._values(table, held, fitted, learned, self.estimator, weighted)
         # 2. A cap on weights for all groups, where that promises power.
         every = replace(promises[0], alpha=min(levels.values()), group=None, held=held)
         self.cap_ = choose_cap(every, table, values, table.rows_of(1, fitted))
@@ -984,6 +1006,11 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
         return self._score(self._read(X))
 
     @property
+    def estimator_(self) -> Any:
+        """The fitted estimator, whose scores all groups share."""
+        return self.scores_.estimators[0]
+
+    @property
     def thresholds_(self) -> dict[Any, float]:
         """By group; None is the threshold of all rows where it is shared."""
         return self.certificate_.thresholds
@@ -1039,7 +1066,5 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
 
     def _score(self, X: Any) -> FloatArray:
         """How much more a row is like the other class; −∞ where it has no score."""
-        scores = raw_scores(
-            self.scores_.estimators[0], X, self.deployment, unscored=-np.inf
-        )
+        scores = raw_scores(self.estimator_, X, self.deployment, unscored=-np.inf)
         return scores if self.cap_ is None else self.cap_.score(X, scores)

@@ -216,6 +216,7 @@ def estimate_divergence(
     Returns
     -------
     DivergenceEstimate
+        The estimate, its standard error and its interval.
 
     Raises
     ------
@@ -507,6 +508,7 @@ def ratio_test(
     Returns
     -------
     RatioTest
+        With `pvalue` and `statistic`.
 
     Examples
     --------

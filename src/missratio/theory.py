@@ -25,6 +25,7 @@ def effective_sample_sizes(
     Returns
     -------
     m_eff, m_eff0 : float
+        The smaller of both classes' worst cases, and class 0's.
 
     Examples
     --------
@@ -48,6 +49,7 @@ def threshold_margin(delta: float, effective_rows: float) -> float:
     Returns
     -------
     float
+        Δ, in units of the type I error.
 
     Examples
     --------
@@ -76,6 +78,7 @@ def oracle_threshold(law: Any, alpha: float) -> float:
     Returns
     -------
     float
+        C*, on the scale of the scores.
 
     Examples
     --------
@@ -107,6 +110,7 @@ def oracle_power(other_law: Any, threshold: float) -> float:
     Returns
     -------
     float
+        The share of the other class above the threshold.
 
     Examples
     --------

@@ -188,6 +188,7 @@ def effective_sample_size(weights: ArrayLike, axis: int = -1) -> float | FloatAr
     Returns
     -------
     float, or ndarray where more than one axis was given
+        Rows that tell as much if each counts the same.
 
     Examples
     --------
@@ -224,6 +225,12 @@ def worst_case_sample_size(n_rows: int, maximum: float) -> float:
         Rows of the class, missing ones included.
     maximum : float
         ‖φ‖∞, the supremum of the missing probability.
+
+    Examples
+    --------
+    >>> from missratio.weights import worst_case_sample_size
+    >>> worst_case_sample_size(1000, 0.75)
+    250.0
     """
     if n_rows < 0:
         raise ValueError(f"n_rows must not be negative: got {n_rows}.")

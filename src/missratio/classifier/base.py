@@ -225,6 +225,7 @@ class CertifiedClassifier(
         Returns
         -------
         MetadataRouter
+            What is handed on to the estimator.
         """
         router = MetadataRouter(owner=self).add_self_request(self)
         if self.estimator is None:

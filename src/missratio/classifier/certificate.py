@@ -538,6 +538,7 @@ class GroupedCertificate(Certificates):
         Returns
         -------
         dataframe
+            A row for each group.
         """
         columns = {
             "promise": [each.kind for each in self.promises],

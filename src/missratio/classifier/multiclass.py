@@ -794,6 +794,7 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         Returns
         -------
         ndarray of shape (n_rows,)
+            A label for each row.
         """
         check_is_fitted(self, "certificate_")
         return self.classes_[self.decision_.decide(self.class_scores(X))]

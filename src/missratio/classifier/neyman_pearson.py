@@ -757,6 +757,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         Returns
         -------
         ndarray of shape (n_rows,)
+            A label for each row.
         """
         above = self.score_samples(X) > self.threshold_
         labels = [self.certificate_.controlled_class, self.certificate_.other_class]
@@ -972,6 +973,7 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
         Returns
         -------
         ndarray of shape (n_rows,)
+            A label for each row.
         """
         scores = self.score_samples(X)
         limits = np.full(len(scores), self.thresholds_.get(None, np.inf))

@@ -244,6 +244,7 @@ class SensitivityCurve:
         Returns
         -------
         dataframe
+            A row for each odds factor.
         """
         parts = {"odds": self.odds, "controlled": self.controlled, "other": self.other}
         known = {name: part for name, part in parts.items() if part is not None}
@@ -280,6 +281,7 @@ def sensitivity_curve(
     Returns
     -------
     SensitivityCurve
+        What is certified at each odds factor.
 
     Notes
     -----
@@ -287,6 +289,22 @@ def sensitivity_curve(
     tilt of s stands for missing values that lie s standard deviations higher than
     assumed, where a column is about normal: it is the δ of mice and rbmi, in standard
     deviations. The difference is that weights are tilted here, and no value is imputed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import missratio as mr
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(0, 1, (2000, 1)), rng.normal(2, 1, (500, 1))])
+    >>> y = np.repeat([0, 1], [2000, 500])
+    >>> phi = mr.LogisticMissingness([-1.0], [0.5])
+    >>> X[y == 0] = mr.corrupt(X[y == 0], phi, random_state=0)
+    >>> classifier = mr.NeymanPearsonClassifier(
+    ...     mr.KLIEP(), alpha=0.2, missingness={0: phi}, random_state=0
+    ... ).fit(X, y)
+    >>> curve = mr.sensitivity_curve(classifier, X, y, slopes=[-0.5, 0.0, 0.5])
+    >>> bool((np.diff(curve.controlled.error) > 0).all())
+    True
     """
     check_same_rows(classifier, X, y)
     calibration = classifier.calibration_

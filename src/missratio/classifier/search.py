@@ -266,6 +266,7 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Returns
         -------
         Self
+            The fitted search.
         """
         codes = np.asarray(y)
         self.classes_ = np.unique(codes)
@@ -300,6 +301,7 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_rows, n_classes), or (n_rows,)
+            Those of the estimator that was chosen.
         """
         check_is_fitted(self, "scores_")
         scores = self.scores_.of(X, "as-observed")
@@ -315,6 +317,7 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_rows,)
+            A label for each row.
         """
         scores = self.decision_function(X)
         places = scores > 0.0 if scores.ndim == 1 else np.argmax(scores, axis=1)

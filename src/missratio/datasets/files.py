@@ -107,6 +107,12 @@ def data_folder(data_home: DataHome = None) -> Path:
     -------
     Path
         It need not exist.
+
+    Examples
+    --------
+    >>> from missratio.datasets import data_folder
+    >>> data_folder("data").name
+    'data'
     """
     named = data_home or os.environ.get(ENVIRONMENT)
     if named:
@@ -127,6 +133,7 @@ def available(data_home: DataHome = None) -> list[DataFile]:
     Returns
     -------
     list of DataFile
+        One for each data set.
 
     Examples
     --------
@@ -165,6 +172,7 @@ def fetch(name: str, *, data_home: DataHome = None, verify: bool = True) -> Path
     Returns
     -------
     Path
+        Of the file, as it lies in the folder.
 
     Raises
     ------
@@ -173,6 +181,11 @@ def fetch(name: str, *, data_home: DataHome = None, verify: bool = True) -> Path
         account.
     ValueError
         Where the name is not a data set's, or the file is not the known one.
+
+    Examples
+    --------
+    >>> from missratio.datasets import fetch
+    >>> path = fetch("ctg")  # doctest: +SKIP
     """
     return read_file(name, data_home, verify)[0]
 

@@ -54,6 +54,11 @@ def load_ctg(
     Bunch, or (data, target)
         With `data`, `target` (1 for normal, 0 for suspect or pathologic), `frame` (None
         unless ``as_frame``), `feature_names`, `target_names`, `DESCR` and `filename`.
+
+    Examples
+    --------
+    >>> from missratio.datasets import load_ctg
+    >>> X, y = load_ctg(return_X_y=True)  # doctest: +SKIP
     """
     return _load("ctg", variant, return_X_y, as_frame, data_home, verify)
 
@@ -124,6 +129,11 @@ def load_fire(
     Bunch, or (data, target)
         With `data`, `target` (1 for no fire, 0 for fire), `frame` (None unless
         ``as_frame``), `feature_names`, `target_names`, `DESCR` and `filename`.
+
+    Examples
+    --------
+    >>> from missratio.datasets import load_fire
+    >>> X, y = load_fire(return_X_y=True)  # doctest: +SKIP
     """
     return _load("fire", variant, return_X_y, as_frame, data_home, verify=True)
 
@@ -192,6 +202,11 @@ def load_weather(
     Bunch, or (data, target)
         With `data`, `target` (1 for no rain tomorrow, 0 for rain), `frame` (None unless
         ``as_frame``), `feature_names`, `target_names`, `DESCR` and `filename`.
+
+    Examples
+    --------
+    >>> from missratio.datasets import load_weather
+    >>> X, y = load_weather(return_X_y=True)  # doctest: +SKIP
     """
     return _load("weather", variant, return_X_y, as_frame, data_home, verify)
 

@@ -110,6 +110,7 @@ class GaussianMixture:
         Returns
         -------
         ndarray of shape (n, d)
+            The rows.
         """
         weights, means = self.weights, self.means
         rows: FloatArray = rng.standard_normal((n, self.n_features))
@@ -133,6 +134,7 @@ class GaussianMixture:
         Returns
         -------
         ndarray of shape (n,)
+            A logarithm for each row.
         """
         rows = np.asarray(X, dtype=np.float64)
         if rows.ndim != 2 or rows.shape[1] != self.n_features:
@@ -163,6 +165,7 @@ class GaussianMixture:
         Returns
         -------
         ndarray of the broadcast shape (...)
+            A probability for each half-space.
         """
         along = np.asarray(direction, dtype=np.float64)
         beyond = np.asarray(cut, dtype=np.float64)
@@ -233,7 +236,9 @@ class Simulation:
         Returns
         -------
         X : ndarray of shape (n1 + n0, d)
+            The rows.
         y : ndarray of shape (n1 + n0,)
+            Their labels, 1 and 0.
         """
         rows = [self.numerator.sample(n1, rng), self.denominator.sample(n0, rng)]
         return np.concatenate(rows), np.repeat([1, 0], [n1, n0])
@@ -298,6 +303,7 @@ class Simulation:
         Returns
         -------
         ndarray of shape (n,)
+            A logarithm for each row.
         """
         if self._linear is not None:
             coef, intercept = self._linear
@@ -345,6 +351,7 @@ class Simulation:
         Returns
         -------
         ndarray of the shape of `cut`
+            A probability for each cut.
         """
         if self._linear is not None:
             coef, intercept = self._linear
@@ -430,6 +437,13 @@ def msd_5dim() -> Simulation:
     Returns
     -------
     Simulation
+        Its laws and what class 1 loses.
+
+    Examples
+    --------
+    >>> from missratio.datasets import simulations
+    >>> simulations.msd_5dim().coef
+    array([-0.1, -0.1, -0.1, -0.1, -0.1])
     """
     phi = StepMissingness(np.ones(5), threshold=0.0, probability=0.5)
     laws = _normal(np.zeros(5)), _normal(np.full(5, 0.1))
@@ -445,6 +459,13 @@ def np_mixture() -> Simulation:
     Returns
     -------
     Simulation
+        Its laws and what class 1 loses.
+
+    Examples
+    --------
+    >>> from missratio.datasets import simulations
+    >>> round(simulations.np_mixture().oracle_power(0.1), 2)
+    0.39
     """
     phi = StepMissingness([0.0, 1.0], threshold=2.0, probability=0.9)
     half, spread = [0.5, 0.5], [np.eye(2)] * 2
@@ -468,6 +489,13 @@ def naive_bayes(rho: float = 0.0) -> Simulation:
     Returns
     -------
     Simulation
+        Its laws and what class 1 loses.
+
+    Examples
+    --------
+    >>> from missratio.datasets import simulations
+    >>> simulations.naive_bayes(0.5).coef
+    array([ 0., -2.])
     """
     if not -1.0 < rho < 1.0:
         raise ValueError(f"rho, a correlation, must lie in (-1, 1): got {rho}.")
@@ -486,6 +514,13 @@ def diff_variance() -> Simulation:
     Returns
     -------
     Simulation
+        Its laws and what class 1 loses.
+
+    Examples
+    --------
+    >>> from missratio.datasets import simulations
+    >>> round(simulations.diff_variance().oracle_power(0.1), 2)
+    0.50
     """
     phi = StepMissingness([0.0, 1.0], threshold=0.0, probability=0.8)
     laws = _normal([0.0, 0.0]), _normal([1.0, 1.0], np.diag([1.0, 2.0]))
@@ -507,6 +542,13 @@ def misspecification(rho: float = 0.25) -> Simulation:
     Returns
     -------
     Simulation
+        Its laws and what class 1 loses.
+
+    Examples
+    --------
+    >>> from missratio.datasets import simulations
+    >>> round(simulations.misspecification(0.0).oracle_power(0.1), 2)
+    0.55
     """
     if not 0.0 <= rho <= 1.0:
         raise ValueError(f"rho, a share, must lie in [0, 1]: got {rho}.")

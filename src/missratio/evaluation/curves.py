@@ -73,6 +73,7 @@ class NPROC:
         Returns
         -------
         dataframe
+            Of the kind that `backend` names.
         """
         names = ("alpha", "threshold", "power", "lower", "upper", "rule")
         columns = {name: list(getattr(self, name)) for name in names}
@@ -126,6 +127,7 @@ def np_roc(
     Returns
     -------
     NPROC
+        The curve, with its band.
 
     Examples
     --------
@@ -215,6 +217,7 @@ def compare_np_roc(
     Returns
     -------
     NPROCComparison
+        The difference of the powers and its interval at each level.
 
     Examples
     --------

@@ -158,6 +158,7 @@ class NPROCDisplay(_Display):
         Returns
         -------
         NPROCDisplay
+            Itself, with what was drawn.
         """
         ax, roc = self._axes(ax), self.roc
         label = name or self.estimator_name
@@ -270,6 +271,7 @@ class RatioDisplay(_Display):
         Returns
         -------
         RatioDisplay
+            Itself, with what was drawn.
         """
         ax, drawn = self._axes(ax), ~np.isnan(self.log_ratio)
         groups: dict[Any, Any] = {None: drawn}

@@ -40,6 +40,7 @@ def exact_interval(
     Returns
     -------
     Interval
+        Its ends `low` and `high`.
 
     Examples
     --------
@@ -149,6 +150,7 @@ def type_i_error(
     Returns
     -------
     float
+        Between 0 and 1.
 
     Examples
     --------
@@ -165,6 +167,12 @@ def type_ii_error(
     """Share of the other class's rows that are classified as the controlled class.
 
     Parameters and result are those of `type_i_error`.
+
+    Examples
+    --------
+    >>> from missratio import type_ii_error
+    >>> type_ii_error([0, 0, 1, 1], [0, 1, 1, 0])
+    0.5
     """
     return 1.0 - power(y_true, y_pred, **options)
 
@@ -175,6 +183,12 @@ def power(
     """Share of the other class's rows that are recognised: one minus the type II error.
 
     Parameters and result are those of `type_i_error`.
+
+    Examples
+    --------
+    >>> from missratio import power
+    >>> power([0, 0, 1, 1, 1, 1], [0, 1, 1, 0, 1, 1])
+    0.75
     """
     return _as_other(y_true, y_pred, False, **options)[0]
 
@@ -187,6 +201,13 @@ def type_i_interval(
     Its level is `confidence`, 0.95 unless it is given. With weights it is Korn and
     Graubard's, for as many rows as tell as much, and holds approximately. The other
     parameters are those of `type_i_error`.
+
+    Examples
+    --------
+    >>> from missratio.evaluation import type_i_interval
+    >>> low, high = type_i_interval([0] * 100, [0] * 95 + [1] * 5)
+    >>> round(low, 3), round(high, 3)
+    (0.016, 0.113)
     """
     return _as_other(y_true, y_pred, True, **options)[1]
 
@@ -194,7 +215,15 @@ def type_i_interval(
 def power_interval(
     y_true: ArrayLike, y_pred: ArrayLike, **options: Unpack[ErrorOptions]
 ) -> Interval:
-    """Confidence interval of the power, of the kind that `type_i_interval` gives."""
+    """Confidence interval of the power, of the kind that `type_i_interval` gives.
+
+    Examples
+    --------
+    >>> from missratio.evaluation import power_interval
+    >>> low, high = power_interval([1] * 100, [1] * 95 + [0] * 5)
+    >>> round(low, 3), round(high, 3)
+    (0.887, 0.984)
+    """
     return _as_other(y_true, y_pred, False, **options)[1]
 
 
@@ -259,6 +288,7 @@ class ErrorScorer:
         Returns
         -------
         MetadataRequest
+            That asks for `groups`.
         """
         request = MetadataRequest(owner=self)
         request.score.add_request(param="groups", alias=True)

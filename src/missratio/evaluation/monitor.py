@@ -227,6 +227,7 @@ class TypeIErrorMonitor:
         Returns
         -------
         Self
+            The monitor.
         """
         is_wrong = _column("wrong", wrong, None, 0.0, 1.0)
         if not np.isin(is_wrong, (0.0, 1.0)).all():

@@ -139,6 +139,7 @@ class ImputationEnsemble(
         Returns
         -------
         ndarray of shape (n_rows,)
+            A label for each row.
         """
         check_is_fitted(self, "estimators_")
         if hasattr(self.estimator, "decision_function"):

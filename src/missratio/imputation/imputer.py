@@ -192,6 +192,7 @@ class TiltedImputer(
         Returns
         -------
         list of n_imputations arrays or dataframes
+            Each of X's kind.
         """
         return self._fit(X, y, inclusion)
 
@@ -226,6 +227,7 @@ class TiltedImputer(
         Returns
         -------
         list of n_imputations arrays or dataframes
+            Each of X's kind.
         """
         return self._redraw(X, self.n_imputations)
 

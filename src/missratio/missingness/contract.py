@@ -118,6 +118,7 @@ class Missingness(ABC):
         Returns
         -------
         Missingness
+            Itself, or a model for these columns.
         """
         if n_columns is not None and self.n_features not in (None, n_columns):
             raise ValueError(
@@ -139,6 +140,7 @@ class Missingness(ABC):
         Returns
         -------
         Missingness
+            The model of these columns alone.
 
         Raises
         ------
@@ -184,6 +186,7 @@ class Missingness(ABC):
         Returns
         -------
         lower, upper : ndarray of shape (n,) for a rowwise model, else (n, d)
+            Bounds of φ for each row or entry.
         """
         if delta is not None and not 0.0 < delta < 1.0:
             raise ValueError(f"delta must lie strictly between 0 and 1: got {delta}.")

@@ -276,6 +276,7 @@ class BlockMissingness(Missingness):
         Returns
         -------
         lower, upper : ndarray of shape (n, d)
+            Bounds of φ for each row or entry.
         """
         table = as_numeric_array(X)
         self.bound(None, table.shape[1])

@@ -77,6 +77,7 @@ def missingness_patterns(X: Any) -> MissingnessPatterns:
     Returns
     -------
     MissingnessPatterns
+        Which columns are missing together, and in how many rows.
 
     Examples
     --------

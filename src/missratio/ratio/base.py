@@ -315,6 +315,7 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_rows,)
+            A label for each row.
         """
         chosen = self.predict_log_ratio(X) > 1e-9
         return self.classes_[on_host(chosen).astype(np.intp)]

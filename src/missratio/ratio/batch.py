@@ -60,6 +60,7 @@ def fit_batch(estimator: fit.JointRatio, X1: ArrayLike, X0: ArrayLike) -> BatchF
     Returns
     -------
     BatchFit
+        What was learned, with a leading axis over data sets.
 
     Examples
     --------

@@ -235,6 +235,18 @@ class ObjectiveRatio(fit.JointRatio):
     See Also
     --------
     Objective : How to write one, with an example.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import missratio as mr
+    >>> from missratio.objective import KLIEPObjective
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(0, 1, (500, 1)), rng.normal(1, 1, (500, 1))])
+    >>> y = np.repeat([0, 1], 500)
+    >>> ratio = mr.ObjectiveRatio(KLIEPObjective()).fit(X, y)
+    >>> bool(np.allclose(ratio.coef_, mr.KLIEP().fit(X, y).coef_))
+    True
     """
 
     objective: Objective

@@ -160,6 +160,12 @@ def scan_parquet(
     ------
     ValueError
         Where there is no file, or files differ in their columns or types.
+
+    Examples
+    --------
+    >>> import missratio as mr
+    >>> source = mr.scan_parquet("visits/", target="sick")  # doctest: +SKIP
+    >>> ratio = mr.KLIEP().fit(source)  # doctest: +SKIP
     """
     schemas, groups = find_row_groups(paths)
     if not schemas:

@@ -176,6 +176,7 @@ class RatioUncertainty:
         Returns
         -------
         ndarray of shape (n_features,)
+            Of one coefficient each.
         """
         errors = self.standard_errors[:-1]
         return _quantile(level, self.degrees_of_freedom[:-1]) * errors
@@ -304,6 +305,7 @@ def ratio_uncertainty(
     Returns
     -------
     RatioUncertainty
+        With standard errors, and intervals at any row.
 
     Warns
     -----

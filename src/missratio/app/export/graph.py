@@ -269,6 +269,7 @@ def export_onnx(model: Any, path: str | Path, *, force: bool = False) -> Path:
     Returns
     -------
     Path
+        The graph, which was also written where a path was given.
 
     Raises
     ------

@@ -370,6 +370,15 @@ def save_model(
     ------
     ModelFileError
         Where the model has parts that can't be saved without code.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import missratio as mr
+    >>> rng = np.random.default_rng(0)
+    >>> ratio = mr.density_ratio(rng.normal(1, 1, (99, 1)), rng.normal(0, 1, (99, 1)))
+    >>> mr.save_model(ratio, "ratio.missratio")  # doctest: +SKIP
+    >>> mr.load_model("ratio.missratio").coef_  # doctest: +SKIP
     """
     from skops import io as skops_io
 
@@ -431,6 +440,11 @@ def load_model(
     ModelFileError
         Where the file is damaged, is not a model, holds other types, or was written by
         another version.
+
+    Examples
+    --------
+    >>> import missratio as mr
+    >>> ratio = mr.load_model("ratio.missratio")  # doctest: +SKIP
     """
     from skops import io as skops_io
 

@@ -290,6 +290,7 @@ class TableModel:
         Returns
         -------
         ndarray of shape (n_rows, encoder.width)
+            Its columns as the estimator sees them.
         """
         remedy = "Leave them out, such as by X[model.feature_names_in_]."
         allowed = [self.target, *self.dropped]

@@ -122,6 +122,7 @@ def plan_queries(
     Returns
     -------
     QueryPlan
+        Which values to look up.
 
     Examples
     --------
@@ -254,6 +255,19 @@ class QueryPlan:
         What this and other budgets should buy, where the plan has a goal.
     levels : mapping of str to sequence of str
         What the numbers of features that are categories stand for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import missratio as mr
+    >>> X = np.array([[1.0, np.nan], [np.nan, 2.0], [3.0, np.nan], [4.0, 5.0]])
+    >>> plan = mr.plan_queries(X, per_feature=1, random_state=0)
+    >>> answers = plan.to_frame()
+    >>> answers["value"] = [2.5, 1.5]  # what somebody looked up
+    >>> revealed = mr.QueryPlan.read(answers, X)
+    >>> filled, inclusion = revealed.fill(X)
+    >>> int(np.isnan(filled).sum())
+    1
     """
 
     rows: IntArray
@@ -367,6 +381,7 @@ class QueryPlan:
         Returns
         -------
         Revealed
+            The plan with its answers.
 
         Raises
         ------

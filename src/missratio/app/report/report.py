@@ -98,6 +98,7 @@ class Report:
         Returns
         -------
         str
+            The same sections as data.
         """
         return json.dumps(self.data, ensure_ascii=False, allow_nan=False)
 
@@ -107,6 +108,7 @@ class Report:
         Returns
         -------
         str
+            One page that needs no other file.
         """
         from missratio.app.report.pages import html
 
@@ -181,6 +183,7 @@ def build_report(
     Returns
     -------
     Report
+        To be written as a page, Markdown or JSON.
 
     Examples
     --------

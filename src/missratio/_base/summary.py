@@ -74,18 +74,17 @@ class Summary:
 
     def _repr_html_(self) -> str:
         """The summary as HTML, with tables that a screen reader understands."""
-        facts = "".join(
-            f'<tr><th scope="row" style="text-align: left">{escape(name)}</th>'
-            f"<td>{escape(value)}</td></tr>"
-            for name, value in self.facts
-        )
+
+        def lines(rows: tuple[tuple[str, ...], ...]) -> str:
+            return "".join(
+                f'<tr><th scope="row" style="text-align: left">{escape(name)}</th>'
+                + "".join(f"<td>{escape(cell)}</td>" for cell in cells)
+                + "</tr>"
+                for name, *cells in rows
+            )
+
+        facts, body = lines(self.facts), lines(self.rows[:MOST_ROWS])
         head = "".join(f'<th scope="col">{escape(name)}</th>' for name in self.header)
-        body = "".join(
-            f'<tr><th scope="row" style="text-align: left">{escape(name)}</th>'
-            + "".join(f"<td>{escape(cell)}</td>" for cell in cells)
-            + "</tr>"
-            for name, *cells in self.rows[:MOST_ROWS]
-        )
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         notes = "".join(f"<p>{escape(note)}</p>" for note in (*self._more, *self.notes))
         return (

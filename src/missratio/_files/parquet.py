@@ -103,16 +103,6 @@ class ParquetTable(TableFile):
                 yield batch
             check_count(count, self.n_rows)
 
-    def read(self, columns: Sequence[str]) -> Any:
-        """All rows of some columns, decoded by all cores."""
-        if self.n_rows == 0:
-            return super().read(columns)
-        with self._sound():
-            table = self._file.read(columns=list(columns)).select(list(columns))
-            check_count(table.num_rows, self.n_rows)
-            table.validate(full=True)
-            return table
-
 
 @dataclass(frozen=True)
 class RowGroup:

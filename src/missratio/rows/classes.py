@@ -689,16 +689,11 @@ def weights_of_features(
     if required.ndim == 1:
         own = np.array_equal(required, np.arange(weights.shape[-1]))
         return weights if own else weights[..., required]
-    if groups is not None:
-        parts = [
-            joint_weight(weights[..., needed], groups[needed]) for needed in required
-        ]
-        return np.stack(parts, axis=-1)
-    product = np.ones((*weights.shape[:-1], len(required)))
-    for j, needed in enumerate(required):
-        for column in np.flatnonzero(needed):
-            product[..., j] *= weights[..., column]
-    return product
+    products = [
+        joint_weight(weights[..., needed], None if groups is None else groups[needed])
+        for needed in required
+    ]
+    return np.stack(products, axis=-1)
 
 
 def only_columns(required: BoolArray) -> BoolArray | IntArray:

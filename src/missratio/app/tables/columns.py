@@ -270,20 +270,17 @@ def check_names(source: TableFile, option: str, names: Sequence[str]) -> None:
     absent = [name for name in names if name not in source.names]
     if not absent:
         return
-    one, titled = len(absent) == 1, ""
-    hints = [(name, did_you_mean(name, source.names)) for name in absent]
-    if one and len(source.names) == 1 and source.path.suffix != ".parquet":
-        titled = (
-            " If lines come before the column names, say in which line these are: "
+    more = [note for note in source.notes if "--sheet" in note]
+    if len(source.names) == 1 and source.path.suffix != ".parquet":
+        more.append(
+            "If lines come before the column names, say in which line these are: "
             "--header-row 4."
         )
-    raise TableError(
-        f"{option} {listed(absent)} {'is not a column' if one else 'are not columns'} "
-        f"of {source.path}."
-        + "".join(hint if one else f" {name!r}:{hint}" for name, hint in hints if hint)
-        + f" It has {listed(source.names, MORE_SHOWN)}.{titled}"
-        + "".join(f" {note}" for note in source.notes if "--sheet" in note)
-    )
+    verb = "is not a column" if len(absent) == 1 else "are not columns"
+    hints = "".join(did_you_mean(name, source.names) for name in absent)
+    claim = f"{option} {listed(absent)} {verb} of {source.path}.{hints}"
+    has = f"It has {listed(source.names, MORE_SHOWN)}."
+    raise TableError(" ".join([claim, has, *more]))
 
 
 def named_columns(source: TableFile, given: Iterable[str]) -> list[str]:

@@ -161,7 +161,7 @@ class RowGroup:
                     for name in (name for name in columns if name in self.folder):
                         values = pa.repeat(self.folder[name], len(batch))
                         whole = whole.append_column(name, values)
-                    yield row, whole
+                    yield row, whole.select(columns)
                     row += len(batch)
             check_count(row, self.rows)
             self._check_unchanged()

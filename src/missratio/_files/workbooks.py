@@ -10,12 +10,11 @@ import subprocess
 import sys
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
-from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 from missratio._base.hints import listed
 from missratio._files.files import RegularFile
@@ -34,6 +33,7 @@ _MEMORY, _MEMORY_EACH = 2**29, 16
 _MOST_PACKED, _SMALL = 100, 2**20
 # As Excel has it.
 _MOST_CHARACTERS = 32_767
+# Read at a time; no text of a sheet is as long.
 _CHUNK = 2**20
 _SHOWN = 5
 # A formula of which the spreadsheet that wrote it kept no result.
@@ -93,7 +93,8 @@ class ExcelSheet(TableFile):
         header_row: int | None,
     ) -> None:
         super().__init__(file)
-        memory = str(_MEMORY + _MEMORY_EACH * _unpacked_size(file))
+        size, no_result = _inspect(file)
+        memory = str(_MEMORY + _MEMORY_EACH * size)
         words = [memory, str(file.path.absolute()), sheet or "", preferred or ""]
         try:
             done = subprocess.run(
@@ -135,9 +136,9 @@ class ExcelSheet(TableFile):
         (_, header), *self._lines = lines
         self.names = [str(cell).strip() for cell in header]
         self.n_rows = len(self._lines)
-        if count := _formulas_without_result(file):
+        if no_result:
             self.notes.append(
-                f"{count} formula(s) in {self.path} have no result in the file and "
+                f"{no_result} formula(s) in {self.path} have no result in the file and "
                 "count as missing. Open it in a spreadsheet, let it calculate, and "
                 "save it."
             )
@@ -165,28 +166,37 @@ class ExcelSheet(TableFile):
         yield pyarrow.RecordBatch.from_arrays(arrays, names=list(columns))
 
 
-def _formulas_without_result(file: RegularFile) -> int:
-    """How many formulas of a workbook have no result in it, where that can be told."""
-    count, odd = 0, (BadZipFile, zlib.error, OSError, ValueError, RuntimeError)
-    with suppress(*odd), file.open() as stream, ZipFile(stream) as archive:
-        for name in archive.namelist():
-            if re.fullmatch(r"xl/worksheets/[^/]*\.xml", name):
-                with archive.open(name) as sheet:
-                    for chunk in iter(partial(sheet.read, _CHUNK), b""):
-                        count += len(_NO_RESULT.findall(chunk))
-    return count
+def _inspect(file: RegularFile) -> tuple[int, int]:
+    """Bytes of a workbook unpacked, and how many of its formulas have no result.
 
-
-def _unpacked_size(file: RegularFile) -> int:
-    """Bytes of a workbook; refuse one that is larger than those that can be read."""
+    Refuses what is larger than workbooks that can be read, before any of it is in
+    memory.
+    """
+    count = 0
     with file.open() as stream:
         if stream.read(4) != b"PK\x03\x04":
-            return file.path.stat().st_size
+            return file.path.stat().st_size, 0
         try:
             with ZipFile(stream) as archive:
-                infos = archive.infolist()
-        except (BadZipFile, ValueError, NotImplementedError) as error:
+                size = _check_sizes(file, archive.infolist())
+                for name in archive.namelist():
+                    if not name.endswith(".xml"):
+                        continue
+                    with archive.open(name) as member:
+                        for chunk in iter(partial(member.read, _CHUNK), b""):
+                            if len(chunk) == _CHUNK and b"<" not in chunk:
+                                raise _unreadable(file, "it has an endless text")
+                            if re.fullmatch(r"xl/worksheets/[^/]*\.xml", name):
+                                count += len(_NO_RESULT.findall(chunk))
+        except TableError:
+            raise
+        except (BadZipFile, zlib.error, EOFError, ValueError, RuntimeError) as error:
             raise _unreadable(file, str(error)) from error
+    return size, count
+
+
+def _check_sizes(file: RegularFile, infos: Sequence[ZipInfo]) -> int:
+    """Bytes of an archive unpacked."""
     size = sum(info.file_size for info in infos)
     if size > MOST_UNPACKED:
         raise TableError(

@@ -101,10 +101,10 @@ class ParquetSource(LabelledSource):
         size = max(1, BATCH_NUMBERS // len(self.names))
         dtype: Any = np.float32 if self.single else np.float64
         for row, batch in group.batches(wanted, size):
+            *columns, labels = batch.columns
             # Columns stay together, as in the file: side by side takes longer.
             rows = np.empty((len(self.names), len(batch)), dtype).T
-            for j, name in enumerate(self.names):
-                column = batch.column(name)
+            for j, (name, column) in enumerate(zip(self.names, columns, strict=True)):
                 if str(column.type) in ("float", "double"):
                     # NaN where it is null.
                     rows[:, j] = column.to_numpy(zero_copy_only=False)
@@ -116,8 +116,8 @@ class ParquetSource(LabelledSource):
                         f"Column {name!r} in {group.where}: {error} Leave it out by "
                         "columns=[…]."
                     ) from error
-            labels = self._labels(batch.column(self.target), group.where)
-            yield LabelledBlock(rows, labels, group.start + row, group.where)
+            marks = self._labels(labels, group.where)
+            yield LabelledBlock(rows, marks, group.start + row, group.where)
 
     def _labels(self, column: pa.Array, where: str) -> Any:
         """Labels of a batch, each distinct one read once: texts may be long."""

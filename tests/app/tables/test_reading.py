@@ -329,13 +329,24 @@ def test_a_workbook_that_unpacks_to_too_much_is_refused(tmp_path):
         read_table(path)
 
 
-@pytest.mark.parametrize(("size", "why"), [(10**7, "from few"), (40_000, "a cell has")])
-def test_a_cell_that_unpacks_to_too_much_is_refused(tmp_path, size, why):
+ENDLESS = np.random.default_rng(0).integers(97, 123, 2**21, np.uint8).tobytes()
+
+
+@pytest.mark.parametrize(
+    ("much", "why"),
+    [
+        (b"x" * 10**7, "from few"),
+        (b"x" * 40_000, "a cell has"),
+        (ENDLESS, "an endless text"),
+    ],
+    ids=["packed", "long", "endless"],
+)
+def test_a_cell_that_unpacks_to_too_much_is_refused(tmp_path, much, why):
     lines = [["a", "y"], ["MUCH", 0], ["u", 1]]
     packed = zipfile.ZipFile(write_table(tmp_path / "s.xlsx", lines))
     with zipfile.ZipFile(tmp_path / "t.xlsx", "w", zipfile.ZIP_DEFLATED) as archive:
         for name in packed.namelist():
-            content = packed.read(name).replace(b">MUCH<", b">" + b"x" * size + b"<")
+            content = packed.read(name).replace(b">MUCH<", b">" + much + b"<")
             archive.writestr(name, content)
     with pytest.raises(TableError, match=why):
         read_table(tmp_path / "t.xlsx")

@@ -197,7 +197,9 @@ def test_a_promise_for_complete_rows_says_what_becomes_of_the_others():
 def test_what_is_not_certified_says_how_many_rows_it_needs():
     fitted, X, y = reject_all()
     step = mr.build_report(fitted, X, y, folds=0).data["next"][0]
-    needed = int(re.search(r"about ([\d,]+) class-0 rows", step["text"])[1].replace(",", ""))
+    needed = int(
+        re.search(r"about ([\d,]+) class-0 rows", step["text"])[1].replace(",", "")
+    )
     certificate = fitted.certificate_
     worth = certificate.effective_rows / certificate.rows
     assert needed > certificate.rows

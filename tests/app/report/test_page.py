@@ -1,7 +1,10 @@
 """The page as a person meets it: in a browser, with a keyboard, and on a phone."""
 
+import numpy as np
 import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier
 
+import missratio as mr
 from missratio.app.report import sections
 
 
@@ -151,9 +154,28 @@ def test_a_figure_is_saved_in_the_pages_colours(page):
     assert text[1:4] == "PNG"
 
 
+@pytest.fixture(scope="module")
+def observed(html, tmp_path_factory):
+    """A page with the widest table: of classes, and of rows with blanks and without."""
+    rng, y = np.random.default_rng(0), np.repeat(["severe", "mild", "well"], 300)
+    X = rng.normal(size=(900, 3)) + 2.0 * (y[:, None] == ["severe", "mild", "well"])
+    X[rng.uniform(size=X.shape) < 0.2] = np.nan
+    model = mr.MulticlassNeymanPearsonClassifier(
+        HistGradientBoostingClassifier(max_iter=5), {"severe": 0.3, "mild": 0.4},
+        deployment="as-observed", random_state=0,
+    )  # fmt: skip
+    path = tmp_path_factory.mktemp("page") / "observed.html"
+    report = mr.build_report(model.fit(X, y), X, y, folds=0)
+    path.write_text(report.html(), encoding="utf-8")
+    return path
+
+
 @pytest.mark.parametrize("width", [320, 390, 768, 1200])
-def test_nothing_is_wider_than_the_screen_and_no_table_is_cut_off(browser, file, width):
-    browser.open(file, width=width, height=800)
+@pytest.mark.parametrize("which", ["file", "observed"])
+def test_nothing_is_wider_than_the_screen_and_no_table_is_cut_off(
+    browser, width, which, request
+):
+    browser.open(request.getfixturevalue(which), width=width, height=800)
     assert browser.run("document.documentElement.scrollWidth") <= width
     browser.run("document.querySelectorAll('details').forEach(d => d.open = true)")
     cut = browser.run(

@@ -81,7 +81,7 @@ def by_blanks(
     """The same of rows with blanks and of complete rows, where there are both."""
     if not 0 < blank.sum() < len(blank):
         return None
-    parts = {"with blanks": blank, "of complete rows": ~blank}
+    parts = {"rows with blanks": blank, "complete rows": ~blank}
     return {k: share_of(events[p], weights[p], confidence) for k, p in parts.items()}
 
 

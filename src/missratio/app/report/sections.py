@@ -239,7 +239,7 @@ def errors(data: Data) -> ReportSection:
         ("Error", "error", measured),
         (finds, "found", measured),
         *(
-            (f"{finds} {name}", lambda e, k=name: (e["found"]["parts"] or {}).get(k),
+            (f"{finds}: {name}", lambda e, k=name: (e["found"]["parts"] or {}).get(k),
              measured)
             for name in split
         ),

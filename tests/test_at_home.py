@@ -45,7 +45,7 @@ NO_PENALTY = {
     WEIGHTS: "no finite optimum with fewer rows than features: refused",
 }
 FOLDS = {
-    WEIGHTS: "it hands splits to cv, which takes the number of folds",
+    WEIGHTS: "a row of weight two is one row in standard errors, or left out as one",
     "check_fit2d_1feature": "a class has fewer rows than there are folds: refused",
 }
 DEFAULTS = {

@@ -34,10 +34,12 @@ UNPENALISED = {
 }
 
 FOLDS = {
-    "check_sample_weight_equivalence_on_dense_data": "cv takes the number of folds only"
+    "check_sample_weight_equivalence_on_dense_data": "a row is left out, whatever its "
+    "weight"
 }
 ON_COMPLETE_ROWS = {
     "kernel KLIEP": (KernelRatio("kliep", sigma_grid=2, random_state=0), FOLDS),
+    "mean matching": (KernelRatio("kmm", sigma_grid=2, cv=2, random_state=0), {}),
 }
 # Not convex, and without a lower bound where classes are separated: at which local
 # optimum a fit ends is a matter of rounding there.

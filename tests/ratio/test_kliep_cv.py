@@ -5,20 +5,24 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, check_cv
 from sklearn.preprocessing import StandardScaler
 
 from missratio import (
     KLIEP,
     KLIEPCV,
+    ClassifierRatio,
     FunctionMissingness,
+    KernelRatio,
     NeymanPearsonClassifier,
     PolynomialBasis,
+    Ratio,
     StepMissingness,
     corrupt,
 )
 from missratio.basis import ColumnwiseBasis
 from missratio.exceptions import WeightConcentrationWarning
-from missratio.ratio.cv import fold_numbers
+from missratio.ratio.base import Two, deal_folds
 from missratio.rows import ClassRows, MemorySource
 
 HALF = FunctionMissingness(lambda z: 0.5 * (z > 0), rowwise=False, maximum=0.5)
@@ -96,11 +100,57 @@ def test_every_fold_has_its_share_of_observed_rows(missing):
     phi = StepMissingness([1.0, 0.0], 0.0, 0.9) if missing == "rows" else HALF
     X = corrupt(Z, phi, 0)
     rows = ClassRows.of(MemorySource.of(X), 0, {0: phi}, "hajek")
-    numbers = fold_numbers(rows, 5, np.random.RandomState(0))
+    folds = deal_folds(Two(rows, rows), 5, np.random.RandomState(0))
     complete = ~np.isnan(X).any(axis=1)
     for counted in (np.ones(101, dtype=bool), complete, ~complete):
-        counts = np.bincount(numbers[counted], minlength=5)
-        assert counts.max() - counts.min() <= 1
+        counts = [held.numerator[counted].sum() for _, held in folds]
+        assert max(counts) - min(counts) <= 1
+
+
+SPLITTERS = {
+    "KFold": KFold(3, shuffle=True, random_state=0),
+    "ShuffleSplit": ShuffleSplit(3, test_size=0.2, random_state=0),
+    "pairs": list(StratifiedKFold(3).split(np.zeros((120, 1)), np.tile([1, 0], 60))),
+}
+
+
+@pytest.mark.parametrize("cv", SPLITTERS.values(), ids=SPLITTERS.keys())
+def test_a_splitters_folds_are_those_of_grid_search(cv):
+    """With labels that alternate, so that a class's rows aren't the table's."""
+    X, y = sparse_table(60, 3, shift=0.5)
+    mixed = np.arange(120).reshape(2, 60).T.ravel()
+    X, y = X[mixed], y[mixed]
+    l2, plain = [1.0, 0.1], KLIEP(tol=1e-10)
+    search = KLIEPCV(
+        l2_grid=l2, cv=cv, normalize="hajek", penalty_weights="uniform", tol=1e-10
+    ).fit(X, y)
+    for i, (fitted, held) in enumerate(check_cv(cv, y, classifier=True).split(X, y)):
+        for place, strength in enumerate(l2):
+            ratio = clone(plain).set_params(l2=strength).fit(X[fitted], y[fitted])
+            log_ratio = ratio.predict_log_ratio(X[held])
+            upper, lower = log_ratio[y[held] == 1], log_ratio[y[held] == 0]
+            expected = upper.mean() - np.exp(lower).mean() + 1.0
+            found = search.cv_results_[f"split{i}_test_score"][place]
+            assert found == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    "ratio",
+    [
+        KernelRatio("kmm", centers=10, sigma_grid=2, flat_within=0, random_state=0),
+        ClassifierRatio(calibration="sigmoid"),
+        Ratio(random_state=0),
+    ],
+)
+def test_every_ratio_with_folds_takes_a_splitter(ratio):
+    X, y = sparse_table(60, 2)
+    X[0, 0] = np.nan
+    ratio = clone(ratio).set_params(missingness="ignore")
+    fits = [
+        clone(ratio).set_params(cv=cv).fit(X, y)
+        for cv in (3, KFold(3, shuffle=True, random_state=1))
+    ]
+    assert all(np.isfinite(each.predict_ratio(X[1:])).all() for each in fits)
 
 
 # What is chosen.
@@ -207,7 +257,7 @@ def test_a_product_that_every_row_lacks_is_refused_and_one_of_a_fold_is_not(
     products = KLIEPCV(basis, missingness={1: HALF}, random_state=0)
     with pytest.warns(WeightConcentrationWarning, match="'x0 x1'"):
         assert np.isfinite(products.fit(X, y).coef_).all()
-    with pytest.raises(ValueError, match=r"cv=5 folds\. .*never observed.*lower cv"):
+    with pytest.raises(ValueError, match=r"the 5 folds\. .*never observed.*lower cv"):
         clone(products).set_params(normalize="hajek").fit(X, y)
     X[:3, 0] = np.nan
     with pytest.raises(ValueError, match=r"\['x0', 'x1'\] are never observed together"):

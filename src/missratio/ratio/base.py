@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 from sklearn import config_context, get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.model_selection import check_cv
 from sklearn.utils import check_scalar
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
@@ -525,11 +526,56 @@ def read_grid(name: str, grid: Any, *, positive: bool = False) -> int | FloatArr
     return np.unique(values)
 
 
-def deal(order: IntArray, n_folds: int) -> IntArray:
-    """The fold of each row, where rows are dealt to the folds in an order."""
-    folds = np.empty(len(order), dtype=np.intp)
-    folds[order] = np.arange(len(order)) % n_folds
-    return folds
+Fold = tuple[Two[BoolArray], Two[BoolArray]]
+
+
+def some_rows(two: Two[ClassRows], chosen: Two[BoolArray]) -> Two[ClassRows]:
+    """Some rows of both classes."""
+    return Two(*(rows.take(mask) for rows, mask in zip(two, chosen, strict=True)))
+
+
+def deal_folds(two: Two[ClassRows], cv: Any, random: Any) -> list[Fold]:
+    """Which rows of both classes to fit in each fold, and which are held out.
+
+    A number deals each class's rows at random, with as many observed ones in every
+    fold. All else is scikit-learn's: a splitter, or a list of pairs of row numbers.
+    """
+    if not isinstance(cv, Integral):
+        sources: Two[Any] = two.map(lambda rows: rows.source)
+        first, second = (np.asarray(source.index) for source in sources)
+        n_rows, table = len(sources.numerator.table), sources.denominator.table
+        if sources.numerator.table is not table:
+            second, n_rows = second + n_rows, n_rows + len(table)
+        # Pairs have numbers of the table's rows; a splitter deals those at hand.
+        order = np.arange(n_rows)
+        if hasattr(cv, "split"):
+            order = np.sort(np.concatenate([first, second]))
+        labels = np.isin(order, first).astype(int)
+        parts = check_cv(cv, labels, classifier=True).split(order[:, None], labels)
+        return [
+            (
+                Two(np.isin(first, order[fitted]), np.isin(second, order[fitted])),
+                Two(np.isin(first, order[held]), np.isin(second, order[held])),
+            )
+            for fitted, held in parts
+        ]
+    n_folds, dealt = int(check_scalar(cv, "cv", Integral, min_val=2)), []
+    for rows in two:
+        if rows.n_rows < n_folds:
+            raise ValueError(
+                f"cv={n_folds} folds need as many rows of each class; class "
+                f"{rows.label!r} has {rows.n_rows}. Lower cv, or bring more rows."
+            )
+        order, weights = random.permutation(rows.n_rows), rows.weights()
+        if weights is not None:
+            observed = np.asarray(weights.reshape(rows.n_rows, -1).all(axis=1))
+            order = order[np.argsort(~observed[order], kind="stable")]
+        dealt.append(np.empty(len(order), dtype=np.intp))
+        dealt[-1][order] = np.arange(len(order)) % n_folds
+    return [
+        (Two(*(numbers != i for numbers in dealt)), Two(*(n == i for n in dealt)))
+        for i in range(n_folds)
+    ]
 
 
 REASONS = {

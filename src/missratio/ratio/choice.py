@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.utils import check_random_state, check_scalar
+from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
 from missratio._base.storable import storable
@@ -17,9 +16,14 @@ from missratio._base.summary import Summary, figure
 from missratio._base.threads import THREADED_ELEMENTS
 from missratio._base.typing import FloatArray
 from missratio.exceptions import NoFiniteOptimumWarning
-from missratio.ratio.base import BaseRatio, MissingnessParameter, Two
+from missratio.ratio.base import (
+    BaseRatio,
+    MissingnessParameter,
+    Two,
+    deal_folds,
+    some_rows,
+)
 from missratio.ratio.complete import ClassifierRatio, WeightedTable, log_loss
-from missratio.ratio.cv import fold_numbers
 from missratio.ratio.kernel import KernelRatio
 from missratio.ratio.kliep import KLIEP, FDivergenceRatio
 from missratio.rows import ClassRows, refuse_source
@@ -45,8 +49,8 @@ class Ratio(BaseRatio):
     ----------
     missingness : mapping from class to Missingness, a Missingness, "ignore" or None
         Why values are missing, as for `KLIEP`.
-    cv : int, default=5
-        The number of folds.
+    cv : int, splitter or list of pairs, default=5
+        The folds, as for `KLIEPCV`.
     random_state : int, RandomState or None, default=None
         For folds, centres and trees. None draws anew at each ``fit``.
 
@@ -81,14 +85,13 @@ class Ratio(BaseRatio):
     """
 
     missingness: MissingnessParameter = None
-    cv: int = 5
+    cv: Any = 5
     random_state: int | np.random.RandomState | None = None
 
     def _rows_elsewhere(self, X: Any, y: Any, **not_taken: Any) -> None:
         refuse_source(self, X, "Bring some of them into memory, or fit KLIEP.")
 
     def _learn(self, two: Two[ClassRows]) -> None:
-        check_scalar(self.cv, "cv", Integral, min_val=2)
         # What no candidate can take is refused at once.
         two.map(lambda rows: WeightedTable.of(rows.complete()))
         random = check_random_state(self.random_state)
@@ -101,7 +104,7 @@ class Ratio(BaseRatio):
             "kernels": KernelRatio("kliep", random_state=seed),
             "trees": ClassifierRatio(trees),
         }
-        dealt = [(rows, fold_numbers(rows, self.cv, random)) for rows in two]
+        folds = deal_folds(two, self.cv, random)
         losses, self.left_out_ = {}, {}
         # Threads of trees wait for one another on small tables.
         small = sum(rows.source.size for rows in two) < THREADED_ELEMENTS
@@ -113,15 +116,13 @@ class Ratio(BaseRatio):
                 try:
                     with warnings.catch_warnings(action="ignore"):
                         warnings.simplefilter("error", NoFiniteOptimumWarning)
-                        for fold in range(self.cv):
-                            rest = Two(*(rows.take(at != fold) for rows, at in dealt))
-                            held = Two(*(rows.take(at == fold) for rows, at in dealt))
-                            candidate._learn(rest)
-                            loss += log_loss(candidate, held) / self.cv
+                        for fitted, held in folds:
+                            candidate._learn(some_rows(two, fitted))
+                            loss += log_loss(candidate, some_rows(two, held))
                 except (ValueError, NoFiniteOptimumWarning) as error:
                     self.left_out_[name] = str(error)
                 else:
-                    losses[name] = loss
+                    losses[name] = loss / len(folds)
             if not losses:
                 why = next(iter(self.left_out_.values()))
                 raise ValueError(f"No ratio can be fitted to all folds. {why}")

@@ -66,8 +66,8 @@ class CompleteRowsRatio(BaseRatio):
     """
 
     @abstractmethod
-    def _learn_tables(self, tables: Two[WeightedTable]) -> None:
-        """Learn from weighted complete rows."""
+    def _learn_tables(self, tables: Two[WeightedTable], rows: Two[ClassRows]) -> None:
+        """Learn from weighted complete rows, which came from these."""
 
     @abstractmethod
     def _complete_log_ratio(self, rows: FloatArray) -> FloatArray:
@@ -86,7 +86,7 @@ class CompleteRowsRatio(BaseRatio):
             rows.label: class_rows.effective_size(rows, sums) for rows, sums in pairs
         }
         with one_blas_thread(sum(rows.source.size for rows in two)):
-            self._learn_tables(tables)
+            self._learn_tables(tables, complete.map(lambda pair: pair[0]))
         level = callers_level() + 1
         for rows, sums in pairs:
             class_rows.warn_of_weights(rows, sums, None, lambda: (), level)
@@ -141,8 +141,8 @@ class ClassifierRatio(CompleteRowsRatio):
         Whether to calibrate the probabilities, and how, as scikit-learn's
         `CalibratedClassifierCV` does. Ratios are odds: a classifier that is too sure
         of itself gives ratios that are too extreme.
-    cv : int, default=5
-        The number of folds for the calibration.
+    cv : int, splitter or list of pairs, default=5
+        The folds for the calibration, as for `KLIEPCV`; of complete rows.
 
     Attributes
     ----------
@@ -169,9 +169,9 @@ class ClassifierRatio(CompleteRowsRatio):
     estimator: Any = None
     missingness: MissingnessParameter = None
     calibration: CalibrationMethod | None = None
-    cv: int = 5
+    cv: Any = 5
 
-    def _learn_tables(self, tables: Two[WeightedTable]) -> None:
+    def _learn_tables(self, tables: Two[WeightedTable], rows: Two[ClassRows]) -> None:
         inner = LogisticRegression() if self.estimator is None else self.estimator
         inner = clone(inner)
         parameter = weight_parameter(inner)
@@ -186,10 +186,10 @@ class ClassifierRatio(CompleteRowsRatio):
                 "that has it."
             )
         # Each class has half of the weight, and weights are one on average.
-        rows = np.concatenate([table.rows for table in tables])
+        X = np.concatenate([table.rows for table in tables])
         labels = np.repeat([1, 0], [len(table) for table in tables])
-        weights = np.concatenate([table.weights for table in tables]) * len(rows) / 2.0
-        self.estimator_ = inner.fit(rows, labels, **{parameter: weights})
+        weights = np.concatenate([table.weights for table in tables]) * len(X) / 2.0
+        self.estimator_ = inner.fit(X, labels, **{parameter: weights})
 
     def _complete_log_ratio(self, rows: FloatArray) -> FloatArray:
         probability = np.asarray(self.estimator_.predict_proba(rows), dtype=np.float64)

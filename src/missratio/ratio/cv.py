@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
-from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state, check_scalar
+from sklearn.utils import check_random_state
 
 from missratio._base.callbacks import CallbackSupportMixin, told
 from missratio._base.storable import storable
-from missratio._base.typing import FloatArray, IntArray
+from missratio._base.typing import FloatArray
 from missratio.objective import KLIEPObjective, KullbackLeiblerObjective, Objective
 from missratio.ratio import fit
-from missratio.ratio.base import Two, deal, read_grid
+from missratio.ratio.base import Fold, Two, deal_folds, read_grid, some_rows
 from missratio.ratio.problem import PenaltyUnits, RatioProblem, Strength, pose
 from missratio.ratio.solve import solve
 from missratio.rows import ClassRows, Normalization
@@ -58,8 +57,9 @@ class KLIEPCV(CallbackSupportMixin, fit.JointRatio):
         pairs are tried.
     penalty_weights : {"uniform", "standard-error", "covariance"}, default="covariance"
         As for `KLIEP`.
-    cv : int, default=5
-        The number of folds, drawn within each class.
+    cv : int, splitter or list of pairs, default=5
+        The number of folds, drawn within each class; or any of scikit-learn's
+        splitters, or pairs of row numbers to fit and to hold out.
     random_state : int, RandomState or None, default=None
         For the folds. None draws anew at each ``fit``.
 
@@ -102,7 +102,7 @@ class KLIEPCV(CallbackSupportMixin, fit.JointRatio):
     l2_grid: Any = 9
     l1_grid: Any = (0.0,)
     penalty_weights: fit.PenaltyWeights = "covariance"
-    cv: int = 5
+    cv: Any = 5
     random_state: int | np.random.RandomState | None = None
     direction: fit.Direction = "auto"
     pairs: fit.Pairs = "auto"
@@ -121,28 +121,26 @@ class KLIEPCV(CallbackSupportMixin, fit.JointRatio):
     ) -> Strength:
         """Score all pairs of strengths, and take the best."""
         grid = strength_grid(self.l1_grid, self.l2_grid, problem, units)
-        check_scalar(self.cv, "cv", Integral, min_val=2)
-        random = check_random_state(self.random_state)
-        dealt = []
-        for rows in two:
-            # φ's weights are written down, for all folds.
-            weighing = replace(rows.weighing, weights=rows.weights())
-            numbers = fold_numbers(rows, self.cv, random)
-            dealt.append((replace(rows, weighing=weighing), numbers))
+        folds = deal_folds(two, self.cv, check_random_state(self.random_state))
+        # φ's weights are written down, for all folds.
+        two = two.map(
+            lambda rows: replace(
+                rows, weighing=replace(rows.weighing, weights=rows.weights())
+            )
+        )
         n_features = int((problem.features >= 0).sum())
         options: dict[str, Any] = {"solver": self.solver, "max_iter": self.max_iter}
         options["tol"] = max(self.tol, PATH_TOL)
 
-        def scores_of(fold: int) -> list[float]:
+        def scores_of(fold: Fold) -> list[float]:
             """Held-out scores of all pairs, each fit begun where the last one ended."""
-            fitted = Two(*(rows.take(numbers != fold) for rows, numbers in dealt))
-            held = Two(*(rows.take(numbers == fold) for rows, numbers in dealt))
+            fitted, held = (some_rows(two, chosen) for chosen in fold)
             try:
                 part = pose(ratio, self._objective(), fitted)
                 judge = pose(ratio, KullbackLeiblerObjective(), held)
             except ValueError as error:
                 raise ValueError(
-                    f"In one of the cv={self.cv} folds. {error} Or lower cv."
+                    f"In one of the {len(folds)} folds. {error} Or lower cv."
                 ) from error
             required = ratio.basis_.required_columns_
             own = fit.penalty_units(
@@ -162,11 +160,11 @@ class KLIEPCV(CallbackSupportMixin, fit.JointRatio):
                     scores.append(len(intercepts) - judge.value(coef, intercepts))
             return scores
 
-        scores = np.array(told(self, "fold", range(self.cv), scores_of, self.cv))
+        scores = np.array(told(self, "fold", folds, scores_of, len(folds)))
         mean = scores.mean(axis=0)
         if not np.isfinite(mean).any():
             raise ValueError(
-                f"No pair of strengths gives a finite score in all {self.cv} folds: "
+                f"No pair of strengths gives a finite score in all {len(folds)} folds: "
                 "fits have no optimum, or rows held out lie far outside of those "
                 "fitted. Use fewer or smoother basis features, or larger strengths."
             )
@@ -206,20 +204,3 @@ def strength_grid(
             curvature = curvature / unit
         l2 = np.geomspace(*L2_SPAN, l2)[::-1] * (float(np.median(curvature)) or 1.0)
     return np.array([(a, b) for a in l1[::-1] for b in l2[::-1]])
-
-
-def fold_numbers(
-    rows: ClassRows, n_folds: int, random: np.random.RandomState
-) -> IntArray:
-    """The fold of each row: at random, with as many observed rows in every fold."""
-    if rows.n_rows < n_folds:
-        raise ValueError(
-            f"cv={n_folds} folds need as many rows of each class; class "
-            f"{rows.label!r} has {rows.n_rows}. Lower cv, or bring more rows."
-        )
-    order = random.permutation(rows.n_rows)
-    weights = rows.weights()
-    if weights is not None:
-        observed = np.asarray(weights.reshape(rows.n_rows, -1).all(axis=1))
-        order = order[np.argsort(~observed[order], kind="stable")]
-    return deal(order, n_folds)

@@ -508,8 +508,9 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
         For mean matching: what the ratio is cut at, more than 1.
     scale : bool, default=True
         Whether to divide columns by their standard deviation within the samples.
-    cv : int, default=5
-        The number of folds, for mean matching.
+    cv : int, splitter or list of pairs, default=5
+        The folds for mean matching, as for `KLIEPCV`; of complete rows, each of which
+        is held out once. The other methods leave out single rows.
     flat_within : float, default=2.0
         Only candidates are taken whose loss lies this many of its standard errors below
         that of one; if there are none, the ratio is one, with a `FlatRatioWarning`. 0
@@ -566,11 +567,11 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
     mixture: float = 0.1
     max_ratio: float = 1000.0
     scale: bool = True
-    cv: int = 5
+    cv: Any = 5
     flat_within: float = 2.0
     random_state: Any = None
 
-    def _learn_tables(self, tables: Two[WeightedTable]) -> None:
+    def _learn_tables(self, tables: Two[WeightedTable], rows: Two[ClassRows]) -> None:
         check_choice("method", self.method, get_args(KernelName))
         check_real(
             self.mixture, "mixture", min_val=0.0, max_val=1.0, include_boundaries="left"
@@ -578,7 +579,6 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
         check_real(
             self.max_ratio, "max_ratio", min_val=1.0, include_boundaries="neither"
         )
-        check_scalar(self.cv, "cv", Integral, min_val=2)
         check_real(self.flat_within, "flat_within", min_val=0.0)
         rng = generator(self.random_state)
         bumps = Bumps.around(tables, self.centers, self.scale, rng)
@@ -591,20 +591,22 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
         strengths = base.read_grid("l2_grid", given, positive=True)
         squares = tables.map(lambda table: bumps.squares(table.rows))
         between = bumps.squares(bumps.centers * bumps.unit + bumps.origin)
-        folds: list[IntArray | None] = [None, None]
+        folds = tables.map(lambda table: np.full(len(table), -1))
         if self.method == "kmm":
             # Others leave out single rows.
-            folds = [base.deal(rng.permutation(len(each)), self.cv) for each in tables]
+            for number, (_, held) in enumerate(base.deal_folds(rows, self.cv, rng)):
+                for numbers, chosen in zip(folds, held, strict=True):
+                    numbers[chosen] = number
 
         def at(sigma: float) -> tuple[KernelMethod, Two[BumpRows]]:
             """What is minimised at one width, and the bumps of both samples."""
             parts = zip(squares, tables, folds, strict=True)
-            rows = [BumpRows(gaussian(s, sigma), t.weights, f) for s, t, f in parts]
-            return self._method(gaussian(between, sigma)), Two(*rows)
+            both = [BumpRows(gaussian(s, sigma), t.weights, f) for s, t, f in parts]
+            return self._method(gaussian(between, sigma)), Two(*both)
 
         def candidates_at(sigma: float) -> FloatArray:
-            method, rows = at(sigma)
-            l2, losses, errors = method.losses(rows, strengths)
+            method, both = at(sigma)
+            l2, losses, errors = method.losses(both, strengths)
             return np.array([np.full(len(l2), sigma), l2, losses, errors])
 
         falling = widths[::-1].tolist()
@@ -612,10 +614,10 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
         sigmas, l2, losses, errors = np.concatenate(list(at_widths), axis=1)
         best = _best(losses, errors, float(self.flat_within))
         self.sigma_, self.l2_ = float(sigmas[best]), float(l2[best])
-        method, rows = at(self.sigma_)
+        method, both = at(self.sigma_)
         found = Coefficients(1.0, np.zeros(len(bumps.centers)))
         if np.isfinite(self.l2_):
-            found = method.fit(rows, self.l2_)
+            found = method.fit(both, self.l2_)
         status, n_iter = np.array([found.status]), np.array([found.n_iter])
         base.report_status(type(self).__name__, status, np.full(1, np.nan), n_iter)
         self._origin, self._unit = bumps.origin, bumps.unit
@@ -623,7 +625,7 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
         self.heights_, self.intercept_ = found.theta, found.intercept
         self.converged_ = found.status == Status.CONVERGED
         self.n_iter_ = found.n_iter
-        self.largest_ = max(float(found.ratio(each.bumps).max()) for each in rows)
+        self.largest_ = max(float(found.ratio(each.bumps).max()) for each in both)
         if self.method == "kmm":
             self.largest_ = min(self.largest_, float(self.max_ratio))
         self.cv_results_ = {

@@ -1,15 +1,29 @@
-"""At home among scikit-learn's tools: what a data scientist tries on the first day."""
+"""At home among scikit-learn's tools: what a data scientist tries on the first day.
+
+Checks at defaults; scorers and searches; curves and importances; probabilities of a
+stated prior; SciPy's words; types, short reprs and documented results.
+"""
 
 import inspect
 import re
+import typing
 
 import matplotlib as mpl
 import numpy as np
 import pytest
+from sklearn import clone, config_context
 from sklearn.calibration import CalibrationDisplay
-from sklearn.inspection import permutation_importance
+from sklearn.inspection import PartialDependenceDisplay, permutation_importance
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import RocCurveDisplay
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    LeaveOneGroupOut,
+    cross_val_score,
+    cross_validate,
+)
 from sklearn.utils.estimator_checks import check_estimator
 
 import missratio as mr
@@ -32,8 +46,12 @@ RATIOS = {
     "the best": mr.Ratio(random_state=0),
 }
 CLASSIFIERS = {
+    "by default": mr.NeymanPearsonClassifier(alpha=0.1, random_state=0),
     "of a ratio": mr.NeymanPearsonClassifier(mr.KLIEP(), 0.1, random_state=0),
     "of another": mr.NeymanPearsonClassifier(LogisticRegression(), 0.1, random_state=0),
+    "of imputations": mr.ImputationEnsemble(
+        mr.TiltedImputer("ignore", random_state=0), LogisticRegression()
+    ),
 }
 
 
@@ -97,6 +115,60 @@ def test_a_classifier_at_defaults_fails_checks_only_where_it_cannot_promise():
 
 
 @pytest.fixture
+def labelled(two_normals):
+    """Rows, what they are called, and the unit that each belongs to."""
+    X, y = two_normals(400, 2, shift=1.5)
+    units = np.random.default_rng(0).integers(0, 60, len(y))
+    return X, np.array(["well", "sick"])[y], units
+
+
+CERTIFIED = mr.NeymanPearsonClassifier(
+    mr.FDivergenceRatio("js"), 0.2, controlled_class="well", random_state=0
+)
+
+
+@pytest.mark.parametrize("cv", [3, KFold(3, shuffle=True, random_state=0)])
+def test_searches_score_the_power_whatever_labels_are_called(labelled, cv):
+    X, y, _ = labelled
+    power = mr.error_scorer("power")
+    assert cross_val_score(CERTIFIED, X, y, scoring=power, cv=cv).min() > 0.5
+    grid = GridSearchCV(CERTIFIED, {"estimator__l2": [0.0, 0.1]}, scoring=power, cv=cv)
+    assert (grid.fit(X, y).cv_results_["mean_test_score"] > 0.5).all()
+    assert set(grid.predict(X)) == {"well", "sick"}
+
+
+@pytest.mark.parametrize("splitter", [GroupKFold(3), LeaveOneGroupOut()])
+def test_units_stay_together_in_cross_validation(labelled, splitter):
+    X, y, units = labelled
+    units = units % 4
+    scorers = {kind: mr.error_scorer(kind) for kind in ("power", "type_i_error")}
+    found = cross_validate(
+        CERTIFIED, X, y, groups=units, cv=splitter, scoring=scorers, error_score="raise"
+    )
+    assert found["test_power"].min() > 0.4
+    assert found["test_type_i_error"].max() <= 0.0
+
+
+def test_groups_are_routed_to_a_classifier_with_a_threshold_for_each(labelled):
+    X, y, units = labelled
+    groups, power = units % 2, mr.error_scorer("power")
+    with config_context(enable_metadata_routing=True):
+        grouped = mr.GroupedNeymanPearsonClassifier(
+            mr.FDivergenceRatio("js"), 0.2, controlled_class="well", random_state=0
+        ).set_fit_request(groups=True)
+        scores = cross_val_score(
+            grouped, X, y, params={"groups": groups}, scoring=power, cv=3
+        )
+        grid = GridSearchCV(grouped, {"estimator__l2": [0.0]}, scoring=power, cv=3)
+        assert grid.fit(X, y, groups=groups).best_score_ == scores.mean() > 0.3
+        # One threshold for all takes them for units, and predicts without them.
+        units_kept = clone(CERTIFIED).set_fit_request(groups=True)
+        params = {"groups": units}
+        options = {"scoring": power, "cv": GroupKFold(3), "error_score": "raise"}
+        assert cross_val_score(units_kept, X, y, params=params, **options).min() > 0.3
+
+
+@pytest.fixture
 def far(two_normals):
     """Two classes, and a row of each where no other is."""
     X, y = two_normals(150, 2, shift=1.0)
@@ -110,18 +182,44 @@ def test_curves_and_importances_of_every_ratio_and_classifier(far, name):
     X, y = far
     y = np.array(["well", "sick"])[y]
     model = (RATIOS | CLASSIFIERS)[name]
-    if name in CLASSIFIERS:
+    if isinstance(model, mr.NeymanPearsonClassifier):
         model = model.set_params(controlled_class="well")
-    model.fit(X[:-2], y[:-2])
+    near = X[:-2], y[:-2]
+    model.fit(*near)
     assert np.isfinite(model.decision_function(X)).all()
     assert RocCurveDisplay.from_estimator(model, X, y).roc_auc > 0.7
-    near = X[:-2], y[:-2]
     found = permutation_importance(model, *near, n_repeats=2, random_state=0)
     assert np.isfinite(found.importances).all()
-    if name in RATIOS:
-        display = CalibrationDisplay.from_estimator(model, X, y, n_bins=4)
-        assert np.isfinite(display.prob_pred).all()
+    display = CalibrationDisplay.from_estimator(model, X, y, n_bins=4)
+    assert np.isfinite(display.prob_pred).all()
+    over = PartialDependenceDisplay.from_estimator(model, near[0], [0])
+    assert np.isfinite(over.pd_results[0]["average"]).all()
     plt.close("all")
+
+
+@pytest.mark.needs("matplotlib")
+@pytest.mark.parametrize("controlled", ["well", "sick"])
+def test_probabilities_are_the_estimators_whichever_class_is_controlled(
+    labelled, controlled
+):
+    X, y, units = labelled
+    fitted = LogisticRegression().fit(X, y)
+    options = {"alpha": 0.2, "controlled_class": controlled, "random_state": 0}
+    calibrated = mr.NeymanPearsonClassifier(fitted, **options)
+    calibrated.calibrate(X[y == controlled])
+    np.testing.assert_array_equal(calibrated.predict_proba(X), fitted.predict_proba(X))
+    for each in (
+        mr.NeymanPearsonClassifier(LogisticRegression(), **options).fit(X, y),
+        mr.GroupedNeymanPearsonClassifier(LogisticRegression(), **options).fit(
+            X, y, groups=units % 2
+        ),
+    ):
+        proba = each.predict_proba(X)
+        assert proba[y == each.classes_[1], 1].mean() > 0.6
+        assert RocCurveDisplay.from_estimator(each, X, y).roc_auc > 0.8
+    plt.close("all")
+    with pytest.raises(AttributeError, match="predict_proba"):
+        _ = mr.NeymanPearsonClassifier(alpha=0.1).predict_proba
 
 
 @pytest.mark.parametrize(
@@ -153,10 +251,34 @@ def test_probabilities_are_those_of_a_stated_prior(two_normals):
         ratio.predict_proba(X, prior=1.0)
 
 
-PUBLIC = [getattr(mr, name) for name in mr.__all__]
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_tests_speak_as_scipys(two_normals):
+    X, y = two_normals(60, 2, shift=1.0)
+    test = mr.ratio_test(X[y == 1], X[y == 0], n_resamples=99, random_state=0)
+    assert test.pvalue == 0.01
+    assert test.statistic > 2.0
+    found = mr.estimate_divergence(X[y == 1], X[y == 0], "js", random_state=0)
+    interval = found.confidence_interval
+    assert interval.low < found.estimate < interval.high
+    X[X > 2.0] = np.nan
+    phi = mr.learn_missingness(X)
+    for check in [*phi.checks, *mr.missingness_check(X, phi.as_known())]:
+        assert check.pvalue is None or 0.0 <= check.pvalue <= 1.0
+        assert np.isfinite(check.statistic)
+
+
+PUBLIC = {name: getattr(mr, name) for name in mr.__all__}
+FUNCTIONS = {name: part for name, part in PUBLIC.items() if inspect.isfunction(part)}
+CLASSES = {name: part for name, part in PUBLIC.items() if inspect.isclass(part)}
+METHODS = {
+    f"{name}.{key}": part
+    for name, each in CLASSES.items()
+    for key, part in inspect.getmembers(each, inspect.isroutine)
+    if not key.startswith("_") and str(part.__module__).startswith("missratio")
+}
 SIGNATURES = {
-    part.__name__: inspect.signature(part)
-    for part in PUBLIC
+    name: inspect.signature(part)
+    for name, part in PUBLIC.items()
     if callable(part) and not inspect.ismodule(part)
 }
 
@@ -166,3 +288,40 @@ def test_alpha_is_the_level_of_an_error_and_defaults_are_short(name):
     parameters = SIGNATURES[name].parameters
     assert "alpha" not in parameters or "delta" in parameters
     assert all(len(repr(each.default)) < 60 for each in parameters.values())
+
+
+def test_results_have_short_reprs():
+    rng = np.random.default_rng(0)
+    roc = mr.np_roc(rng.normal(0, 1, 500), rng.normal(2, 1, 500))
+    assert len(repr(roc)) < 80
+    assert len(repr(mr.evaluation.compare_np_roc(roc, roc))) < 80
+    assert len(repr(mr.TypeIErrorMonitor(0.1).update(np.zeros(50)))) < 80
+    X, y = rng.normal(size=(200, 3)), np.repeat([0, 1], 100)
+    ratio = mr.KLIEP().fit(X, y)
+    assert len(repr(mr.ratio_uncertainty(ratio, X, y))) < 80
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_are_typed_to_what_they_return(name):
+    returned = typing.get_type_hints(FUNCTIONS[name])["return"]
+    assert returned is not typing.Any
+
+
+@pytest.mark.parametrize("name", [*FUNCTIONS, *METHODS])
+def test_what_is_returned_is_described(name):
+    """Numpydoc's RT03: a type alone says nothing."""
+    lines = inspect.getdoc((FUNCTIONS | METHODS)[name]).split("\n")
+    if "Returns" in lines:
+        start = lines.index("Returns") + 2
+        section = [*lines[start:], ""]
+        section = section[: section.index("")]
+        assert len(section) > 1
+        assert section[-1].startswith("    ")
+
+
+@pytest.mark.parametrize("name", [*FUNCTIONS, *CLASSES])
+def test_everything_has_an_example(name):
+    """Numpydoc's EX01; an exception shows itself where it is raised."""
+    part = PUBLIC[name]
+    if not (inspect.isclass(part) and issubclass(part, Exception)):
+        assert "\nExamples\n--------\n" in inspect.getdoc(part)

@@ -16,7 +16,8 @@ def lenient(estimator, **options):
 NAN = {
     "check_estimators_nan_inf": (
         "a row with NaN to be classified gets the controlled class, by contract"
-    )
+    ),
+    "check_classifiers_train": "the threshold isn't where probabilities are even",
 }
 # All rows but one class's have weight 0 here, and LogisticRegression's scores are the
 # same for all: none is above the threshold, and all get the controlled class.

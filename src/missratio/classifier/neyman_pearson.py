@@ -120,7 +120,7 @@ class TwoClassClassifier(CertifiedClassifier):
             In the order of `classes_`.
         """
         found: FloatArray = self.estimator_.predict_proba(in_double(self._read(X)))
-        in_order = self.classes_[0] == self._labels(self.classes_)[0]
+        in_order = self.controlled_class in (None, self.classes_[0])
         return found if in_order == (self._sign > 0.0) else found[:, ::-1]
 
     def _values(

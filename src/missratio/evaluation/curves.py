@@ -164,7 +164,7 @@ def np_roc(
     return NPROC(*curve, delta, rules, name, sample, other)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class NPROCComparison:
     """At which levels the scores of one classifier separate the classes better.
 
@@ -182,6 +182,11 @@ class NPROCComparison:
     difference: FloatArray
     low: FloatArray
     high: FloatArray
+
+    def __repr__(self) -> str:
+        """At how many of the levels either is better."""
+        better = f"a better at {self.a_better.sum()}, b at {self.b_better.sum()}"
+        return f"<NPROCComparison {better} of {len(self.alpha)} levels>"
 
     @property
     def a_better(self) -> BoolArray:

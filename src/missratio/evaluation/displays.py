@@ -94,6 +94,7 @@ class NPROCDisplay(_Display):
         Returns
         -------
         NPROCDisplay
+            With what was drawn.
         """
         check_is_fitted(estimator, "threshold_")
         controlled = np.asarray(y) == estimator.certificate_.controlled_class
@@ -140,6 +141,7 @@ class NPROCDisplay(_Display):
         Returns
         -------
         NPROCDisplay
+            With what was drawn.
         """
         roc = np_roc(controlled_scores, other_scores, name=name, **kwargs)
         return cls(roc=roc, estimator_name=name).plot(ax=ax)
@@ -223,6 +225,7 @@ class RatioDisplay(_Display):
         Returns
         -------
         RatioDisplay
+            With what was drawn.
         """
         check_is_fitted(estimator)
         complete = np.flatnonzero(complete_mask(X))
@@ -248,6 +251,7 @@ class RatioDisplay(_Display):
         Returns
         -------
         RatioDisplay
+            With what was drawn.
         """
         values = np.asarray(ratio, dtype=np.float64)
         if values.ndim != 1 or (values < 0.0).any():

@@ -169,6 +169,7 @@ class TypeIErrorMonitor:
         Returns
         -------
         Self
+            One that hasn't seen a row.
         """
         return cls(certificate.alpha, certificate.delta, least_inclusion)
 

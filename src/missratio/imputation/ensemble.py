@@ -112,6 +112,7 @@ class ImputationEnsemble(
         Returns
         -------
         ndarray of shape (n_rows,), or (n_rows, n_classes) for more than two
+            The larger, the more like the second class, or like each class.
         """
         return self._mean("decision_function", X)
 
@@ -126,6 +127,7 @@ class ImputationEnsemble(
         Returns
         -------
         ndarray of shape (n_rows, n_classes)
+            In the order of `classes_`.
         """
         return self._mean("predict_proba", X)
 

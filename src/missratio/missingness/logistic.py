@@ -173,6 +173,7 @@ class LogisticMissingness(Missingness):
         Returns
         -------
         Missingness
+            For tables that have these columns.
 
         Examples
         --------

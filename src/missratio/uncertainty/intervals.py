@@ -53,7 +53,7 @@ class UnreliableIntervalWarning(UserWarning):
     """Intervals that may be too short, or that can't be computed."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RatioUncertainty:
     """How far (θ̂, log N̂) and log r̂ may be off: what `ratio_uncertainty` returns.
 
@@ -88,6 +88,13 @@ class RatioUncertainty:
     degrees_of_freedom: FloatArray
     reliable: BoolArray
     undetermined: dict[int, float]
+
+    def __repr__(self) -> str:
+        """Whose uncertainty it is, and of how many coefficients."""
+        kind = type(self.ratio).__name__
+        return (
+            f"<RatioUncertainty of a {kind}, {len(self.covariance) - 1} coefficients>"
+        )
 
     @property
     def standard_errors(self) -> FloatArray:

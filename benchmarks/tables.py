@@ -63,13 +63,13 @@ class Clock:
         marks.append([clock() for clock in clocks])
     def tick(self, parts):
         pass
-fitted = fit_table(
+model, _ = fit_table(
     FitOptions(data=data, target="y", out=out, controlled="0", missingness=str(phi),
                method="kliep"),
     Clock(),
 )
 marks.append([clock() for clock in clocks])
-save_model(fitted.model, out, force=True)
+save_model(model, out, force=True)
 marks.append([clock() for clock in clocks])
 spans = [[b - a for a, b in zip(*pair)] for pair in zip(marks, marks[1:])]
 print(json.dumps(spans))

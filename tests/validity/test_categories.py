@@ -42,7 +42,7 @@ def test_rare_categories_keep_the_guarantee(tmp_path, method):
             data=path, target="y", out=path, controlled="0", alpha=[str(ALPHA)],
             delta=DELTA, method=method, seed=run,
         )  # fmt: skip
-        model = fit_table(asked).model
+        model, _ = fit_table(asked)
         X = model.encoder.encode(pa.table({"x": fresh[0], "c": fresh[1]}))
         failures += model.decide(X).codes.mean() > ALPHA
     assert kept(failures, RUNS, DELTA)

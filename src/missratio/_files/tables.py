@@ -28,6 +28,8 @@ class TableFile(ABC):
     """What rows are counted in."""
     marks: tuple[Mark, ...] = ()
     """The decimal marks of numbers that are text, as far as they can be told."""
+    sheet = sheet_note = ""
+    """The sheet of a workbook that is read, and a note that there are others."""
 
     def __init__(self, file: RegularFile) -> None:
         self.file, self.path = file, file.path

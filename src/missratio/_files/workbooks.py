@@ -124,10 +124,11 @@ class ExcelSheet(TableFile):
         self.sheets, self.sheet = sheets, name
         if len(sheets) > 1 and name not in (sheet, preferred):
             others = listed([other for other in sheets if other != name], _SHOWN)
-            self.notes.append(
+            self.sheet_note = (
                 f"{file.path} has {len(sheets)} sheets, and {name!r} is read, the "
                 f"first that is visible; --sheet reads another: {others}."
             )
+            self.notes.append(self.sheet_note)
         if header_row is not None and (not lines or lines[0][0] != header_row):
             raise self.no_header(header_row)
         if not lines:

@@ -41,38 +41,64 @@ EXTRAS = {
 
 
 def read_share(text: Any, option: str | None = None) -> float:
-    """A share, as a number or in percent."""
+    """A share between 0 and 1, as a number or in percent."""
     words = str(text).strip().replace("\u00a0", " ").replace(",", ".")
     try:
-        return float(words.removesuffix("%")) / (100.0 if words.endswith("%") else 1.0)
+        share = float(words.removesuffix("%")) / (100.0 if words.endswith("%") else 1.0)
     except ValueError:
         said = f"{text!r} is not a share: write 0.05 or 5%."
         raise typer.BadParameter(said, param_hint=option) from None
+    if not LEAST_LEVEL <= share < 1.0:
+        meant = f" Did you mean {share:g}%?" if 1.0 <= share < 100.0 else ""
+        said = f"a share must lie between 0 and 1, and be {LEAST_LEVEL:g} or more: got "
+        raise typer.BadParameter(f"{said}{text}.{meant}", param_hint=option)
+    return share
 
 
-def read_levels(words: Iterable[str], option: str) -> dict[str, float]:
-    """Levels by the labels or groups that they are given to, as LABEL=SHARE."""
-    levels: dict[str, float] = {}
+def read_pairs(
+    words: Iterable[str], option: str, form: str, example: str
+) -> dict[str, str]:
+    """What texts stand for, as an option is given them: TEXT=MEANT."""
+    pairs: dict[str, str] = {}
     for word in words:
-        label, told, text = (part.strip() for part in word.rpartition("="))
-        if not told:
+        text, _, meant = (part.strip() for part in word.rpartition("="))
+        if not text or not meant:
             raise ValueError(
-                f"{option} takes {'GROUP' if 'group' in option else 'LABEL'}=SHARE, "
-                f"such as {option} old=5%, where it names one: got {word!r}."
+                f"{option} takes {form}, such as {option} {example}: got {word!r}."
             )
-        if label in levels or not label:
-            raise ValueError(f"{option} names each once: got {label!r} again.")
-        levels[label] = read_share(text, option)
-    return levels
+        if pairs.setdefault(text, meant) != meant:
+            raise ValueError(f"{option} names each once: got {text!r} again.")
+    return pairs
 
 
 def asked(
-    text: str, default: Any = None, *names: str, panel: str | None = None, **more: Any
+    text: str,
+    default: Any = None,
+    *names: str,
+    panel: str | None = None,
+    choices: tuple[str, ...] = (),
+    suffixes: tuple[str, ...] = (),
+    **more: Any,
 ) -> Any:
-    """A field that is an option, by what help says of it; `...` where it is needed."""
-    metadata = {
-        "typer": typer.Option(..., *names, help=text, rich_help_panel=panel, **more)
-    }
+    """A field that is an option.
+
+    Parameters
+    ----------
+    text : str
+        What help says of it.
+    default : object
+        ``...`` where it is needed.
+    *names : str
+        What it is called, where the field's name doesn't say it.
+    panel : str, optional
+        The part of the help that it is in.
+    choices, suffixes : tuple of str
+        What it may be, or how a file may end; anything where these are empty.
+    **more : object
+        As typer takes it.
+    """
+    info = typer.Option(..., *names, help=text, rich_help_panel=panel, **more)
+    metadata = {"typer": info, "choices": choices, "suffixes": suffixes}
     if isinstance(default, list):
         return field(default_factory=default.copy, metadata=metadata)
     return field(default=MISSING if default is ... else default, metadata=metadata)
@@ -81,11 +107,11 @@ def asked(
 def argument(text: str, metavar: str, *, needed: bool = True) -> Any:
     """A field that is given by its place."""
     info = typer.Argument(..., help=text, metavar=metavar, show_default=False)
-    return field(default=MISSING if needed else None, metadata={"typer": info})
+    metadata = {"typer": info, "choices": (), "suffixes": ()}
+    return field(default=MISSING if needed else None, metadata=metadata)
 
 
 Pairs = tuple[tuple[str, str, str], ...]
-Choices = dict[str, tuple[str, ...]]
 PANELS = (
     None, "About the promise", "Why values are missing", "How to learn",
     "Which values to look up", "How to read the table", "Files and output",
@@ -108,16 +134,29 @@ _new_rows = partial(
     _promise,
     "Will new rows have blanks like those in DATA, or will they be complete? "
     "Default: blanks, unless why values are missing is said.",
+    choices=("blanks", "complete"),
 )
 _delta = partial(_share, "Probability with which the bound may fail, such as 5%.", 0.05)
+_escape = partial(
+    _csv,
+    "Escape text in a CSV file that a spreadsheet would run as a formula.",
+    True,
+    "--escape-formulas/--no-escape-formulas",
+)
+_target = partial(asked, "The column of labels.", metavar="COLUMN")
 
 
-def _escape(default: bool) -> Any:
-    return _csv(
-        "Escape text in a CSV file that a spreadsheet would run as a formula.",
-        default,
-        "--escape-formulas/--no-escape-formulas",
-    )
+ALARM = 6
+"""The exit status of a watch that found a broken promise."""
+
+
+@dataclass(frozen=True)
+class CommandOutcome:
+    """What a command has to say, as data and as lines, and the status to leave with."""
+
+    facts: dict[str, Any]
+    lines: list[str]
+    status: int = 0
 
 
 class Listener:
@@ -148,8 +187,6 @@ class CommandOptions:
     WRITES: ClassVar[tuple[str, ...]] = ("out",)
     RESUMES: ClassVar[bool] = False
     NAMES: ClassVar[dict[str, str]] = {}
-    CHOICES: ClassVar[Choices] = {}
-    SUFFIXES: ClassVar[Choices] = {}
     CONFLICTS: ClassVar[Pairs] = ()
     NEEDS: ClassVar[Pairs] = ()
 
@@ -167,20 +204,19 @@ class CommandOptions:
                     f"{path} needs the package {module}: pip install "
                     f"'missratio[{extra}]'."
                 )
-        for name, choices in self.CHOICES.items():
-            value = getattr(self, name)
-            if value is not None and value not in choices:
+        for each in fields(self):
+            value, choices = getattr(self, each.name), each.metadata["choices"]
+            if choices and value not in (None, *choices):
                 raise ValueError(
-                    f"{self._called(name)} must be one of {listed(choices)}, got "
+                    f"{self._called(each.name)} must be one of {listed(choices)}, got "
                     f"{value!r}.{did_you_mean(value, choices)}"
                 )
-        for name, suffixes in self.SUFFIXES.items():
-            for path in self.paths([name]):
-                if path.suffix.lower() not in suffixes:
-                    raise ValueError(
-                        f"{self._called(name)} must end in one of "
-                        f"{', '.join(suffixes)}: got {path.name!r}."
-                    )
+            ends = each.metadata["suffixes"]
+            if ends and value is not None and value.suffix.lower() not in ends:
+                raise ValueError(
+                    f"{self._called(each.name)} must end in one of {', '.join(ends)}: "
+                    f"got {value.name!r}."
+                )
         for first, second, reason in self.CONFLICTS:
             if self._given(first) and self._given(second):
                 raise ValueError(
@@ -215,29 +251,26 @@ class CommandOptions:
         words, changes = ["missratio", name], {"quiet": 0, "as_json": 0, **changes}
         said = read_settings() if settings is None else settings
         for each in fields(kind):
-            info, made = each.metadata["typer"], each.default
+            info, usual = each.metadata["typer"], each.default
             if each.default_factory is not MISSING:
-                made = each.default_factory()
+                usual = each.default_factory()
             value = changes.get(each.name, getattr(self, each.name, None))
             if (known := said.get(each.name)) is not None:
-                if isinstance(value, float) and isinstance(known, str):
-                    known = read_share(known)
-                if value in (known, [known]):
-                    continue
-                if isinstance(value, list) and isinstance(known, list):
-                    value = [each for each in value if each not in known]
-            option = next(
-                (word for word in info.param_decls or () if word.startswith("--")),
-                f"--{each.name.replace('_', '-')}",
-            )
+                usual = read_share(known) if isinstance(value, float) else known
+                if isinstance(value, list):
+                    # Lists on the command line add to those of the settings.
+                    usual = known if isinstance(known, list) else [known]
+                    value = [word for word in value if word not in usual]
             if isinstance(info, ArgumentInfo):
-                words.insert(2, str(value))
-            elif value is True:
-                words.append(option)
-            elif value and value != made:
+                words[2:2] = [str(value)] * (value != usual)
+            elif value and value != usual:
+                option = next(
+                    (word for word in info.param_decls or () if word.startswith("--")),
+                    f"--{each.name.replace('_', '-')}",
+                )
                 for word in value if isinstance(value, list) else [value]:
                     text = f"{word:g}" if isinstance(word, float) else str(word)
-                    words += [option, text]
+                    words += [option] if word is True else [option, text]
         return shlex.join(words)
 
     def _given(self, condition: str) -> bool:
@@ -309,6 +342,7 @@ class CellOptions(Reading, Writing):
     def cells(self) -> dict[str, Any]:
         """What cells mean, as `read_labelled` takes it."""
         return {
+            "drop": self.drop,
             "categorical": self.categorical,
             "missing_values": self.missing_value,
             "skip_unlabelled": self.skip_unlabelled,
@@ -318,16 +352,7 @@ class CellOptions(Reading, Writing):
     @cached_property
     def merged(self) -> dict[str, str]:
         """What texts mean that mean the same as another."""
-        pairs = {}
-        for word in self.merge:
-            text, told, meant = (part.strip() for part in word.rpartition("="))
-            if not (told and text and meant) or text == meant:
-                raise ValueError(
-                    "--merge takes TEXT=MEANT, such as --merge Well=well: got "
-                    f"{word!r}."
-                )
-            pairs[text] = meant
-        return pairs
+        return read_pairs(self.merge, "--merge", "TEXT=MEANT", "Well=well")
 
     def check(self) -> None:
         """Refuse what --merge can't mean, too."""
@@ -339,27 +364,26 @@ class CellOptions(Reading, Writing):
 class CheckOptions(CellOptions):
     """What is known of a table that is looked at first."""
 
-    target: str | None = asked("The column of labels.", metavar="COLUMN")
+    target: str | None = _target()
     controlled: str | None = asked("The label whose error is bounded.", metavar="LABEL")
     alpha: str | None = asked("Bound on its error, such as 10%.", metavar="SHARE")
     new_rows: str | None = _new_rows()
-    out: Path | None = _files("A page on it: .html, or the same as .md.")
+    out: Path | None = _files(
+        "A page on it: .html, or the same as .md.", suffixes=(".html", ".md")
+    )
 
-    SUFFIXES: ClassVar[Choices] = {"out": (".html", ".md")}
-    CHOICES: ClassVar[Choices] = {"new_rows": ("blanks", "complete")}
-
-
-@dataclass(frozen=True, kw_only=True)
-class TableOptions(CellOptions):
-    """A table with labels."""
-
-    target: str = asked("The column of labels.", ..., metavar="COLUMN")
+    def check(self) -> None:
+        """Refuse what is no share, too."""
+        super().check()
+        if self.alpha is not None:
+            read_share(self.alpha, "--alpha")
 
 
 @dataclass(frozen=True, kw_only=True)
-class QueryOptions(TableOptions):
+class QueryOptions(CellOptions):
     """What is asked of a plan of look-ups."""
 
+    target: str = _target(...)
     out: Path = asked("The table to fill in: .csv, .xlsx or .parquet.", ...)
     controlled: str = asked("The label whose error is bounded.", ..., metavar="LABEL")
     alpha: float = _share(
@@ -375,36 +399,32 @@ class QueryOptions(TableOptions):
         "Number of values to look up in all, spent where they buy the most power.",
         min=1,
     )
-    goal: str | None = _look_ups(
-        "What the budget is for: certificate (rows of the controlled class), ratio "
-        "(single values of both classes), or both. Default: both.",
+    goal: str = _look_ups(
+        "What a budget is for: certificate (rows of the controlled class), ratio "
+        "(single values of both classes), or both.",
+        "both",
+        choices=("certificate", "ratio", "both"),
     )
     per_feature: int | None = _look_ups(
         "Values to look up for each class and column. Default: 30 without --budget.",
         min=1,
     )
-    rows: bool = _look_ups("Look up whole rows, if these are missing.", False)
     id_column: str | None = _look_ups(
         "A column that identifies a row; it is copied to the plan.", None, "--id"
     )
-    only_controlled: bool = _look_ups("Plan for the controlled class only.", False)
-    escape: bool = _escape(True)
+    escape: bool = _escape()
 
-    CHOICES: ClassVar[Choices] = {"goal": ("certificate", "ratio", "both")}
-    _DECIDES = "a budget decides itself between rows and values, and between classes"
     CONFLICTS: ClassVar[Pairs] = (
         ("budget", "per_feature", "both say how many values to look up"),
-        ("budget", "rows", _DECIDES),
-        ("budget", "only_controlled", _DECIDES),
     )
-    NEEDS: ClassVar[Pairs] = (("goal", "budget", "it is what a budget is for"),)
 
 
 @dataclass(frozen=True, kw_only=True)
-class FitOptions(TableOptions):
+class FitOptions(CellOptions):
     """What is asked of a fit."""
 
-    out: Path = asked("The model file, such as model.skops.", ...)
+    target: str = _target(...)
+    out: Path = asked("The model file.", Path("model.skops"))
     controlled: str | None = asked(
         "The label whose error is bounded; left out where --alpha names several.",
         metavar="LABEL",
@@ -443,17 +463,19 @@ class FitOptions(TableOptions):
     on_infeasible: str = _promise(
         "If nothing can be certified: raise, or reject_all: every row is controlled.",
         "raise",
+        choices=("raise", "reject_all"),
     )
     missingness: str | None = _why(
         "Why values are missing: 'learn' to learn it from the table, a TOML file "
-        "that says so (see --example), or 'ignore'.",
+        "that says so (see --example), or 'ignore', as --new-rows blanks.",
         metavar="learn|FILE|ignore",
     )
     queries: Path | None = _why(
         "A plan that `missratio query` wrote, filled in.", metavar="PLAN"
     )
     example: bool = _why(
-        f"Write an example for --missingness to {EXAMPLE_FILE}, and stop.", False
+        f"Write {EXAMPLE_FILE}, a file for --missingness to start from, and stop.",
+        False,
     )
     method: str = _learning(
         "auto: compare the others on training rows left out in turn, and take the "
@@ -464,32 +486,31 @@ class FitOptions(TableOptions):
         "imputed-logistic or imputed-trees: the same, missing values drawn by why they "
         "are missing.",
         "auto",
+        choices=("auto", *METHODS),
     )
     compare_seconds: float = _learning(
         "How long --method auto may compare methods, in seconds of processor time; "
         "0 for no comparison.",
         20.0,
     )
-    calibration_size: float = _learning(
+    calibration_size: float = _share(
         "Share of a bounded class's rows that certify the threshold; the rest train "
         "the model. Where several classes are bounded, a tenth of every class chooses "
         "offsets.",
         0.5,
+        panel="How to learn",
     )
-    rule: str = _learning("The rule that chooses and certifies the threshold.", "auto")
+    rule: str = _learning(
+        "The rule that chooses and certifies the threshold.", "auto", choices=RULES
+    )
 
     READS: ClassVar[tuple[str, ...]] = ("data", "phi_file", "queries")
+    WRITES: ClassVar[tuple[str, ...]] = ("written",)
     NAMES: ClassVar[dict[str, str]] = {
         "several": "--alpha LABEL=SHARE",
         "phi_file": "--missingness FILE",
     }
-    CHOICES: ClassVar[Choices] = {
-        "new_rows": ("blanks", "complete"),
-        "on_infeasible": ("raise", "reject_all"),
-        "method": ("auto", *METHODS),
-        "rule": RULES,
-    }
-    _REASONS = "both say why values are missing"
+    _REASONS = "both say what blanks mean"
     _NO_USE = "it needs no model of missingness, and has no use for one"
     CONFLICTS: ClassVar[Pairs] = (
         ("groups", "several",
@@ -501,13 +522,12 @@ class FitOptions(TableOptions):
          "MulticlassNeymanPearsonClassifier.fit; or take --missingness learn"),
         ("several", "on_infeasible=reject_all",
          "a row can't be given to several classes"),
-        ("missingness=ignore", "queries", _REASONS),
         ("phi_file", "queries", _REASONS),
+        ("missingness=ignore", "queries", _REASONS),
+        ("missingness=ignore", "new_rows=complete", _REASONS),
         ("new_rows=blanks", "queries", _NO_USE),
         ("new_rows=blanks", "phi_file", _NO_USE),
         ("new_rows=blanks", "missingness=learn", _NO_USE),
-        ("new_rows=complete", "missingness=ignore",
-         "complete rows need to know why values are missing"),
     )  # fmt: skip
     NEEDS: ClassVar[Pairs] = (
         ("ordered", "several", "it is for bounds on several classes, one for each "
@@ -519,6 +539,21 @@ class FitOptions(TableOptions):
     )  # fmt: skip
 
     @property
+    def cells(self) -> dict[str, Any]:
+        """What cells mean, and which column tells groups apart."""
+        return {**super().cells, "groups": self.groups}
+
+    @property
+    def trial(self) -> dict[str, Any]:
+        """What a trial of a certificate needs to know, as classifiers call it."""
+        return {
+            "alpha": next(iter(self.levels.values())),
+            "delta": self.delta,
+            "calibration_size": self.calibration_size,
+            "random_state": self.seed,
+        }
+
+    @property
     def several(self) -> bool:
         """Whether the errors of several classes are bounded together."""
         return any("=" in word for word in self.alpha)
@@ -527,7 +562,8 @@ class FitOptions(TableOptions):
     def levels(self) -> dict[str, float]:
         """α of each bounded class, by its label as it was typed."""
         if self.several:
-            return read_levels(self.alpha, "--alpha")
+            pairs = read_pairs(self.alpha, "--alpha", "LABEL=SHARE", "old=5%")
+            return {k: read_share(v, f"--alpha {k}") for k, v in pairs.items()}
         if len(self.alpha) > 1:
             raise ValueError(
                 f"--alpha was given {len(self.alpha)} times. Name a class with each, "
@@ -543,14 +579,20 @@ class FitOptions(TableOptions):
     @cached_property
     def group_levels(self) -> dict[str, float]:
         """α of groups that have one of their own, by their names as typed."""
-        return read_levels(self.group_alpha, "--group-alpha")
+        form = ("--group-alpha", "GROUP=SHARE", "old=5%")
+        pairs = read_pairs(self.group_alpha, *form)
+        return {k: read_share(v, f"--group-alpha {k}") for k, v in pairs.items()}
 
     @property
     def phi_file(self) -> Path | None:
         """The file that says why values are missing."""
-        if self.missingness in (None, LEARN, IGNORE):
-            return None
-        return Path(str(self.missingness))
+        given = self.missingness
+        return None if given in (None, LEARN, IGNORE) else Path(str(given))
+
+    @property
+    def written(self) -> Path:
+        """The file that is made."""
+        return EXAMPLE_FILE if self.example else self.out
 
     @property
     def undecided(self) -> bool:
@@ -564,33 +606,23 @@ class FitOptions(TableOptions):
         return ignored or self.new_rows == "blanks" or self.undecided
 
     def check(self) -> None:
-        """Refuse numbers that are no levels, shares or times, too."""
+        """Refuse levels that are no shares, too, and files that aren't there."""
         super().check()
-        alpha = "--alpha {}" if self.several else "--alpha"
-        levels = {alpha.format(k): v for k, v in self.levels.items()}
-        levels |= {f"--group-alpha {k}": v for k, v in self.group_levels.items()}
-        for name, level in (levels | {"--delta": self.delta}).items():
-            if not LEAST_LEVEL <= level < 1.0:
-                meant = f" Did you mean {level:g}%?" if 1.0 <= level < 100.0 else ""
+        # What the table shows needs no bound.
+        assert self.example or self.levels
+        assert self.group_levels is not None
+        for name, least in (("compare_seconds", 0.0), ("odds_factor", 1.0)):
+            if not least <= (value := getattr(self, name)) < math.inf:
                 raise ValueError(
-                    f"{name} must lie between 0 and 1, and be {LEAST_LEVEL:g} or more: "
-                    f"got {level}.{meant}"
-                )
-        for name, least, below, claim in (
-            ("calibration_size", LEAST_LEVEL, 1.0, "a share, between 0 and 1"),
-            ("compare_seconds", 0.0, math.inf, "a time, 0 for no comparison"),
-            ("odds_factor", 1.0, math.inf, "1 or more, finite"),
-        ):
-            if not least <= (value := getattr(self, name)) < below:
-                raise ValueError(
-                    f"{self._called(name)} must be {claim}: got {value:g}."
+                    f"{self._called(name)} must be {least:g} or more, and finite: got "
+                    f"{value:g}."
                 )
         if self.queries is not None and not self.queries.exists():
             raise FileNotFoundError(f"There is no plan {self.queries}.")
         if self.phi_file is not None and not self.phi_file.exists():
             raise FileNotFoundError(
                 f"There is no file {self.phi_file}. `missratio fit --example` writes "
-                "one to start from; to do without, say --missingness ignore."
+                "one to start from; to do without, say --new-rows blanks."
             )
 
 
@@ -600,15 +632,18 @@ class PredictOptions(Reading, Writing):
 
     model_file: Path = _model()
     data: Path = _data()
-    out: Path = asked("Predictions: .csv, .parquet or .xlsx.", ...)
+    out: Path = asked(
+        "Predictions: .csv, .parquet or .xlsx.",
+        ...,
+        suffixes=(".csv", ".parquet", ".xlsx"),
+    )
     drop: list[str] = _drop()
     keep: list[str] = _files(
         "Columns to copy to the output, separated by commas; may be repeated.", []
     )
-    escape: bool = _escape(True)
+    escape: bool = _escape()
 
     READS: ClassVar[tuple[str, ...]] = ("model_file", "data")
-    SUFFIXES: ClassVar[Choices] = {"out": (".csv", ".parquet", ".xlsx")}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -616,10 +651,13 @@ class ReportOptions(Writing):
     """What is asked of a report."""
 
     model_file: Path = _model()
-    out: Path = asked("The page: .html, or the same as .md or .json.", ...)
+    out: Path = asked(
+        "The page: .html, or the same as .md or .json.",
+        ...,
+        suffixes=(".html", ".md", ".json"),
+    )
 
     READS: ClassVar[tuple[str, ...]] = ("model_file",)
-    SUFFIXES: ClassVar[Choices] = {"out": (".html", ".md", ".json")}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -645,12 +683,11 @@ class WatchOptions(Reading):
         metavar="FILE",
     )
     figure: Path | None = asked(
-        "Draw the error and the evidence over time.", metavar="PNG"
+        "Draw the error and the evidence over time.", metavar="PNG", suffixes=(".png",)
     )
 
     READS: ClassVar[tuple[str, ...]] = ("model_file", "labelled")
     WRITES: ClassVar[tuple[str, ...]] = ("counts", "figure")
-    SUFFIXES: ClassVar[Choices] = {"figure": (".png",)}
 
     @property
     def counts(self) -> Path:

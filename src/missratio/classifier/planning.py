@@ -343,7 +343,8 @@ def sensitivity_curve(
         draws[scores > -np.inf] = kept.draws[kept.values > -np.inf]
 
     def power(threshold: float, phi: Missingness | None) -> float:
-        weights = complete_row_weights(others, phi)
+        # Where nothing says why the other class misses values, complete rows count.
+        weights = complete_row_weights(others, "ignore" if phi is None else phi)
         return float(np.average(other_scores > threshold, weights=weights))
 
     def at(trust: Trust) -> tuple[float, float]:

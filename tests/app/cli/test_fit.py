@@ -76,10 +76,9 @@ def test_methods_are_compared_and_the_best_is_taken(run, tmp_path):
     assert facts["why"].startswith("which finds ")
     assert "comes next with" in facts["why"]
     assert facts["comparison"]["budget"] == 20.0
-    # The table stays with the model, and reaches its report.
-    shown = json.loads(model.report)["comparison"]
-    assert [each["name"] for each in shown["candidates"]] == list(compared)
-    assert model.comparison.chosen == shown["chosen"] == best
+    # The comparison stays with the model, and its outcome reaches the report.
+    assert [each.name for each in model.comparison.candidates] == list(compared)
+    assert json.loads(model.report)["origin"]["method"].startswith(f"{best}, which")
     found = model.classifier.predict(rng.normal(0, 4, (4000, 2))).mean()
     power = facts["power"]
     assert power["low"] - 0.05 < found < power["high"] + 0.05
@@ -125,7 +124,7 @@ MISTAKES = {
     "--missingness ignore --method logistic": (3, "complete"),
     "--missingness ignore --alpha 0.0001": (5, "--on-infeasible reject_all"),
     "--drop wards": (3, "Did you mean 'ward'"),
-    "--drop wards,sugr": (3, "are not columns of", "'sugr': Did you mean 'sugar'?"),
+    "--drop wards,sugr": (3, "are not columns of", "Did you mean 'sugar'?"),
     "--versus well": (3, "is the controlled class itself"),
     "--sheet x --encoding cp9999": (3, "no encoding"),
 }  # fmt: skip

@@ -138,8 +138,8 @@ def test_ordered_classes_with_missing_values(run, tmp_path, csv_file):
     [
         ("--alpha sepsis=5% --alpha flu=5%", 5, "leave no room: at least "),
         ("--alpha flue=5%", 3, "Did you mean 'flu'?"),
-        (f"{TWO} --ordered sepsis,flu", 3, "each label once"),
-        (f"{TWO} --ordered flu,cold,sepsis", 3, "--alpha flu=SHARE"),
+        (f"{TWO} --ordered sepsis,flu", 3, "each class once"),
+        (f"{TWO} --ordered flu,cold,sepsis", 3, "a bound for each class but the last"),
     ],
 )
 def test_what_does_not_fit_the_table_is_refused(

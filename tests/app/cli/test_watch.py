@@ -97,7 +97,7 @@ def test_runs_at_the_same_time_lose_no_table(
 
     monkeypatch.setattr(watch_module, "_read_state", read_slowly)
     with ThreadPoolExecutor(3) as pool:
-        rows = [watched.new_rows for watched in pool.map(count, days)]
+        rows = [done.facts["new_rows"] for done in pool.map(count, days)]
     content = json.loads(state.read_text())
     assert len(content["tables"]) == 3
     assert content["monitors"][0]["n_rows"] == sum(rows)

@@ -21,12 +21,11 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_show_locals=False,
 )
-app.command()(command(commands.check))
-app.command()(command(commands.query))
-app.command()(command(commands.fit, example=commands.write_example))
-for work in (commands.predict, commands.report, commands.export, commands.watch):
+for work in (
+    commands.check, commands.query, commands.fit, commands.predict, commands.report,
+    commands.export, commands.watch, reproduce,
+):  # fmt: skip
     app.command()(command(work))
-app.command()(command(reproduce))
 app.add_typer(data, name="data")
 
 

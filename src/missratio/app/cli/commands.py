@@ -2,38 +2,16 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from missratio.app import options as asked
-from missratio.app.cli import shell
-from missratio.app.cli.shell import CommandOutcome, Progress, phrased
+from missratio.app.cli.shell import Progress, phrased
+from missratio.app.options import CommandOutcome
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from missratio.app.modelfile import TableModel
-
-# Columns that a message names, of those that it is about.
-NAMED = 3
-
-
-def write_example(wanted: bool) -> None:
-    """Write an example of a missingness file, and leave."""
-    if not wanted:
-        return
-    with shell.failures(asked.EXAMPLE_FILE):
-        from missratio._files import written_whole
-        from missratio.app.workflow import EXAMPLE
-
-        with written_whole(asked.EXAMPLE_FILE, force=False) as draft:
-            draft.write_text(EXAMPLE, encoding="utf-8")
-    shell.say(f"{asked.EXAMPLE_FILE}: an example of a file for --missingness.")
-    raise typer.Exit
 
 
 def check(options: asked.CheckOptions, progress: Progress) -> CommandOutcome:
@@ -42,67 +20,22 @@ def check(options: asked.CheckOptions, progress: Progress) -> CommandOutcome:
     What was found is written to missratio.toml in this folder, which check, query and
     fit read: their commands are short then.
     """
-    from missratio._files import written_whole
     from missratio.app.workflow import check_table
 
-    kept = asked.SETTINGS.exists() and not options.force
-    checked = check_table(options, progress, kept=kept)
-    text = checked.toml()
-    if not kept:
-        with written_whole(asked.SETTINGS, force=True) as draft:
-            draft.write_text(text, encoding="utf-8")
-    if options.out is not None:
-        with written_whole(options.out, force=options.force) as draft:
-            draft.write_text(checked.page(options.out.suffix), encoding="utf-8")
-    facts = asdict(checked) | {"toml": text, "written": not kept}
-    return CommandOutcome(facts, checked.lines())
+    return check_table(options, progress)
 
 
 def fit(options: asked.FitOptions, progress: Progress) -> CommandOutcome:
     """Fit a classifier to a table, with a certificate for one or several errors."""
-    from missratio.app.modelfile import plain, save_model
-    from missratio.app.workflow import condensed, fit_table
+    from missratio.app.modelfile import save_model
+    from missratio.app.workflow import fit_table, write_example
 
-    command = shlex.join(["missratio", *sys.argv[1:]])
-    fitted = fit_table(options, progress, command, phrased)
+    if options.example:
+        return write_example(options, progress)
+    model, outcome = fit_table(options, progress, phrased)
     progress.step(f"Writing {options.out}")
-    save_model(fitted.model, options.out, force=options.force)
-    model, comparison = fitted.model, fitted.model.comparison
-    facts = {
-        "model": str(options.out),
-        "method": model.method,
-        "why": fitted.why,
-        "way": fitted.account.way,
-        "missingness": fitted.account.sentence,
-        "ways": [asdict(way) for way in fitted.account.ways],
-        "certificate": plain(model.certificate.to_dict()),
-        "rows": plain(model.training.rows),
-        "missing": plain(model.training.missing),
-        "columns": model.encoder.names,
-        "training_sha256": model.training.sha256,
-        "comparison": None if comparison is None else plain(asdict(comparison)),
-        "warnings": list(dict.fromkeys(map(phrased, fitted.warnings))),
-        **fitted.measured,
-    }
-    rows = ", ".join(f"{n} of {label!r}" for label, n in model.training.rows.items())
-    page = options.out.with_suffix(".html")
-    shown = shlex.join(["missratio", "report", str(options.out), "--out", str(page)])
-    lines = [
-        fitted.account.sentence,
-        f"Rows: {rows}. Columns: {len(model.encoder.columns)}.",
-        f"Method: {model.method}, {fitted.why}.",
-        *fitted.findings,
-        str(model.certificate),
-        *(f"Warning: {text}" for text in condensed(fitted.warnings, phrased, NAMED)),
-        f"Written: {options.out}",
-        f"Then: {shown}",
-    ]
-    if ways := fitted.account.ways:
-        start = "If new rows will be complete, there is a promise for such rows, too:"
-        if fitted.account.way == "table":
-            start = "The table teaches little about why values are missing. Instead:"
-        lines += [start, *map(str, ways)]
-    return CommandOutcome(facts, lines)
+    save_model(model, options.out, force=options.force)
+    return outcome
 
 
 def query(options: asked.QueryOptions, progress: Progress) -> CommandOutcome:
@@ -161,35 +94,9 @@ def _load(path: Path, progress: Progress) -> TableModel:
 
 def predict(options: asked.PredictOptions, progress: Progress) -> CommandOutcome:
     """Write a label and a score for every row of a table of any size."""
-    from missratio.app.modelfile import GROUPS, SEVERAL_CLASSES, plain
     from missratio.app.workflow import predict_table
 
-    model = _load(options.model_file, progress)
-    done = predict_table(model, options, progress)
-    counts, fallback, measured = done.counts, model.fallback, done.measured
-    facts: dict[str, Any] = {"predictions": str(options.out), "rows": done.rows}
-    if model.kind == SEVERAL_CLASSES:
-        facts["labels"] = plain(counts)
-        said = ": " + ", ".join(f"{n} {label!r}" for label, n in counts.items())
-    else:
-        other = model.other_class
-        facts["other"] = counts[other]
-        said = (
-            f", {counts[other]} of them {other!r} and {counts[fallback]} {fallback!r}"
-        )
-    if model.kind == GROUPS:
-        facts["without_threshold"] = done.without_threshold
-    lines = [f"{options.out}: {done.rows} rows{said}."]
-    for count, what in (
-        (done.unscored, "can't be scored (the column 'reason' says why)"),
-        (done.without_threshold,
-         "are of groups without a threshold (the column 'reason' says which)"),
-    ):  # fmt: skip
-        given = f"{count} {what} and got {fallback!r}{model.fallback_words}."
-        lines += [given] * bool(count)
-    facts |= {"unscored": done.unscored, "measured": measured and measured.facts()}
-    lines += [] if measured is None else [measured.words]
-    return CommandOutcome(facts, lines)
+    return predict_table(_load(options.model_file, progress), options, progress)
 
 
 def report(options: asked.ReportOptions, progress: Progress) -> CommandOutcome:
@@ -237,26 +144,4 @@ def watch(options: asked.WatchOptions, progress: Progress) -> CommandOutcome:
     """
     from missratio.app.workflow import watch_table
 
-    watched = watch_table(_load(options.model_file, progress), options, progress)
-    if options.figure is not None:
-        from matplotlib.figure import Figure
-
-        from missratio._files import written_whole
-        from missratio.evaluation import MonitorDisplay
-
-        # A column of two panels for each promise.
-        count = len(watched.monitors)
-        figure = Figure(figsize=(7 * count, 6), layout="constrained")
-        panels = figure.subplots(2, count, sharex="col", squeeze=False)
-        for place, (promise, monitor) in enumerate(watched.monitors.items()):
-            MonitorDisplay(monitor).plot(ax=panels[:, place])
-            if count > 1:
-                kind = "" if watched.by_group else "class "
-                panels[0, place].set_title(f"{kind}{watched.key(promise)}")
-        with written_whole(options.figure, force=True) as draft:
-            figure.savefig(draft, format="png", dpi=150)
-    lines = list(watched.words)
-    if watched.seen_before:
-        again = f"{options.labelled} was counted before, and isn't counted again."
-        lines = [again, *lines]
-    return CommandOutcome(watched.facts(), lines, shell.ALARM if watched.alarm else 0)
+    return watch_table(_load(options.model_file, progress), options, progress)

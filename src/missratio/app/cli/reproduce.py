@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, cast
 
 import typer
 
-from missratio.app.cli.shell import CommandOutcome, Progress, failures, say
-from missratio.app.options import Choices, Writing, argument, asked
+from missratio.app.cli.shell import Progress, failures, say
+from missratio.app.options import CommandOutcome, Writing, argument, asked
 
 if TYPE_CHECKING:
     from missratio.reproduce import Variant
@@ -31,6 +31,7 @@ class ReproduceOptions(Writing):
     variant: str = asked(
         "published: as the curves were made; corrected: with their defects mended.",
         "published",
+        choices=("published", "corrected"),
     )
     runs: int | None = asked(
         "Number of runs of each experiment. Default: as many as in the paper.", min=1
@@ -59,7 +60,6 @@ class ReproduceOptions(Writing):
         "Replace results of another seed or variant in the folder.", False
     )
 
-    CHOICES: ClassVar[Choices] = {"variant": ("published", "corrected")}
     WRITES: ClassVar[tuple[str, ...]] = ()
     RESUMES: ClassVar[bool] = True
 

@@ -11,9 +11,8 @@ import sys
 import threading
 import unicodedata
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from copy import copy
-from dataclasses import dataclass, field
 from inspect import Parameter, Signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
@@ -21,12 +20,18 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 import typer
 from typer.models import OptionInfo
 
-from missratio.app.options import PANELS, CommandOptions, Listener, with_settings
+from missratio.app.options import (
+    PANELS,
+    CommandOptions,
+    CommandOutcome,
+    Listener,
+    with_settings,
+)
 
 if TYPE_CHECKING:
     from missratio.exceptions import Message
 
-FAILURE, USAGE, TABLE, MODEL, NO_CERTIFICATE, ALARM = 1, 2, 3, 4, 5, 6
+FAILURE, USAGE, TABLE, MODEL, NO_CERTIFICATE = 1, 2, 3, 4, 5
 FAULT, INTERRUPTED = 70, 130
 STATUS = {
     "DataError": TABLE, "ModelFileError": MODEL, "NoCertificateError": NO_CERTIFICATE,
@@ -34,15 +39,6 @@ STATUS = {
 TRACEBACK = "MISSRATIO_TRACEBACK"
 # So many choices stand beside an option in its help, more below it.
 SHORT = 3
-
-
-@dataclass(frozen=True)
-class CommandOutcome:
-    """What a command has to say, as data and as lines, and the status to leave with."""
-
-    facts: dict[str, Any]
-    lines: list[str] = field(default_factory=list)
-    status: int = 0
 
 
 class Progress(Listener):
@@ -55,38 +51,28 @@ class Progress(Listener):
         self._quiet = quiet
         self._bar: Any = None
         self._task: Any = None
-        self._open = ExitStack()
 
     def __enter__(self) -> Progress:
-        if self._quiet:
-            return self
-        from rich.console import Console
+        if not self._quiet:
+            from rich import console, progress
 
-        console = Console(stderr=True)
-        if console.is_terminal:
-            from rich import progress
-
-            what, bar, *_ = progress.Progress.get_default_columns()
-            columns = (
-                progress.SpinnerColumn(),
-                what,
-                bar,
-                progress.TimeElapsedColumn(),
-            )
-            self._bar = self._open.enter_context(
-                progress.Progress(*columns, console=console, transient=True)
-            )
+            output = console.Console(stderr=True)
+            if output.is_terminal:
+                what, bar, *_ = progress.Progress.get_default_columns()
+                columns = (progress.SpinnerColumn(), what, bar)
+                self._bar = progress.Progress(*columns, console=output, transient=True)
+                self._bar.start()
+                self._task = self._bar.add_task("")
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._open.close()
+        if self._bar is not None:
+            self._bar.stop()
 
     def step(self, what: str, total: int | None = None) -> None:
         """Begin another step, of so many rows."""
         if self._bar is not None:
-            if self._task is not None:
-                self._bar.remove_task(self._task)
-            self._task = self._bar.add_task(what, total=total)
+            self._bar.reset(self._task, description=what, total=total)
         elif not self._quiet:
             say(f"{what} …", err=True)
 
@@ -96,17 +82,13 @@ class Progress(Listener):
             self._bar.advance(self._task, parts)
 
 
-def command(
-    work: Callable[[Any, Progress], CommandOutcome], **callbacks: Callable[[bool], None]
-) -> Callable[..., None]:
+def command(work: Callable[[Any, Progress], CommandOutcome]) -> Callable[..., None]:
     """What typer runs: the fields of the options that some work takes are its options.
 
     Parameters
     ----------
     work : callable
         Of a dataclass of options, which were checked, and of a `Progress`.
-    **callbacks : callable
-        Of options that do something by themselves, and leave.
     """
     kind: type[CommandOptions] = get_type_hints(work)["options"]
     types, parameters = get_type_hints(kind), []
@@ -123,10 +105,8 @@ def command(
                 info.param_decls = info.param_decls or (f"--{dashed}",)
             one_sided = flag and "/" not in str(info.param_decls)
             info.show_default = not one_sided and default not in (None, [])
-            if choices := kind.CHOICES.get(each.name):
+            if choices := each.metadata["choices"]:
                 _offer(info, choices)
-            if each.name in callbacks:
-                info.callback, info.is_eager = callbacks[each.name], True
         how: dict[str, Any] = {"default": info, "annotation": types[each.name]}
         parameters.append(Parameter(each.name, Parameter.KEYWORD_ONLY, **how))
     parameters.sort(key=lambda each: PANELS.index(each.default.rich_help_panel))

@@ -270,7 +270,7 @@ def check_names(source: TableFile, option: str, names: Sequence[str]) -> None:
     absent = [name for name in names if name not in source.names]
     if not absent:
         return
-    more = [note for note in source.notes if "--sheet" in note]
+    more = [source.sheet_note] if source.sheet_note else []
     if len(source.names) == 1 and source.path.suffix != ".parquet":
         more.append(
             "If lines come before the column names, say in which line these are: "

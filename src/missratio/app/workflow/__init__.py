@@ -1,23 +1,10 @@
 """What the command line does with a table, without the command line."""
 
-from missratio.app.workflow.account import plan_table
-from missratio.app.workflow.check import CheckedTable, check_table
-from missratio.app.workflow.fit import FittedTable, condensed, fit_table
-from missratio.app.workflow.phi_file import EXAMPLE, PhiFileError, read_missingness
-from missratio.app.workflow.predict import predict_table
-from missratio.app.workflow.watch import Watched, watch_table
-
-__all__ = [
-    "EXAMPLE",
-    "CheckedTable",
-    "FittedTable",
-    "PhiFileError",
-    "Watched",
-    "check_table",
-    "condensed",
-    "fit_table",
-    "plan_table",
-    "predict_table",
-    "read_missingness",
-    "watch_table",
-]
+from missratio.app.workflow.account import plan_table as plan_table
+from missratio.app.workflow.account import write_example as write_example
+from missratio.app.workflow.check import check_table as check_table
+from missratio.app.workflow.fit import fit_table as fit_table
+from missratio.app.workflow.phi_file import PhiFileError as PhiFileError
+from missratio.app.workflow.phi_file import read_missingness as read_missingness
+from missratio.app.workflow.predict import predict_table as predict_table
+from missratio.app.workflow.watch import watch_table as watch_table

@@ -17,19 +17,13 @@ import numpy as np
 from missratio._base.blocks import rows_with_nan
 from missratio._base.hints import listed
 from missratio._base.typing import BoolArray, FloatArray
-from missratio._files import TableFile, open_table
-from missratio.app.options import (
-    EXAMPLE_FILE,
-    LEARN,
-    FitOptions,
-    Listener,
-    QueryOptions,
-)
+from missratio._files import TableFile, open_table, written_whole
+from missratio.app import options as asked
 from missratio.app.queries import QueryPlan, Revealed, plan_queries
 from missratio.app.queries.answers import OtherTableError
 from missratio.app.tables import labelled
 from missratio.app.tables.columns import check_names
-from missratio.app.workflow.phi_file import read_missingness
+from missratio.app.workflow import phi_file
 from missratio.app.workflow.spelling import check_spellings
 from missratio.exceptions import (
     Message,
@@ -57,15 +51,14 @@ SHOWN = 3
 QUICK_CELLS = 150_000
 
 
-def plan_table(options: QueryOptions, progress: Listener) -> QueryPlan:
+def plan_table(options: asked.QueryOptions, progress: asked.Listener) -> QueryPlan:
     """Draw missing cells of a table to look up, as `plan_queries` does."""
     progress.step(f"Reading {options.data}")
     source = open_table(options.data, **options.how)
     keys = [] if options.id_column is None else [options.id_column]
     check_names(source, "--id", keys)
-    table = labelled.read_labelled(
-        source, options.target, drop=[*options.drop, *keys], **options.cells
-    )
+    cells = options.cells | {"drop": [*options.drop, *keys]}
+    table = labelled.read_labelled(source, options.target, **cells)
     with about_file(source.path):
         check_spellings(table)
         table, controlled = labelled.two_classes(
@@ -74,21 +67,35 @@ def plan_table(options: QueryOptions, progress: Listener) -> QueryPlan:
     progress.step("Drawing")
     rows, lines = table.rows.tolist(), source.line_numbers()
     ids = source.read(keys).column(0).to_pylist() if keys else None
-    by_budget = options.budget is not None
     return _drawn(
         table,
         controlled,
-        per_feature=None if by_budget else options.per_feature or PER_FEATURE,
+        per_feature=None if options.budget else options.per_feature or PER_FEATURE,
         budget=options.budget,
-        goal=(options.goal or "both") if by_budget else None,
-        rowwise=options.rows,
-        classes=[controlled] if options.only_controlled else None,
+        goal=options.goal if options.budget else None,
         ids=None if ids is None else [ids[row] for row in rows],
         lines=[lines[row] for row in rows],
         alpha=options.alpha,
         delta=options.delta,
         random_state=options.seed,
     )
+
+
+def write_example(
+    options: asked.FitOptions, progress: asked.Listener
+) -> asked.CommandOutcome:
+    """Write a file about the missing values of a table, to be changed by a person."""
+    progress.step(f"Reading {options.data}")
+    source = open_table(options.data, **options.how)
+    table = labelled.read_labelled(source, options.target, **options.cells)
+    with about_file(source.path):
+        text = phi_file.example_for(table)
+    path = options.written
+    with written_whole(path, force=options.force) as draft:
+        draft.write_text(text, encoding="utf-8")
+    then = options.command("fit", type(options), example=None, missingness=path)
+    said = f"{path}: fill in the probabilities of being missing, now nan. Then:"
+    return asked.CommandOutcome({"example": str(path)}, [said, f"    {then}"])
 
 
 def _drawn(table: labelled.LabelledTable, controlled: Any, **how: Any) -> QueryPlan:
@@ -99,6 +106,14 @@ def _drawn(table: labelled.LabelledTable, controlled: Any, **how: Any) -> QueryP
         return plan_queries(frame, table.y, controlled_class=controlled, **how)
     except ValueError as error:
         raise TableError(str(error)) from error
+
+
+def constant_columns(table: labelled.LabelledTable) -> list[str]:
+    """The columns of numbers that have one value only."""
+    numbers = table.X[:, : table.encoder.n_numeric]
+    varies = np.fmin.reduce(numbers) < np.fmax.reduce(numbers)
+    names = table.encoder.names
+    return [name for name, differs in zip(names, varies, strict=False) if not differs]
 
 
 @dataclass(frozen=True)
@@ -158,72 +173,68 @@ class Account:
 
 def account_of(
     table: labelled.LabelledTable,
-    bounded: Mapping[Any, float],
+    controlled: Any,
     source: TableFile,
-    options: FitOptions,
-    progress: Listener,
+    options: asked.FitOptions,
+    progress: asked.Listener,
 ) -> Account:
     """What is done about missing values, by what the options give.
 
     Parameters
     ----------
     table : LabelledTable
-    bounded : mapping
-        The bounded classes with their levels; look-ups are planned for one alone.
+    controlled : object
+        The bounded class, for which look-ups are planned; None where there are several.
     source, options, progress
         As of `fit_table`.
     """
-    X, file, phi_file = table.X, source.path, options.phi_file
-    controlled = None if options.several else next(iter(bounded))
-    trial = trial_of(options, next(iter(bounded.values())))
+    X, file = table.X, source.path
     blanks = len(table.incomplete) > 0 or table.has_blank_level
-    if not blanks and phi_file is None and options.queries is None:
-        said = options.as_observed and not options.undecided
-        deployment: Deployment = "as-observed" if said else "complete"
+    if not blanks and options.phi_file is None and options.queries is None:
+        blanks = options.as_observed and not options.undecided
+        deployment: Deployment = "as-observed" if blanks else "complete"
         return Account("complete", "No value is missing.", X, deployment=deployment)
     if options.as_observed:
         sentence = (
             "The promise is for rows that lose values as these did: blanks are left as "
             "they are, in rows to fit and in rows to come."
         )
-        ways: list[Way] = []
+        account = Account("as observed", sentence, X, deployment="as-observed")
         if options.undecided:
             progress.step("Trying out what look-ups would buy")
-            ways = list(ways_of(table, controlled, options, trial))
-        return Account("as observed", sentence, X, ways=ways, deployment="as-observed")
+            account.ways.extend(ways_of(table, controlled, options))
+        return account
     if options.queries is not None:
         progress.step("Reading what was looked up")
         try:
             revealed = _read_answers(table, source, options)
-            if options.missingness != LEARN:
-                return _data_account(table, controlled, revealed, trial)
+            if options.missingness != asked.LEARN:
+                return _data_account(table, controlled, revealed, options.trial)
             models = _learned(table, table.counts, revealed)
         except ValueError as error:
             raise TableError(f"{options.queries} was refused. {error}") from error
         n_found = int(revealed.answered.sum())
         sentence = f"{PHI} is learned from {n_found} looked-up values and the table's "
         return Account("both", f"{sentence}other columns; {LOGISTIC}", X, models)
-    if options.missingness == LEARN:
+    if options.missingness == asked.LEARN:
         progress.step("Learning why values are missing")
         with about_file(file):
             models = _learned(table, table.counts)
         sentence = f"{PHI} is learned from the table's other columns; {LOGISTIC}"
         return Account("table", sentence, X, models)
-    if phi_file is None:
-        lossy = {label: counts for label, counts in table.missing.items() if counts}
-        ways = list(ways_of(table, controlled, options, trial))
+    if options.phi_file is None:
         claim = "; ".join(
             f"class {label!r} has missing values in {_named(counts)}"
-            for label, counts in lossy.items()
+            for label, counts in table.missing.items()
+            if counts
         )
-        raise UnexplainedMissingError(
-            Message.plain(
-                f"{claim[:1].upper()}{claim[1:]}, and nothing says why. For complete "
-                "rows to come, these ways are open:\n" + "\n".join(map(str, ways)),
-                file=file,
-            )
-        )
-    models = read_missingness(phi_file, table.encoder, list(table.counts))
+        ways = "\n".join(map(str, ways_of(table, controlled, options)))
+        said = f"{claim[:1].upper()}{claim[1:]}, and nothing says why. For complete "
+        said += f"rows to come, these ways are open:\n{ways}"
+        raise UnexplainedMissingError(Message.plain(said, file=file))
+    models = phi_file.read_missingness(
+        options.phi_file, table.encoder, list(table.counts)
+    )
     places = table.encoder.places
     for label, counts in table.missing.items():
         model = models.get(label)
@@ -241,27 +252,27 @@ def account_of(
                 f"{start} {listed(unsaid)}, and its model says that none are. Add the "
                 "column(s) to it."
             )
-    sentence = f"{PHI} is as {phi_file} says; the certificate assumes that it is right."
+    sentence = f"{PHI} is as {options.phi_file} says; the certificate assumes that it "
+    sentence += "is right."
     return Account("file", sentence, X, models)
 
 
 def _read_answers(
-    table: labelled.LabelledTable, source: TableFile, options: FitOptions
+    table: labelled.LabelledTable, source: TableFile, options: asked.FitOptions
 ) -> Revealed:
     """What was looked up, of the table as it is read, or was when the plan was drawn.
 
     Then some of what marks a missing cell now may have counted as a value.
     """
-    read = {"drop": options.drop, "groups": options.groups, **options.cells}
     codes, refused = options.missing_value, None
     sizes = range(len(codes), -1, -1)
     readings = chain.from_iterable(combinations(codes, size) for size in sizes)
     for told in islice(readings, MOST_READINGS):
         then = table
         if refused is not None:
-            read["missing_values"] = told
+            cells = options.cells | {"missing_values": told}
             try:
-                then = labelled.read_labelled(source, options.target, **read)
+                then = labelled.read_labelled(source, options.target, **cells)
             except TableError:
                 continue
             rows = np.flatnonzero(np.isin(then.rows, table.rows))
@@ -309,7 +320,7 @@ def _learned(
 
     models: dict[Any, Missingness] = {}
     for label in (label for label in labels if table.missing[label]):
-        whole = _loses_whole_rows(table, label)
+        whole = phi_file.loses_whole_rows(table, label)
         if whole and revealed is None:
             raise TableError(
                 f"Rows of class {label!r} are missing as a whole, so that the table "
@@ -333,13 +344,6 @@ def _learned(
         except ValueError as error:
             raise TableError(f"Class {label!r}: {error}") from error
     return models
-
-
-def _loses_whole_rows(table: labelled.LabelledTable, label: Any) -> bool:
-    """Whether rows of a class are missing as a whole, if any of them is."""
-    X = table.X[table.y == label]
-    lost = np.isnan(X[rows_with_nan(X)])
-    return X.shape[1] > 1 and len(lost) > 0 and bool(lost.all())
 
 
 def _named(counts: Mapping[str, int]) -> str:
@@ -370,55 +374,51 @@ def _data_account(
     for place, columns in enumerate(table.blank_categories.values(), start=numeric):
         inclusion[:, columns] = asked[:, [place]]
     models: dict[Any, Missingness] = {}
-    data: list[str] = []
-    otherwise: list[str] = []
+    data, otherwise = [], []
     for label in [label for label, counts in table.missing.items() if counts]:
         mine, code = table.y == label, revealed.classes.index(label)
-        answers: Revealed | None = revealed
         n_found = int(revealed.answered[code].sum())
+        silent = (revealed.missing[code] > 0) & (revealed.answered[code] == 0)
         values = f"{n_found} single values of {label!r} were looked up"
-        by_phi = (
-            f"φ of {label!r} is learned from {n_found} looked-up values and the "
-            "table's other columns, "
-        )
-        if not n_found:
-            if label == controlled:
-                raise ValueError(
-                    f"Nothing of the controlled class {label!r} is filled in, and it "
-                    "has incomplete rows. Fill some in, or add --missingness learn."
-                )
-            answers = None
-            by_phi = f"φ of {label!r} is learned from the table, for the score alone"
-        elif revealed.rowwise[code]:
+        # 1. Whole rows are data; so are single values where they complete enough rows
+        # for a certificate, or where a score has some of each column.
+        if not n_found and label == controlled:
+            raise ValueError(
+                f"Nothing of the controlled class {label!r} is filled in, and it has "
+                "incomplete rows. Fill some in, or add --missingness learn."
+            )
+        if n_found and revealed.rowwise[code]:
             drawn = (inclusion.min(axis=1) > 0.0) & rows_with_nan(table.X) & mine
             lost = int((drawn & rows_with_nan(X)).sum())
             note = f" ({lost} of them not found)" if lost else ""
             count = int(drawn.sum())
             data.append(f"{count} incomplete rows of {label!r} were looked up{note}")
             continue
-        elif label == controlled:
-            # Single values complete rows that miss few.
-            if _certifiable(X[mine], inclusion[mine], trial):
-                data.append(values)
-                continue
-            by_phi += (
-                "as these values complete too few of its rows for a certificate by "
-                "themselves (to look up whole rows: missratio query --budget)"
-            )
+        if label == controlled and _certifiable(X[mine], inclusion[mine], trial):
+            data.append(values)
+            continue
+        if label != controlled and not silent.any():
+            data.append(f"{values}, for the score")
+            continue
+        # 2. Otherwise φ is learned.
+        if label == controlled:
+            why = "as these values complete too few of its rows for a certificate by "
+            why += "themselves (to look up whole rows: missratio query --budget)"
         else:
-            # A ratio takes single values of the other class as they are.
-            silent = (revealed.missing[code] > 0) & (revealed.answered[code] == 0)
-            if not silent.any():
-                data.append(f"{values}, for the score")
-                continue
             names = [revealed.feature_names[j] for j in np.flatnonzero(silent)]
-            by_phi += f"for the score, as no value of {listed(names)} was looked up"
+            why = f"for the score, as no value of {listed(names)} was looked up"
+        by_phi = f"φ of {label!r} is learned from {n_found} looked-up values and the "
+        by_phi += f"table's other columns, {why}"
         try:
-            models |= _learned(table, [label], answers)
+            models |= _learned(table, [label], revealed if n_found else None)
         except ValueError:
-            if answers is not None:
+            if n_found:
                 raise
             by_phi = f"Incomplete rows of {label!r} are left out of the score"
+        else:
+            if not n_found:
+                by_phi = f"φ of {label!r} is learned from the table, for the score "
+                by_phi += "alone"
         otherwise.append(by_phi)
         X[mine] = table.X[mine]
         inclusion[mine] = np.where(np.isnan(table.X[mine]), 0.0, 1.0)
@@ -429,16 +429,6 @@ def _data_account(
         way, assumes = "both", f"that {PHI} is logistic in the value itself"
     said.append(f"The certificate assumes {assumes}.")
     return Account(way, " ".join(said), X, models, inclusion)
-
-
-def trial_of(options: FitOptions, alpha: float) -> dict[str, Any]:
-    """What a trial of a certificate needs to know, as classifiers call it."""
-    return {
-        "alpha": alpha,
-        "delta": options.delta,
-        "calibration_size": options.calibration_size,
-        "random_state": options.seed,
-    }
 
 
 def _certifiable(
@@ -466,8 +456,7 @@ def _certifiable(
 def ways_of(
     table: labelled.LabelledTable,
     controlled: Any,
-    options: FitOptions,
-    trial: Mapping[str, Any],
+    options: asked.FitOptions,
     settings: Mapping[str, Any] | None = None,
 ) -> Iterator[Way]:
     """What can be done for a promise about complete rows.
@@ -477,15 +466,12 @@ def ways_of(
     if table.has_blank_level:
         # For complete rows a blank category is a value to look up.
         source = open_table(options.data, **options.how)
-        table = labelled.read_labelled(
-            source, options.target, drop=options.drop, groups=options.groups,
-            **options.cells,
-        )  # fmt: skip
+        table = labelled.read_labelled(source, options.target, **options.cells)
         if options.controlled is not None:
             table, controlled = labelled.two_classes(
                 table, options.controlled, options.versus
             )
-    out, learned = options.out, options.missingness == LEARN
+    out, learned = options.out, options.missingness == asked.LEARN
     if options.undecided or learned:
         out = out.with_stem(f"{out.stem}-{'other' if learned else 'complete'}")
     plan = options.out.with_name("plan.csv")
@@ -499,8 +485,10 @@ def ways_of(
 
     def look_up(what: str, promise: str, **changes: Any) -> Way:
         """A plan of look-ups, and the fit that takes it filled in."""
-        given = {"out": plan, "force": False, "alpha": trial["alpha"]}
-        query = options.command("query", QueryOptions, settings, **(given | changes))
+        given = {"out": plan, "force": False, "alpha": options.trial["alpha"]}
+        query = options.command(
+            "query", asked.QueryOptions, settings, **(given | changes)
+        )
         between = f"and, when {plan} is filled in,"
         return Way(f"look up {what}", promise, (query, fit(queries=plan)), between)
 
@@ -518,7 +506,8 @@ def ways_of(
         price = sum(table.missing[controlled].values()) / incomplete
         values, rows, promise = max(1, round(more * ROWS * price)), ROWS, assumes
         if table.X.size <= QUICK_CELLS:
-            drawn = _drawn(table, controlled, budget=values, goal=goal, **trial)
+            how = {"budget": values, "goal": goal, **options.trial}
+            drawn = _drawn(table, controlled, **how)
             assert drawn.power is not None
             best = len(drawn.power.values) - 1
             values, rows = int(drawn.power.values[best]), drawn.power.rows[best]
@@ -532,16 +521,16 @@ def ways_of(
             f"{assumes}, if new rows have blanks like these",
             (fit(new_rows="blanks"),),
         )
-    elif not any(_loses_whole_rows(table, label) for label in lossy):
+    elif not any(phi_file.loses_whole_rows(table, label) for label in lossy):
         yield Way(
             "look up nothing",
             f"{PHI} is learned from the other columns, and must be logistic in the "
             "value itself",
-            (fit(missingness=LEARN),),
+            (fit(missingness=asked.LEARN),),
         )
     yield Way(
         "write down why values are missing",
         "it holds if what you write is right",
-        ("missratio fit --example", fit(missingness=EXAMPLE_FILE)),
-        f"and, when {EXAMPLE_FILE} says why,",
+        (fit(example=True, out=None), fit(missingness=asked.EXAMPLE_FILE)),
+        f"and, when {asked.EXAMPLE_FILE} says why,",
     )

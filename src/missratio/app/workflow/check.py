@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 
 from missratio._base.hints import listed
-from missratio._files import TableFile, open_table
+from missratio._files import TableFile, open_table, written_whole
 from missratio._files.cells import DATE, Cells, NotNumbersError, parse_number
-from missratio.app.options import SETTINGS, CheckOptions, FitOptions, Listener
+from missratio.app import options as asked
 from missratio.app.report import pages
 from missratio.app.report.sections import ReportSection, Table
 from missratio.app.tables import labelled
 from missratio.app.tables.columns import MOST_LEVELS
-from missratio.app.workflow.account import Way, trial_of, ways_of
+from missratio.app.workflow.account import Way, constant_columns, ways_of
 from missratio.app.workflow.spelling import variants
 from missratio.classifier import NeymanPearsonClassifier
 from missratio.exceptions import TableError
@@ -43,6 +43,11 @@ _MOST_LABELS = 6
 # Rows on which the power of rows as observed is tried.
 _TRIED = 4_000
 _SHOWN = 5
+# What `missratio.toml` may say of a table, in its order.
+_SETTINGS = (
+    "encoding", "sheet", "header_row", "target", "controlled", "versus", "drop",
+    "categorical", "missing_value", "merge", "alpha", "new_rows",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -56,7 +61,7 @@ class Finding:
     sentence : str
     setting : str
         What it changes in how the table is read, such as ``drop``; or "".
-    value : str
+    value : object
     settled : bool
         Whether it is done; otherwise a person has to decide.
     """
@@ -64,7 +69,7 @@ class Finding:
     column: str
     sentence: str
     setting: str = ""
-    value: str = ""
+    value: Any = ""
     settled: bool = True
 
 
@@ -101,7 +106,14 @@ class CheckedTable:
     observed: str
     ways: list[Way]
     settings: dict[str, Any]
-    kept: bool = False
+    kept: bool
+
+    @property
+    def condition(self) -> str:
+        """For which rows the promise of rows as they are observed would be."""
+        if any(self.blanks["columns"].values()):
+            return "If new rows have blanks like these"
+        return "If new rows are complete, as these are"
 
     def toml(self) -> str:
         """The settings, with the reasons, and what is left to decide as comments."""
@@ -118,33 +130,25 @@ class CheckedTable:
             text = _toml(value)
             # What is undecided is a comment within the list: each name stands once.
             if mine := [each for each in undecided if each.setting == name]:
-                text = text[:-1] + ",\n"
-                for each in mine:
-                    text += f"  # {each.sentence}\n  # {_toml(each.value)},\n"
-                text += "]"
+                said = (f"  # {e.sentence}\n  # {_toml(e.value)},\n" for e in mine)
+                text = f"{text[:-1]},\n{''.join(said)}]"
             lines.append(f"{name} = {text}")
         lines += [f"# {question}" for question in self.questions]
         for each in (each for each in undecided if each.setting not in self.settings):
-            lines.append(f"# {each.sentence}")
-            lines.append(f"# {each.setting} = {_toml([each.value])}")
+            lines += [f"# {each.sentence}", f"# {each.setting} = {_toml([each.value])}"]
         return "\n".join(lines) + "\n"
 
     def page(self, suffix: str) -> str:
         """A page, or the same as Markdown."""
         undecided = [each.sentence for each in self.findings if not each.settled]
-        texts = {
-            ("decide", "To decide"): [*self.questions, *undecided],
-            ("done", "What was done"): [e.sentence for e in self.findings if e.settled],
-        }
+        done = [each.sentence for each in self.findings if each.settled]
         names = ("name", "kind", "blanks", "examples")
         rows = [[str(entry[name]) for name in names] for entry in self.columns]
-        head = ["Column", "Holds", "Blanks", "Such as"]
+        holds = Table(["Column", "Holds", "Blanks", "Such as"], rows, texts=[1, 3])
         parts = [
-            *(
-                ReportSection(*key, items=[("", each) for each in said])
-                for key, said in texts.items()
-            ),
-            ReportSection("columns", "Columns", table=Table(head, rows, texts=[1, 3])),
+            _items("decide", "To decide", [*self.questions, *undecided]),
+            _items("done", "What was done", done),
+            ReportSection("columns", "Columns", table=holds),
         ]
         if self.blanks:
             sizes, lost = self.blanks["rows"], self.blanks["columns"]
@@ -168,13 +172,12 @@ class CheckedTable:
                 )
             )
         if self.observed:
-            promises = [("If new rows have blanks like these", self.observed)]
+            promises = [(self.condition, self.observed)]
             for way in self.ways:
                 commands = f" {way.between} ".join(way.commands)
                 promises.append((way.what, f"{way.promise}. {commands}"))
-            parts.append(
-                ReportSection("ways", "What could be promised", items=promises)
-            )
+            could = "What could be promised"
+            parts.append(ReportSection("ways", could, items=promises))
         title = f"A look at {self.file['name']}"
         meta = f"{self.file['rows']} rows, {self.file['columns']} columns"
         if suffix == ".md":
@@ -192,14 +195,14 @@ class CheckedTable:
             complete = f"{rows} rows, {blanks['complete'][label]} of them complete"
             said.append(f"{label!r}: {complete}{most and f'; blanks in {most}'}.")
         if self.observed:
-            said.append(f"If new rows have blanks like these: {self.observed}")
+            said.append(f"{self.condition}: {self.observed}")
         if self.ways:
             said += ["If new rows will be complete:", *map(str, self.ways)]
         said += [f"To decide: {question}" for question in self.questions]
-        end = f"Written: {SETTINGS}, which check, query and fit read."
+        end = f"Written: {asked.SETTINGS}, which check, query and fit read."
         if self.kept:
-            end = f"{SETTINGS} is there already, and stays as it is (--force to write "
-            end += "it anew)."
+            end = f"{asked.SETTINGS} is there already, and stays as it is (--force to "
+            end += "write it anew)."
         return [*said, end]
 
 
@@ -208,9 +211,13 @@ def _toml(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+def _items(key: str, title: str, texts: Sequence[str]) -> ReportSection:
+    return ReportSection(key, title, items=[("", text) for text in texts])
+
+
 def check_table(
-    options: CheckOptions, progress: Listener, *, kept: bool = False
-) -> CheckedTable:
+    options: asked.CheckOptions, progress: asked.Listener
+) -> asked.CommandOutcome:
     """Look at a table: how it reads, what is odd about it, and what could be promised.
 
     Parameters
@@ -218,8 +225,6 @@ def check_table(
     options : CheckOptions
         What is known already; the rest is found out.
     progress : Listener
-    kept : bool
-        Whether `missratio.toml` is there and stays as it is.
     """
     # 1. The file, and column by column what it holds and what is odd about it.
     progress.step(f"Reading {options.data}")
@@ -251,57 +256,55 @@ def check_table(
     # 2. Codes for nothing that other columns have as values are left to a person.
     codes = {(e.column, e.value) for e in findings if e.setting == "missing_value"}
     dropped = {each.column for each in findings if each.setting == "drop"}
-    taken = {
-        value
-        for _, value in codes
-        for name, found in spellings.items()
-        if value in found and name not in dropped and (name, value) not in codes
-    }
-    findings = [
-        replace(e, settled=False)
-        if e.setting == "missing_value" and e.value in taken
-        else e
-        for e in findings
-    ]
+    for place, each in enumerate(findings):
+        if each.setting == "missing_value" and any(
+            each.value in found and (name, each.value) not in codes
+            for name, found in spellings.items()
+            if name not in dropped
+        ):
+            findings[place] = replace(each, settled=False)
     # 3. What the other commands are told, and what is asked of a person.
     settings: dict[str, Any] = {"data": str(options.data)}
-    for name in ("encoding", "sheet", "header_row", "target", "controlled", "versus"):
-        if (value := getattr(options, name)) is not None:
-            settings[name] = value
-    for name in ("drop", "categorical", "missing_value", "merge"):
+    for name in _SETTINGS:
+        value = getattr(options, name)
         values = [e.value for e in findings if e.setting == name and e.settled]
-        if every := list(dict.fromkeys([*getattr(options, name), *values])):
-            settings[name] = every
-    for each in findings:
-        if each.setting in ("encoding", "sheet"):
-            settings[each.setting] = each.value
-        elif each.setting == "header_row":
-            settings["header_row"] = int(each.value)
-    for name in ("alpha", "new_rows"):
-        if (value := getattr(options, name)) is not None:
+        if isinstance(value, list):
+            value = list(dict.fromkeys([*value, *values]))
+        elif values:
+            value = values[-1]
+        if value not in (None, []):
             settings[name] = value
     questions = list(_questions(options, source, spellings, settings))
     # 4. Blanks by class, and what could be promised.
+    kept = asked.SETTINGS.exists() and not options.force
     blanks, observed, ways = _promises(settings, options, progress, findings, kept)
     if any(blanks and blanks["columns"].values()) and "new_rows" not in settings:
         questions.append(
             "Will new rows have blanks like these, or will they be complete? "
             '(new_rows = "blanks" or "complete")'
         )
-    read = {k: settings.get(k) for k in ("encoding", "sheet", "header_row")}
     file = {
         "name": source.path.name,
         "rows": len(table),
         "columns": len(source.names),
         "decimal_marks": list(source.marks),
-        **read,
+        **{k: settings.get(k) for k in options.how},
     }
-    return CheckedTable(
+    checked = CheckedTable(
         file, columns, findings, questions, blanks, observed, ways, settings, kept
     )
+    # 5. What is remembered of it, and a page.
+    written = {} if kept else {asked.SETTINGS: checked.toml()}
+    if options.out is not None:
+        written[options.out] = checked.page(options.out.suffix)
+    for path, text in written.items():
+        with written_whole(path, force=True) as draft:
+            draft.write_text(text, encoding="utf-8")
+    facts = asdict(checked) | {"toml": checked.toml(), "written": not kept}
+    return asked.CommandOutcome(facts, checked.lines())
 
 
-def _open(options: CheckOptions) -> tuple[TableFile, list[Finding]]:
+def _open(options: asked.CheckOptions) -> tuple[TableFile, list[Finding]]:
     """The file, with its header where that is, and in its encoding."""
     how, found = {**options.how, "fallback": "cp1252"}, []
     source = open_table(options.data, **how)
@@ -309,22 +312,22 @@ def _open(options: CheckOptions) -> tuple[TableFile, list[Finding]]:
         said = "The file isn't UTF-8; it is read as Windows wrote it (cp1252)."
         found.append(Finding("", said, "encoding", "cp1252"))
     named = len({name for name in source.names if name})
-    if how["header_row"] is None and (named < 2 or named < len(source.names)):
-        for line in range(1, _LINES + 1):
-            with suppress(TableError):
-                other = open_table(options.data, **how | {"header_row": line})
-                names = {name for name in other.names if name}
-                if len(names) > max(named, 1) and len(names) == len(other.names):
-                    said = f"The column names are in line {line}; what stands above is "
-                    said += "left out."
-                    found.append(Finding("", said, "header_row", str(line)))
-                    source = other
-                    break
+    lines = range(1, _LINES + 1)
+    if how["header_row"] is not None or 2 <= named == len(source.names):
+        lines = range(0)
+    for line in lines:
+        with suppress(TableError):
+            other = open_table(options.data, **how | {"header_row": line})
+            names = {name for name in other.names if name}
+            if len(names) > max(named, 1) and len(names) == len(other.names):
+                said = f"The column names are in line {line}; what stands above is "
+                found.append(Finding("", f"{said}left out.", "header_row", line))
+                source = other
+                break
     source.check_header()
-    sheet = getattr(source, "sheet", "")
     for note in source.notes:
-        taken = ("sheet", sheet) if "--sheet" in note else ()
-        found.append(Finding("", note, *taken))
+        chosen = ("sheet", source.sheet) if note == source.sheet_note else ()
+        found.append(Finding("", note, *chosen))
     return source, found
 
 
@@ -333,7 +336,11 @@ def _drop(name: str, reason: str) -> Finding:
 
 
 def _column(
-    name: str, column: Any, cells: Cells, options: CheckOptions, spellings: Counter[str]
+    name: str,
+    column: Any,
+    cells: Cells,
+    options: asked.CheckOptions,
+    spellings: Counter[str],
 ) -> tuple[str, list[Finding]]:
     """What a column holds, and what is odd about it."""
     dates = str(column.type).startswith(("date", "timestamp", "time"))
@@ -414,7 +421,7 @@ def _no_numbers(name: str, others: Mapping[str, int]) -> Iterator[Finding]:
 
 
 def _questions(
-    options: CheckOptions,
+    options: asked.CheckOptions,
     source: TableFile,
     spellings: Mapping[str, Counter[str]],
     settings: Mapping[str, Any],
@@ -448,8 +455,8 @@ def _questions(
 
 def _promises(
     settings: dict[str, Any],
-    options: CheckOptions,
-    progress: Listener,
+    options: asked.CheckOptions,
+    progress: asked.Listener,
     findings: list[Finding],
     kept: bool,
 ) -> tuple[dict[str, Any], str, list[Way]]:
@@ -458,27 +465,23 @@ def _promises(
         return {}, "", []
     known: dict[str, Any] = {**settings, "data": options.data}
     known["alpha"] = [settings.get("alpha", "5%")]
-    asked = FitOptions(**known, out=Path("model.skops"), skip_unlabelled=True)
-    source = open_table(asked.data, **asked.how)
+    given = asked.FitOptions(**known, out=Path("model.skops"), skip_unlabelled=True)
+    source = open_table(given.data, **given.how)
     try:
         table = labelled.read_labelled(
-            source, options.target, drop=asked.drop, blank_level=True, **asked.cells
+            source, options.target, blank_level=True, **given.cells
         )
     except TableError as error:
         findings.append(Finding("", f"The table can't be read as it is: {error}"))
         return {}, "", []
-    numbers = table.X[:, : table.encoder.n_numeric]
-    varies = np.fmin.reduce(numbers) < np.fmax.reduce(numbers)
-    if constant := [
-        n for n, v in zip(table.encoder.names, varies, strict=False) if not v
-    ]:
+    if constant := constant_columns(table):
         said = f"{listed(constant)} have one value only: leave them out."
         findings.append(Finding("", said))
     if notes := [str(each) for each in table.notes if "unlabelled" in each.facts]:
         settings["skip_unlabelled"] = True
         findings.append(Finding("", notes[0], "skip_unlabelled"))
     else:
-        asked = replace(asked, skip_unlabelled=False)
+        given = replace(given, skip_unlabelled=False)
     names = np.array(table.encoder.names, dtype=object)
     firsts = [at[0] for at in table.encoder.places.values()]
     together = missingness_patterns(table.X[np.ix_(table.incomplete, firsts)])
@@ -491,19 +494,18 @@ def _promises(
             for lost, n in zip(together.missing[:5], together.counts[:5], strict=True)
         ],
     }
-    if asked.controlled is None:
+    if given.controlled is None:
         return blanks, "", []
-    table, controlled = labelled.two_classes(table, asked.controlled, asked.versus)
+    table, controlled = labelled.two_classes(table, given.controlled, given.versus)
     progress.step("Trying out what could be promised")
     # The power for rows as they are is tried on half of the other class's rows.
-    trial = trial_of(asked, next(iter(asked.levels.values())))
-    rng = np.random.default_rng(asked.seed)
+    rng = np.random.default_rng(given.seed)
     own = rng.permutation(np.flatnonzero(table.y == controlled))[:_TRIED]
     other = rng.permutation(np.flatnonzero(table.y != controlled))[:_TRIED]
     fitted, rest = np.split(other, [len(other) // 2])
     rows = np.concatenate([own, fitted])
     classifier = NeymanPearsonClassifier(
-        controlled_class=controlled, deployment="as-observed", **trial
+        controlled_class=controlled, deployment="as-observed", **given.trial
     )
     try:
         classifier.fit(table.X[rows], table.y[rows])
@@ -517,5 +519,5 @@ def _promises(
     ways = []
     if len(table.incomplete):
         unsaid = None if kept else {**settings, "data": options.data}
-        ways = list(ways_of(table, controlled, asked, trial, unsaid))
+        ways = list(ways_of(table, controlled, given, unsaid))
     return blanks, observed, ways

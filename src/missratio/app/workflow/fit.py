@@ -7,9 +7,10 @@ it for a report, and put the model together.
 from __future__ import annotations
 
 import re
+import shlex
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -22,19 +23,19 @@ from missratio._base.hints import did_you_mean, listed
 from missratio._base.reading import columns_named
 from missratio._files import open_table
 from missratio._files.cells import canonical
-from missratio.app.modelfile import TableModel, TrainingData
-from missratio.app.options import CheckOptions, FitOptions, Listener, QueryOptions
+from missratio.app.modelfile import TableModel, TrainingData, plain
+from missratio.app.options import (
+    CheckOptions,
+    CommandOutcome,
+    FitOptions,
+    Listener,
+    QueryOptions,
+)
 from missratio.app.report import LabelledRows, Names, describe
 from missratio.app.tables import labelled
 from missratio.app.tables.columns import BLANK, Encoder, drop_option, refuse_columns
 from missratio.app.workflow import methods
-from missratio.app.workflow.account import (
-    Account,
-    Way,
-    account_of,
-    trial_of,
-    ways_of,
-)
+from missratio.app.workflow.account import Way, account_of, constant_columns, ways_of
 from missratio.app.workflow.spelling import check_spellings
 from missratio.learning import MissingnessWarning
 
@@ -47,51 +48,22 @@ CHOICE_SIZE = 0.1
 # Rows of each class to compare methods on, and parts to leave out in turn, where
 # missing values are drawn: a fit takes several times as long.
 IMPUTED_ROWS, IMPUTED_FOLDS = 2_000, 3
-# Groups that a message lists.
-SHOWN = 10
-
-
-@dataclass
-class FittedTable:
-    """A model, and what there is to say about how it came to be.
-
-    Parameters
-    ----------
-    model : TableModel
-    why : str
-        Why the method was taken.
-    account : Account
-        What was done about missing values.
-    findings : list of str
-        What becomes of the other class, or of each class or group.
-    measured : dict
-        The same as plain data: `power` and `finding`, or `errors` and `findings`.
-    warnings : list of Message
-    """
-
-    model: TableModel
-    why: str
-    account: Account
-    findings: list[str]
-    measured: dict[str, Any]
-    warnings: list[exceptions.Message]
+# Groups that a message lists, and columns that one is about.
+SHOWN, NAMED = 10, 3
 
 
 def fit_table(
     options: FitOptions,
     progress: Listener = Listener(),  # noqa: B008
-    command: str | None = None,
     phrase: Callable[[exceptions.Message], str] = str,
-) -> FittedTable:
-    """Fit and calibrate a classifier to a table.
+) -> tuple[TableModel, CommandOutcome]:
+    """Fit and calibrate a classifier to a table: the model, and what to say of it.
 
     Parameters
     ----------
     options : FitOptions
         Which were checked.
     progress : Listener
-    command : str, optional
-        What the report says it was made by.
     phrase : callable
         Which words what the report warns of.
     """
@@ -99,43 +71,34 @@ def fit_table(
     progress.step(f"Reading {options.data}")
     source = open_table(options.data, **options.how)
     table = labelled.read_labelled(
-        source, options.target, drop=options.drop, groups=options.groups,
-        blank_level=options.as_observed, **options.cells,
-    )  # fmt: skip
+        source, options.target, blank_level=options.as_observed, **options.cells
+    )
     with exceptions.about_file(source.path):
         table.notes.extend(check_spellings(table))
         table, bounded, order = _classes(table, options)
-    varies = np.fmin.reduce(table.X) < np.fmax.reduce(table.X)
     numbers, names = table.encoder.n_numeric, table.encoder.encoded_names
     refuse_columns(
         {
             name: f"column {name!r} has one value only, in every row: nothing can be "
             f"learned from it. Leave it out ({drop_option(name)})."
-            for name, differs in zip(names[:numbers], varies[:numbers], strict=True)
-            if not differs
+            for name in constant_columns(table)
         },
         source.path,
     )
-    file, several = source.path.name, options.several
-
-    def ways() -> list[Way]:
-        """What can be done where the table can't teach φ."""
-        controlled, level = next(iter(bounded.items()))
-        trial = trial_of(options, level)
-        return list(ways_of(table, None if several else controlled, options, trial))
-
+    several = options.several
+    controlled = None if several else next(iter(bounded))
     # None leaves the number of threads as it is.
     threads = 1 if table.X.size < THREADED_CELLS else None
     with threadpool_limits(threads):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             # 2. What is done about missing values, and what a method has to deal with.
-            account = account_of(table, bounded, source, options, progress)
-            missing, alpha = "nothing", next(iter(bounded.values()))
+            account = account_of(table, controlled, source, options, progress)
+            missing, alpha = "nothing", options.trial["alpha"]
             taught = account.way == "table"
             complete = min(map(table.n_complete, table.counts if several else bounded))
             if account.inclusion is not None:
-                whole = ~rows_with_nan(account.X) & (table.y == next(iter(bounded)))
+                whole = ~rows_with_nan(account.X) & (table.y == controlled)
                 complete, missing = int(np.count_nonzero(whole)), "rows"
             if account.deployment == "as-observed" and len(table.incomplete):
                 missing = "ignored"
@@ -146,10 +109,10 @@ def fit_table(
             share = 1.0 - options.calibration_size - CHOICE_SIZE * several
             situation = methods.Situation(
                 numbers, len(names) - numbers, missing, int(share * complete),
-                options.seed, fitted_rows=max(1, int(share * len(table.y))),
+                options.seed, several, fitted_rows=max(1, int(share * len(table.y))),
             )  # fmt: skip
             # 3. The method: as asked for, or what finds most of those compared.
-            method, why = methods.choose_method(options.method, situation, several)
+            method, why = methods.choose_method(options.method, situation)
             compares = options.method == "auto" and options.compare_seconds > 0.0
             if compares:
                 bounds: dict[str, Any] = {"alpha": alpha}
@@ -162,7 +125,7 @@ def fit_table(
                         "certifying": options.calibration_size / max(share, 0.01),
                     }
                 estimator = classifiers.PowerSearch(
-                    methods.candidates(situation, several),
+                    methods.candidates(situation),
                     **bounds,
                     deployment=account.deployment,
                     seconds=options.compare_seconds,
@@ -176,29 +139,24 @@ def fit_table(
                 estimator = methods.METHODS[method].make(situation)
             # 4. The classifier, fitted and calibrated.
             common: dict[str, Any] = {
-                "delta": options.delta,
+                **options.trial,
                 "missingness": dict(account.models) or None,
                 "rule": options.rule,
                 "deployment": account.deployment,
-                "calibration_size": options.calibration_size,
-                "random_state": options.seed,
                 "odds_factor": options.odds_factor,
             }
             if several:
-                classifier: Any = classifiers.MulticlassNeymanPearsonClassifier(
-                    estimator, alpha=bounded, order=order, choice_size=CHOICE_SIZE,
-                    **common,
-                )  # fmt: skip
+                kind: Any = classifiers.MulticlassNeymanPearsonClassifier
+                common |= {"alpha": bounded, "order": order, "choice_size": CHOICE_SIZE}
             else:
-                common |= {"alpha": alpha, "controlled_class": next(iter(bounded))}
+                kind = classifiers.NeymanPearsonClassifier
+                common["controlled_class"] = controlled
                 common["on_infeasible"] = options.on_infeasible
-                kind: Any = classifiers.NeymanPearsonClassifier
-                if table.groups is not None:
-                    kind = classifiers.GroupedNeymanPearsonClassifier
-                    common["group_alpha"] = _group_levels(table.groups, options)
-                    shared = options.shared_threshold
-                    common["threshold"] = "shared" if shared else "own"
-                classifier = kind(estimator, **common)
+            if table.groups is not None:
+                kind = classifiers.GroupedNeymanPearsonClassifier
+                common["group_alpha"] = _group_levels(table.groups, options)
+                common["threshold"] = "shared" if options.shared_threshold else "own"
+            classifier = kind(estimator, **common)
             more = {} if table.groups is None else {"groups": table.groups}
             try:
                 with columns_named(names):
@@ -208,7 +166,8 @@ def fit_table(
             except (exceptions.DataError, exceptions.NoCertificateError) as error:
                 error = error.named(names).about(source.path)
                 if taught and isinstance(error, exceptions.NoCertificateError):
-                    raise _untaught(error, caught, ways()) from error
+                    ways = ways_of(table, controlled, options)
+                    raise _untaught(error, caught, ways) from error
                 raise error from error.__cause__
             except ValueError as error:
                 if isinstance(error, exceptions.Explained):
@@ -220,28 +179,24 @@ def fit_table(
             comparison = _settled(classifier)
             others = [label for label in table.counts if label not in bounded]
             method, why = methods.reason_of(comparison, others, method, why)
-        # 5. What there is to say about it.
+        # 5. The report, and the model that holds it.
         progress.step("Describing it for a report")
-        digest = source.file.sha256()
         rows = LabelledRows.read(
             classifier, account.X, table.y, account.inclusion,
             before=table.X, groups=table.groups,
         )  # fmt: skip
         if taught and any(each.category is MissingnessWarning for each in caught):
-            account = replace(account, ways=ways())
+            account.ways.extend(ways_of(table, controlled, options))
+        file, digest = source.path.name, source.file.sha256()
         report = describe(
             rows,
             title=f"Predicting {options.target} in {file}",
             names=_names(table.encoder),
             origin={
                 "method": f"{method}, {why}",
-                # In full, as missratio.toml may have said a part of it.
-                "command": command and options.command("fit", type(options), {}),
                 "file": file,
                 "sha256": digest,
-                "model": options.out.name,
-                "reading": _reading(options, table),
-                **_commands(options, alpha),
+                **_origin(options, table),
             },
             folds=folds,
             column=options.groups or "group",
@@ -261,13 +216,50 @@ def fit_table(
         TrainingData(file, digest, dict(table.counts), table.missing),
         report.json(), comparison, rest=table.rest, group_column=options.groups,
     )  # fmt: skip
+    # 6. What there is to say about it.
     findings, measured = _findings(report.data, rows)
     said = [*table.notes, *warned]
-    return FittedTable(model, why, account, findings, measured, said)
+    facts = {
+        "model": str(options.out),
+        "method": method,
+        "why": why,
+        "way": account.way,
+        "missingness": account.sentence,
+        "ways": [asdict(way) for way in account.ways],
+        "certificate": plain(model.certificate.to_dict()),
+        "rows": plain(model.training.rows),
+        "missing": plain(model.training.missing),
+        "columns": model.encoder.names,
+        "training_sha256": digest,
+        "comparison": None if comparison is None else plain(asdict(comparison)),
+        "warnings": list(dict.fromkeys(map(phrase, said))),
+        **measured,
+    }
+    sizes = ", ".join(f"{n} of {label!r}" for label, n in table.counts.items())
+    page = options.out.with_suffix(".html")
+    shown = shlex.join(["missratio", "report", str(options.out), "--out", str(page)])
+    lines = [
+        account.sentence,
+        f"Rows: {sizes}. Columns: {len(model.encoder.columns)}.",
+        f"Method: {method}, {why}.",
+        *findings,
+        str(model.certificate),
+        *(f"Warning: {text}" for text in condensed(said, phrase, NAMED)),
+        f"Written: {options.out}",
+        f"Then: {shown}",
+    ]
+    if account.ways:
+        start = "If new rows will be complete, there is a promise for such rows, too:"
+        if taught:
+            start = "The table teaches little about why values are missing. Instead:"
+        lines += [start, *map(str, account.ways)]
+    return model, CommandOutcome(facts, lines)
 
 
-def _reading(options: FitOptions, table: labelled.LabelledTable) -> str | None:
-    """What was done to the table before it was fitted."""
+def _origin(
+    options: FitOptions, table: labelled.LabelledTable
+) -> dict[str, str | None]:
+    """The command, what was done to the table, and commands to look at it again."""
     done = {
         "as missing": options.missing_value,
         "merged": options.merge,
@@ -275,32 +267,30 @@ def _reading(options: FitOptions, table: labelled.LabelledTable) -> str | None:
         "left out": table.dropped,
     }
     said = (f"{what}: {', '.join(names)}" for what, names in done.items() if names)
-    return "; ".join(said) or None
-
-
-def _commands(options: FitOptions, alpha: float) -> dict[str, str]:
-    """What looks at the same table again, and what draws values of it to look up."""
-    if options.several:
-        return {}
-    again = {"force": False, "new_rows": None, "out": None}
-    plan = "plan.csv" if options.queries is None else "longer-plan.csv"
-    query = again | {"out": plan, "alpha": alpha}
-    return {
-        "check": options.command("check", CheckOptions, {}, **again),
-        "query": options.command("query", QueryOptions, {}, **query),
+    origin = {
+        "model": options.out.name,
+        "reading": "; ".join(said) or None,
+        # In full, as missratio.toml may have said a part of it.
+        "command": options.command("fit", FitOptions, {}),
     }
+    if not options.several:
+        again = {"force": False, "new_rows": None, "out": None}
+        plan = "plan.csv" if options.queries is None else "longer-plan.csv"
+        query = again | {"out": plan, "alpha": options.trial["alpha"]}
+        origin["check"] = options.command("check", CheckOptions, {}, **again)
+        origin["query"] = options.command("query", QueryOptions, {}, **query)
+    return origin
 
 
 def _untaught(
-    error: exceptions.NoCertificateError, caught: list[Any], ways: list[Way]
+    error: exceptions.NoCertificateError, caught: list[Any], ways: Iterable[Way]
 ) -> exceptions.NoCertificateError:
     """The same where φ was to be learned: why that fails, and commands instead."""
     doubts = (str(e.message) for e in caught if e.category is MissingnessWarning)
     why = " ".join(["Half of δ is kept for what is learned.", *dict.fromkeys(doubts)])
-    said = {"why": why, "ways": "\n".join(map(str, ways))}
     message = error.message
     claim = f"{message.claim} {{why}}\nThese ways are open instead:\n{{ways}}"
-    facts = {**message.facts, **said}
+    facts = {**message.facts, "why": why, "ways": "\n".join(map(str, ways))}
     return type(error)(replace(message, claim=claim, facts=facts, remedies=()))
 
 
@@ -373,21 +363,10 @@ def _classes(
         if label in bounded:
             raise exceptions.TableError(f"--alpha names {label!r} twice.")
         bounded[label] = level
-    if options.ordered is None:
-        return table, bounded, None
-    typed_order = (word.strip() for word in options.ordered.split(","))
-    order = [labelled.find_label(table, "--ordered", typed) for typed in typed_order]
-    if sorted(map(str, order)) != sorted(map(str, table.counts)):
-        raise exceptions.TableError(
-            "--ordered lists each label once, the most severe first: got "
-            f"{order}, and there are {list(table.counts)}."
-        )
-    if set(bounded) != set(order[:-1]):
-        raise exceptions.TableError(
-            "With --ordered each label but the last has a bound, "
-            + ", ".join(f"--alpha {label}=SHARE" for label in order[:-1])
-            + f": got {list(bounded)}."
-        )
+    order = None
+    if options.ordered is not None:
+        every = (word.strip() for word in options.ordered.split(","))
+        order = [labelled.find_label(table, "--ordered", typed) for typed in every]
     return table, bounded, order
 
 

@@ -53,6 +53,8 @@ class Situation:
     complete_rows : int
         Complete rows of the controlled class that there are to fit on.
     seed : int
+    several : bool
+        Whether several classes are bounded.
     fitted_rows : int
         Rows of all classes that there are to fit on.
     """
@@ -62,6 +64,7 @@ class Situation:
     missing: str
     complete_rows: int
     seed: int
+    several: bool = False
     fitted_rows: int = 1
 
     @property
@@ -219,9 +222,7 @@ METHODS: dict[str, Method] = {
 """By the names that ``--method`` takes."""
 
 
-def choose_method(
-    name: str, situation: Situation, several: bool = False
-) -> tuple[str, str]:
+def choose_method(name: str, situation: Situation) -> tuple[str, str]:
     """The method to take without a comparison, and why.
 
     Parameters
@@ -229,8 +230,6 @@ def choose_method(
     name : str
         One of `METHODS`, or "auto".
     situation : Situation
-    several : bool
-        Whether there are several bounded classes.
     """
     if name != "auto":
         if situation.missing not in METHODS[name].deals_with:
@@ -242,10 +241,10 @@ def choose_method(
         return name, "as asked for"
     if situation.missing == "ignored":
         return "indicators", "which reads rows with blanks"
-    if several and situation.missing == "values":
+    if situation.several and situation.missing == "values":
         weighs = "which weighs single missing values, class by class"
         return "js", f"{weighs} against the largest"
-    if several:
+    if situation.several:
         return "logistic", "as rows are whole (--method trees for classes that bend)"
     wanted = situation.wanted_rows
     rows = (
@@ -269,9 +268,9 @@ def choose_method(
     )
 
 
-def candidates(situation: Situation, several: bool = False) -> dict[str, Any]:
+def candidates(situation: Situation) -> dict[str, Any]:
     """The estimators that "auto" compares, what is taken without evidence first."""
-    first = choose_method("auto", situation, several)[0]
+    first = choose_method("auto", situation)[0]
     # Time may run out, and trees are the most unlike a ratio.
     return {
         name: METHODS[name].make(situation)

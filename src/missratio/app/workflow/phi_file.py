@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.special import logit
 
+from missratio._base.blocks import rows_with_nan
 from missratio._base.hints import did_you_mean, listed, shown
 from missratio._files.cells import canonical
 from missratio._files.files import RegularFile
 from missratio.app.tables.columns import Encoder
+from missratio.app.tables.labelled import LabelledTable
 from missratio.exceptions import TableError
 from missratio.missingness import (
     Block,
@@ -28,57 +33,8 @@ from missratio.missingness import (
 _MOST_BYTES = 2**22
 NEVER = -700.0
 
-EXAMPLE = """\
-# Why values are missing: for each class by itself, in the units of your table.
-# A class that is left out has nothing missing; nor has a column that is left out.
-# Give this file to `missratio fit` by --missingness.
-
-# 1. Single values go missing, with log-odds that are a line in the value itself:
-#    P(missing | value) = 1 / (1 + exp(-(intercept + coef * value))).
-[classes.well]
-missing = "values"
-kind = "logistic"
-
-[classes.well.features.pulse]
-intercept = -9.0
-coef = 0.1
-
-[classes.well.features.sugar]
-intercept = -2.0
-coef = 0.0          # the same for all values: missing completely at random
-
-# A column of categories has P(missing) for each of its levels, 0 for others:
-#
-# [classes.well.features.ward]
-# levels = { east = 0.1, west = 0.3 }
-
-# 2. Single values go missing beyond a step: with one probability above or below it.
-[classes.sick]
-missing = "values"
-kind = "step"
-
-[classes.sick.features.pulse]
-above = 120.0
-probability = 0.8
-
-# 3. Whole rows go missing, where a weighted sum of the columns is above a step:
-#
-# [classes.sick]
-# missing = "rows"
-# kind = "step"
-# direction = { pulse = 1.0, sugar = -0.5 }
-# threshold = 100.0
-# probability = 0.9
-#
-# 4. Whole rows go missing, with log-odds that are a weighted sum of the columns:
-#
-# [classes.sick]
-# missing = "rows"
-# kind = "logistic"
-# intercept = -3.0
-# coef = { pulse = 0.02 }
-"""
-"""What ``missratio fit --example`` writes."""
+# Quantiles of a column between which an example's curve is drawn.
+_ENDS = (0.1, 0.9)
 
 
 class PhiFileError(TableError):
@@ -117,6 +73,32 @@ class _Section:
 
     def number(self, key: str) -> float:
         return float(self.get(key, int | float, "a number"))
+
+    def curve(self) -> tuple[float, float]:
+        """Intercept and slope of log-odds, as such or by one or two of their points."""
+        if "at" not in self.content:
+            return self.number("intercept"), self.number("coef")
+        if len(self.content) > 1:
+            raise PhiFileError(
+                f"{self.where} must have either at, or intercept and coef."
+            )
+        points = np.zeros((1, 2))
+        with suppress(TypeError, ValueError):
+            points = np.array(self.content["at"], dtype=np.float64)
+        shaped = points.shape in ((1, 2), (2, 2)) and bool(np.isfinite(points).all())
+        if (
+            not shaped
+            or not all(0.0 < chance < 1.0 for chance in points[:, 1])
+            or (len(np.unique(points[:, 0])) < len(points))
+        ):
+            raise PhiFileError(
+                f"{self.where}: at must be one value or two different ones, each with "
+                "its probability of being missing, above 0 and below 1, such as "
+                f"[[60, 0.1], [100, 0.6]]: got {shown(self.content['at'])}."
+            )
+        (low, high), odds = points[[0, -1], 0], logit(points[[0, -1], 1])
+        coef = 0.0 if low == high else (odds[1] - odds[0]) / (high - low)
+        return float(odds[0] - coef * low), float(coef)
 
     def choice(self, key: str, *choices: str) -> str:
         value: str = self.get(key, str, f"one of {listed(choices)}", choices)
@@ -162,7 +144,7 @@ def read_missingness(
 
 
 def _values(section: _Section, encoder: Encoder, is_step: bool) -> Missingness:
-    """Single values go missing: numbers by a line or a step, categories by level."""
+    """Single values go missing: numbers by a curve or a step, categories by level."""
     section.check_keys(["missing", "kind", "features"])
     features = section.section("features")
     named = [name for name in features.content if name in encoder.indicators]
@@ -177,9 +159,8 @@ def _values(section: _Section, encoder: Encoder, is_step: bool) -> Missingness:
     for name, place in places.items():
         feature = features.section(name)
         if not is_step:
-            feature.check_keys(["intercept", "coef"])
-            intercept[place] = feature.number("intercept")
-            coef[place] = feature.number("coef")
+            feature.check_keys(["at", "intercept", "coef"])
+            intercept[place], coef[place] = feature.curve()
             continue
         feature.check_keys(["above", "below", "probability"])
         if ("above" in feature.content) == ("below" in feature.content):
@@ -247,3 +228,47 @@ def _places(section: _Section, encoder: Encoder) -> dict[str, int]:
     if not section.content:
         raise PhiFileError(f"{section.where} names no column.")
     return {name: numeric[name] for name in section.content}
+
+
+def loses_whole_rows(table: LabelledTable, label: Any) -> bool:
+    """Whether rows of a class are missing as a whole, if any of them is."""
+    X = table.X[table.y == label]
+    lost = np.isnan(X[rows_with_nan(X)])
+    return X.shape[1] > 1 and len(lost) > 0 and bool(lost.all())
+
+
+def example_for(table: LabelledTable) -> str:
+    """A file for a table: each class and column with blanks, and how many there are.
+
+    The probabilities are for a person to fill in, NaN so far, which is refused: as many
+    blanks whatever the value is would be a claim like any other.
+    """
+    if not len(table.incomplete):
+        raise TableError("No value is missing: there is nothing to write down.")
+    text = files(__package__).joinpath("missingness.toml").read_text(encoding="utf-8")
+    levels = {column.name: column.levels for column in table.encoder.columns}
+    for label, counts in table.missing.items():
+        X, rows = table.X[table.y == label], table.counts[label]
+        whole, head = loses_whole_rows(table, label), f"[classes.{_key(label)}"
+        if counts:
+            unit = "rows" if whole else "values"
+            text += f'\n{head}]\nmissing = "{unit}"\nkind = "logistic"\n'
+        for name, count in counts.items():
+            said = f"  # {count} of {rows} are missing, {count / rows:.1%}\n"
+            if whole:
+                text += f"intercept = nan{said}coef = {{ {_key(name)} = nan }}\n"
+                break
+            text += f"\n{head}.features.{_key(name)}]{said}"
+            if named := levels[name]:
+                chances = ", ".join(f"{_key(level)} = nan" for level in named)
+                text += f"levels = {{ {chances} }}\n"
+            else:
+                column = X[:, table.encoder.places[name][0]]
+                low, high = np.nanquantile(column, _ENDS)
+                text += f"at = [[{low:.4g}, nan], [{high:.4g}, nan]]\n"
+    return text
+
+
+def _key(name: Any) -> str:
+    # JSON's texts are TOML's, too.
+    return json.dumps(str(name), ensure_ascii=False)

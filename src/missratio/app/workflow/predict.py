@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,14 @@ from missratio._files import open_table, written_whole
 from missratio._files.cells import canonical, held_by, without_formula
 from missratio._files.files import kind_of
 from missratio._files.workbooks import SheetWriter
-from missratio.app.modelfile import GROUPS, SEVERAL_CLASSES, Decisions, TableModel
-from missratio.app.options import Listener, PredictOptions
+from missratio.app.modelfile import (
+    GROUPS,
+    SEVERAL_CLASSES,
+    Decisions,
+    TableModel,
+    plain,
+)
+from missratio.app.options import CommandOutcome, Listener, PredictOptions
 from missratio.app.tables.columns import Encoder, check_names, named_columns
 from missratio.evaluation import exact_interval
 from missratio.exceptions import TableError, about_file
@@ -30,36 +35,9 @@ _LARGE = 1e150
 LABEL, REASON = "label", "reason"
 
 
-@dataclass
-class Predicted:
-    """What was found in a table.
-
-    Parameters
-    ----------
-    counts : dict
-        Rows given to each label.
-    measured : MeasuredErrors or None
-        The errors, where the table has labels.
-    unscored : int
-        Rows that couldn't be scored.
-    without_threshold : int
-        Rows whose group has no threshold.
-    """
-
-    counts: dict[Any, int]
-    measured: MeasuredErrors | None
-    unscored: int = 0
-    without_threshold: int = 0
-
-    @property
-    def rows(self) -> int:
-        """How many rows there are."""
-        return sum(self.counts.values())
-
-
 def predict_table(
     model: TableModel, options: PredictOptions, progress: Listener
-) -> Predicted:
+) -> CommandOutcome:
     """Write a label and a score for each row, a batch of rows at a time.
 
     The table has the model's columns, in any order, and may have the target. Written
@@ -100,18 +78,17 @@ def predict_table(
     beside = [name for name in (target, by) if name is not None]
     columns = list(dict.fromkeys([*keep, *encoder.names, *beside]))
     # 2. Labels, scores and reasons, and what became of rows that have labels.
-    done = Predicted(
-        dict.fromkeys(model.labels, 0), MeasuredErrors(model) if target else None
-    )
+    counts, measured = Counter[Any](), MeasuredErrors(model) if target else None
+    n_rows = unscored = without_threshold = 0
+    observed = model.classifier.deployment == "as-observed"
     writer, kind = None, kind_of(out)
     with ExitStack() as stack:
         draft = stack.enter_context(written_whole(out, force=options.force))
         for batch in filter(len, source.batches(columns)):
             with about_file(source.path):
-                X = encoder.encode(batch, done.rows, place=source.place)
+                X = encoder.encode(batch, n_rows, place=source.place)
             groups = encoder.texts(batch, by) if by else None
             decisions = model.decide(X, groups)
-            observed = model.classifier.deployment == "as-observed"
             why = reasons(encoder, batch, X, decisions.unscored, blanks=observed)
             output = output_batch(model, batch.select(keep), decisions, why)
             if options.escape and kind == "csv":
@@ -122,18 +99,37 @@ def predict_table(
                 writer.write([column.to_pylist() for column in output.columns])
             else:
                 writer.write_batch(output)
-            sizes = np.bincount(decisions.codes, minlength=len(done.counts)).tolist()
-            for label, size in zip(done.counts, sizes, strict=True):
-                done.counts[label] += size
-            done.unscored += int(decisions.unscored.sum())
-            done.without_threshold += len(decisions.notes)
-            if done.measured is not None and target:
-                labels = encoder.texts(batch, target)
-                done.measured.add(labels, decisions.codes, groups)
+            counts.update(decisions.codes.tolist())
+            n_rows += len(batch)
+            unscored += int(decisions.unscored.sum())
+            without_threshold += len(decisions.notes)
+            if measured is not None and target:
+                measured.add(encoder.texts(batch, target), decisions.codes, groups)
             progress.tick(len(batch))
         if writer is None:
             raise TableError(f"{source.path} has a header and no rows.")
-    return done
+    # 3. What there is to say of them.
+    called = {label: counts[code] for code, label in enumerate(model.labels)}
+    facts: dict[str, Any] = {"predictions": str(out), "rows": n_rows}
+    if model.kind == SEVERAL_CLASSES:
+        facts["labels"] = plain(called)
+        said = ": " + ", ".join(f"{n} {label!r}" for label, n in called.items())
+    else:
+        other, facts["other"] = model.other_class, called[model.other_class]
+        said = f", {called[other]} of them {other!r} and {called[model.fallback]} "
+        said += repr(model.fallback)
+    if model.kind == GROUPS:
+        facts["without_threshold"] = without_threshold
+    facts |= {"unscored": unscored, "measured": measured and measured.facts()}
+    lines = [f"{out}: {n_rows} rows{said}."]
+    for count, what in (
+        (unscored, "can't be scored (the column 'reason' says why)"),
+        (without_threshold,
+         "are of groups without a threshold (the column 'reason' says which)"),
+    ):  # fmt: skip
+        given = f"{count} {what} and got {model.fallback!r}{model.fallback_words}."
+        lines += [given] * bool(count)
+    return CommandOutcome(facts, [*lines, measured.words] if measured else lines)
 
 
 def _writer(path: Path, schema: Any) -> Any:

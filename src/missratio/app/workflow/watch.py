@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +19,9 @@ from missratio._files.cells import canonical
 from missratio._files.files import RegularFile
 from missratio.app.modelfile import GROUPS, TableModel
 from missratio.app.modelfile.models import TablePromise
-from missratio.app.options import Listener, WatchOptions
+from missratio.app.options import ALARM, CommandOutcome, Listener, WatchOptions
 from missratio.app.tables.columns import check_names
-from missratio.evaluation import TypeIErrorMonitor
+from missratio.evaluation import MonitorDisplay, TypeIErrorMonitor
 from missratio.exceptions import TableError, UnexplainedMissingError, about_file
 
 FORMAT = 5
@@ -35,91 +34,9 @@ class LabelsToComeError(TableError):
 Monitors = dict[TablePromise, TypeIErrorMonitor]
 
 
-@dataclass(frozen=True, eq=False)
-class Watched:
-    """What a run has found.
-
-    Parameters
-    ----------
-    monitors : dict from TablePromise to TypeIErrorMonitor
-        One for each bounded class, or for each group.
-    by_group : bool
-        Whether promises are made to groups.
-    new_rows : int
-        Rows that were counted by this run, as often as promises are about them.
-    seen_before : bool
-        Whether the table was counted by an earlier run, and so not again.
-    blanks : int
-        Of the new rows those with blanks that count by what the model does with them.
-    """
-
-    monitors: Monitors
-    by_group: bool
-    new_rows: int
-    seen_before: bool
-    blanks: int = 0
-
-    @property
-    def alarm(self) -> bool:
-        """Whether some error has been found to exceed what was promised."""
-        return any(monitor.alarm for monitor in self.monitors.values())
-
-    def key(self, promise: TablePromise) -> Any:
-        """What tells a promise from the model's others."""
-        if not self.by_group:
-            return promise.label
-        return "all rows" if promise.group is None else promise.group
-
-    @property
-    def words(self) -> list[str]:
-        """What was found, a sentence or two for each promise."""
-        said = []
-        for promise, monitor in self.monitors.items():
-            name = f"{self.key(promise)!r}: "
-            if self.by_group:
-                name = "All rows: " if promise.group is None else f"Group {name}"
-            said.append(name * (len(self.monitors) > 1) + monitor.summary())
-        if self.blanks:
-            said.append(
-                f"{self.blanks} of the {self.new_rows} new rows have blanks, and count "
-                "as right, since the model gives them the controlled class. So an "
-                "alarm is true; without one, complete rows may still fare worse."
-            )
-        return said
-
-    def facts(self) -> dict[str, Any]:
-        """What was found, as plain data.
-
-        Those of one promise as such; those of several under `classes`, by label, or
-        under `groups`.
-        """
-        run = {
-            "alarm": self.alarm,
-            "new_rows": self.new_rows,
-            "seen_before": self.seen_before,
-            "blanks": self.blanks,
-        }
-        found = {}
-        for promise, monitor in self.monitors.items():
-            low, high = monitor.bound
-            found[str(self.key(promise))] = {
-                "alarm": monitor.alarm,
-                "alarm_row": monitor.alarm_row,
-                "rows": monitor.n_rows,
-                "alpha": monitor.alpha,
-                "delta": monitor.delta,
-                "error": monitor.error if monitor.n_rows else None,
-                "low": low,
-                "high": high,
-            }
-        if len(found) == 1 and not self.by_group:
-            return {**next(iter(found.values())), **run}
-        return {**run, ("groups" if self.by_group else "classes"): found}
-
-
 def watch_table(
     model: TableModel, options: WatchOptions, progress: Listener
-) -> Watched:
+) -> CommandOutcome:
     """Count the rows that promises are about of a labelled table, once each table.
 
     A table without all its labels is held back, as are those that come after it: none
@@ -127,19 +44,17 @@ def watch_table(
     for each other, so that no table is lost.
     """
     progress.step(f"Reading {options.labelled}")
-    by_group, promises = model.kind == GROUPS, model.promises
+    state, promises = options.counts, model.promises
     if not promises:
         raise TableError(
             f"{options.model_file} promises nothing that could be watched: no group "
             "has a threshold. Fit it with more rows, or at higher levels."
         )
-    with _alone(options.counts):
-        state, source = options.counts, open_table(options.labelled, **options.how)
+    with _alone(state):
+        # 1. What was counted so far.
+        source = open_table(options.labelled, **options.how)
         model_digest = RegularFile.at(options.model_file).sha256()
         monitors, tables, held = _read_state(state, model_digest, promises)
-        digest = source.file.sha256()
-        if digest in tables:
-            return Watched(monitors, by_group, 0, True)
 
         def write() -> None:
             content = {
@@ -153,29 +68,87 @@ def watch_table(
             with written_whole(state, force=True) as draft:
                 draft.write_text(json.dumps(sealed), encoding="utf-8")
 
-        # Tables count in the order in which they came, each when all its labels are
+        # 2. Tables count in the order in which they came, each when all its labels are
         # in: wrong rows whose labels come first would look like a higher error.
-        name, new_rows = str(source.path.resolve()), 0
-        try:
-            rows, blanks = _rows(model, source, promises)
-            if held and held[0] != name:
-                raise LabelsToComeError(
-                    f"{source.path} is held back: {held[0]}, which came before it, "
-                    "still lacks labels. Run that again first, when they are in."
-                )
-        except LabelsToComeError:
-            if name not in held:
-                held.append(name)
-                write()
-            raise
-        for promise, (wrong, weights) in rows.items():
-            new_rows += len(wrong)
-            if len(wrong):
-                monitors[promise].update(wrong, weights)
-        tables.append(digest)
-        del held[:1]
-        write()
-    return Watched(monitors, by_group, new_rows, False, blanks)
+        name, digest = str(source.path.resolve()), source.file.sha256()
+        new_rows = blanks = 0
+        if not (seen_before := digest in tables):
+            try:
+                rows, blanks = _rows(model, source, promises)
+                if held and held[0] != name:
+                    raise LabelsToComeError(
+                        f"{source.path} is held back: {held[0]}, which came before it, "
+                        "still lacks labels. Run that again first, when they are in."
+                    )
+            except LabelsToComeError:
+                if name not in held:
+                    held.append(name)
+                    write()
+                raise
+            for promise, (wrong, weights) in rows.items():
+                new_rows += len(wrong)
+                if len(wrong):
+                    monitors[promise].update(wrong, weights)
+            tables.append(digest)
+            del held[:1]
+            write()
+    # 3. What there is to say, of one promise as such, and of several by name.
+    by_group, alone = model.kind == GROUPS, len(monitors) == 1
+    lines, found = [], {}
+    if seen_before:
+        lines.append(f"{source.path} was counted before, and isn't counted again.")
+    for promise, monitor in monitors.items():
+        key, name = promise.label, f"{promise.label!r}: "
+        if by_group:
+            key = "all rows" if promise.group is None else promise.group
+            name = "All rows: " if promise.group is None else f"Group {key!r}: "
+        lines.append(name * (not alone) + monitor.summary())
+        low, high = monitor.bound
+        found[str(key)] = {
+            "alarm": monitor.alarm,
+            "alarm_row": monitor.alarm_row,
+            "rows": monitor.n_rows,
+            "alpha": monitor.alpha,
+            "delta": monitor.delta,
+            "error": monitor.error if monitor.n_rows else None,
+            "low": low,
+            "high": high,
+        }
+    if blanks:
+        lines.append(
+            f"{blanks} of the {new_rows} new rows have blanks, and count as right, "
+            "since the model gives them the controlled class. So an alarm is true; "
+            "without one, complete rows may still fare worse."
+        )
+    if options.figure is not None:
+        _draw(options.figure, dict(zip(found, monitors.values(), strict=True)))
+    alarm = any(monitor.alarm for monitor in monitors.values())
+    run: dict[str, Any] = {
+        "alarm": alarm,
+        "new_rows": new_rows,
+        "seen_before": seen_before,
+    }
+    run["blanks"] = blanks
+    if alone and not by_group:
+        facts = {**next(iter(found.values())), **run}
+    else:
+        facts = {**run, ("groups" if by_group else "classes"): found}
+    return CommandOutcome(facts, lines, ALARM if alarm else 0)
+
+
+def _draw(path: Path, monitors: Mapping[str, TypeIErrorMonitor]) -> None:
+    """A column of two panels for each promise: the error, and the evidence."""
+    from matplotlib.figure import Figure
+
+    count = len(monitors)
+    figure = Figure(figsize=(7 * count, 6), layout="constrained")
+    panels = figure.subplots(2, count, sharex="col", squeeze=False)
+    for place, (name, monitor) in enumerate(monitors.items()):
+        MonitorDisplay(monitor).plot(ax=panels[:, place])
+        if count > 1:
+            panels[0, place].set_title(name)
+    with written_whole(path, force=True) as draft:
+        figure.savefig(draft, format="png", dpi=150)
 
 
 @contextmanager

@@ -175,7 +175,9 @@ class CertifiedClassifier(
         if missingness is None:
             return None
         names, width = getattr(self, "feature_names_in_", None), self.n_features_in_
-        models = {k: phi.bound(names) for k, phi in missingness.items() if phi}
+        models = {
+            k: phi.bound(names) for k, phi in missingness.items() if phi is not None
+        }
         if every or self._positions is None:
             return models
         some = self._positions

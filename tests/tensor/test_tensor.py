@@ -12,9 +12,8 @@ from skops import io as skops_io
 
 import missratio as mr
 from missratio.missingness import Block, BlockMissingness
-from missratio.ratio import fit
 from missratio.rows import ClassRows, MemorySource
-from missratio.tensor import arrays
+from missratio.tensor import arrays, rows
 from missratio.tensor.rows import device_weights
 
 torch = pytest.importorskip("torch")
@@ -28,7 +27,7 @@ def as_device(monkeypatch):
     def taken(X):
         return X if arrays.is_tensor(X) else None
 
-    monkeypatch.setattr(fit, "on_device", taken)
+    monkeypatch.setattr("missratio.tensor.on_device", taken)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -52,6 +51,26 @@ BLOCKS = {
     label: BlockMissingness(LOGISTIC[label], (PAIR,), N_COLUMNS) for label in (0, 1)
 }
 FUNCTION = {1: mr.FunctionMissingness(lambda X: 0.3 + 0.2 * (X[:, 0] > 2.0))}
+
+
+@pytest.mark.usefixtures("as_device")
+def test_a_complete_fit_reads_each_class_as_often_as_it_must(monkeypatch):
+    """Class 1 once, for its means; class 0 at each step after the pilot."""
+    n, read = 200_000, []
+    X = torch.from_numpy(np.random.default_rng(0).normal(size=(2 * n, 4)))
+    X[n:] += 0.2
+    blocks = rows.TensorSample._blocks
+
+    def counted(sample):
+        read.append(len(sample.rows) / n)
+        return blocks(sample)
+
+    monkeypatch.setattr(rows.TensorSample, "_blocks", counted)
+    ratio = mr.KLIEP().fit(X, torch.arange(2 * n) // n)
+    whole = [share for share in read if share == 1.0]
+    # The means, where the pilot ended, and each step.
+    assert len(whole) == 2 + ratio.n_iter_ <= 6
+    assert sum(read) - len(whole) < 1.0
 
 
 @pytest.mark.usefixtures("as_device")

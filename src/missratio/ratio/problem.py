@@ -23,7 +23,7 @@ from missratio.rows import source as limits
 from missratio.solver import Evaluation, Solution, Status, newton_direction
 
 # As many rows are enough to see how many are worth anything under a ratio.
-TILTED_ROWS = 100_000
+TILTED_ROWS = 20_000
 # Scores that spread by more than this may be on their way to infinity.
 FAR_OUT = 5.0
 

@@ -316,8 +316,12 @@ class ClassRows:
                 self._refuse_odd(block)
             return part
 
-        known = self.source.first_pass
-        sums = self.fold(work, WeightSums.merged) if known is None else known[0]
+        known, on_device = self.source.first_pass, self.source.feature_sums
+        sums: WeightSums
+        if on_device is not None:
+            sums = on_device()
+        else:
+            sums = self.fold(work, WeightSums.merged) if known is None else known[0]
         if not whole:
             return sums
         self._check_any(sums.count)

@@ -121,8 +121,10 @@ class Source(ABC):
     features: FloatArray
     in_memory: ClassVar[bool] = False
     sample_weight: FloatArray | None = None
-    # Where rows lie on a device: makes a sample of the complete ones, given the total.
+    # Where rows lie on a device: makes a sample of the complete ones, given the total,
+    # and sums up the features.
     sample: Any = None
+    feature_sums: Any = None
     # Sums over features, and over complete rows, where a first pass has made them.
     first_pass: tuple[WeightSums, ...] | None = None
 

@@ -280,6 +280,14 @@ class TensorSource(Source):
         n_rows = int(self.first_pass[1].count[0])
         return TensorSample(self.tensor, self.row_weights, total, n_rows)
 
+    def feature_sums(self) -> WeightSums:
+        """Sums of the features, by a pass of its own where rows weigh one."""
+        assert self.first_pass is not None
+        sums = self.first_pass[0]
+        if sums.sums.size:
+            return sums
+        return replace(sums, sums=self.sample(sums.mass).plain_sums())
+
     def fold(
         self, work: BlockWork[Result], merge: Merge[Result], elements: int = 0
     ) -> Result:
@@ -354,9 +362,9 @@ def _first_pass(source: TensorSource, weighed: ClassRows) -> TensorSource:
     rows, mask, count = source.tensor, source.chosen, source.n_rows
     if weighed.weighing.plain:
         weights = None if mask is None else mask.to(rows.dtype)
-        sample = TensorSample(rows, weights, count * np.ones(1), count)
-        n, one = np.full(1, float(count)), np.ones(1)
-        sums = WeightSums(count, n, n, n, one, n, sample.plain_sums())
+        n = np.full(1, float(count))
+        # Features are summed up where that is asked for: of one class of two.
+        sums = WeightSums(count, n, n, n, np.ones(1), n, np.empty(0))
         return replace(source, row_weights=weights, first_pass=(sums, sums))
     weights = rows.new_zeros(len(rows))
     model = weighed.weighing.model

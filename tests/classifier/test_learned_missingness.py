@@ -77,7 +77,7 @@ def test_the_certificate_says_that_phi_was_learned():
     assert "Of delta, 0.05 is kept for φ being worse" in text
     assert "log-odds of being missing are linear" in text
     assert "drawn at random among the missing" in text
-    assert "values leave possible" in text
+    assert "the worst φ that is left possible" in text
     assert "LearnedMissingness" not in text
 
 

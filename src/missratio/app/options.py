@@ -470,6 +470,13 @@ class FitOptions(CellOptions):
         "that says so (see --example), or 'ignore', as --new-rows blanks.",
         metavar="learn|FILE|ignore",
     )
+    assume: list[str] = _why(
+        'What you know of missing values, such as "HbA1c: 30% of sick, higher more '
+        'likely" (or lower; slightly or much more likely; of all); may be repeated. '
+        "Other columns: --missingness learn.",
+        [],
+        metavar="TEXT",
+    )
     queries: Path | None = _why(
         "A plan that `missratio query` wrote, filled in.", metavar="PLAN"
     )
@@ -525,6 +532,9 @@ class FitOptions(CellOptions):
         ("phi_file", "queries", _REASONS),
         ("missingness=ignore", "queries", _REASONS),
         ("missingness=ignore", "new_rows=complete", _REASONS),
+        ("assume", "queries", _REASONS),
+        ("missingness=ignore", "assume", _REASONS),
+        ("new_rows=blanks", "assume", _NO_USE),
         ("new_rows=blanks", "queries", _NO_USE),
         ("new_rows=blanks", "phi_file", _NO_USE),
         ("new_rows=blanks", "missingness=learn", _NO_USE),
@@ -597,7 +607,8 @@ class FitOptions(CellOptions):
     @property
     def undecided(self) -> bool:
         """Whether nothing says for which rows the promise is to be."""
-        return {self.new_rows, self.missingness, self.queries} == {None}
+        said = {self.new_rows, self.missingness, self.queries}
+        return said == {None} and not self.assume
 
     @property
     def as_observed(self) -> bool:
@@ -617,6 +628,11 @@ class FitOptions(CellOptions):
                     f"{self._called(name)} must be {least:g} or more, and finite: got "
                     f"{value:g}."
                 )
+        if self.assume:
+            from missratio.learning import Assumption
+
+            for text in self.assume:
+                Assumption.read(text)
         if self.queries is not None and not self.queries.exists():
             raise FileNotFoundError(f"There is no plan {self.queries}.")
         if self.phi_file is not None and not self.phi_file.exists():

@@ -180,8 +180,8 @@ class Certificate:
             )
         if self.missingness_delta:
             lines.append(
-                "φ, the probability of being missing, was learned. The certificate "
-                "takes the worst φ that the looked-up values leave possible. Of delta, "
+                "φ, the probability of being missing, is not known exactly. The "
+                "certificate takes the worst φ that is left possible. Of delta, "
                 f"{self.missingness_delta:.3g} is kept for φ being worse than that."
             )
         lines += on_sensitivity(self.sensitivity, bool(self.missingness_delta))
@@ -267,14 +267,23 @@ def assumptions(
         if model.learned:
             often = "the log-odds of being missing are linear in the values"
             parts = [block.model for block in blocks] or [model]
+            base: Any = getattr(model, "base", model)
+            stated = listed(getattr(base, "stated", ()))
             known = [x for part in parts for x in getattr(part, "evidence", ()) if x]
-            often += (
-                ", and those looked up were drawn at random among the missing ones"
-                if any(evidence.n_revealed for evidence in known)
-                else " (the other columns alone hardly tell such a φ from a step or a "
-                "bump; looked-up values do)"
-            )
-            if isinstance(model, LearnedMissingness) and not model.checks:
+            if stated:
+                often = f"φ of {stated} is logistic in the value, within what was "
+                often += "stated"
+                if len(base.stated) < sum(x is not None for x in base.evidence):
+                    often += ", and that of other columns as well"
+            elif any(evidence.n_revealed for evidence in known):
+                often += ", and those looked up were drawn at random among the missing "
+                often += "ones"
+            else:
+                often += (
+                    " (the other columns alone hardly tell such a φ from a step or "
+                )
+                often += "a bump; looked-up values do)"
+            if isinstance(model, LearnedMissingness) and not (model.checks or stated):
                 often += "; no test of this was made"
         if promise.odds_factor != 1.0:
             factor = f"{promise.odds_factor:.3g}"

@@ -1,5 +1,6 @@
 """Learning why values are missing: from the table, and from values looked up."""
 
+from missratio.learning.assume import Assumption
 from missratio.learning.checks import Check, MissingnessWarning
 from missratio.learning.learn import learn_missingness
 from missratio.learning.learned import (
@@ -10,6 +11,7 @@ from missratio.learning.learned import (
 )
 
 __all__ = [
+    "Assumption",
     "Check",
     "Influence",
     "LearnedMissingness",

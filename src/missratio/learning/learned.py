@@ -74,6 +74,8 @@ WIDE = np.sinh(np.linspace(-5.0, 5.0, 25))
 LEVELS = np.array([-12.0, -4.0, -1.5, -0.5, 0.0, 0.5, 1.5, 4.0, 12.0])
 REFINEMENTS = 2
 OUTLINE_BISECTIONS = 8
+# Slopes of a range that was stated.
+STATED = 9
 END_BISECTIONS = 4
 
 
@@ -149,6 +151,31 @@ class LearnedMissingness(LogisticMissingness):
             values = getattr(self, name)
             kept[name] = tuple(values[j] for j in positions if values)
         return replace(some, **kept)
+
+    @property
+    def stated(self) -> tuple[str, ...]:
+        """The columns whose slope was stated, as a range."""
+        pairs = zip(self.feature_names, self.shadow, strict=False)
+        return tuple(name for name, known in pairs if known and known.stated)
+
+    def narrowed(self, end: int) -> LearnedMissingness:
+        """The same with stated slopes at the least of their range (0), or the most.
+
+        Parameters
+        ----------
+        end : {0, 1}
+        """
+        intercept, coef = np.array(self.intercept), np.array(self.coef)
+        shadows = list(self.shadow)
+        for j, evidence, _, shadow in self._learned:
+            if shadow is not None and shadow.stated is not None:
+                slope = shadow.stated[end]
+                point = _TableCriterion(shadow, evidence).corrected(
+                    np.array([[0.0, slope]])
+                )
+                intercept[j], coef[j] = shadow.coordinates.restore(point)[0]
+                shadows[j] = replace(shadow, stated=(slope, slope))
+        return replace(self, intercept=intercept, coef=coef, shadow=tuple(shadows))
 
     def probability_band(
         self, X: Any, delta: float | None = 0.05
@@ -343,6 +370,12 @@ def region_boundary(
         _TableCriterion(shadow, evidence) if shadow else _LookupCriterion(evidence)
     )
     centre, precision = criterion.standardised(theta)
+    if shadow is not None and shadow.stated is not None:
+        limit = float(chi2.ppf(1.0 - delta, 1))
+        slopes, error = np.linspace(*shadow.stated, STATED), shadow.missing_sum[0]
+        levels, distance = np.zeros(STATED), _distance(criterion)
+        points = _levels(distance, levels, slopes, error**-0.5, limit)
+        return criterion.coordinates.restore(criterion.corrected(points))
     # 1. How far from the best is still possible. A penalised estimate may lie outside
     #    a small region, which is made to reach it.
     at_estimate = float(criterion(centre[None])[0][0])
@@ -409,11 +442,7 @@ def _outline(
 
     Slopes are tried the most closely about the estimate.
     """
-
-    def distance(levels: FloatArray, slopes: FloatArray) -> FloatArray:
-        points = np.stack(np.broadcast_arrays(levels, slopes), axis=-1)
-        away, freedom = criterion(points.reshape(-1, 2))
-        return np.where(freedom < FEWEST_ROWS, np.inf, away).reshape(points.shape[:-1])
+    distance = _distance(criterion, FEWEST_ROWS)
 
     def best(slopes: FloatArray) -> tuple[FloatArray, BoolArray]:
         """The best level of each slope, and whether it is possible there."""
@@ -451,14 +480,38 @@ def _outline(
     slopes = np.concatenate([slopes[inside], beyond])
     levels = np.concatenate([levels[inside], level])
     # 3. How far levels go for each, down and up.
+    return _levels(distance, levels, slopes, errors[0], limit)
+
+
+Distance = Callable[[FloatArray, FloatArray], FloatArray]
+
+
+def _distance(criterion: Any, fewest: float = 0.0) -> Distance:
+    """That of levels and slopes from the best; inf where fewer rows tell it."""
+
+    def distance(levels: FloatArray, slopes: FloatArray) -> FloatArray:
+        points = np.stack(np.broadcast_arrays(levels, slopes), axis=-1)
+        away, freedom = criterion(points.reshape(-1, 2))
+        return np.where(freedom < fewest, np.inf, away).reshape(points.shape[:-1])
+
+    return distance
+
+
+def _levels(
+    distance: Distance,
+    levels: FloatArray,
+    slopes: FloatArray,
+    first: float,
+    limit: float,
+) -> FloatArray:
+    """Points (level, slope) just outside, below and above some within the region."""
     ends = []
     for sign in (-1.0, 1.0):
 
         def within(reach: FloatArray, sign: float = sign) -> BoolArray:
             return distance(levels + sign * reach, slopes) <= limit
 
-        first = np.full(len(slopes), errors[0])
-        reach = _reach(within, first, OUTLINE_BISECTIONS)
+        reach = _reach(within, np.full(len(slopes), first), OUTLINE_BISECTIONS)
         ends.append(np.stack([levels + sign * reach, slopes], axis=1))
     return np.concatenate(ends)
 

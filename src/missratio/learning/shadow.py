@@ -55,6 +55,9 @@ class ShadowEvidence:
         Rows of each group.
     coordinates : Coordinates
         Mean and standard deviation of the observed values.
+    stated : tuple of two floats, or None
+        The least and the largest slope that φ is stated to have, standardised; None
+        where the moments tell.
     """
 
     values: FloatArray
@@ -64,6 +67,7 @@ class ShadowEvidence:
     missing_square: FloatArray
     counts: FloatArray
     coordinates: Coordinates
+    stated: tuple[float, float] | None = None
 
     @classmethod
     def collect(
@@ -73,6 +77,7 @@ class ShadowEvidence:
         missing: IntArray,
         instruments: FloatArray,
         share: float = 1.0,
+        stated: tuple[float, float] | None = None,
     ) -> ShadowEvidence:
         """Sum instruments over groups of neighbours, or over the levels of a category.
 
@@ -87,6 +92,7 @@ class ShadowEvidence:
             Moments and their spread are as if only this share of the rows had been
             there: where part of the missing values was looked up, that part of what the
             table says is known already.
+        stated : tuple of two floats, or None
         """
         h, lost = instruments[observed], instruments[missing]
         (size, width), coordinates = h.shape, Coordinates.of(values)
@@ -115,7 +121,7 @@ class ShadowEvidence:
             squares = kept[:, :, None] * kept[:, None] * counts[:, None, None]
         lost_sum, lost_square = share * lost.sum(axis=0), share * (lost.T @ lost)
         taught = share * sums, share * squares
-        return cls(means, *taught, lost_sum, lost_square, counts, coordinates)
+        return cls(means, *taught, lost_sum, lost_square, counts, coordinates, stated)
 
     @property
     def design(self) -> FloatArray:
@@ -125,7 +131,11 @@ class ShadowEvidence:
     @property
     def prior(self) -> FloatArray:
         """Precision of standardised parameters; none of the intercept."""
-        return np.diag(np.append(0.0, np.full(len(self.values), PRIOR_DEVIATION**-2.0)))
+        deviation = PRIOR_DEVIATION
+        if self.stated is not None:
+            # That of a uniform law over the range.
+            deviation = max((self.stated[1] - self.stated[0]) / 12.0**0.5, 1e-3)
+        return np.diag(np.append(0.0, np.full(len(self.values), deviation**-2.0)))
 
     def odds(self, points: FloatArray) -> FloatArray:
         """Odds of being missing in every group, at standardised (…, n_parameters)."""

@@ -286,3 +286,52 @@ def test_sixty_columns_with_one_finding_are_one_line(run, tmp_path, csv_file):
     cautions = json.loads(mr.load_model(tmp_path / "m.skops").report)["cautions"]
     (caution,) = [each["text"] for each in cautions if "-999" in each["text"]]
     assert all(f"'c{j}'" in caution for j in range(60))
+
+
+ASSUMED = "--target state --controlled ill --alpha 0.25 --drop id --method js"
+
+
+@pytest.fixture(scope="module")
+def one_column(tmp_path_factory, write):
+    """One column goes missing where it is high, in both classes."""
+    path = tmp_path_factory.mktemp("assumed") / "table.csv"
+    return write(path, [-1.5] + [-np.inf] * 4, [1.0] + [0.0] * 4)
+
+
+def test_what_an_expert_knows_is_a_range_of_phi(run, one_column, tmp_path):
+    out = tmp_path / "model.skops"
+    words = "--assume 'a: 30% of all, higher more likely' --json"
+    found = json.loads(run("fit", one_column, ASSUMED, words, "--out", out).stdout)
+    assert found["way"] == "assumed"
+    assert "1.2 to 3 times as large (class 'fit', 'ill')" in found["missingness"]
+    spread = found["range"]
+    assert spread["whole"] <= min(spread["least"], spread["most"]) + 0.02
+    text = json.dumps(found)
+    assert "log-odds" not in text
+    assert "LearnedMissingness" not in text
+    # The same in a file.
+    phi = tmp_path / "phi.toml"
+    phi.write_text('assume = ["a: 30% of all, higher more likely"]')
+    again = run(
+        "fit", one_column, ASSUMED, "--missingness", phi, "--json --out", tmp_path / "m"
+    )
+    same = ("certificate", "missingness", "power")
+    assert [json.loads(again.stdout)[key] for key in same] == [found[k] for k in same]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: 30% of ill, higher", "can't be read"),
+        ("A: 30% of ill", "no column 'A'. Did you mean 'a'?"),
+        ("a: 30% of il", "no class 'il'. Did you mean 'ill'?"),
+        ("a: 90% of all", "90% are stated to be missing, and the table has"),
+        ("b: 30% of ill", "no value of 'ill' is missing in 'b'"),
+        ("a: 30% of ill", "Class 'fit' has missing values in 'a'"),
+    ],
+)
+def test_what_a_table_contradicts_is_refused(run, one_column, text, message, tmp_path):
+    words = f"--assume {shlex.quote(text)} --out {tmp_path / 'm.skops'}"
+    status = 2 if "read" in message else 3
+    refused = run("fit", one_column, ASSUMED, words, status=status)
+    assert message in " ".join(refused.stderr.split())

@@ -412,7 +412,7 @@ def _model_words(entry: Data, deployment: str) -> str:
     how = "is taken as known"
     if entry["kind"] == "learned":
         how = (
-            "was learned; its band holds everywhere at once with "
+            "is not known exactly; its band holds everywhere at once with "
             f"{percent(entry['band_confidence'])} confidence"
         )
     return (

@@ -196,7 +196,7 @@ def robustness(certificate: Certificate) -> str | None:
         return None
     learned = certificate.missingness_delta
     parts = [
-        "φ was learned, and the guarantee allows for what is not known about it: it "
+        "φ is not known exactly, and the guarantee allows for that: it "
         f"takes the worst weights within φ's {percent(1.0 - learned)} band."
     ] * bool(learned)
     if certificate.sensitivity == float("inf"):

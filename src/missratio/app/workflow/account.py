@@ -15,9 +15,10 @@ from typing import Any, Literal
 import numpy as np
 
 from missratio._base.blocks import rows_with_nan
-from missratio._base.hints import listed
+from missratio._base.hints import did_you_mean, listed
 from missratio._base.typing import BoolArray, FloatArray
 from missratio._files import TableFile, open_table, written_whole
+from missratio._files.cells import canonical
 from missratio.app import options as asked
 from missratio.app.queries import QueryPlan, Revealed, plan_queries
 from missratio.app.queries.answers import OtherTableError
@@ -31,7 +32,7 @@ from missratio.exceptions import (
     UnexplainedMissingError,
     about_file,
 )
-from missratio.learning import learn_missingness
+from missratio.learning import Assumption, learn_missingness
 from missratio.missingness import Missingness, RowInclusion
 from missratio.threshold import LookUpRule, looked_up_sample
 
@@ -148,7 +149,7 @@ class Account:
 
     Parameters
     ----------
-    way : {"complete", "as observed", "file", "look-ups", "table", "both"}
+    way : {"complete", "as observed", "assumed", "file", "look-ups", "table", "both"}
     sentence : str
         The same in words, with what it assumes.
     X : ndarray of shape (n_rows, n_encoded)
@@ -188,7 +189,8 @@ def account_of(
     source, options, progress
         As of `fit_table`.
     """
-    X, file = table.X, source.path
+    X, file, given = table.X, source.path, options.phi_file
+    models: dict[Any, Missingness] = {}
     blanks = len(table.incomplete) > 0 or table.has_blank_level
     if not blanks and options.phi_file is None and options.queries is None:
         blanks = options.as_observed and not options.undecided
@@ -216,13 +218,29 @@ def account_of(
         n_found = int(revealed.answered.sum())
         sentence = f"{PHI} is learned from {n_found} looked-up values and the table's "
         return Account("both", f"{sentence}other columns; {LOGISTIC}", X, models)
-    if options.missingness == asked.LEARN:
+    learns, texts = options.missingness == asked.LEARN, list(options.assume)
+    texts += [] if given is None else phi_file.read_assumptions(given)
+    if learns or texts:
         progress.step("Learning why values are missing")
         with about_file(file):
-            models = _learned(table, table.counts)
+            stated = _stated(table, texts)
+            labels = table.counts if given is None else stated
+            models = _learned(table, labels, None, stated, learns)
         sentence = f"{PHI} is learned from the table's other columns; {LOGISTIC}"
-        return Account("table", sentence, X, models)
-    if options.phi_file is None:
+        if texts:
+            means: dict[str, list[Any]] = {}
+            for label, every in stated.items():
+                for each in every:
+                    means.setdefault(each.sentence, []).append(label)
+            meant = [f"{text} (class {listed(own)})" for text, own in means.items()]
+            rest = " Where nothing is stated it is learned from the table." * learns
+            sentence = (
+                f"{PHI} is as stated. {'; '.join(meant)}. The certificate holds for "
+                f"every φ of that range that is logistic in the value itself.{rest}"
+            )
+        if given is None:
+            return Account("assumed" if texts else "table", sentence, X, models)
+    if given is None:
         claim = "; ".join(
             f"class {label!r} has missing values in {_named(counts)}"
             for label, counts in table.missing.items()
@@ -232,10 +250,13 @@ def account_of(
         said = f"{claim[:1].upper()}{claim[1:]}, and nothing says why. For complete "
         said += f"rows to come, these ways are open:\n{ways}"
         raise UnexplainedMissingError(Message.plain(said, file=file))
-    models = phi_file.read_missingness(
-        options.phi_file, table.encoder, list(table.counts)
-    )
-    places = table.encoder.places
+    written = phi_file.read_missingness(given, table.encoder, list(table.counts))
+    if twice := [label for label in written if label in models]:
+        raise TableError(
+            f"{given}: of class {twice[0]!r} something is assumed, and its φ is given "
+            "as well. Leave one of them out."
+        )
+    models, places = {**models, **written}, table.encoder.places
     for label, counts in table.missing.items():
         model = models.get(label)
         if not counts or (model is not None and model.rowwise):
@@ -252,9 +273,49 @@ def account_of(
                 f"{start} {listed(unsaid)}, and its model says that none are. Add the "
                 "column(s) to it."
             )
-    sentence = f"{PHI} is as {options.phi_file} says; the certificate assumes that it "
-    sentence += "is right."
+    if texts:
+        return Account("assumed", sentence, X, models)
+    sentence = f"{PHI} is as {given} says; the certificate assumes that it is right."
     return Account("file", sentence, X, models)
+
+
+def _stated(
+    table: labelled.LabelledTable, texts: Iterable[str]
+) -> dict[Any, list[Assumption]]:
+    """What is assumed of the columns of each class, checked against the table."""
+    stated: dict[Any, list[Assumption]] = {}
+    names = [column.name for column in table.encoder.columns]
+    labels = {canonical(label): label for label in table.counts}
+    for text in texts:
+        each = Assumption.read(text)
+        if each.column not in names:
+            hint = did_you_mean(each.column, names)
+            raise TableError(
+                f"{text!r}: the table has no column {each.column!r}.{hint}"
+            )
+        if each.column in table.encoder.indicators:
+            raise TableError(
+                f"{text!r}: {each.column!r} is a category, which has no higher values. "
+                "Say which levels are missing how often in a file (--example)."
+            )
+        chosen = [label for label in labels.values() if each.label is None]
+        if each.label is not None:
+            if canonical(each.label) not in labels:
+                hint = did_you_mean(each.label, map(str, labels.values()))
+                raise TableError(
+                    f"{text!r}: the table has no class {each.label!r}.{hint} It has "
+                    f"{listed(labels.values())}."
+                )
+            chosen = [labels[canonical(each.label)]]
+        lossy = [label for label in chosen if each.column in table.missing[label]]
+        if not lossy:
+            whose = f" of {chosen[0]!r}" if each.label is not None else ""
+            raise TableError(
+                f"{text!r}: no value{whose} is missing in {each.column!r}."
+            )
+        for label in lossy:
+            stated.setdefault(label, []).append(each)
+    return stated
 
 
 def _read_answers(
@@ -314,13 +375,30 @@ def _learned(
     table: labelled.LabelledTable,
     labels: Iterable[Any],
     revealed: Revealed | None = None,
+    stated: Mapping[Any, list[Assumption]] | None = None,
+    from_table: bool = True,
 ) -> dict[Any, Missingness]:
-    """φ of each class that has missing values, from what was looked up too."""
+    """φ of each class that has missing values, from what was looked up or stated too.
+
+    Without `from_table`, from that alone.
+    """
     import pyarrow
 
     models: dict[Any, Missingness] = {}
     for label in (label for label in labels if table.missing[label]):
-        whole = phi_file.loses_whole_rows(table, label)
+        known = (stated or {}).get(label, [])
+        whole = phi_file.loses_whole_rows(table, label) and not known
+        if not from_table:
+            of = {each.column for each in known}
+            if rest := {n: c for n, c in table.missing[label].items() if n not in of}:
+                name, count = max(rest.items(), key=lambda pair: pair[1])
+                share = 100.0 * count / table.counts[label]
+                raise TableError(
+                    f"Class {label!r} has missing values in {_named(rest)}, and "
+                    f"nothing is assumed of that. Say it, too (--assume "
+                    f'"{name}: {share:.2g}% of {label}"), or let the rest be learned '
+                    "(--missingness learn)."
+                )
         if whole and revealed is None:
             raise TableError(
                 f"Rows of class {label!r} are missing as a whole, so that the table "
@@ -339,6 +417,8 @@ def _learned(
                 pyarrow.table(dict(zip(names, X.T, strict=True))),
                 answers,
                 rowwise=whole,
+                from_table=from_table,
+                assumptions=known,
                 categories=[each.tolist() for each in table.blank_categories.values()],
             )
         except ValueError as error:
@@ -527,6 +607,17 @@ def ways_of(
             f"{PHI} is learned from the other columns, and must be logistic in the "
             "value itself",
             (fit(missingness=asked.LEARN),),
+        )
+    pairs = [(name, label) for label in lossy for name in table.missing[label]]
+    if len(pairs) <= SHOWN and not any(n in table.encoder.indicators for n, _ in pairs):
+        texts = []
+        for name, label in pairs:
+            share = 100.0 * table.missing[label][name] / table.counts[label]
+            texts.append(f"{name}: {share:.2g}% of {label}, higher more likely")
+        yield Way(
+            "say what you know of them",
+            "it holds if the direction is as you say (higher or lower)",
+            (fit(assume=texts),),
         )
     yield Way(
         "write down why values are missing",

@@ -14,6 +14,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from missratio import classifier as classifiers
@@ -37,7 +38,8 @@ from missratio.app.tables.columns import BLANK, Encoder, drop_option, refuse_col
 from missratio.app.workflow import methods
 from missratio.app.workflow.account import Way, account_of, constant_columns, ways_of
 from missratio.app.workflow.spelling import check_spellings
-from missratio.learning import MissingnessWarning
+from missratio.learning import LearnedMissingness, MissingnessWarning
+from missratio.missingness import BlockMissingness
 
 # Cells of a table below which fits lose by several threads, of BLAS and of trees: these
 # wait for each other busily, and on a machine with other work much longer than they
@@ -218,6 +220,10 @@ def fit_table(
     )  # fmt: skip
     # 6. What there is to say about it.
     findings, measured = _findings(report.data, rows)
+    if account.way == "assumed" and not several and table.groups is None:
+        found = _over_the_range(rows)
+        findings.append(found["sentence"])
+        measured["range"] = found
     said = [*table.notes, *warned]
     facts = {
         "model": str(options.out),
@@ -383,6 +389,47 @@ def _group_levels(groups: Any, options: FitOptions) -> dict[Any, float] | None:
             )
         levels[known[canonical(typed)]] = level
     return levels or None
+
+
+def _over_the_range(rows: LabelledRows) -> dict[str, Any]:
+    """What would be found if stated slopes were known, at the ends of their range."""
+    classifier, mine = rows.classifier, rows.index(rows.controlled)
+    held = mine[np.isin(mine, classifier.calibration_index_)]
+    others = np.flatnonzero((rows.y == rows.other) & (rows.weights > 0.0))
+    # The estimator knows the controlled class as 0, and the other as 1.
+    every, known = {"whole": classifier}, classifier.missingness
+    labels = enumerate((rows.controlled, rows.other))
+    coded = {k: known[label] for k, label in labels if label in known}
+    for end, name in enumerate(("least", "most")):
+        every[name] = clone(classifier).set_params(
+            estimator=classifier.estimator_,
+            controlled_class=0,
+            missingness={k: _narrowed(model, end) for k, model in coded.items()},
+            on_infeasible="reject_all",
+        )
+        training = rows.X[np.setdiff1d(mine, held)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            every[name].calibrate(rows.X[held], X0_training=training)
+    weights, shares = rows.weights[others], {}
+    for name, each in every.items():
+        called = each.predict(rows.X[others])
+        found = called == (rows.other if each is classifier else 1)
+        shares[name] = float(np.average(found, weights=weights))
+    whole, least, most = (f"{100.0 * share:.0f}%" for share in shares.values())
+    return {
+        **shares,
+        "sentence": f"Of the rows of {rows.other!r} in the table it finds {whole}, for "
+        f"the whole range of what was stated. Were φ known to be at its mildest, that "
+        f"would be {least}; at its steepest, {most}.",
+    }
+
+
+def _narrowed(model: Any, end: int) -> Any:
+    """A model with what was stated at one end of its range."""
+    if isinstance(model, BlockMissingness):
+        return replace(model, base=_narrowed(model.base, end))
+    return model.narrowed(end) if isinstance(model, LearnedMissingness) else model
 
 
 def _settled(classifier: Any) -> classifiers.PowerComparison:

@@ -1,0 +1,146 @@
+"""φ as an expert states it: what words mean, and that certificates hold over it."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import missratio as mr
+from missratio.learning import Assumption
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("x: 30%", ("x", 0.3, None, 1.0, 1.0)),
+        ("x: 4.5 % of all, higher more likely", ("x", 0.045, None, 1.2, 3.0)),
+        ("x: about 30% of sick", ("x", 0.3, "sick", 1.0, 1.0)),
+        ("a: b: 30% of a, b, Higher slightly more likely.",
+         ("a: b", 0.3, "a, b", 1.0, 1.5)),
+        ("x y: 1% of 0, lower much more likely", ("x y", 0.01, "0", 1 / 8, 1 / 2)),
+        ("x: 30%, higher 2 to 4 times more likely", ("x", 0.3, None, 2.0, 4.0)),
+    ],
+)  # fmt: skip
+def test_words_have_a_meaning(text, meant):
+    read = Assumption.read(text)
+    found = read.column, read.share, read.label, read.least, read.most
+    assert found == pytest.approx(meant)
+    assert "log" not in read.sentence
+
+
+@pytest.mark.parametrize(
+    "text", ["x", "x: 30", "x: much", "x: 30% of sick, more likely", ": 30%", "30%"]
+)
+def test_what_cannot_be_read_is_told_the_form(text):
+    with pytest.raises(ValueError, match=r"can't be read.*higher more likely"):
+        Assumption.read(text)
+
+
+def lossy(rng, n=1000, odds=1.9, share=0.3):
+    """Three columns; the odds of the first to be missing grow with its observed SD."""
+    Z = np.sqrt(0.5) * (rng.normal(size=(n, 1)) + rng.normal(size=(n, 3)))
+    slope = np.log(odds)
+    for _ in range(3):
+        phi = mr.LogisticMissingness.from_proportion(
+            Z, [slope, 0.0, 0.0], [share, 0.0, 0.0]
+        )
+        X = mr.corrupt(Z, phi, np.random.default_rng(0))
+        slope = np.log(odds) / np.nanstd(X[:, 0])
+    return mr.corrupt(Z, phi, rng), phi
+
+
+def assume(X, text="0: 30%, higher more likely"):
+    return mr.learn_missingness(X, assumptions=[text], from_table=False)
+
+
+def test_the_level_is_the_tables_and_the_slope_is_in_the_range():
+    X, _ = lossy(np.random.default_rng(0))
+    model, seen = assume(X), X[~np.isnan(X[:, 0]), 0]
+    for end in (model, model.narrowed(0), model.narrowed(1)):
+        log_odds = end.intercept[0] + end.coef[0] * seen
+        assert np.exp(log_odds).sum() == pytest.approx(np.isnan(X[:, 0]).sum())
+    factors = np.exp(model.region(0.05)[0][:, 1] * seen.std())
+    assert (factors.min(), factors.max()) == pytest.approx((1.2, 3.0))
+    assert model.stated == ("0",)
+    assert model.narrowed(1).coef[0] > model.coef[0] > model.narrowed(0).coef[0] > 0.0
+
+
+@pytest.mark.parametrize("odds", [1.2, 1.9, 3.0])
+def test_the_band_holds_every_phi_of_the_range(odds):
+    held, grid = 0, np.linspace(-2.5, 2.5, 11)[:, None] * [1.0, 0.0, 0.0]
+    for seed in range(20):
+        X, phi = lossy(np.random.default_rng([seed, int(10 * odds)]), odds=odds)
+        lower, upper = assume(
+            X, "0: 30%, higher 1.1 to 3.3 times more likely"
+        ).probability_band(grid, 0.05)
+        truth = phi.missing_probability(grid)
+        held += bool(((lower <= truth) & (truth <= upper))[:, 0].all())
+    assert held >= binom.ppf(1e-3, 20, 0.95)
+
+
+@pytest.mark.parametrize("repeats", [2, pytest.param(60, marks=pytest.mark.validity)])
+@pytest.mark.parametrize(
+    ("words", "odds"),
+    [
+        ("higher more likely", 1.25),
+        ("higher more likely", 2.9),
+        ("lower much more likely", 1 / 4),
+    ],
+)
+def test_certificates_hold_wherever_the_slope_is_in_the_range(words, odds, repeats):
+    broken = 0
+    for seed in range(repeats):
+        rng = np.random.default_rng([seed, int(100 * odds)])
+        X, _ = lossy(rng, odds=odds)
+        X = np.concatenate([X, rng.normal(1.0, 1.0, (400, 3))])
+        model = assume(X[:1000], f"0: 30%, {words}")
+        classifier = mr.NeymanPearsonClassifier(
+            mr.FDivergenceRatio("js"), 0.1, 0.1, missingness={0: model},
+            random_state=seed, on_infeasible="reject_all",
+        )  # fmt: skip
+        classifier.fit(X, np.repeat([0, 1], [1000, 400]))
+        fresh = np.sqrt(0.5) * (
+            rng.normal(size=(50_000, 1)) + rng.normal(size=(50_000, 3))
+        )
+        broken += classifier.predict(fresh).mean() > 0.1
+        said = str(classifier.certificate_)
+        assert ("within what was stated" in said) == classifier.certificate_.certified
+    assert broken <= binom.ppf(1 - 1e-3, repeats, 0.1)
+
+
+def test_a_direction_that_other_columns_refute_is_refused():
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(4000, 1)) + 0.4 * rng.normal(size=(4000, 3))
+    X = mr.corrupt(Z, mr.LogisticMissingness([-1.2, -np.inf, -np.inf], 1.5), rng)
+    wrong = assume(X, "0: 30%, lower more likely")
+    checks = mr.missingness_check(X, wrong, complete=True)
+    assert {check.verdict for check in checks} != {"consistent"}
+    right = assume(X, "0: 30%, higher much more likely")
+    checks = mr.missingness_check(X, right, complete=True)
+    assert {check.verdict for check in checks} == {"consistent"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("0: 60%, higher more likely", r"60% are stated.*the table has 3\d\.?\d?%"),
+        ("1: 30%", "Nothing can be assumed of '1': none of its values is missing"),
+        ("z: 30%", "no column 'z'"),
+        ("0: 30%, higher 3 to 2 times more likely", "1 ≤ A ≤ B"),
+        ("0: 0%", "between 0% and 100%"),
+    ],
+)
+def test_what_the_table_contradicts(text, message):
+    X, _ = lossy(np.random.default_rng(0))
+    with pytest.raises(ValueError, match=message):
+        assume(X, text)
+
+
+def test_other_columns_are_learned_beside_it():
+    X, _ = lossy(np.random.default_rng(0), n=2000)
+    X[np.random.default_rng(1).random(2000) < 0.2, 1] = np.nan
+    with pytest.raises(ValueError, match=r"Column\(s\) 1 have missing values"):
+        assume(X)
+    model = mr.learn_missingness(X, assumptions=["0: 30%, higher more likely"])
+    assert model.stated == ("0",)
+    assert {check.feature for check in model.checks} == {"1"}
+    assert abs(model.coef[1]) < 4 * model.standard_errors[1, 1]

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import expit, log_expit
 
 from missratio._base.hints import check_choice
+from missratio._base.storable import storable
 from missratio._base.typing import FloatArray
 
 __all__ = [
@@ -230,6 +231,7 @@ class Divergence(ABC):
         """f'''(u)."""
 
 
+@storable()
 class KullbackLeibler(Divergence):
     """f(u) = u log u."""
 
@@ -250,6 +252,7 @@ class KullbackLeibler(Divergence):
         return -1.0 / ratio**2
 
 
+@storable()
 class JensenShannon(Divergence):
     """f(u) = u log u − (u + 1) log((u + 1)/2)."""
 
@@ -270,6 +273,7 @@ class JensenShannon(Divergence):
         return -(1.0 + 2.0 * ratio) / (ratio * (1.0 + ratio)) ** 2
 
 
+@storable()
 class Pearson(Divergence):
     """f(u) = (u − 1)²; with the identity link the estimator is LSIF (uLSIF)."""
 
@@ -290,6 +294,7 @@ class Pearson(Divergence):
         return np.zeros_like(ratio)
 
 
+@storable()
 class FDivergenceObjective(Objective):
     """Minimise −E[f'(r(Z¹))] + E[f*(f'(r(Z⁰)))] for any f and link.
 
@@ -334,6 +339,7 @@ class FDivergenceObjective(Objective):
             return Term(value, ratio * second * d1, curvature)
 
 
+@storable()
 class KullbackLeiblerObjective(Objective):
     """Minimise −E[log r(Z¹)] + E[r(Z⁰)] with a log link (KL, not logged)."""
 
@@ -354,6 +360,7 @@ class KullbackLeiblerObjective(Objective):
         return Combination((gradient * expectations.value).sum(axis=0), gradient)
 
 
+@storable()
 class JensenShannonObjective(Objective):
     """Minimise −E[log σ(s(Z¹))] − E[log σ(−s(Z⁰))]: balanced logistic regression."""
 
@@ -397,6 +404,7 @@ def as_divergence_objective(divergence: str | Divergence, link: Link) -> Objecti
     return FDivergenceObjective(divergence, link)
 
 
+@storable()
 class KLIEPObjective(KullbackLeiblerObjective):
     """Minimise −E[s(Z¹)] + log E[exp s(Z⁰)], with s(z) = θᵀf(z).
 

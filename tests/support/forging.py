@@ -13,11 +13,13 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from skops import io as skops_io
 
 import missratio as mr
 from missratio._files.cells import Cells
 from missratio.app.modelfile import TableModel, TrainingData
-from missratio.app.modelfile.files import HEADER, SCHEMA, _digest
+from missratio.app.modelfile.checks import header_of
+from missratio.app.modelfile.files import HEADER, SCHEMA, _digest, pack
 from missratio.app.tables.columns import Encoder, TableColumn
 from missratio.classifier import CandidatePower, PowerComparison
 
@@ -40,10 +42,15 @@ def sample(n_classes, phi=None):
     return X, y
 
 
-def two(estimator, phi=None):
+def write(model, path):
+    """What `save_model` writes, of a model that it would refuse as well."""
+    path.write_bytes(pack(skops_io.dumps(model), header_of(model)))
+
+
+def two(estimator, phi=None, **more):
     return mr.NeymanPearsonClassifier(
         estimator, alpha=0.3, missingness=None if phi is None else {0: phi},
-        random_state=0,
+        random_state=0, **more,
     ).fit(*sample(2, phi))  # fmt: skip
 
 

@@ -214,6 +214,7 @@ class FDivergenceRatio(fit.JointRatio):
         return as_divergence_objective(self.divergence, self.link)
 
 
+@storable(finite=("coef_", "intercept_", "log_normalizer_", "column_log_normalizer_"))
 @dataclass(eq=False, repr=False)
 class ObjectiveRatio(fit.JointRatio):
     """Density ratio by any objective h(E g1(Z¹), E g0(Z⁰)): the paper's general form.

@@ -19,6 +19,7 @@ from forging import (
     packed,
     sealed,
     sound,
+    write,
 )
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -528,7 +529,7 @@ def test_look_ups_of_more_rows_than_there_are_are_refused(tmp_path, rows, more, 
     forged = replace(sample, n_rows=rows, lookups=lookups)
     model.calibration_ = replace(model.calibration_, sample=forged)
     model.certificate_ = replace(model.certificate_, rows=rows)
-    mr.save_model(model, tmp_path / "forged.skops")
+    write(model, tmp_path / "forged.skops")
     with pytest.raises(ModelFileError, match=match):
         mr.load_model(tmp_path / "forged.skops")
 
@@ -539,7 +540,7 @@ def test_look_ups_of_more_rows_than_there_are_are_refused(tmp_path, rows, more, 
 def test_half_a_character_is_refused(tmp_path, cells):
     encoder = replace(COLUMNS, cells=cells)
     model = replace(MODELS["table"](), encoder=encoder)
-    mr.save_model(model, tmp_path / "forged.skops")
+    write(model, tmp_path / "forged.skops")
     with pytest.raises(ModelFileError, match=r"no sound model.*surrogates"):
         mr.load_model(tmp_path / "forged.skops")
 

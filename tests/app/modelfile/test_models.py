@@ -60,8 +60,6 @@ def test_a_row_is_above_the_threshold_where_its_decision_is_above_zero():
     )
     classifier.threshold_ = np.inf
     assert (model.decision_function(frame) == -np.inf).all()
-    with pytest.raises(AttributeError, match="this one is of two classes"):
-        model.class_scores(frame)
 
 
 def test_a_row_with_a_category_that_was_never_seen_gets_the_controlled_class():
@@ -85,7 +83,10 @@ def test_a_frame_of_several_classes_gets_the_classifiers_labels(kind):
     assert (labels == classifier.predict(X)).all()
     assert set(labels.tolist()) == {0, 1, 2}
     assert model.score_columns == ["score_0", "score_1", "score_2"]
-    np.testing.assert_array_equal(model.class_scores(frame), classifier.class_scores(X))
+    scores = model.score_samples(frame)
+    np.testing.assert_array_equal(scores, classifier.class_scores(X))
+    with pytest.raises(AttributeError, match="this one is of several classes"):
+        model.decision_function(frame)
     found = model.decide(X)
     assert (model.classes_[found.codes] == labels).all()
     assert found.scores.shape == (360, 3)

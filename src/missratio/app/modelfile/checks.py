@@ -276,7 +276,10 @@ def _check_tree(nodes: Any, width: int) -> None:
     asked = inner["feature_idx"]
     there = (asked >= 0) & (asked < width)
     require(there.all(), "a tree asks for columns that don't exist")
-    require(not nodes["is_categorical"].any(), "a tree has categories")
+    require(
+        not nodes["is_categorical"].any(),
+        "a tree splits by categories; encode them as numbers before it",
+    )
     require(np.isfinite(nodes["value"]).all(), "a tree's values aren't finite")
 
 

@@ -406,7 +406,15 @@ def save_model(
             f"load_model trusted={foreign} if you vouch for these types, or pickle the "
             "model, and unpickle only files that you trust."
         )
-    content = pack(objects, header_of(model))
+    header = header_of(model)
+    try:
+        check_model(model, header)
+    except ModelFileError as error:
+        raise ModelFileError(
+            f"The model can't be saved, as it couldn't be loaded. {error} Pickle it, "
+            "and unpickle only files that you trust."
+        ) from error
+    content = pack(objects, header)
     with written_whole(path, force=force) as draft:
         draft.write_bytes(content)
 

@@ -54,7 +54,7 @@ def true_errors(missingness: object) -> np.ndarray:
         else:
             given = {0: PHI}
         classifier = mr.NeymanPearsonClassifier(
-            mr.KLIEP(), ALPHA, DELTA, missingness=given, random_state=repeat
+            mr.FDivergenceRatio("js"), ALPHA, DELTA, given, random_state=repeat
         ).fit(X, y)
         grid = np.linspace(-2, 6, 80_001)
         called = grid[classifier.predict(grid[:, None]) == 1]
@@ -101,7 +101,9 @@ def main() -> None:
     folder = Path(__file__).parent / "_static"
     fig.savefig(folder / "hero.png", dpi=160)
     # The panels by themselves, which stand below each other on a phone.
-    for name, ax in (("left", left), ("right", right)):
+    for name, ax, other in (("left", left, right), ("right", right, left)):
+        ax.set_visible(True)
+        other.set_visible(False)
         inches = ax.get_tightbbox().transformed(fig.dpi_scale_trans.inverted())
         half = folder / f"hero_{name}.png"
         fig.savefig(half, dpi=160, bbox_inches=inches.padded(0.08))

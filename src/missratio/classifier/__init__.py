@@ -1,81 +1,45 @@
 """Classifiers with a certificate, and the planning of their calibration."""
 
+from missratio.classifier.certificate import Certificate as Certificate
+from missratio.classifier.certificate import GroupedCertificate as GroupedCertificate
+from missratio.classifier.certificate import KeptPromise as KeptPromise
 from missratio.classifier.certificate import (
-    Certificate,
-    GroupedCertificate,
-    KeptPromise,
-    MulticlassCertificate,
-    named,
-    rows_of,
+    MulticlassCertificate as MulticlassCertificate,
 )
+from missratio.classifier.certificate import named as named
+from missratio.classifier.certificate import rows_of as rows_of
 from missratio.classifier.estimators import (
-    UnstableScoresWarning,
-    complete_mask,
+    UnstableScoresWarning as UnstableScoresWarning,
 )
+from missratio.classifier.estimators import complete_mask as complete_mask
+from missratio.classifier.multiclass import ClassBounds as ClassBounds
 from missratio.classifier.multiclass import (
-    ClassBounds,
-    MulticlassNeymanPearsonClassifier,
-    TradeOff,
-    UnorderedDecision,
+    MulticlassNeymanPearsonClassifier as MulticlassNeymanPearsonClassifier,
+)
+from missratio.classifier.multiclass import TradeOff as TradeOff
+from missratio.classifier.multiclass import UnorderedDecision as UnorderedDecision
+from missratio.classifier.neyman_pearson import (
+    GroupedNeymanPearsonClassifier as GroupedNeymanPearsonClassifier,
 )
 from missratio.classifier.neyman_pearson import (
-    GroupedNeymanPearsonClassifier,
-    NeymanPearsonClassifier,
+    NeymanPearsonClassifier as NeymanPearsonClassifier,
 )
+from missratio.classifier.planning import SensitivityCurve as SensitivityCurve
+from missratio.classifier.planning import Variation as Variation
+from missratio.classifier.planning import expected_power as expected_power
 from missratio.classifier.planning import (
-    SensitivityCurve,
-    Variation,
-    expected_power,
-    required_calibration_rows,
-    sensitivity_curve,
-    sorted_scores,
+    required_calibration_rows as required_calibration_rows,
 )
-from missratio.classifier.promise import Calibration
-from missratio.classifier.reading import (
-    NoPowerWarning,
-    RepeatedRowsWarning,
-    UnknownGroupWarning,
-    check_same_rows,
-)
-from missratio.classifier.search import (
-    CandidatePower,
-    ClassSearch,
-    PowerComparison,
-    PowerSearch,
-    measured_power,
-)
-from missratio.exceptions import NoCertificateError
-
-__all__ = [
-    "Calibration",
-    "CandidatePower",
-    "Certificate",
-    "ClassBounds",
-    "ClassSearch",
-    "GroupedCertificate",
-    "GroupedNeymanPearsonClassifier",
-    "KeptPromise",
-    "MulticlassCertificate",
-    "MulticlassNeymanPearsonClassifier",
-    "NeymanPearsonClassifier",
-    "NoCertificateError",
-    "NoPowerWarning",
-    "PowerComparison",
-    "PowerSearch",
-    "RepeatedRowsWarning",
-    "SensitivityCurve",
-    "TradeOff",
-    "UnknownGroupWarning",
-    "UnorderedDecision",
-    "UnstableScoresWarning",
-    "Variation",
-    "check_same_rows",
-    "complete_mask",
-    "expected_power",
-    "measured_power",
-    "named",
-    "required_calibration_rows",
-    "rows_of",
-    "sensitivity_curve",
-    "sorted_scores",
-]
+from missratio.classifier.planning import sensitivity_curve as sensitivity_curve
+from missratio.classifier.planning import sorted_scores as sorted_scores
+from missratio.classifier.promise import Calibration as Calibration
+from missratio.classifier.reading import NoPowerWarning as NoPowerWarning
+from missratio.classifier.reading import RepeatedRowsWarning as RepeatedRowsWarning
+from missratio.classifier.reading import UnknownGroupWarning as UnknownGroupWarning
+from missratio.classifier.reading import check_same_rows as check_same_rows
+from missratio.classifier.search import CandidatePower as CandidatePower
+from missratio.classifier.search import ClassSearch as ClassSearch
+from missratio.classifier.search import PowerComparison as PowerComparison
+from missratio.classifier.search import PowerSearch as PowerSearch
+from missratio.classifier.search import measured_power as measured_power
+from missratio.exceptions import NoCertificateError as NoCertificateError

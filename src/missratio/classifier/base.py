@@ -19,21 +19,12 @@ from sklearn.utils.metadata_routing import (
 )
 from sklearn.utils.validation import check_is_fitted
 
+from missratio._base import reading
 from missratio._base.callbacks import CallbackSupportMixin
 from missratio._base.hints import check_choice, check_number
-from missratio._base.reading import (
-    FLOATS,
-    check_no_infinity,
-    read_labels,
-    read_table,
-)
 from missratio._base.typing import FloatArray, IntArray
+from missratio.classifier import estimators
 from missratio.classifier.columns import some_columns
-from missratio.classifier.estimators import (
-    ClassTable,
-    complete_mask,
-    missingness_parameters,
-)
 from missratio.classifier.promise import Promise
 from missratio.classifier.reading import read_units
 from missratio.missingness import Missingness, RowInclusion
@@ -85,7 +76,7 @@ class CertifiedClassifier(
 
     def _promise(
         self,
-        table: ClassTable,
+        table: estimators.ClassTable,
         alpha: float,
         delta: float,
         held: IntArray,
@@ -121,7 +112,7 @@ class CertifiedClassifier(
         inclusion: ArrayLike | None,
         params: dict[str, Any],
         units: ArrayLike | None = None,
-    ) -> ClassTable:
+    ) -> estimators.ClassTable:
         """Rows and labels, and why values are missing."""
         if y is None:
             raise ValueError(
@@ -129,13 +120,13 @@ class CertifiedClassifier(
                 "the target y is None."
             )
         X = self._read(X, reset=True)
-        y = read_labels(on_host(y), X)
+        y = reading.read_labels(on_host(y), X)
         labels = self._labels(y)
         codes = np.array([labels.index(label) for label in self.classes_.tolist()])
         codes = codes[np.searchsorted(self.classes_, y)]
         if get_config()["enable_metadata_routing"] and self.estimator is not None:
             params = process_routing(self, "fit", **params).estimator.fit
-        return ClassTable(
+        return estimators.ClassTable(
             X,
             codes,
             labels,
@@ -154,7 +145,7 @@ class CertifiedClassifier(
                 "inclusion is for deployment='complete': rows as they are observed are "
                 "calibrated as they are. Leave it out, and the answers too."
             )
-        return RowInclusion.of(inclusion, complete_mask(X), X.shape[1], y)
+        return RowInclusion.of(inclusion, estimators.complete_mask(X), X.shape[1], y)
 
     def _models(self, *, every: bool = False) -> Mapping[Any, Missingness] | None:
         """The models by label: the classifier's own, or the estimator's.
@@ -163,7 +154,7 @@ class CertifiedClassifier(
         """
         missingness = self.missingness
         if missingness is None and self.estimator is not None:
-            given = missingness_parameters(self.estimator).values()
+            given = estimators.missingness_parameters(self.estimator).values()
             missingness = next((v for v in given if isinstance(v, Mapping)), None)
         if isinstance(missingness, str):
             raise ValueError(
@@ -186,11 +177,13 @@ class CertifiedClassifier(
     def _read(self, X: Any, *, reset: bool = False, every: bool = False) -> Any:
         """Rows of an array or dataframe as they are, in the columns that are used."""
         given = X if hasattr(X, "columns") else on_host(X)
-        plain = isinstance(given, np.ndarray) and given.dtype in FLOATS
-        kind = FLOATS if plain else None
-        table = read_table(self, given, reset=reset, keep_frame=True, dtype=kind)
+        plain = isinstance(given, np.ndarray) and given.dtype in reading.FLOATS
+        kind = reading.FLOATS if plain else None
+        table = reading.read_table(
+            self, given, reset=reset, keep_frame=True, dtype=kind
+        )
         if isinstance(table, np.ndarray) and table.dtype.kind == "f":
-            check_no_infinity(table)
+            reading.check_no_infinity(table)
         if every or self._positions is None:
             return table
         return some_columns(table, self._positions)
@@ -259,11 +252,11 @@ class CertifiedClassifier(
         """
         check_is_fitted(self, "certificate_")
         X = self._read(X)
-        if self.deployment == "as-observed" or complete_mask(X).all():
+        if self.deployment == "as-observed" or estimators.complete_mask(X).all():
             return None
         y, labels = np.asarray(y), self.classes_.tolist()
         models, codes = self._models(), np.searchsorted(self.classes_, y)
-        table = ClassTable(X, codes, labels, models, self.deployment)
+        table = estimators.ClassTable(X, codes, labels, models, self.deployment)
         weights = np.ones(len(y))
         for position in range(len(labels)):
             index = table.rows_of(position)

@@ -31,6 +31,8 @@ from typing import Any
 
 import numpy as np
 
+from missratio import missingness
+from missratio import threshold as rules
 from missratio._base.blocks import take_rows
 from missratio._base.hints import check_choice
 from missratio._base.reading import as_numeric_array
@@ -47,20 +49,6 @@ from missratio.classifier.promise import (
 from missratio.classifier.reading import warn_of_repeated_rows
 from missratio.exceptions import Message, NoCertificateError, Remedy
 from missratio.learning import LearnedMissingness
-from missratio.missingness import (
-    LogisticMissingness,
-    MissingnessCheck,
-    missingness_check,
-    once,
-    refuse_contradiction,
-)
-from missratio.threshold import (
-    LookUpRule,
-    Rule,
-    fewest,
-    fewest_look_ups,
-    make_rule,
-)
 
 # Odds that are wrong by more are as good as unknown.
 LARGEST_FACTOR = 1024.0
@@ -98,27 +86,23 @@ def certify(
     drawn: dict[str, Any] = {"inclusion": promise.design}
     # 1. Whether rows contradict φ. Rows of one unit are not independent: a unit
     #    calibrates by one row. A group may have no row at all.
-    checks: tuple[MissingnessCheck, ...] = ()
+    checks: tuple[missingness.MissingnessCheck, ...] = ()
     if model is not None:
         independent = [promise.held]
         independent += [promise.training] if table.units is None else []
         if n_rows:
             rows = take_rows(table.X, np.concatenate(independent))
-            checks = missingness_check(
+            checks = missingness.missingness_check(
                 rows, model, complete=True, odds_factor=promise.odds_factor
             )
         tests = getattr(model, "checks", ())
-        refuse_contradiction(checks, promise.label, tests, promise.odds_factor)
+        missingness.refuse_contradiction(
+            checks, promise.label, tests, promise.odds_factor
+        )
         drawn |= {"draws": rng.uniform(size=n_rows), "coin": float(rng.uniform())}
     # 2. Weights, and by training rows what promises most power.
     held = Weighted.by(trust, X, scores[promise.held], **drawn)
-    training = take_rows(table.X, promise.training) if len(promise.training) else None
-    known = detected = None
-    if training is not None and model is not None:
-        known = Weighted.by(trust, training, scores[promise.training])
-    if known is not None and others is not None:
-        detected = scores[others], trust.edges(take_rows(table.X, others))[1]
-    trust, how, _ = choose_trust(promise, known, detected, n_rows)
+    trust, how, known, _ = choose_trust(promise, table, scores, others)
     calibration = calibrate(promise, trust, how, held, known)
     # 3. The threshold, and how much more it would hold for.
     sample, name = calibration.sample, calibration.rule.name
@@ -174,7 +158,9 @@ def certify(
         not_found=0 if lookups is None else lookups.not_found,
         **(facts or nothing),
     )
-    warn_of_repeated_rows(X, training)
+    warn_of_repeated_rows(
+        X, take_rows(table.X, promise.training) if len(promise.training) else None
+    )
     return certificate, calibration
 
 
@@ -235,7 +221,7 @@ def infeasible(
     facts = {"alpha": alpha, "delta": delta, "rows": n_rows, "group": promise.group}
     if lookups is not None:
         drawn, wants = int(lookups.drawn.sum()), MORE_ROWS
-        needed = fewest_look_ups(sample, alpha, delta)
+        needed = rules.fewest_look_ups(sample, alpha, delta)
         if needed is not None and needed > drawn:
             wants = f"look up {needed} of them or more, several times that for power"
         claim += (
@@ -260,7 +246,7 @@ def infeasible(
                 return bool(sample.ranked.n_scored and more.threshold(alpha) < np.inf)
 
             most = min(MOST_TIMES, MOST_REPEATED // max(n_rows, 1))
-            further, about = fewest(passes, most), "about "
+            further, about = rules.fewest(passes, most), "about "
             needed = None if further is None else (1 + further) * n_rows
         wants = f"needs {about}{needed} or more"
         if needed is None:
@@ -304,7 +290,11 @@ def refuse_open(promise: Promise, rows: Any) -> None:
     if reached or low.mean() > 1.0 - promise.alpha:
         return
     by_column = model.probability_band(rows, trust.delta)[1][high > 0.0]
-    kept = np.arange(rows.shape[1]) if model.groups is None else once(model.groups)
+    kept = (
+        np.arange(rows.shape[1])
+        if model.groups is None
+        else missingness.once(model.groups)
+    )
     worst = kept[np.argsort(-np.median(by_column[:, kept], axis=0))[:WORST]]
     message = Message(
         NO_THRESHOLD + "what was learned of φ leaves too much open. A complete row of "
@@ -337,7 +327,7 @@ MOST = 34.0
 def calibrate(
     promise: Promise,
     trust: Trust,
-    rule: str | Rule,
+    rule: str | rules.Rule,
     rows: Weighted,
     training: Weighted | None,
     step: int = 1,
@@ -364,12 +354,12 @@ def calibrate(
         """Rows weighed by one φ, and the rule prepared by training rows."""
         sample = rows.sample(trust)
         if sample.lookups is not None and isinstance(rule, str):
-            check_choice("rule", rule, ("auto", LookUpRule.name))
-            return Calibration(sample, trust, LookUpRule(), delta)
+            check_choice("rule", rule, ("auto", rules.LookUpRule.name))
+            return Calibration(sample, trust, rules.LookUpRule(), delta)
         known = sample if training is rows else None
         if training is not None and training is not rows:
             known = training.sample(trust)
-        prepared = make_rule(rule, training=known, complete=trust.model is None)
+        prepared = rules.make_rule(rule, training=known, complete=trust.model is None)
         return Calibration(sample, trust, prepared, delta)
 
     if not trust.searched:
@@ -409,7 +399,7 @@ def calibrate(
         nonlocal worst
         for intercept, slopes in candidates:
             first = intercept[0] if model.rowwise else intercept
-            phi = LogisticMissingness(first, slopes, rowwise=model.rowwise)
+            phi = missingness.LogisticMissingness(first, slopes, rowwise=model.rowwise)
             found = under(replace(trust, point=phi))
             asked = [each.threshold for each in found.select(levels)]
             tried.append((found, [np.inf if x is None else x for x in asked]))
@@ -470,13 +460,13 @@ LEAST_ODDS, LARGEST_SHIFT = 0.1, 50.0
 
 def choose_trust(
     promise: Promise,
-    training: Weighted | None,
-    other: tuple[FloatArray, FloatArray] | None,
-    n_rows: int,
+    table: ClassTable,
+    scores: FloatArray,
+    others: IntArray | None,
     *,
     forecast: bool = False,
-) -> tuple[Trust, str | Rule, float]:
-    """What the weights are taken for, the rule, and the power that these promise.
+) -> tuple[Trust, str | rules.Rule, Weighted | None, float]:
+    """What weights are taken for, the rule, training rows, and the power to expect.
 
     The power is that at the error that so many calibration rows should certify, no
     certificate being no power. Where a rule can't tell, it is that at the threshold
@@ -486,30 +476,34 @@ def choose_trust(
     Parameters
     ----------
     promise : Promise
-    training : Weighted or None
-        Rows of the controlled class that take no part in calibration.
-    other : pair of ndarray of shape (n_other,), or None
-        Scores of rows of the other class, to be told from these, and the largest
-        weights that they may have. None takes the training rows for them, moved as if
-        they were tilted by exp(score), and a cap that promises clearly more.
-    n_rows : int
-        Calibration rows to come.
+        With rows of the class that take no part in calibration.
+    table : ClassTable
+    scores : ndarray of shape (n_rows,)
+        Of these rows of the table, and of the others.
+    others : ndarray of int, or None
+        Rows of the other class, to be told from these. None takes the training rows
+        for them, moved as if they were tilted by exp(score), and a cap that promises
+        clearly more.
     forecast : bool, default=False
         Whether the power is wanted where there is nothing to choose, too.
     """
-    trust, rule = promise.trust, promise.rule
-    if training is None:
-        return trust, rule, 0.0
-    searched, rules = trust.searched, [rule]
+    trust, rule, n_rows = promise.trust, promise.rule, len(promise.held)
+    if not len(promise.training) or (promise.model is None and not forecast):
+        return trust, rule, None, 0.0
+    rows = take_rows(table.X, promise.training)
+    training, other = Weighted.by(trust, rows, scores[promise.training]), None
+    if others is not None:
+        other = scores[others], trust.edges(take_rows(table.X, others))[1]
+    searched, named = trust.searched, [rule]
     if other is not None and rule == "auto" and searched:
         # One rule for all φ: each φ alone would choose as if it were the true one.
-        rules = ["counting", "tuned-betting"]
+        named = ["counting", "tuned-betting"]
     # 1. No cap on the weights where the rule can do without one, and some caps.
-    choices: list[tuple[Trust, str | Rule]] = []
+    choices: list[tuple[Trust, str | rules.Rule]] = []
     heaviest = training.high[training.high > 0.0]
     known = trust.bound(training.X.shape[1])
-    for each in rules:
-        uses, caps = make_rule(each).bound, heaviest[:0]
+    for each in named:
+        uses, caps = rules.make_rule(each).bound, heaviest[:0]
         untouched = uses == "unused" or (uses == "given" and known is not None)
         if promise.caps and not untouched and len(heaviest):
             reach = (1.0, *BEYOND) if other is None else (1.0,)
@@ -520,7 +514,7 @@ def choose_trust(
             choices.append((trust, each))
         choices += [(replace(trust, cap=cap), each) for cap in caps.tolist()]
     if len(choices) == 1 and not forecast:
-        return (*choices[0], 0.0)
+        return (*choices[0], training, 0.0)
     # 2. Rows of the other class. Where scores are log-ratios, they are those of this
     #    one tilted by exp(score): normal scores move by their variance then. Weights go
     #    with scores as they do here, and beyond the highest row as log-odds do.
@@ -529,7 +523,7 @@ def choose_trust(
     if other is not None:
         masses = np.ones(len(other[0]))
     elif not seen.any():
-        return (*choices[0], 0.0)
+        return (*choices[0], training, 0.0)
     else:
         order = np.flatnonzero(seen)[np.argsort(training.scores[seen])]
         masses, raw = training.weights[order], training.scores[order]
@@ -546,23 +540,23 @@ def choose_trust(
         likely = calibrate(promise, capped, how, training, training, COARSE)
         sample, alpha, powers = likely.sample, promise.alpha, list[float]()
         root = likely.rule.expected_root(n_rows, sample.bound, alpha, likely.delta)
-        scores = capped.score(None, *other)
-        order = np.argsort(scores)
+        reached = capped.score(None, *other)
+        order = np.argsort(reached)
         below = np.append(0.0, np.cumsum(masses[order]))
         above = 1.0 - below / below[-1]
 
-        def power(at: Any, known: Any = scores[order], above: Any = above) -> Any:
+        def power(at: Any, known: Any = reached[order], above: Any = above) -> Any:
             return above[np.searchsorted(known, at, side="right")]
 
         if root is not None:
             # The mass above each row, and half of its own. Where weights have no bound,
             # what is short of one a row is above all of them.
-            ranked, reached = sample.ranked, slice(sample.ranked.n_scored)
+            ranked, scored = sample.ranked, slice(sample.ranked.n_scored)
             unseen = max(sample.n_rows - ranked.masses[-1], 0.0)
-            mass = (ranked.masses[:-1] + ranked.weights / 2.0)[reached]
+            mass = (ranked.masses[:-1] + ranked.weights / 2.0)[scored]
             mass = mass + unseen * (not tilted and sample.bound is None)
             shares = np.append(0.0, mass / sample.n_rows)
-            at_rows = np.append(0.0, power(ranked.scores[reached]))
+            at_rows = np.append(0.0, power(ranked.scores[scored]))
             powers.append(float(np.interp(root**2, shares, at_rows)))
         if root is None or searched:
             least = likely.select([alpha])[0].threshold
@@ -572,7 +566,7 @@ def choose_trust(
         if tilted and capped.cap is None:
             promised[-1] += CLEARLY
     best = int(np.argmax(promised))
-    return (*choices[best], promised[best])
+    return (*choices[best], training, promised[best])
 
 
 def pilot_size(promise: Promise, n_columns: int) -> int:
@@ -590,36 +584,7 @@ def pilot_size(promise: Promise, n_columns: int) -> int:
     if (bound := trust.bound(n_columns)) is None:
         return few
     now, best = (
-        make_rule(rule).expected_root(rows, most, promise.alpha, promise.parts[1])
+        rules.make_rule(rule).expected_root(rows, most, promise.alpha, promise.parts[1])
         for rows, most in ((n_rows, bound), (n_rows - few, 1.0))
     )
     return few if (now or 0.0) < WORTHWHILE * (best or 0.0) else 0
-
-
-def promised_power(
-    promise: Promise, table: ClassTable, scores: FloatArray, others: IntArray
-) -> float:
-    """The power that training rows promise under the best cap and rule."""
-    trust, index, n_rows = promise.trust, promise.training, len(promise.held)
-    training = Weighted.by(trust, take_rows(table.X, index), scores[index])
-    if promise.model is not None:
-        other = scores[others], trust.edges(take_rows(table.X, others))[1]
-        return choose_trust(promise, training, other, n_rows, forecast=True)[2]
-    sample, rule = training.sample(trust), make_rule(promise.rule, complete=True)
-    root = rule.expected_root(n_rows, 1.0, promise.alpha, promise.delta) or 0.0
-    threshold = sample.threshold(sample.tail_of(root**2)) if root > 0.0 else np.inf
-    return float(np.mean(scores[others] > threshold))
-
-
-def choose_cap(
-    promise: Promise, table: ClassTable, scores: FloatArray, others: IntArray
-) -> Trust | None:
-    """As `choose_trust`, where a cap has to be known beforehand; None without one."""
-    if promise.model is None or not len(promise.training):
-        return None
-    trust, index = promise.trust, promise.training
-    known = Weighted.by(trust, take_rows(table.X, index), scores[index])
-    other = scores[others], trust.edges(take_rows(table.X, others))[1]
-    capped = replace(promise, caps=True)
-    trust = choose_trust(capped, known, other, len(promise.held))[0]
-    return None if trust.cap is None else trust

@@ -27,7 +27,7 @@ from missratio._base.blocks import take_rows
 from missratio._base.hints import another_type, did_you_mean, listed
 from missratio._base.reading import as_frame, as_numeric_array
 from missratio._base.typing import IntArray
-from missratio.classifier.certify import promised_power
+from missratio.classifier.certify import choose_trust
 from missratio.classifier.estimators import (
     ClassTable,
     missingness_parameters,
@@ -148,7 +148,7 @@ def affordable_power(
     controlled, other = (table.rows_of(k, second) for k in range(2))
     model, _ = table.reasons(0, controlled)
     promise = replace(promise, model=model, training=controlled)
-    return max(promised_power(promise, table, scores, other), 0.0)
+    return max(choose_trust(promise, table, scores, other, forecast=True)[-1], 0.0)
 
 
 def _added_columns(table: ClassTable, promise: Promise, fitted: IntArray) -> IntArray:

@@ -32,7 +32,7 @@ from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.classifier.base import CertifiedClassifier, few
 from missratio.classifier.certificate import MulticlassCertificate, percent
-from missratio.classifier.certify import certify, choose_cap, infeasible
+from missratio.classifier.certify import certify, choose_trust, infeasible
 from missratio.classifier.estimators import ChoosingRows, ClassTable
 from missratio.classifier.promise import Calibration, Promise, Trust
 from missratio.exceptions import Message, NoCertificateError, Remedy
@@ -715,8 +715,9 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
             promise, alone = promises[position], bounds.alone().scores(values, position)
             wrong = [training[labels.index(label)] for label in promise.wrong]
             others = few(np.sort(np.concatenate(wrong)))
-            trust = choose_cap(promise, table, alone, others)
-            if trust is not None:
+            capped = replace(promise, caps=True)
+            trust = choose_trust(capped, table, alone, others)[0]
+            if trust.cap is not None:
                 self.caps_[promise.label] = trust
                 promises[position] = replace(promise, cap=trust.cap)
                 rows = np.flatnonzero(~np.isnan(values[:, 0]))

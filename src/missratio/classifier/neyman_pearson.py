@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
@@ -18,36 +19,22 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from missratio import threshold as rules
+from missratio._base import hints
 from missratio._base.blocks import in_double, take_rows
 from missratio._base.callbacks import handed_down
-from missratio._base.hints import (
-    another_type,
-    check_choice,
-    check_number,
-    did_you_mean,
-    generator,
-    listed,
-)
 from missratio._base.reading import column_names, read_labels
 from missratio._base.storable import storable
-from missratio._base.typing import FloatArray, IntArray
+from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.classifier import columns as affordable
-from missratio.classifier import reading
+from missratio.classifier import estimators, reading
 from missratio.classifier.base import CertifiedClassifier, few
-from missratio.classifier.certificate import Certificate, GroupedCertificate
+from missratio.classifier.certificate import GroupedCertificate
 from missratio.classifier.certify import (
     certify,
-    choose_cap,
+    choose_trust,
     pilot_size,
     refuse_open,
-)
-from missratio.classifier.estimators import (
-    ClassTable,
-    complete_mask,
-    default_estimator,
-    raw_scores,
-    takes_groups,
-    unexplained,
 )
 from missratio.classifier.promise import (
     Calibration,
@@ -62,13 +49,6 @@ from missratio.missingness import Missingness
 from missratio.ratio import stack_samples, two_classes
 from missratio.rows import LabelledSource, as_source
 from missratio.tensor import on_host
-from missratio.threshold import (
-    CalibrationSample,
-    LookUps,
-    Rule,
-    check_levels,
-    fewest_look_ups,
-)
 
 # With fewer complete rows among those that calibrate, ways out are named.
 FEW_COMPLETE = 0.1
@@ -84,6 +64,8 @@ class TwoClassClassifier(CertifiedClassifier):
     delta: float
     calibration_size: float
     controlled_class: Any
+    certificate_: Any
+    estimator_: Any
     # Of the estimator's scores: −1 where it takes the controlled class for its second.
     _sign: float = 1.0
 
@@ -98,7 +80,7 @@ class TwoClassClassifier(CertifiedClassifier):
             raise ValueError(
                 f"controlled_class={controlled!r} is not among the classes {labels}. "
                 "Say which of them is to be controlled."
-                f"{another_type(controlled, labels)}"
+                f"{hints.another_type(controlled, labels)}"
             )
         return [controlled, labels[1 - labels.index(controlled)]]
 
@@ -123,12 +105,45 @@ class TwoClassClassifier(CertifiedClassifier):
         in_order = self.controlled_class in (None, self.classes_[0])
         return found if in_order == (self._sign > 0.0) else found[:, ::-1]
 
+    def score_samples(self, X: Any) -> FloatArray:
+        """The estimator's scores, the larger the more like the other class.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            −∞ for a row that can't be scored: under deployment "complete" one with a
+            missing value, or one that goes missing with a probability above the
+            certificate's cap.
+        """
+        check_is_fitted(self, "certificate_")
+        X = self._read(X)
+        return self._reach.score(X, self._score(X))
+
+    @property
+    @abstractmethod
+    def _reach(self) -> Trust:
+        """With a cap on weights above which rows get the controlled class, or none."""
+
+    def _score(self, X: Any) -> FloatArray:
+        return estimators.raw_scores(
+            self.estimator_, X, self.deployment, sign=self._sign, unscored=-np.inf
+        )
+
+    def _given(self, above: BoolArray) -> Any:
+        """The labels that rows get, the other class's above their threshold."""
+        every = getattr(self.certificate_, "certificates", (self.certificate_,))
+        labels = [every[0].controlled_class, every[0].other_class]
+        return np.array(labels, self.classes_.dtype)[above.astype(np.intp)]
+
     def _values(
         self,
-        table: ClassTable,
+        table: estimators.ClassTable,
         held: IntArray,
         known: IntArray,
-        fitted: Any,
         refit: Any,
         weighted: bool,
     ) -> FloatArray:
@@ -139,7 +154,7 @@ class TwoClassClassifier(CertifiedClassifier):
         doesn't, where it has few coefficients for so many rows of each class, and they
         can't be, where a part of the rows is too few to fit on.
         """
-        values = np.full(len(table.codes), np.nan)
+        fitted, values = self.estimator_, np.full(len(table.codes), np.nan)
         shown = known if weighted else few(table.rows_of(1, known))
         index = np.concatenate([held, shown])
         if hasattr(fitted, "winner_"):
@@ -167,7 +182,7 @@ class TwoClassClassifier(CertifiedClassifier):
             try:
                 for rest, part in parts.split(known, table.codes[known], members):
                     again = table.fit_one(refit, known[rest])
-                    values[known[part]] = raw_scores(
+                    values[known[part]] = estimators.raw_scores(
                         again,
                         take_rows(table.X, known[part]),
                         self.deployment,
@@ -274,9 +289,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
     ('binomial', True)
     """
 
-    estimator_: Any
     training_index_: IntArray
-    certificate_: Certificate
     calibration_: Calibration
     _needs_no_estimator = True
     # Which of the rows that `calibrate` got calibrate, where some don't.
@@ -288,7 +301,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         alpha: float = 0.05,
         delta: float = 0.05,
         missingness: Mapping[Any, Missingness] | None = None,
-        rule: str | Rule = "auto",
+        rule: str | rules.Rule = "auto",
         deployment: Literal["complete", "as-observed"] = "complete",
         calibration_size: float = 0.5,
         controlled_class: Any = 0,
@@ -361,14 +374,14 @@ class NeymanPearsonClassifier(TwoClassClassifier):
                 )
             return self._fit_source(source)
         # 1. The table, with the columns that are asked for.
-        if groups is not None and takes_groups(self.estimator):
+        if groups is not None and estimators.takes_groups(self.estimator):
             params = {**params, "groups": groups}
         self._read_columns(X)
         if inclusion is not None and self._positions is not None:
             inclusion = np.asarray(inclusion, dtype=np.float64)
             inclusion = inclusion if inclusion.ndim == 1 else self._used(inclusion)
         table = self._table(X, y, inclusion, params, groups)
-        rng = generator(self.random_state)
+        rng = hints.generator(self.random_state)
         if isinstance(self.estimator, FrozenEstimator):
             held, known = table.rows_of(0), table.rows_of(1)
             if table.units is not None:
@@ -383,7 +396,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         self.calibration_index_, self.training_index_ = held, fitted
         estimator, (model, _) = self.estimator, table.reasons(0, held)
         if estimator is None:
-            estimator = default_estimator(table, fitted)
+            estimator = estimators.default_estimator(table, fitted)
         single = model is not None and not model.rowwise and model.groups is None
         if single and isinstance(self.columns, str) and self.columns == "auto":
             promise = self._own_promise(table, held, fitted)
@@ -401,7 +414,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
             self.estimator_ = table.fit_one(handed_down(self, estimator), fitted)
             self._certify(table, held, fitted, rng, estimator)
         except ValueError as error:
-            complete = complete_mask(take_rows(table.X, held))
+            complete = estimators.complete_mask(take_rows(table.X, held))
             foreign = type(error) not in (ValueError, NoCertificateError)
             if foreign or not (single and complete.mean() <= FEW_COMPLETE):
                 raise
@@ -414,7 +427,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
     def _ways_out(
         self,
         message: Message,
-        table: ClassTable,
+        table: estimators.ClassTable,
         promise: Promise,
         estimator: Any,
         complete: Any,
@@ -434,16 +447,16 @@ class NeymanPearsonClassifier(TwoClassClassifier):
             )
         observed = replace(table, deployment="as-observed", models=None, drawn=None)
         power = affordable.affordable_power(
-            observed, promise, default_estimator(observed, fitted), fitted
+            observed, promise, estimators.default_estimator(observed, fitted), fitted
         )
         remedies.append(
             "classify rows as they come, blanks included (deployment='as-observed': "
             f"expected power {power:.2f}, and φ isn't needed)"
         )
         seen = np.zeros(n_held - lost)
-        lookups = LookUps(seen.astype(np.intp), np.array([lost]))
-        sample = CalibrationSample(seen, None, n_held, 1.0, lookups=lookups)
-        needed = fewest_look_ups(sample, self.alpha, self.delta)
+        lookups = rules.LookUps(seen.astype(np.intp), np.array([lost]))
+        sample = rules.CalibrationSample(seen, None, n_held, 1.0, lookups=lookups)
+        needed = rules.fewest_look_ups(sample, self.alpha, self.delta)
         if needed is not None:
             remedies.append(
                 f"look up {needed} or more of the {lost} incomplete calibration rows, "
@@ -461,10 +474,14 @@ class NeymanPearsonClassifier(TwoClassClassifier):
     def _read_columns(self, X: Any) -> None:
         """Note which columns are asked for; where they are to be chosen, all."""
         if isinstance(self.columns, str):
-            check_choice("columns", self.columns, ("all", "auto"))
+            hints.check_choice("columns", self.columns, ("all", "auto"))
         else:
             names, width = column_names(X), getattr(X, "shape", np.shape(X))[1]
             self._positions = affordable.read_columns(self.columns, names, width)
+
+    @property
+    def _reach(self) -> Trust:
+        return self.calibration_.trust
 
     @property
     def columns_(self) -> Any:
@@ -501,7 +518,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         self._sign, self._positions = 1.0, None
 
     def _own_promise(
-        self, table: ClassTable, held: IntArray, known: IntArray
+        self, table: estimators.ClassTable, held: IntArray, known: IntArray
     ) -> Promise:
         columns, kept = None, 1.0
         if self._positions is not None:
@@ -524,7 +541,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
 
     def _certify(
         self,
-        table: ClassTable,
+        table: estimators.ClassTable,
         held: IntArray,
         known: IntArray,
         rng: np.random.Generator,
@@ -535,7 +552,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         # 1. Scores of rows, the threshold and its certificate.
         other = table.rows_of(1, known)
         weighted = promise.model is not None
-        values = self._values(table, held, known, self.estimator_, refit, weighted)
+        values = self._values(table, held, known, refit, weighted)
         self.certificate_, self.calibration_ = certify(
             promise, table, values, self._score, rng, other if len(other) else None
         )
@@ -564,7 +581,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
 
     def _fit_source(self, source: LabelledSource) -> Self:
         """The same for rows that are read block by block."""
-        rng = generator(self.random_state)
+        rng = hints.generator(self.random_state)
         rest, labels, incomplete, parts = reading.hold_out(
             source,
             self.controlled_class,
@@ -577,10 +594,10 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         models = self._models() or {}
         lost = incomplete and self.deployment == "complete"
         if lost and labels[0] not in models:
-            raise unexplained(labels[0])
+            raise estimators.unexplained(labels[0])
         sizes = [len(part) for part in parts]
         members = np.repeat([0, 0, 1], sizes)
-        table = ClassTable(X, members, labels, models, self.deployment)
+        table = estimators.ClassTable(X, members, labels, models, self.deployment)
         self.estimator_ = table.fit_one(handed_down(self, self.estimator), rest)
         held, known = np.split(np.arange(len(members)), sizes[:1])
         return self._certify(table, held, known, rng)
@@ -649,9 +666,14 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         if X0_training is not None and drawn is None:
             others = self._read(X0_training)
             rows, _ = stack_samples(rows, others)
-        codes, rng = np.zeros(rows.shape[0], np.intp), generator(self.random_state)
+        codes, rng = (
+            np.zeros(rows.shape[0], np.intp),
+            hints.generator(self.random_state),
+        )
         models = self._models()
-        table = ClassTable(rows, codes, labels, models, self.deployment, drawn=drawn)
+        table = estimators.ClassTable(
+            rows, codes, labels, models, self.deployment, drawn=drawn
+        )
         held, known = np.split(np.arange(rows.shape[0]), [n_rows])
         # Whether losses are explained is a matter of all rows: no seed decides it.
         table.reasons(0, held)
@@ -665,7 +687,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
 
     def _calibrate(
         self,
-        table: ClassTable,
+        table: estimators.ClassTable,
         held: IntArray,
         known: IntArray,
         rng: np.random.Generator,
@@ -687,24 +709,19 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         self._certify(table, held, known, rng)
         return held
 
-    def _score(self, X: Any) -> FloatArray:
-        return raw_scores(
-            self.estimator_, X, self.deployment, sign=self._sign, unscored=-np.inf
-        )
-
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_levels(self.alpha, self.delta)
+        rules.check_levels(self.alpha, self.delta)
         part = self.missingness_delta
         if part is not None:
-            check_number("missingness_delta", part)
+            hints.check_number("missingness_delta", part)
             if not 0.0 < part < self.delta:
                 raise ValueError(
                     "missingness_delta is a part of delta, so it must lie strictly "
                     f"between 0 and {self.delta}: got {part}."
                 )
 
-    def calibration_sample(self, X0: Any) -> CalibrationSample:
+    def calibration_sample(self, X0: Any) -> rules.CalibrationSample:
         """Scored rows of the controlled class, weighted as the certificate does.
 
         Parameters
@@ -759,27 +776,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         ndarray of shape (n_rows,)
             A label for each row.
         """
-        above = self.score_samples(X) > self.threshold_
-        labels = [self.certificate_.controlled_class, self.certificate_.other_class]
-        return np.array(labels, self.classes_.dtype)[above.astype(np.intp)]
-
-    def score_samples(self, X: Any) -> FloatArray:
-        """The estimator's scores, the larger the more like the other class.
-
-        Parameters
-        ----------
-        X : array-like or dataframe of shape (n_rows, n_columns)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            −∞ for a row that can't be scored: under deployment "complete" one with a
-            missing value, or one that goes missing with a probability above the
-            certificate's cap.
-        """
-        check_is_fitted(self, "threshold_")
-        X = self._read(X)
-        return self.calibration_.trust.score(X, self._score(X))
+        return self._given(self.score_samples(X) > self.threshold_)
 
 
 THRESHOLDS = ("own", "shared")
@@ -855,8 +852,6 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
     True
     """
 
-    cap_: Trust | None
-
     def __init__(
         self,
         estimator: Any,
@@ -865,7 +860,7 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
         group_alpha: Mapping[Any, float] | None = None,
         threshold: Literal["own", "shared"] = "own",
         missingness: Mapping[Any, Missingness] | None = None,
-        rule: str | Rule = "auto",
+        rule: str | rules.Rule = "auto",
         deployment: Literal["complete", "as-observed"] = "complete",
         calibration_size: float = 0.5,
         controlled_class: Any = 0,
@@ -912,15 +907,16 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
             The fitted classifier.
         """
         self._check_parameters()
+        self.cap_: Trust | None = None
         table = self._table(X, y, inclusion, {})
         members = read_groups(groups, table.X)
         levels = self._levels(members)
-        rng, self.cap_ = generator(self.random_state), None
+        rng = hints.generator(self.random_state)
         fitted, _, held = table.split(
             {0: {"calibration_size": self.calibration_size}}, rng
         )
         self.calibration_index_ = held
-        self.scores_ = table.fit(handed_down(self, self.estimator), fitted)
+        self.estimator_ = table.fit_one(handed_down(self, self.estimator), fitted)
         promises = []
         for group, level in levels.items():
             rows = held if group is None else held[members[held] == group]
@@ -936,12 +932,15 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
                 )
             )
         # 1. Scores of all rows that a cap and thresholds are chosen by.
-        learned, weighted = self.estimator_, promises[0].model is not None
-        values = self._values(table, held, fitted, learned, self.estimator, weighted)
+        weighted = promises[0].model is not None
+        values = self._values(table, held, fitted, self.estimator, weighted)
         # 2. A cap on weights for all groups, where that promises power.
-        every = replace(promises[0], alpha=min(levels.values()), group=None, held=held)
-        self.cap_ = choose_cap(every, table, values, table.rows_of(1, fitted))
-        if self.cap_ is not None:
+        every = replace(
+            promises[0], alpha=min(levels.values()), group=None, held=held, caps=True
+        )
+        trust = choose_trust(every, table, values, table.rows_of(1, fitted))[0]
+        if trust.cap is not None:
+            self.cap_ = trust
             index = np.flatnonzero(~np.isnan(values))
             rows = take_rows(table.X, index)
             values[index] = self.cap_.score(rows, values[index])
@@ -987,25 +986,11 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
             reading.warn_of_unknown_groups(members.tolist(), list(self.thresholds_))
             known = (self.thresholds_.get(group, np.inf) for group in members.tolist())
             limits = np.array(list(known))
-        first = self.certificate_.certificates[0]
-        labels = [first.controlled_class, first.other_class]
-        above = (scores > limits).astype(np.intp)
-        return np.array(labels, self.classes_.dtype)[above]
+        return self._given(scores > limits)
 
-    def score_samples(self, X: Any) -> FloatArray:
-        """How much more each row is like the other class than like the controlled one.
-
-        Parameters
-        ----------
-        X : array-like or dataframe of shape (n_rows, n_columns)
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            −∞ for a row that can't be scored, or that goes missing too often.
-        """
-        check_is_fitted(self, "certificate_")
-        return self._score(self._read(X))
+    @property
+    def _reach(self) -> Trust:
+        return self.cap_ or Trust(None)
 
     @property
     def estimator_(self) -> Any:
@@ -1015,7 +1000,8 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
     @property
     def thresholds_(self) -> dict[Any, float]:
         """By group; None is the threshold of all rows where it is shared."""
-        return self.certificate_.thresholds
+        limits: dict[Any, float] = self.certificate_.thresholds
+        return limits
 
     def group_table(self, X: Any, y: ArrayLike, groups: ArrayLike) -> Any:
         """Errors and power of each group, measured on labelled rows: no guarantees.
@@ -1039,7 +1025,7 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_levels(self.alpha, self.delta)
+        rules.check_levels(self.alpha, self.delta)
         levels = self.group_alpha
         if levels is not None and not isinstance(levels, Mapping):
             raise TypeError(
@@ -1047,8 +1033,8 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
                 f"{{'north': 0.05}}: got {levels!r}."
             )
         for level in (levels or {}).values():
-            check_levels(level, self.delta)
-        check_choice("threshold", self.threshold, THRESHOLDS)
+            rules.check_levels(level, self.delta)
+        hints.check_choice("threshold", self.threshold, THRESHOLDS)
 
     def _levels(self, members: Any) -> dict[Any, float]:
         """The bound on the error of each group; None for all rows together."""
@@ -1056,17 +1042,12 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
         given = dict(self.group_alpha or {})
         for group in given:
             if group not in groups:
-                hint = another_type(group, groups)
-                hint = hint or did_you_mean(str(group), [str(x) for x in groups])
+                hint = hints.another_type(group, groups)
+                hint = hint or hints.did_you_mean(str(group), [str(x) for x in groups])
                 raise ValueError(
                     f"group_alpha names a group {group!r} that no row is in.{hint} "
-                    f"There are {listed(groups)}."
+                    f"There are {hints.listed(groups)}."
                 )
         if self.threshold == "shared":
             return {None: self.alpha, **given}
         return {group: given.get(group, self.alpha) for group in groups}
-
-    def _score(self, X: Any) -> FloatArray:
-        """How much more a row is like the other class; −∞ where it has no score."""
-        scores = raw_scores(self.estimator_, X, self.deployment, unscored=-np.inf)
-        return scores if self.cap_ is None else self.cap_.score(X, scores)

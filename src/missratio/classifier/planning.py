@@ -23,6 +23,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_scalar
 
+from missratio import missingness
+from missratio import threshold as rules
 from missratio._base.blocks import rows_with_nan, take_rows
 from missratio._base.reading import read_labels
 from missratio._base.typing import FloatArray
@@ -30,19 +32,6 @@ from missratio.classifier.neyman_pearson import NeymanPearsonClassifier
 from missratio.classifier.promise import Trust, Weighted
 from missratio.classifier.reading import calibrated_rows, check_same_rows
 from missratio.exceptions import NoCertificateError
-from missratio.missingness import (
-    Block,
-    BlockMissingness,
-    FunctionMissingness,
-    Missingness,
-)
-from missratio.threshold import (
-    AutoRule,
-    CalibrationSample,
-    Rule,
-    check_levels,
-    make_rule,
-)
 from missratio.weights import complete_row_weights
 
 # Rows that a plan may ask for.
@@ -51,14 +40,14 @@ MOST_ROWS = 10**9
 
 def _weight_bound(alpha: float, delta: float, phi_max: float) -> float:
     """The largest weight of a row, once levels are checked."""
-    check_levels(alpha, delta)
+    rules.check_levels(alpha, delta)
     if not 0.0 <= phi_max < 1.0:
         raise ValueError(f"phi_max must lie in [0, 1), got {phi_max}.")
     return 1.0 / (1.0 - phi_max)
 
 
 def required_calibration_rows(
-    alpha: float, delta: float, phi_max: float = 0.0, rule: str | Rule = "auto"
+    alpha: float, delta: float, phi_max: float = 0.0, rule: str | rules.Rule = "auto"
 ) -> int:
     """The smallest number of rows with which a rule can certify any threshold at all.
 
@@ -88,7 +77,7 @@ def required_calibration_rows(
     23966
     """
     bound = _weight_bound(alpha, delta, phi_max)
-    chosen = make_rule(rule)
+    chosen = rules.make_rule(rule)
     needed = chosen.least_rows(alpha, delta, bound)
     if needed is None or needed > MOST_ROWS:
         raise NoCertificateError(
@@ -118,7 +107,7 @@ def expected_power(
     alpha: float,
     delta: float,
     phi_max: float = 0.0,
-    rule: str | Rule = "auto",
+    rule: str | rules.Rule = "auto",
     n_draws: int = 200,
     random_state: int | None = 0,
 ) -> float:
@@ -166,15 +155,15 @@ def expected_power(
         )
     other, rng = sorted_scores(other_scores), np.random.default_rng(random_state)
 
-    def draw() -> CalibrationSample:
+    def draw() -> rules.CalibrationSample:
         """So many of the scores, each lost with probability phi_max."""
         weights = np.where(rng.uniform(size=n_rows) < phi_max, 0.0, bound)
         chosen = rng.choice(controlled, n_rows)
-        return CalibrationSample.build(chosen, weights, bound, random_state=rng)
+        return rules.CalibrationSample.build(chosen, weights, bound, random_state=rng)
 
     powers = np.zeros(n_draws)
     for i in range(n_draws):
-        chosen = make_rule(rule, training=draw(), complete=phi_max == 0.0)
+        chosen = rules.make_rule(rule, training=draw(), complete=phi_max == 0.0)
         threshold = chosen.select(draw(), alpha, delta).threshold
         powers[i] = 0.0 if threshold is None else (other > threshold).mean()
     return float(powers.mean())
@@ -322,7 +311,7 @@ def sensitivity_curve(
     #    it.
     alpha, limit = classifier.alpha, classifier.threshold_
     certificate, kept = classifier.certificate_, calibration.sample
-    if isinstance(calibration.rule, AutoRule):
+    if isinstance(calibration.rule, rules.AutoRule):
         rule = calibration.rule.choose(
             kept.n_rows, kept.bound, alpha, calibration.delta
         )[0]
@@ -342,7 +331,7 @@ def sensitivity_curve(
     if kept.draws is not None:
         draws[scores > -np.inf] = kept.draws[kept.values > -np.inf]
 
-    def power(threshold: float, phi: Missingness | None) -> float:
+    def power(threshold: float, phi: missingness.Missingness | None) -> float:
         # Where nothing says why the other class misses values, complete rows count.
         weights = complete_row_weights(others, "ignore" if phi is None else phi)
         return float(np.average(other_scores > threshold, weights=weights))
@@ -408,13 +397,16 @@ def _first_above(amount: FloatArray, error: FloatArray, alpha: float) -> float |
 
 
 def _tilted(
-    model: Missingness, rows: Any, slope: float, score: Callable[[Any], FloatArray]
-) -> Missingness:
+    model: missingness.Missingness,
+    rows: Any,
+    slope: float,
+    score: Callable[[Any], FloatArray],
+) -> missingness.Missingness:
     """φ with odds times exp(a + slope·t), the a such that weights sum to the rows."""
-    if isinstance(model, BlockMissingness):
+    if isinstance(model, missingness.BlockMissingness):
         base = _tilted(model.base, rows, slope, score)
         tilted = (_tilted_block(block, rows, slope, score) for block in model.blocks)
-        return BlockMissingness(base, tuple(tilted), model.n_columns)
+        return missingness.BlockMissingness(base, tuple(tilted), model.n_columns)
     probability = model.missing_probability(rows)
     odds = probability / (1.0 - probability)
     values = np.asarray(rows, dtype=np.float64)
@@ -443,12 +435,15 @@ def _tilted(
         phi = lifted / (1.0 + lifted)
         return np.asarray(phi[:, 0] if model.rowwise else phi)
 
-    return FunctionMissingness(function, rowwise=model.rowwise)
+    return missingness.FunctionMissingness(function, rowwise=model.rowwise)
 
 
 def _tilted_block(
-    block: Block, rows: Any, slope: float, score: Callable[[Any], FloatArray]
-) -> Block:
+    block: missingness.Block,
+    rows: Any,
+    slope: float,
+    score: Callable[[Any], FloatArray],
+) -> missingness.Block:
     """The same for a category, whose levels are tilted by their rows' mean score."""
     inputs = np.asarray(rows, dtype=np.float64)[:, list(block.inputs)]
     scores = score(rows)
@@ -471,4 +466,4 @@ def _tilted_block(
             phi[(table == level).all(axis=1)] = own
         return phi
 
-    return replace(block, model=FunctionMissingness(function, rowwise=True))
+    return replace(block, model=missingness.FunctionMissingness(function, rowwise=True))

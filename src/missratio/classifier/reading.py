@@ -11,8 +11,6 @@ from typing import Any, TypeVar
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.spatial import KDTree
-from scipy.special import gammaln
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from missratio._base.blocks import take_rows
@@ -255,14 +253,12 @@ def hold_out(
 
 # A column that has this many values, as a share of the distinct rows, is continuous.
 DISTINCT = 0.5
-# Rows that occur more often than this on average are kinds, and not copies of units.
-MOST_COPIES = 10
-# Rows this many steps of a column's last place apart, or fewer, are near each other.
-NEAR = 5
+# Fewer rows that occur again are kinds, and not copies of units.
+FEWEST_KINDS = 5
+# A grid has this many steps at most for each of the values on it.
+STEPS = 40
 # From which share of repeated rows on it is said.
 REPEATED = 0.05
-# How unlikely their numbers must be for rows that are drawn independently.
-SURPRISING = 0.001
 
 
 class NoPowerWarning(UserWarning):
@@ -309,27 +305,18 @@ def warn_of_repeated_rows(rows: Any, training: Any = None) -> None:
     affected = trained | (twice > 1)
     if not len(own) or affected.mean() < REPEATED:
         return
-    # Whether independent rows would hardly coincide as often. Either of two facts says
-    # so.
-    # 1. Rows with a continuous column coincide, and nothing is near them. Rounded
-    #    values coincide where others lie a few steps of the last place away. Rows of a
-    #    few kinds occur more than ten times each.
-    distinct, repeated = table[first], np.flatnonzero(counts > 1)
-    values = max(len(np.unique(column)) for column in distinct.T)
-    alone = 0
-    if values >= DISTINCT * len(distinct) and counts.mean() <= MOST_COPIES:
-        for column in distinct.T:
-            # In steps: the smallest difference of two values, but for rounding errors.
-            gaps = np.diff(np.unique(column))
-            gaps = gaps[gaps > 1e-9 * np.ptp(column)]
-            column /= gaps.min() if len(gaps) else 1.0
-        # The nearest one of each is the row itself.
-        away, _ = KDTree(distinct).query(
-            distinct[repeated], 2, p=np.inf, distance_upper_bound=NEAR + 0.5
-        )
-        alone = int(np.count_nonzero(away[:, 1] == np.inf))
-    # 2. Numbers of copies vary less than chance lets them.
-    if alone < REPEATED * len(distinct) and _regularity(counts) >= SURPRISING:
+    # Independent rows hardly coincide where a column has many values and these lie on
+    # no grid: its smallest step is far smaller than rounding would leave it. One row
+    # or a few that occur again and again are kinds, such as zeros throughout.
+    distinct, on_grids = table[first], True
+    for column in distinct.T:
+        values = np.unique(column)
+        gaps = np.diff(values)
+        gaps = gaps[gaps > 1e-9 * np.ptp(values)]
+        if len(values) >= DISTINCT * len(distinct) and len(gaps):
+            on_grids &= bool(np.ptp(values) <= STEPS * len(values) * gaps.min())
+    repeated = np.count_nonzero(counts > 1)
+    if on_grids or repeated < max(REPEATED * len(distinct), FEWEST_KINDS):
         return
     if trained.mean() >= REPEATED:
         what = (
@@ -349,33 +336,3 @@ def warn_of_repeated_rows(rows: Any, training: Any = None) -> None:
         RepeatedRowsWarning,
         stacklevel=2,
     )
-
-
-def _regularity(counts: IntArray) -> float:
-    """The p-value of rows that occur k times being too many, over all k together.
-
-    Let m_k be the expected number of distinct rows that occur k times. If rows are
-    independent, whatever their law, k·m_k² ≤ (k + 1)·m_{k−1}·m_{k+1}. Where
-    k·m_k² = (k + 1)·m_{k−1}·m_{k+1}, the law of the three numbers given their sum
-    and the sum of their copies is known, and only one of them is free.
-    """
-    often = np.bincount(counts, minlength=2)
-    often = np.append(often, 0)
-    tested = [k for k in range(2, len(often) - 1) if often[k] > 1]
-    smallest = 1.0
-    for k in tested:
-        fewer, own, more = (int(often[j]) for j in (k - 1, k, k + 1))
-        both = np.arange((fewer + own + more - abs(more - fewer)) // 2 + 1)
-        low, high = both + max(fewer - more, 0), both + max(more - fewer, 0)
-        middle = fewer + own + more - low - high
-        log_mass = -(
-            gammaln(low + 1.0)
-            + gammaln(middle + 1.0)
-            + gammaln(high + 1.0)
-            + low * gammaln(k)
-            + middle * gammaln(k + 1.0)
-            + high * gammaln(k + 2.0)
-        )
-        mass = np.exp(log_mass - log_mass.max())
-        smallest = min(smallest, float(mass[middle >= own].sum() / mass.sum()))
-    return smallest * max(len(tested), 1)

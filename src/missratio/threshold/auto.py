@@ -6,27 +6,12 @@ import math
 
 from missratio._base.hints import check_number, did_you_mean
 from missratio._base.storable import storable
-from missratio.threshold.betting import (
-    BettingRule,
-    FlippedBettingRule,
-    TunedBettingRule,
-    tune_bet,
-)
-from missratio.threshold.rules import (
-    BernsteinRule,
-    BinomialRule,
-    CountingRule,
-    HoeffdingBentkusRule,
-    PaperRule,
-    Rule,
-    Selection,
-    ThinningRule,
-)
+from missratio.threshold import betting, rules
 from missratio.threshold.sample import CalibrationSample
 
 
 @storable()
-class AutoRule(Rule):
+class AutoRule(rules.Rule):
     """The rule that should certify the largest error, chosen before any score is seen.
 
     Complete rows: the binomial rule. Otherwise thinning, counting or tuned betting,
@@ -50,13 +35,15 @@ class AutoRule(Rule):
         self.training = training
         self.complete = complete
 
-    def prepare(self, training: CalibrationSample | None, *, complete: bool) -> Rule:
+    def prepare(
+        self, training: CalibrationSample | None, *, complete: bool
+    ) -> rules.Rule:
         """Judge by these training rows."""
         return AutoRule(training, complete=complete)
 
     def choose(
         self, n_rows: int, bound: float | None, alpha: float, delta: float
-    ) -> tuple[Rule, float]:
+    ) -> tuple[rules.Rule, float]:
         """The rule for a calibration sample of this size and bound.
 
         Returns
@@ -65,29 +52,31 @@ class AutoRule(Rule):
             The mean of √μ, μ the error that it should certify.
         """
         if self.complete:
-            binomial = BinomialRule()
+            binomial = rules.BinomialRule()
             return binomial, binomial.expected_root(n_rows, 1.0, alpha, delta)
-        candidates: list[tuple[Rule, float]] = []
+        candidates: list[tuple[rules.Rule, float]] = []
         kept = tail = 1.0
         if self.training is not None and self.training.n_observed:
-            tuned = tune_bet(self.training, alpha, delta, n_rows, bound)
+            tuned = betting.tune_bet(self.training, alpha, delta, n_rows, bound)
             kept, tail = tuned.kept, tuned.tail
-            candidates.append((TunedBettingRule(self.training), tuned.root_error))
+            candidates.append(
+                (betting.TunedBettingRule(self.training), tuned.root_error)
+            )
         if bound is not None:
-            drawing: list[tuple[Rule, float]]
-            drawing = [(ThinningRule(), kept), (CountingRule(), 1.0)]
+            drawing: list[tuple[rules.Rule, float]]
+            drawing = [(rules.ThinningRule(), kept), (rules.CountingRule(), 1.0)]
             for rule, share in drawing:
                 root = rule.expected_root(n_rows, bound, alpha, delta) or 0.0
                 candidates.append((rule, root * math.sqrt(share / tail)))
         return max(
             candidates,
             key=lambda candidate: candidate[1],
-            default=(FlippedBettingRule(), 0.0),
+            default=(betting.FlippedBettingRule(), 0.0),
         )
 
     def select(
         self, sample: CalibrationSample, alpha: float, delta: float
-    ) -> Selection:
+    ) -> rules.Selection:
         """Choose a rule, then let it choose."""
         rule, _ = self.choose(sample.n_rows, sample.bound, alpha, delta)
         return rule.select(sample, alpha, delta)
@@ -100,33 +89,33 @@ class AutoRule(Rule):
 
     def least_rows(self, alpha: float, delta: float, bound: float) -> int | None:
         """What counting needs, or the binomial rule: these can't fail beyond that."""
-        return CountingRule().least_rows(alpha, delta, bound)
+        return rules.CountingRule().least_rows(alpha, delta, bound)
 
 
-RULES: dict[str, type[Rule]] = {
+RULES: dict[str, type[rules.Rule]] = {
     rule.name: rule
     for rule in (
         AutoRule,
-        BinomialRule,
-        PaperRule,
-        BernsteinRule,
-        HoeffdingBentkusRule,
-        ThinningRule,
-        CountingRule,
-        BettingRule,
-        FlippedBettingRule,
-        TunedBettingRule,
+        rules.BinomialRule,
+        rules.PaperRule,
+        rules.BernsteinRule,
+        rules.HoeffdingBentkusRule,
+        rules.ThinningRule,
+        rules.CountingRule,
+        betting.BettingRule,
+        betting.FlippedBettingRule,
+        betting.TunedBettingRule,
     )
 }
 """Every rule by its name."""
 
 
 def make_rule(
-    rule: str | Rule,
+    rule: str | rules.Rule,
     *,
     training: CalibrationSample | None = None,
     complete: bool = False,
-) -> Rule:
+) -> rules.Rule:
     """A rule by its name, or a rule of one's own, ready to choose a threshold.
 
     Parameters
@@ -141,7 +130,7 @@ def make_rule(
     """
     if isinstance(rule, str) and rule in RULES:
         rule = RULES[rule]()
-    if not isinstance(rule, Rule):
+    if not isinstance(rule, rules.Rule):
         hint = did_you_mean(str(rule), RULES)
         raise ValueError(
             f"rule must be one of {list(RULES)}, or a Rule: got {rule!r}.{hint}"

@@ -434,20 +434,17 @@ def _narrowed(model: Any, end: int) -> Any:
 
 def _settled(classifier: Any) -> classifiers.PowerComparison:
     """Put the winner in the search's place: both give the same scores."""
-    alone = isinstance(classifier, classifiers.NeymanPearsonClassifier)
+    alone = hasattr(classifier, "estimator_")
     search = classifier.estimator_ if alone else classifier.scores_.estimators[0]
     comparison: classifiers.PowerComparison = search.comparison_
     classifier.estimator = search.candidates[comparison.chosen]
     if alone:
         classifier.estimator_ = search.estimator_
-    elif comparison.alpha is None:
+    else:
         classifier.scores_ = search.scores_
         labels = classifier.classes_.tolist()
         names = tuple(str(labels[int(place)]) for place in comparison.compared)
         comparison = replace(comparison, compared=names)
-    else:
-        found = (search.estimator_,)
-        classifier.scores_ = replace(classifier.scores_, estimators=found)
     return comparison
 
 

@@ -993,11 +993,6 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
         return self.cap_ or Trust(None)
 
     @property
-    def estimator_(self) -> Any:
-        """The fitted estimator, whose scores all groups share."""
-        return self.scores_.estimators[0]
-
-    @property
     def thresholds_(self) -> dict[Any, float]:
         """By group; None is the threshold of all rows where it is shared."""
         limits: dict[Any, float] = self.certificate_.thresholds

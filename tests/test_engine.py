@@ -1,6 +1,7 @@
 """The engine: how rows are cut, and by how many threads, makes no difference."""
 
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -143,6 +144,23 @@ def test_shared_work_comes_back_in_order_and_may_share_its_own():
 
     for threads in (1, 2, 3):
         assert share(work, range(30), threads) == [45 * i for i in range(30)]
+
+
+def test_what_no_helper_took_up_is_not_kept_in_the_queue():
+    """A pass over files shares each block's work, too: memory must not grow with it."""
+    alive = weakref.WeakSet()
+
+    class Block:
+        pass
+
+    def work(_):
+        block = Block()
+        alive.add(block)
+        share(lambda _: id(block), range(2), 2)
+        return len(alive)
+
+    # Two threads, each with a block of its own and that of a helper.
+    assert max(share(work, range(50), 2)) <= 4
 
 
 def test_shared_work_ends_with_the_error_of_the_first_item_that_fails():

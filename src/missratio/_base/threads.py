@@ -126,8 +126,14 @@ def share(
             except BaseException as error:
                 failed[i] = error
 
-    helpers = [_workers(threads - 1).submit(work_off) for _ in range(threads - 1)]
+    # A helper that has no turn stays in the queue, and must not keep the items alive.
+    waiting = [work_off]
+    helpers = [
+        _workers(threads - 1).submit(lambda: [each() for each in [*waiting]])
+        for _ in range(threads - 1)
+    ]
     work_off()
+    waiting.clear()
     for helper in helpers:
         # One that had no turn, as all workers wait for such as this, isn't needed.
         if not helper.cancel():

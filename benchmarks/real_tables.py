@@ -4,9 +4,9 @@ python benchmarks/real_tables.py --repeats 8 --write docs/choosing.md
 
 Half of the rows train, the others measure. Every column of both classes loses values
 with probability σ(a ± z), z the column in standard deviations and a such that 15% are
-lost; the sign is drawn for each column. φ is known where a way needs it. Ways for
-complete rows are measured on complete rows, as-observed on rows that lose values in the
-same way.
+lost; the sign is drawn for each column. φ is known where a way needs it, or learned
+from the table alone, class by class. Ways for complete rows are measured on complete
+rows, as-observed on rows that lose values in the same way.
 """
 
 from __future__ import annotations
@@ -57,9 +57,8 @@ def known_threshold(score: Callable[..., np.ndarray], X: np.ndarray, y: np.ndarr
     return float((scores[y == 1] > np.quantile(scores[y == 0], 1.0 - ALPHA)).mean())
 
 
-def ways(phi: mr.LogisticMissingness, seed: int) -> dict[str, tuple[str, Callable]]:
+def ways(both: dict, learned: dict, seed: int) -> dict[str, tuple[str, Callable]]:
     """What is fitted to which rows: complete, or lossy."""
-    both = {0: phi, 1: phi}
     certified = {"alpha": ALPHA, "delta": DELTA, "random_state": seed}
     classifier = mr.NeymanPearsonClassifier
     return {
@@ -71,8 +70,13 @@ def ways(phi: mr.LogisticMissingness, seed: int) -> dict[str, tuple[str, Callabl
         "tilted imputation, logistic": ("lossy", lambda: make_pipeline(
             mr.TiltedImputer(both, random_state=seed), StandardScaler(),
             LogisticRegression(max_iter=5000))),
+        "tilted imputation, φ learned": ("lossy", lambda: make_pipeline(
+            mr.TiltedImputer(learned, random_state=seed), StandardScaler(),
+            LogisticRegression(max_iter=5000))),
         "certified, complete rows": ("lossy", lambda: classifier(
             missingness=both, columns="auto", **certified)),
+        "certified, φ learned": ("lossy", lambda: classifier(
+            missingness=learned, columns="auto", **certified)),
         "certified, as observed": ("observed", lambda: classifier(
             deployment="as-observed", **certified)),
         "certified, nothing lost": ("complete", lambda: classifier(**certified)),
@@ -91,8 +95,12 @@ def measure(table: Table, seed: int) -> dict[str, float]:
     lossy = mr.corrupt(X, phi, random_state=rng)
     order = rng.permutation(len(y))
     train, rest = order[: len(y) // 2], order[len(y) // 2 :]
+    learned = {
+        k: mr.learn_missingness(lossy[train][y[train] == k], check=False)
+        for k in (0, 1)
+    }
     powers = {}
-    for name, (rows, make) in ways(phi, seed).items():
+    for name, (rows, make) in ways({0: phi, 1: phi}, learned, seed).items():
         fitted_to = X if rows == "complete" else lossy
         judged_on = lossy if rows == "observed" else X
         try:
@@ -110,20 +118,21 @@ def measure(table: Table, seed: int) -> dict[str, float]:
 
 
 def report(repeats: int, jobs: int) -> str:
-    rows, names = [], []
+    columns: dict[str, list[str]] = {}
     for table in tables():
         tasks = (delayed(measure)(table, seed) for seed in range(repeats))
         found = Parallel(jobs)(tasks)
-        names, cells = list(found[0]), []
+        title = f"{table[0]}, {len(table[2]):,} × {table[1].shape[1]}"
+        columns[title] = []
         for name in found[0]:
             values = np.array([each[name] for each in found])
             refused = int(np.isnan(values).sum())
             text = "refused" if refused == repeats else f"{np.nanmean(values):.3f}"
-            cells.append(text + f" ({refused} refused)" * (0 < refused < repeats))
-        size = f"{len(table[2]):,} × {table[1].shape[1]}"
-        rows.append([table[0], size, *cells])
-        print(*rows[-1], sep=" | ", flush=True)
-    return pages.table(["table", "rows × columns", *names], rows)
+            text += f" ({refused} refused)" * (0 < refused < repeats)
+            columns[title].append(text)
+        print(title, *columns[title], sep=" | ", flush=True)
+    rows = [list(row) for row in zip(found[0], *columns.values(), strict=True)]
+    return pages.table(["way", *columns], rows)
 
 
 def main() -> None:

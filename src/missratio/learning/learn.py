@@ -189,7 +189,7 @@ def learn_missingness(
     apart = [j for columns, _ in blocks for j in columns]
     single = [] if whole else np.setdiff1d(every, apart).tolist()
     units = [(every[[j]], every[[j]]) for j in single] + blocks
-    called = [joined([names[j] for j in columns]) for columns, _ in units]
+    called = [_called([names[j] for j in columns]) for columns, _ in units]
     called = ["rows"] if whole else called
     # 2. What was looked up, and what the other columns say.
     evidence = [
@@ -331,6 +331,12 @@ def _read(X: Any, revealed: Any) -> tuple[FloatArray, FloatArray, list[str]]:
             "is always missing can't be weighted back. Leave them out."
         )
     return table, answers, names
+
+
+def _called(names: Sequence[str]) -> str:
+    """Columns that go missing together: a category's by what stands before the "="."""
+    (stem, *others) = {name.rpartition("=")[0] for name in names}
+    return joined(names) if others or not stem or len(names) == 1 else stem
 
 
 def _places(

@@ -36,7 +36,13 @@ from missratio.app.report import LabelledRows, Names, describe
 from missratio.app.tables import labelled
 from missratio.app.tables.columns import BLANK, Encoder, drop_option, refuse_columns
 from missratio.app.workflow import methods
-from missratio.app.workflow.account import Way, account_of, constant_columns, ways_of
+from missratio.app.workflow.account import (
+    Account,
+    Way,
+    account_of,
+    constant_columns,
+    ways_of,
+)
 from missratio.app.workflow.spelling import check_spellings
 from missratio.learning import LearnedMissingness, MissingnessWarning
 from missratio.missingness import BlockMissingness
@@ -47,6 +53,8 @@ from missratio.missingness import BlockMissingness
 THREADED_CELLS = 1_000_000
 # The library's share of rows to choose offsets by, where several classes are bounded.
 CHOICE_SIZE = 0.1
+# Columns that a message names.
+NAMED = 3
 # Rows of each class to compare methods on, and parts to leave out in turn, where
 # missing values are drawn: a fit takes several times as long.
 IMPUTED_ROWS, IMPUTED_FOLDS = 2_000, 3
@@ -169,7 +177,7 @@ def fit_table(
                 error = error.named(names).about(source.path)
                 if taught and isinstance(error, exceptions.NoCertificateError):
                     ways = ways_of(table, controlled, options)
-                    raise _untaught(error, caught, ways) from error
+                    raise _untaught(error, account, options.delta, ways) from error
                 raise error from error.__cause__
             except ValueError as error:
                 if isinstance(error, exceptions.Explained):
@@ -289,14 +297,31 @@ def _origin(
 
 
 def _untaught(
-    error: exceptions.NoCertificateError, caught: list[Any], ways: Iterable[Way]
+    error: exceptions.NoCertificateError,
+    account: Account,
+    delta: float,
+    ways: Iterable[Way],
 ) -> exceptions.NoCertificateError:
-    """The same where φ was to be learned: why that fails, and commands instead."""
-    doubts = (str(e.message) for e in caught if e.category is MissingnessWarning)
-    why = " ".join(["Half of δ is kept for what is learned.", *dict.fromkeys(doubts)])
+    """The same where φ was to be learned: why that fails, and commands instead.
+
+    δ is the one that was asked for, of which half is kept for what is learned.
+    """
+    why, first = [], error.message.label
+    for label, model in sorted(account.models.items(), key=lambda it: it[0] != first):
+        failed = [each for each in getattr(model, "checks", ()) if each.failed]
+        weak = [each.feature for each in failed if each.kind == "instrument"]
+        if weak:
+            why.append(
+                f"The other columns hardly predict {listed(weak, NAMED)} of class "
+                f"{label!r}: the table can't teach why values are missing there."
+            )
+        why += [each.finding for each in failed if each.kind != "instrument"][:NAMED]
     message = error.message
-    claim = f"{message.claim} {{why}}\nThese ways are open instead:\n{{ways}}"
-    facts = {**message.facts, "why": why, "ways": "\n".join(map(str, ways))}
+    claim = f"{{why}}{message.claim} Half of delta is kept for what is learned.\n"
+    claim += "These ways are open instead:\n{ways}"
+    facts: dict[str, Any] = {**message.facts, "ways": "\n".join(map(str, ways))}
+    facts["why"] = "".join(f"{each} " for each in why)
+    facts["delta"] = delta
     return type(error)(replace(message, claim=claim, facts=facts, remedies=()))
 
 

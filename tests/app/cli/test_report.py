@@ -1,8 +1,12 @@
 """A page about a model, and nothing that is written over."""
 
 import json
+from zipfile import ZipFile
 
 import pytest
+
+import missratio as mr
+from missratio.app.modelfile.files import HEADER
 
 
 @pytest.mark.needs("vl_convert")
@@ -46,3 +50,26 @@ def test_nothing_is_overwritten_without_force(run, patients, patients_model, com
         said = run(command, *given, read, "--force", status=1).stderr
         assert "never overwritten" in said
         assert read.read_bytes() == before
+
+
+@pytest.mark.needs("vl_convert")
+def test_the_same_table_gives_the_same_bytes_wherever_they_are_written(
+    run, patients, monkeypatch
+):
+    """And nobody learns from them how the folders of this machine are called."""
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+    how = "--target state --controlled well --drop id --new-rows blanks"
+    made = []
+    for name in ("one", "another"):
+        folder = patients.with_name(name)
+        folder.mkdir()
+        model, page = folder / "m.skops", folder / "r.html"
+        run("fit", patients, how, "--compare-seconds 30", "--out", model, "-q")
+        run("report", model, "--out", page, "-q")
+        made.append((model.read_bytes(), page.read_bytes()))
+        schema = ZipFile(model).read("schema.json")
+        for content in (page.read_bytes(), schema, ZipFile(model).read(HEADER)):
+            assert str(patients.parent).encode() not in content
+    assert made[0] == made[1]
+    report = json.loads(mr.load_model(model).report)
+    assert "methods compared" in report["origin"]["method"]

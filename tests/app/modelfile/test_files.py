@@ -3,11 +3,14 @@
 import ast
 import pickle
 import re
+import shutil
+import subprocess
 import sys
 import time
 import types
 from copy import deepcopy
 from functools import cache
+from pathlib import Path
 from zipfile import ZipFile
 
 import forging
@@ -274,3 +277,15 @@ def test_a_model_of_which_no_calibration_row_was_observed_may_reject_all():
         ModelFileError, match="not what its parameters and calibration rows"
     ):
         check_model(model, header_of(model))
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl")
+def test_a_model_is_signed_and_verified_by_the_commands_as_they_are_printed(saved):
+    text = (Path(__file__).parents[3] / "SECURITY.md").read_text(encoding="utf-8")
+    *_, check = lines = [x for x in text.splitlines() if x.startswith("openssl ")]
+    assert len(lines) == 4
+    how = {"cwd": saved.parent, "shell": True, "capture_output": True}
+    for line in lines:
+        assert subprocess.run(line, **how).returncode == 0, line
+    saved.write_bytes(saved.read_bytes() + b" ")
+    assert subprocess.run(check, **how).returncode != 0

@@ -428,7 +428,7 @@ def load_model(
     the model before it is returned: its thresholds are certified once more by the
     calibration rows in the file. The digest in the file reveals damage. It doesn't tell
     who wrote the file: whoever can write it can put any other model there. Only a
-    signature beside it tells that, such as one by openssl or minisign.
+    signature beside it tells that, such as one by minisign or sigstore.
 
     Parameters
     ----------

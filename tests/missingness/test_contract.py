@@ -9,6 +9,7 @@ import pytest
 from optional_packages import optional
 from sklearn.base import BaseEstimator, clone
 
+import missratio as mr
 from missratio import KLIEP
 from missratio._base import reading
 from missratio.missingness import (
@@ -57,7 +58,7 @@ class Constant(Missingness):
     def __init__(self, value):
         self.value = value
 
-    def _evaluate(self, X):
+    def evaluate(self, X):
         return np.full(len(X), self.value)
 
 
@@ -284,3 +285,66 @@ def test_the_same_seed_gives_the_same_table(model, monkeypatch):
 def test_what_can_not_be_lost_is_refused(X, model, message):
     with pytest.raises((TypeError, ValueError), match=message):
         corrupt(X, model)
+
+
+# Models of one's own
+
+
+class Shifting(mr.missingness.Missingness):
+    """φ that isn't what its weights, band or log-odds say."""
+
+    rowwise, maximum = True, 0.9
+
+    def __init__(self, wrong):
+        self.wrong = wrong
+
+    def evaluate(self, X):
+        return np.full(len(X), 0.5)
+
+    def block_weights(self, block, first_row=0, source=None):
+        return np.full(len(block), 3.0 if self.wrong == "weights" else 2.0)
+
+    def probability_band(self, X, delta=0.05):
+        low = 0.6 if self.wrong == "band" else 0.5
+        return np.full(len(X), low), np.full(len(X), 0.7)
+
+    def log_odds(self, X, xp=np):
+        return np.full(len(X), 1.0) if self.wrong == "log-odds" else None
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (mr.FunctionMissingness(lambda X: 0.4 * (X[:, 0] > X.mean())), "row alone"),
+        (
+            mr.FunctionMissingness(
+                lambda X: 0.4 * (np.nan_to_num(X) + np.nansum(X, 1)[:, None] > 0),
+                rowwise=False,
+            ),
+            r"row \d+, column 0 is .* depend on its own entry only",
+        ),
+        (mr.FunctionMissingness(lambda X: X[:, 0]), r"must lie in \[0, 1\)"),
+        (mr.FunctionMissingness(lambda X: 0.5 + 0 * X[:, 0], maximum=0.4), "exceeded"),
+        (mr.FunctionMissingness(lambda X: 0.5 + 0 * X), "rowwise=False"),
+        (Shifting("weights"), r"must be 1/\(1 − φ\)"),
+        (Shifting("band"), "must hold it"),
+        (Shifting("log-odds"), "correct log_odds"),
+    ],
+)
+def test_a_model_of_ones_own_is_told_what_is_wrong(model, message):
+    with pytest.raises((AssertionError, ValueError), match=message):
+        mr.missingness.check_missingness(model)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        mr.LogisticMissingness(-1.0, [1.0, -1.0, 0.0]),
+        mr.LogisticMissingness(-1.0, [1.0, -1.0], rowwise=True),
+        mr.StepMissingness([1.0, 0.0], 0.5, 0.8),
+        mr.FunctionMissingness(lambda X: 0.5 * (X > 0.0), rowwise=False, maximum=0.5),
+        Shifting(None),
+    ],
+)
+def test_sound_models_pass(model):
+    mr.missingness.check_missingness(model)

@@ -49,7 +49,7 @@ def test_from_proportion_hits_the_proportion(seed, n_rows, proportions, scale, r
     target = proportions[0] if rowwise else np.array(proportions)
     model = LogisticMissingness.from_proportion(X, coef, target, rowwise=rowwise)
     # Not missing_probability: a steep φ that rounds to 1 still has the right mean.
-    phi = model._evaluate(X)
+    phi = model.evaluate(X)
     np.testing.assert_allclose(np.mean(phi, axis=0), target, rtol=0, atol=1e-10)
 
 
@@ -67,7 +67,7 @@ def test_from_proportion_leaves_nan_out_of_the_mean():
 def test_from_proportion_survives_clusters_far_apart(proportion):
     X = np.array([[-500.0], [-1.0], [300.0], [40.0]])
     model = LogisticMissingness.from_proportion(X, 10.0, proportion)
-    assert np.mean(model._evaluate(X)) == pytest.approx(proportion, abs=1e-10)
+    assert np.mean(model.evaluate(X)) == pytest.approx(proportion, abs=1e-10)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from missratio.missingness.check import refuse_contradiction as refuse_contradic
 from missratio.missingness.check import residual_tails as residual_tails
 from missratio.missingness.check import warn_of_contradiction as warn_of_contradiction
 from missratio.missingness.contract import Missingness as Missingness
+from missratio.missingness.contract import check_missingness as check_missingness
 from missratio.missingness.contract import corrupt as corrupt
 from missratio.missingness.contract import joint_weight as joint_weight
 from missratio.missingness.contract import once as once

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import expit
 from sklearn.utils import check_random_state
 
 from missratio._base.blocks import any_by_row, rows_with_nan
@@ -39,7 +41,7 @@ class Missingness(ABC):
     only, since the others may be missing when it is needed.
 
     A subclass gives `rowwise` and `maximum`, as properties or as dataclass fields with
-    a default, and implements `_evaluate`. It must be a function of the row alone: large
+    a default, and implements `evaluate`. It must be a function of the row alone: large
     tables are evaluated in blocks of rows.
     """
 
@@ -201,7 +203,7 @@ class Missingness(ABC):
         return None
 
     @abstractmethod
-    def _evaluate(self, X: FloatArray) -> ArrayLike:
+    def evaluate(self, X: FloatArray) -> ArrayLike:
         """Return φ at the rows of a read-only, non-empty array of shape (n, d).
 
         A rowwise model is given complete rows and returns shape (n,). A per-feature
@@ -299,7 +301,7 @@ class Missingness(ABC):
             seen.flags.writeable = False
             if not len(seen):
                 continue
-            probability = np.asarray(model._evaluate(seen), dtype=np.float64)
+            probability = np.asarray(model.evaluate(seen), dtype=np.float64)
             shape = seen.shape[:1] if whole else seen.shape
             if probability.shape != shape:
                 raise ValueError(
@@ -524,3 +526,94 @@ def corrupt(
     lossy[draws < probability] = np.nan
     result: Table = with_values(X, lossy)
     return result
+
+
+def check_missingness(
+    missingness: Missingness, X: Any = None, random_state: RandomState = 0
+) -> None:
+    """Test a model of your own against the contract, as `check_estimator` does.
+
+    Its values lie in [0, 1) and below its maximum and have the right shape; they depend
+    on the row alone, and per feature on their own entry; weights, band, log-odds and a
+    copy say the same as φ; and `corrupt` loses as much as φ says.
+
+    Parameters
+    ----------
+    missingness : Missingness
+    X : array-like or dataframe of shape (n, d), optional
+        Complete rows that are typical for the model; by default normal ones.
+    random_state : int, RandomState, Generator or None, default=0
+
+    Raises
+    ------
+    AssertionError
+        Where the model says two different things, with where.
+    ValueError
+        Where φ has the wrong shape, or isn't a probability below its maximum.
+
+    Examples
+    --------
+    >>> from missratio.missingness import FunctionMissingness, check_missingness
+    >>> check_missingness(FunctionMissingness(lambda X: 0.5 * (X[:, 0] > X.mean())))
+    Traceback (most recent call last):
+    AssertionError: φ of row ...: it must depend on the row alone, not on others that it
+    is evaluated with.
+    """
+    if not isinstance(missingness, Missingness):
+        raise TypeError(f"check_missingness takes a model: got {missingness!r}.")
+    rng: Any = random_state
+    if not isinstance(rng, np.random.Generator):
+        rng = check_random_state(rng)
+    if X is None:
+        X = rng.normal(size=(500, missingness.n_features or 3))
+    rows = np.array(as_numeric_array(X), dtype=np.float64)
+    if np.isnan(rows).any():
+        raise ValueError("check_missingness takes complete rows: got NaN.")
+    model = missingness.bound(column_names(X), rows.shape[1])
+    phi = model.missing_probability(rows)
+
+    def compare(found: FloatArray, how: str, remedy: str, column: Any = ...) -> None:
+        expected = phi[: len(found)] if column is ... else phi[: len(found), column]
+        off = np.argwhere(~np.isclose(found, expected, rtol=1e-7, atol=1e-12))
+        if len(off):
+            at = tuple(off[0])
+            place = [at[0], *at[1:], *([] if column is ... else [column])]
+            where = ", column ".join(map(str, place))
+            raise AssertionError(
+                f"φ of row {where} is {expected[at]:.6g}, and {found[at]:.6g} {how}: "
+                f"{remedy}"
+            )
+
+    # 1. The row alone matters, and per feature the entry alone.
+    few = rows[:50]
+    alone = [model.missing_probability(few[[i]]) for i in range(len(few))]
+    remedy = "it must depend on the row alone, not on others that it is evaluated with."
+    compare(np.concatenate(alone), "by itself", remedy)
+    if not model.rowwise and model.groups is None:
+        for j in range(rows.shape[1]):
+            lossy = np.full_like(few, np.nan)
+            lossy[:, j] = few[:, j]
+            own = model.missing_probability(lossy)[:, j]
+            remedy = "per feature it may depend on its own entry only."
+            compare(own, "where the others are NaN", remedy, j)
+    # 2. What follows from φ.
+    compare(
+        1.0 - 1.0 / model.weights(rows), "by its weights", "they must be 1/(1 − φ)."
+    )
+    band = np.clip(phi, *model.probability_band(rows))
+    compare(band, "at an end of its band", "probability_band must hold it.")
+    if (log_odds := model.log_odds(rows)) is not None:
+        compare(expit(log_odds), "by its log-odds", "correct log_odds.")
+    again = copy.deepcopy(model).missing_probability(rows)
+    compare(again, "of a copy", "a model must not change with use.")
+    # 3. As much goes missing as φ says.
+    every = np.repeat(np.arange(len(rows)), 1 + 20_000 // max(len(rows), 1))
+    lost = np.isnan(corrupt(rows[every], model, rng))
+    lost, expected = lost[:, 0] if model.rowwise else lost, phi[every]
+    deviation = np.sqrt((expected * (1.0 - expected)).sum(axis=0))
+    off = np.abs(lost.sum(axis=0) - expected.sum(axis=0))
+    if (off > 6.0 * deviation + 1e-9).any():
+        raise AssertionError(
+            f"corrupt loses {np.mean(lost):.3g} of the values, and φ says "
+            f"{np.mean(expected):.3g}."
+        )

@@ -219,7 +219,7 @@ class LogisticMissingness(Missingness):
             log_odds += intercept
         return log_odds
 
-    def _evaluate(self, X: FloatArray) -> FloatArray:
+    def evaluate(self, X: FloatArray) -> FloatArray:
         log_odds = self.log_odds(X)
         probability: FloatArray = expit(log_odds, out=log_odds)
         return probability
@@ -309,8 +309,8 @@ class NamedMissingness(Missingness):
         base = LogisticMissingness(intercept, coef)
         return BlockMissingness(base, tuple(blocks), len(names)) if blocks else base
 
-    def _evaluate(self, X: FloatArray) -> ArrayLike:
-        return self.bound(None)._evaluate(X)
+    def evaluate(self, X: FloatArray) -> ArrayLike:
+        return self.bound(None).evaluate(X)
 
 
 def balanced_intercepts(

@@ -94,7 +94,7 @@ class StepMissingness(Missingness):
             beyond = (X @ direction if self.rowwise else X * direction) > threshold
         return xp.where(beyond, step, -np.inf)
 
-    def _evaluate(self, X: FloatArray) -> FloatArray:
+    def evaluate(self, X: FloatArray) -> FloatArray:
         return np.where(np.isneginf(self.log_odds(X)), 0.0, self.probability)
 
 
@@ -155,7 +155,7 @@ class FunctionMissingness(Missingness):
         largest: FloatArray = self.__dict__["_maxima"]
         return np.broadcast_to(largest, (1 if self.rowwise else n_columns,))
 
-    def _evaluate(self, X: FloatArray) -> ArrayLike:
+    def evaluate(self, X: FloatArray) -> ArrayLike:
         with np.errstate(invalid="ignore"):
             return self.function(X)
 
@@ -295,8 +295,8 @@ class BlockMissingness(Missingness):
             lower[:, columns], upper[:, columns] = low[:, None], high[:, None]
         return lower, upper
 
-    def _evaluate(self, X: FloatArray) -> ArrayLike:
-        probability = np.array(self.base._evaluate(X), dtype=np.float64)
+    def evaluate(self, X: FloatArray) -> ArrayLike:
+        probability = np.array(self.base.evaluate(X), dtype=np.float64)
         for block in self.blocks:
             rows = X[:, list(block.inputs)]
             known = ~rows_with_nan(rows)
@@ -311,6 +311,6 @@ class BlockMissingness(Missingness):
                 )
             own = np.full(len(X), np.nan)
             if known.any():
-                own[known] = block.model._evaluate(rows[known])
+                own[known] = block.model.evaluate(rows[known])
             probability[:, list(block.columns)] = own[:, None]
         return probability

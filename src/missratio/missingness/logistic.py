@@ -220,6 +220,7 @@ class LogisticMissingness(Missingness):
         return log_odds
 
     def evaluate(self, X: FloatArray) -> FloatArray:
+        """1 / (1 + exp(−log-odds)), of each row or entry."""
         log_odds = self.log_odds(X)
         probability: FloatArray = expit(log_odds, out=log_odds)
         return probability
@@ -310,6 +311,7 @@ class NamedMissingness(Missingness):
         return BlockMissingness(base, tuple(blocks), len(names)) if blocks else base
 
     def evaluate(self, X: FloatArray) -> ArrayLike:
+        """φ of the table that has the named columns."""
         return self.bound(None).evaluate(X)
 
 

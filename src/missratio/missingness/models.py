@@ -95,6 +95,7 @@ class StepMissingness(Missingness):
         return xp.where(beyond, step, -np.inf)
 
     def evaluate(self, X: FloatArray) -> FloatArray:
+        """The probability beyond the step, and 0 elsewhere."""
         return np.where(np.isneginf(self.log_odds(X)), 0.0, self.probability)
 
 
@@ -156,6 +157,7 @@ class FunctionMissingness(Missingness):
         return np.broadcast_to(largest, (1 if self.rowwise else n_columns,))
 
     def evaluate(self, X: FloatArray) -> ArrayLike:
+        """What the function says."""
         with np.errstate(invalid="ignore"):
             return self.function(X)
 
@@ -296,6 +298,7 @@ class BlockMissingness(Missingness):
         return lower, upper
 
     def evaluate(self, X: FloatArray) -> ArrayLike:
+        """That of each column, or of the block it is in."""
         probability = np.array(self.base.evaluate(X), dtype=np.float64)
         for block in self.blocks:
             rows = X[:, list(block.inputs)]

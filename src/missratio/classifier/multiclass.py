@@ -38,6 +38,7 @@ from missratio.classifier.promise import Calibration, Promise, Trust
 from missratio.exceptions import Message, NoCertificateError, Remedy
 from missratio.missingness import Missingness
 from missratio.rows import refuse_source
+from missratio.tensor import in_library_of
 from missratio.threshold import Rule, binomial_bound, binomial_tail, check_levels
 
 
@@ -798,7 +799,8 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
             A label for each row.
         """
         check_is_fitted(self, "certificate_")
-        return self.classes_[self.decision_.decide(self.class_scores(X))]
+        places = self.decision_.decide(self.class_scores(X))
+        return in_library_of(X, self.classes_[places])
 
     def class_scores(self, X: Any) -> FloatArray:
         """The estimators' log-scores of each class, up to a common term.

@@ -48,7 +48,7 @@ from missratio.imputation import ImputationEnsemble
 from missratio.missingness import Missingness
 from missratio.ratio import stack_samples, two_classes
 from missratio.rows import LabelledSource, as_source
-from missratio.tensor import on_host
+from missratio.tensor import in_library_of, on_host
 
 # With fewer complete rows among those that calibrate, ways out are named.
 FEW_COMPLETE = 0.1
@@ -133,11 +133,12 @@ class TwoClassClassifier(CertifiedClassifier):
             self.estimator_, X, self.deployment, sign=self._sign, unscored=-np.inf
         )
 
-    def _given(self, above: BoolArray) -> Any:
+    def _given(self, X: Any, above: BoolArray) -> Any:
         """The labels that rows get, the other class's above their threshold."""
         every = getattr(self.certificate_, "certificates", (self.certificate_,))
         labels = [every[0].controlled_class, every[0].other_class]
-        return np.array(labels, self.classes_.dtype)[above.astype(np.intp)]
+        every_label = np.array(labels, self.classes_.dtype)
+        return in_library_of(X, every_label[above.astype(np.intp)])
 
     def _values(
         self,
@@ -776,7 +777,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         ndarray of shape (n_rows,)
             A label for each row.
         """
-        return self._given(self.score_samples(X) > self.threshold_)
+        return self._given(X, self.score_samples(X) > self.threshold_)
 
 
 THRESHOLDS = ("own", "shared")
@@ -986,7 +987,7 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
             reading.warn_of_unknown_groups(members.tolist(), list(self.thresholds_))
             known = (self.thresholds_.get(group, np.inf) for group in members.tolist())
             limits = np.array(list(known))
-        return self._given(scores > limits)
+        return self._given(X, scores > limits)
 
     @property
     def _reach(self) -> Trust:

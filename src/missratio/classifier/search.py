@@ -23,6 +23,7 @@ from missratio.classifier.base import few
 from missratio.classifier.estimators import ChoosingRows, ClassTable, complete_mask
 from missratio.classifier.multiclass import Choice, ClassBounds, choose_offsets
 from missratio.missingness import Missingness, RowInclusion
+from missratio.tensor import in_library_of
 from missratio.weights import complete_row_weights, effective_sample_size
 
 # Rows of the controlled class above the threshold, and rows of the other class, with
@@ -321,7 +322,7 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """
         scores = self.decision_function(X)
         places = scores > 0.0 if scores.ndim == 1 else np.argmax(scores, axis=1)
-        return self.classes_[places.astype(np.intp)]
+        return in_library_of(X, self.classes_[places.astype(np.intp)])
 
     def _compared(self, table: ClassTable) -> PowerComparison:
         """What each candidate reached, and which is the best.

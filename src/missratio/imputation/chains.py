@@ -30,6 +30,7 @@ from missratio.imputation.columns import (
 )
 from missratio.missingness import Missingness
 from missratio.rows import check_missingness, weighed_twice
+from missratio.tensor import on_host
 from missratio.weights import warn_if_concentrated
 
 Models = Mapping[Any, Missingness | None] | Missingness | Literal["ignore"]
@@ -102,7 +103,7 @@ def find_populations(
     """
     # 1. Which rows are imputed together, and by which model.
     missing = np.isnan(table)
-    labels = None if y is None else read_labels(y, missing)
+    labels = None if y is None else read_labels(on_host(y), missing)
     rows_of: dict[Any, IntArray] = {None: np.arange(len(missing))}
     models: dict[Any, Any] = {None: missingness}
     if not isinstance(missingness, Missingness) and missingness != "ignore":

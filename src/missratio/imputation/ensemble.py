@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from missratio._base.callbacks import CallbackSupportMixin, handed_down, told
 from missratio._base.storable import storable
 from missratio._base.typing import FloatArray
+from missratio.tensor import in_library_of, on_host
 
 
 def _has(method: str) -> Any:
@@ -86,6 +87,7 @@ class ImputationEnsemble(
         """
         self.imputer_ = clone(handed_down(self, self.imputer))
         more = {} if inclusion is None else {"inclusion": inclusion}
+        X, y = on_host(X), on_host(y)
         tables = self.imputer_.fit_impute(X, y, **more)
         self.estimators_ = told(
             self,
@@ -146,15 +148,14 @@ class ImputationEnsemble(
         check_is_fitted(self, "estimators_")
         if hasattr(self.estimator, "decision_function"):
             scores = self.decision_function(X)
-            if scores.ndim == 1:
-                return self.classes_[(scores > 0.0).astype(int)]
         else:
             scores = self.predict_proba(X)
-        return self.classes_[np.argmax(scores, axis=1)]
+        places = scores > 0.0 if scores.ndim == 1 else np.argmax(scores, axis=1)
+        return in_library_of(X, self.classes_[places.astype(np.intp)])
 
     def _mean(self, method: str, X: Any) -> FloatArray:
         check_is_fitted(self, "estimators_")
-        tables = self.imputer_.impute(X)
+        tables = self.imputer_.impute(on_host(X))
         scores = [
             getattr(model, method)(table)
             for model, table in zip(self.estimators_, tables, strict=True)

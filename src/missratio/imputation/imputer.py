@@ -32,6 +32,7 @@ from missratio.imputation.chains import (
 from missratio.imputation.columns import Columns, Levels
 from missratio.imputation.conditionals import Conditional, RowNoise, thinned
 from missratio.rows import check_inclusion, refuse_source
+from missratio.tensor import in_library_of, on_host
 
 
 @storable(counts=("n_imputations", "n_rounds"))
@@ -177,7 +178,7 @@ class TiltedImputer(
         array or dataframe of shape (n_rows, n_columns)
             Of X's kind.
         """
-        return self._fit(X, y, inclusion)[0]
+        return in_library_of(X, self._fit(X, y, inclusion)[0])
 
     def fit_impute(
         self, X: Any, y: ArrayLike | None = None, inclusion: ArrayLike | None = None
@@ -194,7 +195,7 @@ class TiltedImputer(
         list of n_imputations arrays or dataframes
             Each of X's kind.
         """
-        return self._fit(X, y, inclusion)
+        return [in_library_of(X, each) for each in self._fit(X, y, inclusion)]
 
     def transform(self, X: Any) -> Any:
         """Complete rows as they are; of others, the first imputation.
@@ -215,7 +216,7 @@ class TiltedImputer(
             If a value is missing and `unlabelled` doesn't say as which class to impute
             the row.
         """
-        return self._redraw(X, 1)[0]
+        return in_library_of(X, self._redraw(X, 1)[0])
 
     def impute(self, X: Any) -> list[Any]:
         """All imputations of rows without labels, by what was fitted.
@@ -229,7 +230,7 @@ class TiltedImputer(
         list of n_imputations arrays or dataframes
             Each of X's kind.
         """
-        return self._redraw(X, self.n_imputations)
+        return [in_library_of(X, each) for each in self._redraw(X, self.n_imputations)]
 
     def __sklearn_tags__(self) -> Any:
         """Missing values are welcome where it is said why they are missing."""
@@ -293,7 +294,7 @@ class TiltedImputer(
 
     def _read(self, X: Any, *, reset: bool) -> tuple[Any, FloatArray]:
         """The table as it comes, and as numbers, NaN where missing."""
-        named = not isinstance(self.categorical_features, str)
+        X, named = on_host(X), not isinstance(self.categorical_features, str)
         texts = named and not hasattr(X, "columns") and np.asarray(X).dtype.kind == "O"
         dtype = None if texts else "numeric"
         X = read_table(self, X, reset=reset, keep_frame=True, dtype=dtype)

@@ -32,7 +32,7 @@ from missratio.exceptions import Message, Remedy
 from missratio.missingness import Missingness
 from missratio.rows import ClassRows, MemorySource, Normalization
 from missratio.solver import Status
-from missratio.tensor import is_tensor, like, on_host
+from missratio.tensor import in_library_of, is_tensor, like, on_host
 from missratio.weights import SampleSize, complete_row_weights
 
 # Logarithms of positive numbers in double precision lie within ±744.5.
@@ -319,7 +319,7 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
             A label for each row.
         """
         chosen = self.predict_log_ratio(X) > 1e-9
-        return self.classes_[on_host(chosen).astype(np.intp)]
+        return in_library_of(X, self.classes_[on_host(chosen).astype(np.intp)])
 
     def summary(self) -> Summary:
         """The fit at a glance: classes, rows, optimum and coefficients.

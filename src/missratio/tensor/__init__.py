@@ -3,6 +3,7 @@
 Nothing here imports PyTorch or Triton before a tensor comes.
 """
 
+from missratio.tensor.arrays import in_library_of as in_library_of
 from missratio.tensor.arrays import is_tensor as is_tensor
 from missratio.tensor.arrays import like as like
 from missratio.tensor.arrays import linear_scores as linear_scores

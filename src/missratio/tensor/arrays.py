@@ -55,6 +55,20 @@ def on_host(values: Any) -> Any:
     return np.asarray(values) if hasattr(values, "__array_namespace__") else values
 
 
+def in_library_of(X: Any, values: Any) -> Any:
+    """Numbers as an array of the library that X is of, where X lies.
+
+    Texts, and what isn't an array, stay what they are.
+    """
+    numbers = isinstance(values, np.ndarray) and values.dtype.kind in "biuf"
+    if isinstance(X, np.ndarray) or not numbers:
+        return values
+    if is_tensor(X):
+        return as_tensor(values).to(X.device)
+    known = hasattr(X, "__array_namespace__")
+    return X.__array_namespace__().asarray(values) if known else values
+
+
 def has_kernels(X: Any) -> bool:
     """Whether the fused kernels take a tensor: few columns on CUDA, rows in a piece."""
     fits = X.is_cuda and 0 < X.shape[1] <= KERNEL_COLUMNS and X.stride(1) == 1

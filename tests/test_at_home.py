@@ -299,6 +299,8 @@ def test_results_have_short_reprs():
     X, y = rng.normal(size=(200, 3)), np.repeat([0, 1], 100)
     ratio = mr.KLIEP().fit(X, y)
     assert len(repr(mr.ratio_uncertainty(ratio, X, y))) < 80
+    classifier = mr.NeymanPearsonClassifier(ratio, alpha=0.3, random_state=0).fit(X, y)
+    assert len(repr(classifier.calibration_)) < 400
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -99,6 +99,7 @@ def test_a_source_is_read_again_and_again_in_order(folder):
         np.testing.assert_array_equal(np.concatenate([b.rows for b in source]), X)
         np.testing.assert_array_equal(np.concatenate([b.labels for b in source]), y)
     assert source.n_rows == 900
+    assert len(repr(source)) < 100
     assert [block.start for block in source] == sorted(b.start for b in source)
 
 

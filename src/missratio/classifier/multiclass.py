@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any, Literal, Self
 
@@ -456,8 +456,8 @@ class TradeOff:
 
     labels: tuple[Any, Any]
     levels: tuple[float, float]
-    errors: FloatArray
-    certifiable: FloatArray
+    errors: FloatArray = field(repr=False)
+    certifiable: FloatArray = field(repr=False)
 
     @property
     def has_room(self) -> bool:

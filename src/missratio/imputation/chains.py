@@ -8,7 +8,7 @@ where.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -264,8 +264,8 @@ class Chain:
     # What the missing entries of each column were given in the end.
     values: dict[int, FloatArray]
     # Of the values given in each round, of shape (n_rounds, n_incomplete).
-    mean: FloatArray
-    spread: FloatArray
+    mean: FloatArray = field(repr=False)
+    spread: FloatArray = field(repr=False)
     # The last round's conditional law of each column, and what it sees of all columns.
     laws: dict[int, conditionals.Conditional]
     columns: Sequence[Levels]
@@ -353,8 +353,8 @@ class ImputationTrace:
     """
 
     feature_names: tuple[str, ...]
-    mean: FloatArray
-    spread: FloatArray
+    mean: FloatArray = field(repr=False)
+    spread: FloatArray = field(repr=False)
 
     @property
     def r_hat(self) -> FloatArray:

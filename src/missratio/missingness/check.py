@@ -568,8 +568,8 @@ def check_weights(
                 MissingnessCheck(
                     " or ".join(names[j] for j in group) if len(group) < 3 else "rows",
                     n,
-                    expected,
-                    share,
+                    float(expected),
+                    float(share),
                     # It is tested in two ways.
                     min(1.0, 2.0 * math.exp(-max(over, under, 0.0))),
                     each_level,

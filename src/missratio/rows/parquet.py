@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -51,7 +51,7 @@ class ParquetSource(LabelledSource):
         Whether all of them are of single precision, in all files.
     """
 
-    groups: tuple[RowGroup, ...]
+    groups: tuple[RowGroup, ...] = field(repr=False)
     target: str
     names: tuple[str, ...]
     single: bool = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -108,12 +108,12 @@ class CalibrationSample:
         level δ; 1 where none was drawn, so that they stay below it.
     """
 
-    values: FloatArray
-    masses: FloatArray | None
+    values: FloatArray = field(repr=False)
+    masses: FloatArray | None = field(repr=False)
     n_rows: int
     bound: float | None
-    edges: tuple[FloatArray, FloatArray] | None = None
-    draws: FloatArray | None = None
+    edges: tuple[FloatArray, FloatArray] | None = field(default=None, repr=False)
+    draws: FloatArray | None = field(default=None, repr=False)
     lookups: LookUps | None = None
     coin: float = 1.0
 

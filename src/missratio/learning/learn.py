@@ -215,10 +215,14 @@ def learn_missingness(
     known_of = sorted(by_lookups.keys() | taught.keys())
     unknown = [called[i] for i, e in enumerate(evidence) if e and i not in known_of]
     if unknown:
+        same = [called[i] for i, e in enumerate(evidence) if e and not len(e.values)]
+        why = "there is no other column to learn from"
+        if unknown[0] in same:
+            why = "have one value only where they are observed"
         raise ValueError(
             f"Column(s) {joined(unknown)} have missing values and none revealed, and "
-            "there is no other column to learn from: why they are missing can't be "
-            "learned. Look up some of them, or leave the columns out."
+            f"{why}: why they are missing can't be learned. Look up some of them, or "
+            "leave the columns out."
         )
     unsolved = [called[i] for i, fit in taught.items() if not fit.converged]
     if unsolved:

@@ -37,7 +37,7 @@ from scipy.stats import t as student
 from missratio._base.reading import joined
 from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray, IntArray
-from missratio.learning.evidence import Evidence
+from missratio.learning.evidence import Evidence, Unit
 from missratio.learning.shadow import LARGEST_LOG_ODDS, ShadowEvidence
 from missratio.missingness import DOUBT, least_factor, residual_tails
 
@@ -211,28 +211,29 @@ def instrument_strength(
     return Check("instrument", name, "table", worth, None, fails, said)
 
 
-def missing_together(
-    missing: BoolArray,
-    columns: Sequence[int],
-    by_table: Sequence[str],
-    names: Sequence[str],
-) -> list[Check]:
-    """Columns that go missing in the same rows; `by_table`: only the table taught φ."""
-    groups: dict[bytes, list[str]] = {}
-    for j in columns:
-        if missing[:, j].sum() >= FEWEST_SHARED:
-            groups.setdefault(missing[:, j].tobytes(), []).append(names[j])
+def missing_together(missing: BoolArray, units: Sequence[Unit]) -> list[Check]:
+    """Columns that go missing in the same rows: the table alone can't teach their φ."""
+    groups: dict[bytes, list[Unit]] = {}
+    for unit in units:
+        lost = missing[:, unit.columns[0]]
+        if lost.sum() >= FEWEST_SHARED:
+            groups.setdefault(lost.tobytes(), []).append(unit)
     checks = []
     for group in groups.values():
         if len(group) > 1:
-            fails = not set(group).isdisjoint(by_table)
-            said = f"{joined(group)}: they go missing in the same rows." + fails * (
+            fails = any(
+                unit.by_lookups is None and unit.shadow.stated is None
+                for unit in group
+                if unit.shadow is not None
+            )
+            names = [unit.name for unit in group]
+            said = f"{joined(names)}: they go missing in the same rows." + fails * (
                 " What the table taught of each takes entries to go missing "
                 "independently. Look up values, or learn one φ for these columns "
                 "(always_observed)."
             )
             facts = float(len(group)), None, fails, said
-            checks.append(Check("together", group[0], "table", *facts))
+            checks.append(Check("together", names[0], "table", *facts))
     return checks
 
 

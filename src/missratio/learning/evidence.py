@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit
@@ -293,32 +293,67 @@ def fit_evidence(evidence: Evidence, *, penalised: bool) -> Fit:
     return Fit(coordinates.restore(theta), likelihood, separated, converged)
 
 
-def fit_lookups(
-    evidence: Sequence[Evidence | None], method: str, names: Sequence[str]
-) -> dict[int, FloatArray]:
-    """φ's (α, β) by what was looked up, by feature."""
-    thetas: dict[int, FloatArray] = {}
+@dataclass(eq=False)
+class Unit:
+    """Columns that go missing together, one or more, and what is found out of their φ.
+
+    Parameters
+    ----------
+    columns, inputs : ndarray of int
+        Their places in the table, and of those that φ is logistic in.
+    name : str
+    evidence : Evidence or None
+        None where nothing is missing, or while it is not known.
+    by_lookups, theta : ndarray or None
+        (α, β) by what was looked up, and by all.
+    shadow : ShadowEvidence or None
+        What the table taught, or what was stated.
+    checks : list of Check
+        In which a test that failed says so already; `concluded` decides.
+    """
+
+    columns: IntArray
+    inputs: IntArray
+    name: str
+    evidence: Evidence | None = None
+    by_lookups: FloatArray | None = None
+    theta: FloatArray | None = None
+    shadow: Any = None
+    checks: list[Any] = field(default_factory=list)
+
+    @property
+    def single(self) -> bool:
+        """Whether it is a column by itself, whose φ depends on nothing else."""
+        return len(self.columns) == len(self.inputs) == 1
+
+
+def fit_lookups(units: Sequence[Unit], method: str) -> None:
+    """Fit φ to what was looked up, where something was."""
     separated, unsolved = [], []
-    for j, known in enumerate(evidence):
-        if known is None or not known.n_revealed:
-            continue
-        fit = fit_evidence(known, penalised=method == "firth")
-        separated += [names[j]] if fit.separated else []
-        unsolved += [] if fit.converged else [names[j]]
-        thetas[j] = fit.theta
-        thetas[j][0] -= known.sampling_offset
+    for unit in units:
+        known = unit.evidence
+        if known is not None and known.n_revealed and unit.shadow is None:
+            fit = fit_evidence(known, penalised=method == "firth")
+            separated += [unit.name] if fit.separated else []
+            unsolved += [] if fit.converged else [unit.name]
+            fit.theta[0] -= known.sampling_offset
+            unit.by_lookups = unit.theta = fit.theta
     if separated:
         raise ValueError(
             f"In {joined(separated)} the revealed values are separated from the "
             "observed ones, so that no maximum of the likelihood exists. Use "
             "method='firth', or look up more values."
         )
-    if unsolved:
+    warn_unsolved(unsolved)
+
+
+def warn_unsolved(names: Sequence[str]) -> None:
+    """Warn of units whose φ was not learned to full precision."""
+    if names:
         warnings.warn(
-            f"The missingness of {joined(unsolved)} was not learned to full "
-            "precision: its values may be on very different scales. Rescale them, and "
-            "look for outliers.",
+            f"The missingness of {joined(names)} was not learned to full precision: "
+            "its values may be on very different scales. Rescale them, look for "
+            "outliers, and look up some missing values.",
             ConvergenceWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
-    return thetas

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from missratio._base.blocks import any_by_row
 from missratio._base.callbacks import task
@@ -25,22 +24,13 @@ from missratio.learning.assume import Assumption
 from missratio.learning.checks import (
     Check,
     MissingnessWarning,
-    agreement,
     concluded,
-    form_by_lookups,
     missing_together,
     warning_text,
 )
-from missratio.learning.evidence import Evidence, fit_lookups
+from missratio.learning.evidence import Evidence, Unit, fit_lookups
 from missratio.learning.learned import LearnedMissingness
-from missratio.learning.shadow import ShadowEvidence
-from missratio.learning.table import (
-    Taught,
-    Unit,
-    dependence_by_lookups,
-    find_categories,
-    teach,
-)
+from missratio.learning.table import check_by_lookups, find_categories, teach
 from missratio.missingness import Block, BlockMissingness
 from missratio.missingness.contract import check_no_partial_row
 
@@ -162,7 +152,7 @@ def learn_missingness(
     every = np.arange(len(names))
     teachers, whole = every if from_table else every[:0], rowwise
     # 1. What goes missing together, and what its φ is logistic in.
-    blocks: list[Unit]
+    blocks: list[tuple[IntArray, IntArray]]
     if always_observed is not None:
         teachers = _places(always_observed, names, "always_observed", table)
         rest, whole = np.setdiff1d(every, teachers), True
@@ -188,111 +178,79 @@ def learn_missingness(
             blocks = [(own, np.append(inputs, further)) for own, inputs in blocks]
     apart = [j for columns, _ in blocks for j in columns]
     single = [] if whole else np.setdiff1d(every, apart).tolist()
-    units = [(every[[j]], every[[j]]) for j in single] + blocks
-    called = [_called([names[j] for j in columns]) for columns, _ in units]
-    called = ["rows"] if whole else called
-    # 2. What was looked up, and what the other columns say.
-    evidence = [
-        _evidence(table, answers, names, unit, single=i < len(single))
-        for i, unit in enumerate(units)
+    units = [Unit(every[[j]], every[[j]], names[j]) for j in single]
+    for own, inputs in blocks:
+        name = "rows" if whole else _called([names[j] for j in own])
+        units.append(Unit(own, inputs, name))
+    for unit in units:
+        unit.evidence = _evidence(table, answers, names, unit)
+    # 2. What is stated, what was looked up, and what the other columns say.
+    _state(assumptions, table, answers, names, units)
+    fit_lookups(units, method)
+    if check:
+        check_by_lookups(table, answers, units, names)
+    listener = task("learn_missingness", callbacks)
+    teach(table, units, names, teachers, test=check, listener=listener)
+    unknown = [
+        (unit.name, len(unit.evidence.values))
+        for unit in units
+        if unit.evidence is not None and unit.theta is None
     ]
-    stated, assumed = _stated(assumptions, table, answers, names, single), {}
-    for i, (shadow, theta) in stated.items():
-        assumed[i] = Taught(shadow, theta, True, [])
-    open_ones = [None if i in stated else each for i, each in enumerate(evidence)]
-    by_lookups = fit_lookups(open_ones, method, called)
-    taught = assumed | teach(
-        table,
-        units,
-        open_ones,
-        by_lookups,
-        names,
-        called,
-        teachers,
-        test=check,
-        listener=task("learn_missingness", callbacks),
-    )
-    known_of = sorted(by_lookups.keys() | taught.keys())
-    unknown = [called[i] for i, e in enumerate(evidence) if e and i not in known_of]
     if unknown:
-        same = [called[i] for i, e in enumerate(evidence) if e and not len(e.values)]
         why = "there is no other column to learn from"
-        if unknown[0] in same:
+        if not unknown[0][1]:
             why = "have one value only where they are observed"
         raise ValueError(
-            f"Column(s) {joined(unknown)} have missing values and none revealed, and "
-            f"{why}: why they are missing can't be learned. Look up some of them, or "
-            "leave the columns out."
+            f"Column(s) {joined([name for name, _ in unknown])} have missing values "
+            f"and none revealed, and {why}: why they are missing can't be learned. "
+            "Look up some of them, or leave the columns out."
         )
-    unsolved = [called[i] for i, fit in taught.items() if not fit.converged]
-    if unsolved:
-        warnings.warn(
-            f"The missingness of {joined(unsolved)} was not learned to full "
-            "precision: its values may be on very different scales. Rescale them, "
-            "look for outliers, and look up some missing values.",
-            ConvergenceWarning,
-            stacklevel=2,
-        )
-    # 3. Whether the data contradicts it.
-    findings: list[list[Check]] = [[] for _ in units]
-    together: list[Check] = []
-    if check:
-        if not whole:
-            by_table = [called[i] for i in taught if i not in by_lookups | stated]
-            together = missing_together(np.isnan(table), single, by_table, names)
-        others = dependence_by_lookups(table, answers, units, by_lookups, names, called)
-        for i in known_of:
-            found, name = evidence[i], called[i]
-            assert found is not None
-            if i in by_lookups and len(found.values):
-                findings[i].append(form_by_lookups(found, by_lookups[i], name))
-                findings[i] += [others[i]] if i in others else []
-            if i in taught:
-                findings[i] += taught[i].findings
-            if i in taught and i in by_lookups:
-                shadow = taught[i].shadow
-                findings[i].append(agreement(shadow, found, by_lookups[i], name))
-    # 4. Models: of single columns at once, and of each block.
+    together = []
+    if check and not whole:
+        together = missing_together(np.isnan(table), units[: len(single)])
+    # 3. Models: of single columns at once, and of each block.
 
     def learned(
-        places: Sequence[int],
-        columns: IntArray,
-        whole: bool = True,
-        first: Sequence[Check] = (),
+        parts: Sequence[Unit], columns: IntArray, checks: Sequence[Check] = ()
     ) -> LearnedMissingness:
-        """The φ of some units, a number and a slope for each of its columns."""
-        shape = (len(columns), 1) if not whole else (1, len(columns))
+        """The φ of some units; of one with several columns, it is rowwise."""
+        by_row = parts is not base
+        shape = (1, len(columns)) if by_row else (len(columns), 1)
         intercept, coef = np.full(shape[0], -np.inf), np.zeros(shape)
         kept: list[Any] = [(None, None)] * shape[0]
-        for i in places:
-            k = 0 if whole else int(units[i][0][0])
-            kept[k] = evidence[i], taught[i].shadow if i in taught else None
-            if i in known_of:
-                theta = taught[i].theta if i in taught else by_lookups[i]
-                intercept[k], coef[k, : len(theta) - 1] = theta[0], theta[1:]
+        for unit in parts:
+            k = 0 if by_row else int(unit.columns[0])
+            kept[k] = unit.evidence, unit.shadow
+            if unit.theta is not None:
+                slopes = unit.theta[1:]
+                intercept[k], coef[k, : len(slopes)] = unit.theta[0], slopes
+            checks = [*checks, *unit.checks]
         return LearnedMissingness(
-            intercept[0] if whole else intercept,
+            intercept[0] if by_row else intercept,
             coef.ravel(),
-            whole,
+            by_row,
             tuple(known for known, _ in kept),
             method,
             tuple(names[j] for j in columns),
             tuple(shadow for _, shadow in kept),
-            concluded(
-                [*together * (not whole), *(f for i in places for f in findings[i])]
-            ),
+            concluded(checks),
         )
 
+    base, others = units[: len(single)], units[len(single) :]
     model: LearnedMissingness | BlockMissingness
     if whole:
-        model = learned([0], blocks[0][1])
+        model = learned(others, others[0].inputs)
     else:
-        model = learned(range(len(single)), every, False, together)
-        of_blocks = tuple(
-            Block(tuple(own.tolist()), tuple(inputs.tolist()), learned([i], inputs))
-            for i, (own, inputs) in enumerate(blocks, start=len(single))
-        )
-        if of_blocks:
+        model = learned(base, every, together)
+        if others:
+            of_blocks = tuple(
+                Block(
+                    tuple(unit.columns.tolist()),
+                    tuple(unit.inputs.tolist()),
+                    learned([unit], unit.inputs),
+                )
+                for unit in others
+            )
             model = BlockMissingness(model, of_blocks, len(names))
     if text := warning_text(model.checks):
         warnings.warn(text, MissingnessWarning, stacklevel=2)
@@ -369,53 +327,44 @@ def _places(
     return found
 
 
-def _stated(
+def _state(
     assumptions: Sequence[str | Assumption],
     table: FloatArray,
     answers: FloatArray,
     names: Sequence[str],
-    single: Sequence[int],
-) -> dict[int, tuple[ShadowEvidence, FloatArray]]:
-    """What is stated of columns, by their places among single ones."""
-    stated: dict[int, tuple[ShadowEvidence, FloatArray]] = {}
+    units: Sequence[Unit],
+) -> None:
+    """Take what is stated of single columns."""
     for each in assumptions:
         assumption = Assumption.read(each) if isinstance(each, str) else each
         (j,) = _places([assumption.column], names, "assumptions").tolist()
-        column = table[:, j]
-        lost, rows = np.flatnonzero(np.isnan(column)), np.flatnonzero(column == column)
+        (unit,) = (unit for unit in units if j in unit.columns)
+        column, known = table[:, j], unit.evidence
         problem = ""
-        if j not in single:
-            problem = (
-                "it is part of a category, or φ is stated to be of several columns"
-            )
-        elif single.index(j) in stated:
+        if not unit.single:
+            problem = "its φ is that of a category, or of several columns"
+        elif unit.shadow is not None:
             problem = "two things are stated of it"
-        elif not len(lost):
+        elif known is None:
             problem = "none of its values is missing"
         elif not np.isnan(answers[:, j]).all():
             problem = "values of it were looked up, which tell more: leave it out"
-        elif np.ptp(column[rows]) == 0.0:
+        elif not len(known.values):
             problem = "it has one value only where it is observed"
         if problem:
             raise ValueError(f"Nothing can be assumed of {names[j]!r}: {problem}.")
-        observed = rows[np.argsort(column[rows], kind="stable")]
-        found = assumption.teach(column[observed], observed, lost)
-        stated[single.index(j)] = found
-    return stated
+        order = np.argsort(column, kind="stable")
+        observed, lost = np.split(order, [int((~np.isnan(column)).sum())])
+        unit.shadow, unit.theta = assumption.teach(column[observed], observed, lost)
 
 
 def _evidence(
-    table: FloatArray,
-    answers: FloatArray,
-    names: Sequence[str],
-    unit: Unit,
-    *,
-    single: bool,
+    table: FloatArray, answers: FloatArray, names: Sequence[str], unit: Unit
 ) -> Evidence | None:
     """What is known of columns that go missing together, at what φ is logistic in."""
-    columns, inputs = unit
+    columns, inputs = unit.columns, unit.inputs
     values, looked_up = table[:, inputs], answers[:, inputs]
-    if not single:
+    if not unit.single:
         check_no_partial_row(table[:, columns], 0)
         blank = np.isnan(answers[:, columns])
         partial = any_by_row(blank) & any_by_row(~blank)
@@ -434,7 +383,7 @@ def _evidence(
     if evidence is None:
         return None
     constant = np.ptp(evidence.values, axis=1) == 0.0
-    if not single and constant.any():
+    if not unit.single and constant.any():
         found = [names[j] for j, never in zip(inputs, constant, strict=True) if never]
         raise ValueError(
             f"Column(s) {joined(found)} are constant: their slope can't be learned. "

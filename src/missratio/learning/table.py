@@ -9,10 +9,10 @@ biases nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
@@ -25,15 +25,16 @@ from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.learning.checks import (
     FEWEST_SHARED,
-    Check,
     Residuals,
+    agreement,
     as_check,
     column_sides,
     dependence,
+    form_by_lookups,
     instrument_strength,
     others_by_lookups,
 )
-from missratio.learning.evidence import Coordinates, Evidence
+from missratio.learning.evidence import Coordinates, Evidence, Unit, warn_unsolved
 from missratio.learning.shadow import ShadowEvidence, solve_moments
 
 FOLDS = 5
@@ -124,10 +125,6 @@ def shared_masks(missing: BoolArray) -> BoolArray:
     return np.asarray((codes[:, None] == codes) & missing.any(axis=0))
 
 
-Unit = tuple[IntArray, IntArray]
-"""Columns that go missing together, one or more, and those that φ is logistic in."""
-
-
 def usable_features(
     missing: BoolArray, units: Sequence[Unit], teachers: IntArray
 ) -> tuple[BoolArray, BoolArray]:
@@ -144,11 +141,12 @@ def usable_features(
     shared, width = shared_masks(missing), missing.shape[1]
     usable = np.ones((len(units), 3 * width + 1), dtype=bool)
     alone = np.ones(len(units), dtype=bool)
-    for i, (columns, inputs) in enumerate(units):
-        others = np.isin(np.arange(width), teachers) & ~shared[columns].any(axis=0)
-        others[columns] = False
-        alone[i] = shared[columns[0]].sum() <= len(columns)
-        several = len(inputs) > 1 or len(teachers) < width
+    for i, unit in enumerate(units):
+        others = np.isin(np.arange(width), teachers)
+        others &= ~shared[unit.columns].any(axis=0)
+        others[unit.columns] = False
+        alone[i] = shared[unit.columns[0]].sum() <= len(unit.columns)
+        several = len(unit.inputs) > 1 or len(teachers) < width
         usable[i, :-1] = np.concatenate(
             [others, others & missing.any(axis=0), others & several]
         )
@@ -228,44 +226,26 @@ def predict_columns(
     return np.clip(predicted, *ends, out=predicted)
 
 
-class Taught(NamedTuple):
-    """What the table taught of one unit."""
-
-    shadow: ShadowEvidence
-    # (α, β), of the table and looked-up values together.
-    theta: FloatArray
-    converged: bool
-    # How strong the instruments are, and what tests found; tests are left out where the
-    # instruments are too weak for them.
-    findings: list[Check]
-
-
 def teach(
     table: FloatArray,
     units: Sequence[Unit],
-    evidence: Sequence[Evidence | None],
-    by_lookups: Mapping[int, FloatArray],
     names: Sequence[str],
-    called: Sequence[str],
     teachers: IntArray,
     *,
     test: bool,
     listener: Any = None,
-) -> dict[int, Taught]:
-    """Learn φ of every unit that other columns could teach.
+) -> None:
+    """Learn φ of every unit that other columns could teach, and test it.
 
     The moments are solved twice: with plain instruments, and with those made of that φ.
 
     Parameters
     ----------
     table : ndarray of shape (n_rows, n_columns)
-    units : sequence of tuple of two ndarrays
-    evidence : sequence of Evidence or None
-        By unit; None where nothing is missing.
-    by_lookups : mapping of int to ndarray
-        (α, β) by what was looked up, by unit.
-    names, called : sequence of str
-        Of columns, and of units.
+    units : sequence of Unit
+        Those that are taught have `shadow`, `theta` and `checks` then.
+    names : sequence of str
+        Of the columns.
     teachers : ndarray of int
         Columns that may teach.
     test : bool
@@ -279,22 +259,23 @@ def teach(
     # teach it better.
     teachable = [
         i
-        for i, known in enumerate(evidence)
+        for i, (unit, known) in enumerate((unit, unit.evidence) for unit in units)
         if known is not None
+        and unit.shadow is None
         and len(known.values)
         and usable[i].sum() > 1
         and known.revealed_mass < known.n_missing
         and (alone[i] or not known.n_revealed)
     ]
     if not teachable:
-        return {}
+        return
     # 1. Predict every input from the other columns.
     scored, width = ScoredTable.of(table), table.shape[1]
     squares = usable.shape[1] > 2 * width + 1
-    sizes = np.array([len(units[i][1]) for i in teachable])
+    sizes = np.array([len(units[i].inputs) for i in teachable])
     ends, source = np.cumsum(sizes), np.repeat(teachable, sizes)
-    inputs = np.concatenate([units[i][1] for i in teachable])
-    lost = scored.missing[:, [units[i][0][0] for i in source]]
+    inputs = np.concatenate([units[i].inputs for i in teachable])
+    lost = scored.missing[:, [units[i].columns[0] for i in source]]
     options = inputs, lost, usable[source]
     every = predict_columns(scored.features(squares=squares), *options)
     if test:
@@ -305,12 +286,14 @@ def teach(
         n_lost = scored.missing.sum(axis=1)
         sides = column_sides(names, scored.missing)
 
-    def teach_one(k: int) -> Taught:
+    def teach_one(k: int) -> bool:
+        """Teach a unit, and say whether its moments were solved."""
         i, places = teachable[k], slice(ends[k] - sizes[k], ends[k])
-        (columns, own), known, predicted = units[i], evidence[i], every[:, places]
+        unit, own, predicted = units[i], units[i].inputs, every[:, places]
+        known = unit.evidence
         assert known is not None
         # 2. Solve the moments, then again with instruments of that φ.
-        missing, observed = scored.missing[:, columns[0]], scored.order[own[0]]
+        missing, observed = scored.missing[:, unit.columns[0]], scored.order[own[0]]
         if len(own) > 1:
             observed = np.flatnonzero(~missing)
         values = np.stack([table[observed, j] for j in own])
@@ -319,8 +302,8 @@ def teach(
         left = 1.0 - known.revealed_mass / known.n_missing
         coordinates = Coordinates.of(values)
         looked_up: tuple[FloatArray, ...] = ()
-        if i in by_lookups:
-            centre = coordinates.standardise(by_lookups[i])
+        if unit.by_lookups is not None:
+            centre = coordinates.standardise(unit.by_lookups)
             looked_up = centre, known.precision(centre, coordinates)
         instruments = np.column_stack([np.ones(len(predicted)), predicted])
         for last in (False, True):
@@ -339,8 +322,11 @@ def teach(
         # 3. How strong they are, and tests by further functions of other columns.
         worth = float(shadow.equivalent_lookups(theta).min())
         explained = max(float((standard**2).mean() - (errors**2).mean()), 0.0)
-        findings = [instrument_strength(worth, explained, called[i], known)]
-        if test and worth >= TESTABLE:
+        unit.shadow, unit.theta = shadow, coordinates.restore(theta)
+        if not test:
+            return converged
+        unit.checks.append(instrument_strength(worth, explained, unit.name, known))
+        if worth >= TESTABLE:
             # In the order of the table: to gather rows by their values takes longer.
             rows = np.flatnonzero(~missing)
             design = coordinates.design(np.stack([table[rows, j] for j in own]))
@@ -357,19 +343,22 @@ def teach(
                 functions[:, at], function_squares[:, at], others, count
             )
             # A positive residual is an entry observed more often than φ says.
-            findings.append(as_check("form", called[i], "table", form))
-            findings.append(dependence(called[i], "table", other, sides, flip=True))
-        return Taught(shadow, coordinates.restore(theta), converged, findings)
+            unit.checks.append(as_check("form", unit.name, "table", form))
+            unit.checks.append(dependence(unit.name, "table", other, sides, flip=True))
+        if unit.by_lookups is not None:
+            unit.checks.append(agreement(shadow, known, unit.by_lookups, unit.name))
+        return converged
 
     with one_blas_thread(table.size) as threads:
         step, size = threads if listens(listener) else len(teachable), len(teachable)
         parts = [range(size)[at : at + step] for at in range(0, size, step)]
 
-        def teach_some(part: range) -> list[Taught]:
+        def teach_some(part: range) -> list[bool]:
             return share(teach_one, part, threads)
 
         done = told(listener, "columns", parts, teach_some, len(parts))
-    return dict(zip(teachable, chain.from_iterable(done), strict=True))
+    solved = zip(teachable, chain.from_iterable(done), strict=True)
+    warn_unsolved([units[i].name for i, well in solved if not well])
 
 
 def _efficient_instruments(
@@ -401,24 +390,22 @@ def _efficient_instruments(
     return best
 
 
-def dependence_by_lookups(
-    table: FloatArray,
-    answers: FloatArray,
-    units: Sequence[Unit],
-    by_lookups: Mapping[int, FloatArray],
-    names: Sequence[str],
-    called: Sequence[str],
-) -> dict[int, Check]:
-    """Whether another column helps to tell looked-up values from observed ones.
+def check_by_lookups(
+    table: FloatArray, answers: FloatArray, units: Sequence[Unit], names: Sequence[str]
+) -> None:
+    """Test φ by looked-up values: its form, and whether another column helps.
 
-    By functions of the columns at looked-up rows and at some others, which stand for
-    all, whatever was looked up of them.
+    The latter by functions of the columns at looked-up rows and at some others, which
+    stand for all, whatever was looked up of them.
     """
-    tested = [i for i, theta in by_lookups.items() if len(theta) > 1]
     usable, _ = usable_features(np.isnan(table), units, np.arange(len(names)))
-    tested = [i for i in tested if usable[i].sum() > 1]
+    tested = [
+        (unit, unit.evidence, unit.by_lookups, usable[i])
+        for i, unit in enumerate(units)
+        if unit.by_lookups is not None and len(unit.by_lookups) > 1
+    ]
     if not tested:
-        return {}
+        return
     missing, answered = np.isnan(table), ~np.isnan(answers)
     n_wanted = max(TEST_ROWS, ROWS_PER_ANSWER * int(answered.sum(axis=0).max()))
     sampled = np.zeros(len(table), dtype=bool)
@@ -428,27 +415,24 @@ def dependence_by_lookups(
     kept = np.flatnonzero(sampled | any_by_row(answered))
     squares = usable.shape[1] > 2 * len(names) + 1
     functions = ScoredTable.of(table[kept]).features(ranked=True, squares=squares)
-    found, sides = {}, column_sides(names, missing)
-    for i in tested:
-        columns, inputs = units[i]
-        revealed = np.flatnonzero(any_by_row(answered[kept][:, columns]))
-        observed = np.flatnonzero(sampled[kept] & ~missing[kept, columns[0]])
+    sides = column_sides(names, missing)
+    for unit, known, theta, used in tested:
+        assert known is not None
+        unit.checks.append(form_by_lookups(known, theta, unit.name))
+        if used.sum() < 2:
+            continue
+        revealed = np.flatnonzero(any_by_row(answered[kept][:, unit.columns]))
+        observed = np.flatnonzero(sampled[kept] & ~missing[kept, unit.columns[0]])
         rows = np.append(revealed, observed)
-        n_missing = int(missing[:, columns[0]].sum())
         mass = np.ones(len(rows))
-        mass[len(revealed) :] = (len(table) - n_missing) / len(observed)
-        values = np.where(missing, answers, table)[np.ix_(kept[rows], inputs)].T
+        mass[len(revealed) :] = (len(table) - known.n_missing) / len(observed)
+        values = np.where(missing, answers, table)[np.ix_(kept[rows], unit.inputs)].T
+        some = Evidence(values, len(revealed), mass, known.n_missing)
         # The constant is no function of a column.
-        of_others = np.append(usable[i, :-1], False)
-        found[i] = others_by_lookups(
-            Evidence(values, len(revealed), mass, n_missing),
-            by_lookups[i],
-            functions[rows].T,
-            of_others,
-            called[i],
-            sides,
+        of_others, rows_of = np.append(used[:-1], False), functions[rows].T
+        unit.checks.append(
+            others_by_lookups(some, theta, rows_of, of_others, unit.name, sides)
         )
-    return found
 
 
 def find_categories(

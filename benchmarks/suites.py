@@ -27,7 +27,9 @@ class Suite:
 
     @property
     def name(self) -> str:
-        return self.path.stem.removeprefix("test_").replace("_", " ")
+        room = self.path.parent.name.replace("validity", "")
+        words = self.path.stem.removeprefix("test_").replace("_", " ")
+        return f"{room} {words}".strip()
 
 
 def read(report: Path) -> list[Suite]:

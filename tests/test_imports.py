@@ -208,3 +208,15 @@ def test_every_package_that_is_imported_is_declared():
             elif isinstance(node, ast.ImportFrom) and not node.level:
                 found.add(node.module.partition(".")[0])
     assert found - declared - sys.stdlib_module_names == set()
+
+
+def test_a_fit_loads_nothing_that_it_has_no_need_of():
+    code = (
+        "import sys, numpy as np, missratio as mr\n"
+        "X = np.random.default_rng(0).normal(size=(60, 2))\n"
+        "mr.KLIEP().fit(X, np.arange(60) % 2)\n"
+        "rooms = 'calibration ensemble impute linear_model model_selection pipeline'\n"
+        "print([room for room in rooms.split() if f'sklearn.{room}' in sys.modules])"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.stdout.strip() == "[]", run.stderr

@@ -59,7 +59,8 @@ def rows_with_nan(X: FloatArray) -> BoolArray:
     """Say which rows of a floating table hold a NaN.
 
     A NaN reaches the sum of its row, so that only rows whose sum is NaN have to be
-    looked at, and no mask as large as the table is made.
+    looked at, and no mask as large as the table is made. Of rows that are lost as a
+    whole the first value tells.
 
     Examples
     --------
@@ -67,13 +68,16 @@ def rows_with_nan(X: FloatArray) -> BoolArray:
     array([ True, False, False])
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        suspect: BoolArray = np.isnan(np.einsum("ij->i", X))
-    n_suspects = np.count_nonzero(suspect)
-    if n_suspects > MANY * len(X):
+        lost: BoolArray = np.isnan(np.einsum("ij->i", X))
+    if not lost.any():
+        return lost
+    unsure = lost & ~np.isnan(X[:, 0])
+    n_unsure = np.count_nonzero(unsure)
+    if n_unsure > MANY * len(X):
         return any_by_row(np.isnan(X))
-    if n_suspects:
-        suspect[suspect] = any_by_row(np.isnan(X[suspect]))
-    return suspect
+    if n_unsure:
+        lost[unsure] = any_by_row(np.isnan(X[unsure]))
+    return lost
 
 
 def take_rows(X: Any, index: IntArray) -> Any:

@@ -45,7 +45,6 @@ from typing import Any, Literal
 
 import numpy as np
 from scipy.special import erfcx, logsumexp
-from sklearn.preprocessing import StandardScaler
 
 from missratio._base.reading import as_numeric_array, column_name, column_names
 from missratio._base.typing import FloatArray
@@ -361,6 +360,9 @@ def _shape_checks(
     n_rows, width = X.shape
     if n_rows < _FEWEST_PREDICTED or not 1 < width <= _WIDEST:
         return []
+    # Most fits have no need of it, and it takes long to load.
+    from sklearn.preprocessing import StandardScaler
+
     # 1. Predict each half of the rows by what the other half teaches.
     order = np.random.default_rng(0).permutation(n_rows)[:_MOST_PREDICTED]
     table = X[order].astype(np.float64)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn.utils import check_random_state
 
-from missratio._base.blocks import any_by_row, rows_with_nan
+from missratio._base.blocks import rows_with_nan
 from missratio._base.reading import (
     as_numeric_array,
     check_no_infinity,
@@ -291,16 +291,22 @@ class Missingness(ABC):
         model = self.bound(column_names(X), table.shape[1])
         whole, maxima = model.rowwise, model.column_maxima(table.shape[1])
         result = np.full(table.shape[:1] if whole else table.shape, np.nan)
-        check_no_infinity(table, X)
+        if not whole:
+            check_no_infinity(table, X)
         for rows in row_blocks(table.shape):
             block = table[rows].astype(np.float64, copy=False)
             known = ~(rows_with_nan(block) if whole else np.isnan(block))
             # 1. Evaluate it: a rowwise model sees complete rows only. A user's φ that
             #    writes to its argument must not reach the user's table.
-            seen = (block[known] if whole and not known.all() else block).view()
+            seen = block.view()
+            if whole and not known.all():
+                seen = np.compress(known, block, axis=0)
             seen.flags.writeable = False
             if not len(seen):
                 continue
+            with np.errstate(over="ignore", invalid="ignore"):
+                if whole and not np.isfinite(seen.sum()):
+                    check_no_infinity(table, X)
             probability = np.asarray(model.evaluate(seen), dtype=np.float64)
             shape = seen.shape[:1] if whole else seen.shape
             if probability.shape != shape:
@@ -403,10 +409,9 @@ def check_no_partial_row(block: FloatArray, first_row: int) -> None:
     The block of rows starts at `first_row`.
     """
     rows = np.flatnonzero(rows_with_nan(block))
-    missing = np.isnan(block[rows])
-    partial = any_by_row(~missing)
-    if partial.any():
-        at = int(np.argmax(partial))
+    missing = np.isnan(np.take(block, rows, axis=0))
+    if not missing.all():
+        at = int(np.argmin(missing.all(axis=1)))
         raise ValueError(
             f"A rowwise missingness model loses whole rows: row {first_row + rows[at]} "
             f"has {missing[at].sum()} of {missing.shape[1]} entries missing. Use a "

@@ -25,9 +25,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.impute import SimpleImputer
-from sklearn.linear_model import Ridge
-from sklearn.preprocessing import StandardScaler
 
 from missratio._base.blocks import any_by_row, inverse_where_positive
 from missratio._base.typing import BoolArray, FloatArray, IntArray
@@ -241,6 +238,11 @@ def looked_up_terms(
     #    slopes that their own draw had no part in.
     base, own = np.zeros(features.shape), np.zeros((drawn.sum(), features.shape[1]))
     if drawn.sum() >= FEWEST and observed.sum() > others.shape[1] + FEWEST:
+        # These take long to load, and most fits have no look-ups.
+        from sklearn.impute import SimpleImputer
+        from sklearn.linear_model import Ridge
+        from sklearn.preprocessing import StandardScaler
+
         # Ridge predictions from the other columns and from which of them are missing.
         imputer = SimpleImputer(add_indicator=True, keep_empty_features=True)
         design = imputer.fit_transform(others)

@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 from sklearn import config_context, get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.model_selection import check_cv
 from sklearn.utils import check_scalar
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
@@ -541,6 +540,8 @@ def deal_folds(two: Two[ClassRows], cv: Any, random: Any) -> list[Fold]:
     fold. All else is scikit-learn's: a splitter, or a list of pairs of row numbers.
     """
     if not isinstance(cv, Integral):
+        from sklearn.model_selection import check_cv
+
         sources: Two[Any] = two.map(lambda rows: rows.source)
         first, second = (np.asarray(source.index) for source in sources)
         n_rows, table = len(sources.numerator.table), sources.denominator.table

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -104,6 +105,12 @@ class RatioProblem:
     l1: FloatArray | None = None
     weight_sums: Two[WeightSums] | None = None
 
+    @cached_property
+    def _totals(self) -> FloatArray:
+        """What sums over the numerator's and the denominator's rows are divided by."""
+        totals = self.numerator.total, self.denominator.total
+        return np.array(np.broadcast_arrays(*totals))
+
     @property
     def bounded(self) -> bool:
         """Whether a ridge holds every coefficient; a matrix is definite."""
@@ -148,8 +155,7 @@ class RatioProblem:
         )
         # 1. The objective as a function of the terms' means.
         terms = numerator + denominator
-        totals = self.numerator.total, self.denominator.total
-        divisors = np.array(np.broadcast_arrays(*totals))
+        divisors = self._totals
         if len(terms) > 2:
             divisors = divisors.repeat([len(numerator), len(denominator)], axis=0)
         outer = self.objective.combine(

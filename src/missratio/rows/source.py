@@ -331,6 +331,18 @@ def weighted_sums(
             add = np.dot if values.ndim == 2 else np.matmul
             sums = add(ones if sample_weight is None else sample_weight, values)
         return WeightSums(n_rows, each, each, each, np.ones_like(each), mass, sums)
+    if weights.ndim == 1:
+        # Of rows that weigh as a whole only those are looked at that are there.
+        seen = weights > 0.0
+        each = np.full(1, float(np.count_nonzero(seen)))
+        combined = weights if sample_weight is None else weights * sample_weight
+        if not seen.all():
+            values = np.compress(seen, values, axis=0)
+        sums = np.dot(combined[seen], values.astype(np.float64, copy=False))
+        total, squares = weights.sum(keepdims=True), np.dot(weights, weights)
+        mass = total if sample_weight is None else combined.sum(keepdims=True)
+        largest = weights.max(initial=0.0, keepdims=True)
+        return WeightSums(n_rows, each, total, squares[None], largest, mass, sums)
     weights = weights[..., None] if weights.ndim < features.ndim else weights
     combined = weights if sample_weight is None else weights * sample_weight[:, None]
     # Any number will do for what is missing and weighs nothing. To choose by a mask

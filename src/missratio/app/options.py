@@ -694,6 +694,9 @@ class WatchOptions(Reading):
     labelled: Path = argument(
         "A table of rows that came since, with their labels.", "LABELLED"
     )
+    skip_unlabelled: bool = _reading(
+        "Leave out rows that will never get a label.", False
+    )
     state: Path | None = asked(
         "The file that keeps the counts so far. Default: MODEL.watch.json.",
         metavar="FILE",

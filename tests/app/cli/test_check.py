@@ -83,14 +83,64 @@ def test_commands_are_short_once_a_table_was_checked(clinic, run):
     run(*shlex.split("predict m.skops t.tsv --out q.csv"))
 
 
-def test_what_a_person_has_to_say_is_asked(clinic, run):
+def test_what_a_person_has_to_say_is_asked_and_answers_are_added(clinic, run):
     said = run(*shlex.split("check t.csv")).stdout
     assert "Which column holds the labels? It may be 'state'." in said
-    run(*shlex.split("check t.csv --target state --force"))
+    before = (clinic / "missratio.toml").read_text(encoding="utf-8")
+    said = run(*shlex.split("check --target state --controlled well")).stdout
+    assert "Added to missratio.toml: target, controlled, skip_unlabelled." in said
+    after = (clinic / "missratio.toml").read_text(encoding="utf-8")
+    assert after.startswith(before)
+    assert settings(clinic)["controlled"] == "well"
+    command = next(x for x in said.splitlines() if "Then: " in x).partition("Then: ")[2]
+    assert command == "missratio fit --new-rows blanks"
+    run(*command.split()[1:], "--method indicators")
+    (clinic / "missratio.toml").unlink()
+    run(*shlex.split("check t.csv --target state"))
     assert "controlled" not in settings(clinic)
     facts = json.loads(run(*shlex.split("check t.csv --target state --json")).stdout)
     assert any("whose error is bounded" in each for each in facts["questions"])
     assert facts["blanks"]["rows"].keys() == {"well", "sick"}
+
+
+def test_blank_categories_are_counted_and_tables_without_blanks_are_told(
+    run, tmp_path, monkeypatch, csv_file
+):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 2)).round(3), np.arange(300) % 2
+    X[y == 1] += 2.0
+    for blank in ("", "c"):
+        third = ["a" if i % 3 else blank if i % 2 else "b" for i in range(300)]
+        csv_file(
+            tmp_path / "t.csv",
+            "u,v,c,y",
+            zip(*X.T.tolist(), third, y.tolist(), strict=True),
+        )
+        words = shlex.split("check t.csv --target y --controlled 0 --force")
+        said = run(*words).stdout
+        told = "If new rows have blanks like these: finds about"
+        lost = "'1': 150 rows, 100 of them complete; blanks in 'c' 33%." in said
+        if blank:
+            told = "If new rows are complete, as these are: finds about"
+        assert told in said
+        assert lost == (not blank)
+
+
+def test_a_sheet_that_has_a_table_is_found(run, tmp_path, monkeypatch):
+    writer = pytest.importorskip("xlsxwriter")
+    monkeypatch.chdir(tmp_path)
+    with writer.Workbook(tmp_path / "t.xlsx") as book:
+        book.add_worksheet("Notes").write(0, 0, "Study 12")
+        for i, row in enumerate(["xy", *(f"{i % 7}{i % 2}" for i in range(40))]):
+            sheet = book.get_worksheet_by_name("Data") or book.add_worksheet("Data")
+            for j, cell in enumerate(row):
+                sheet.write(i, j, int(cell) if i else cell)
+    said = run("check", "t.xlsx", "--target", "y").stdout
+    assert "Sheet 'Data' is read: those before it have no table." in said
+    assert settings(tmp_path)["sheet"] == "Data"
+    said = run("check", "t.xlsx", "--target", "z", status=3).stderr
+    assert "--target 'z' is not a column of t.xlsx" in said
 
 
 def test_the_page_says_the_same(clinic, run):

@@ -49,6 +49,22 @@ def test_labels_and_scores_are_those_of_the_model(
     assert facts["unscored"] == np.isinf(decisions.scores).sum() > 0
 
 
+def test_values_far_outside_the_training_table_are_told(run, predict, day, tmp_path):
+    """Another unit, or a code for what is missing, and nothing where all is well."""
+    table = day(5)
+    assert "far" not in predict(table)[0]
+    lines = table.read_text().splitlines()
+    cells = lines[1].split(",")
+    lines[1] = ",".join([cells[0], "999", cells[2], *cells[3:]])
+    table.write_text("\n".join(lines))
+    assert predict(table)[0]["far"] == {"pulse": 1}
+    words = ["predict", tmp_path / "model.skops", table, "--out", tmp_path / "q.csv"]
+    said = run(*words).stdout
+    assert (
+        "1 values are far outside the range of the training table: 'pulse' (1;" in said
+    )
+
+
 def test_the_kind_of_file_and_the_order_of_columns_do_not_matter(
     run, patients, patients_model
 ):

@@ -116,6 +116,10 @@ def test_a_day_is_counted_when_all_its_labels_are_in_and_later_ones_wait(watch, 
     assert "have no label in 'state'. The table is held back" in said
     said = watch(second, status=3)
     assert f"{first}, which came before it, still lacks labels" in said
+    # Rows that will never get a label can be left out.
+    state = first.with_name("others.json")
+    left = watch(first, "--state", state, "--skip-unlabelled")
+    assert left["rows"] == sum(line.endswith("well") for line in late)
     first.write_text(whole)
     told = watch(first)
     assert told["rows"] == sum(line.endswith("well") for line in lines)

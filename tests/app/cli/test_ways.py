@@ -266,6 +266,23 @@ def test_without_missing_values_nothing_is_asked(tmp_path, write, fit):
     assert facts["missingness"] == "No value is missing."
 
 
+def test_what_is_warned_of_does_not_stand_among_the_tests_again(run, tmp_path):
+    """Columns that tell nothing of each other can't teach why they are missing."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1200, 7))
+    X[600:] += 1.5
+    X[rng.random(X.shape) < 0.03] = np.nan
+    rows = [",".join("" if v != v else f"{v:.3f}" for v in row) for row in X]
+    lines = [f"{row},{'pq'[i // 600]}" for i, row in enumerate(rows)]
+    table = tmp_path / "t.csv"
+    table.write_text("\n".join(["a,b,c,d,e,f,g,y", *lines]))
+    words = ["fit", table, "--target y --controlled p --alpha 20% --missingness learn"]
+    out = tmp_path / "m.skops"
+    said = run(*words, "--compare-seconds 0 --out", out).stdout.splitlines()
+    (line,) = [line for line in said if "the other columns don't predict it" in line]
+    assert line.startswith("Warning: 7 columns, the worst of them")
+
+
 def test_sixty_columns_with_one_finding_are_one_line(run, tmp_path, csv_file):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 60)).round(3)

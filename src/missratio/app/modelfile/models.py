@@ -56,12 +56,15 @@ class TrainingData:
         Rows of each class.
     missing : dict
         Missing cells of each class and column, where there are some.
+    ranges : dict
+        The least and the largest value of each column of numbers, to three digits.
     """
 
     file: str
     sha256: str
     rows: dict[Any, int]
     missing: dict[Any, dict[str, int]]
+    ranges: dict[str, tuple[float, float]] = field(default_factory=dict)
 
 
 class TablePromise(NamedTuple):

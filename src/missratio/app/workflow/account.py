@@ -109,12 +109,12 @@ def _drawn(table: labelled.LabelledTable, controlled: Any, **how: Any) -> QueryP
         raise TableError(str(error)) from error
 
 
-def constant_columns(table: labelled.LabelledTable) -> list[str]:
-    """The columns of numbers that have one value only."""
+def column_ranges(table: labelled.LabelledTable) -> dict[str, tuple[float, float]]:
+    """The least and the largest value of each column of numbers."""
     numbers = table.X[:, : table.encoder.n_numeric]
-    varies = np.fmin.reduce(numbers) < np.fmax.reduce(numbers)
-    names = table.encoder.names
-    return [name for name, differs in zip(names, varies, strict=False) if not differs]
+    ends = zip(np.fmin.reduce(numbers), np.fmax.reduce(numbers), strict=True)
+    pairs = ((float(low), float(high)) for low, high in ends)
+    return dict(zip(table.encoder.names, pairs, strict=False))
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,8 +24,8 @@ from missratio.app import options as asked
 from missratio.app.report import pages
 from missratio.app.report.sections import ReportSection, Table
 from missratio.app.tables import labelled
-from missratio.app.tables.columns import MOST_LEVELS
-from missratio.app.workflow.account import Way, constant_columns, ways_of
+from missratio.app.tables.columns import MOST_LEVELS, check_names
+from missratio.app.workflow.account import Way, column_ranges, ways_of
 from missratio.app.workflow.spelling import variants
 from missratio.classifier import NeymanPearsonClassifier
 from missratio.exceptions import TableError
@@ -94,8 +94,8 @@ class CheckedTable:
         To a promise about complete rows.
     settings : dict
         What `missratio.toml` is to say.
-    kept : bool
-        Whether there is one, which stays as it is.
+    before : str
+        What it says already, which stays.
     """
 
     file: dict[str, Any]
@@ -106,7 +106,7 @@ class CheckedTable:
     observed: str
     ways: list[Way]
     settings: dict[str, Any]
-    kept: bool
+    before: str = ""
 
     @property
     def condition(self) -> str:
@@ -116,7 +116,13 @@ class CheckedTable:
         return "If new rows are complete, as these are"
 
     def toml(self) -> str:
-        """The settings, with the reasons, and what is left to decide as comments."""
+        """The settings, with the reasons, and what is left to decide as comments.
+
+        A file that is there stays as it is, and what it doesn't say is added.
+        """
+        if self.before:
+            added = [f"{k} = {_toml(v)}\n" for k, v in self.settings.items()]
+            return "".join([self.before.rstrip("\n") + "\n", *added])
         lines = [
             "# How to read the table, and what was decided, by `missratio check`.",
             "# `check`, `query` and `fit` read it in the folder in which they run, and",
@@ -200,9 +206,12 @@ class CheckedTable:
             said += ["If new rows will be complete:", *map(str, self.ways)]
         said += [f"To decide: {question}" for question in self.questions]
         end = f"Written: {asked.SETTINGS}, which check, query and fit read."
-        if self.kept:
+        if self.before:
             end = f"{asked.SETTINGS} is there already, and stays as it is (--force to "
             end += "write it anew)."
+            if self.settings:
+                end = f"Added to {asked.SETTINGS}: {', '.join(self.settings)}. What it "
+                end += "said before stays (--force to write it anew)."
         return [*said, end]
 
 
@@ -229,6 +238,7 @@ def check_table(
     # 1. The file, and column by column what it holds and what is odd about it.
     progress.step(f"Reading {options.data}")
     source, findings = _open(options)
+    check_names(source, "--target", [options.target] if options.target else [])
     table = source.read(source.names)
     cells = Cells(
         tuple(options.missing_value), source.marks, tuple(options.merged.items())
@@ -276,31 +286,35 @@ def check_table(
             settings[name] = value
     questions = list(_questions(options, source, spellings, settings))
     # 4. Blanks by class, and what could be promised.
-    kept = asked.SETTINGS.exists() and not options.force
-    blanks, observed, ways = _promises(settings, options, progress, findings, kept)
+    before, said = "", {}
+    if asked.SETTINGS.exists() and not options.force:
+        before = asked.SETTINGS.read_text(encoding="utf-8")
+        said = asked.read_settings()
+    blanks, observed, ways = _promises(settings, options, progress, findings, said)
     if any(blanks and blanks["columns"].values()) and "new_rows" not in settings:
         questions.append(
             "Will new rows have blanks like these, or will they be complete? "
             '(new_rows = "blanks" or "complete")'
         )
+    settings = {k: v for k, v in settings.items() if k not in said}
     file = {
         "name": source.path.name,
         "rows": len(table),
         "columns": len(source.names),
         "decimal_marks": list(source.marks),
-        **{k: settings.get(k) for k in options.how},
+        **{k: settings.get(k, v) for k, v in options.how.items()},
     }
     checked = CheckedTable(
-        file, columns, findings, questions, blanks, observed, ways, settings, kept
+        file, columns, findings, questions, blanks, observed, ways, settings, before
     )
     # 5. What is remembered of it, and a page.
-    written = {} if kept else {asked.SETTINGS: checked.toml()}
+    written = {asked.SETTINGS: checked.toml()}
     if options.out is not None:
         written[options.out] = checked.page(options.out.suffix)
     for path, text in written.items():
         with written_whole(path, force=True) as draft:
             draft.write_text(text, encoding="utf-8")
-    facts = asdict(checked) | {"toml": checked.toml(), "written": not kept}
+    facts = asdict(checked) | {"toml": checked.toml()}
     return asked.CommandOutcome(facts, checked.lines())
 
 
@@ -308,6 +322,14 @@ def _open(options: asked.CheckOptions) -> tuple[TableFile, list[Finding]]:
     """The file, with its header where that is, and in its encoding."""
     how, found = {**options.how, "fallback": "cp1252"}, []
     source = open_table(options.data, **how)
+    for sheet in getattr(source, "sheets", ()) if source.sheet_note else ():
+        if source.n_rows:
+            break
+        source = open_table(options.data, **how | {"sheet": sheet})
+        if source.n_rows:
+            said = f"Sheet {sheet!r} is read: those before it have no table."
+            found.append(Finding("", said, "sheet", sheet))
+            how["sheet"] = sheet
     if how["encoding"] is None and getattr(source, "encoding", "") == "cp1252":
         said = "The file isn't UTF-8; it is read as Windows wrote it (cp1252)."
         found.append(Finding("", said, "encoding", "cp1252"))
@@ -392,7 +414,8 @@ def _column(
         said += f"({spellings[text]}): they are taken for the same."
         if not certain:
             said = f"Column {name!r} says {text!r} in {spellings[text]} cells: is it "
-            said += f"{same!r} ({spellings[same]} cells), misspelled?"
+            said += f"{same!r} ({spellings[same]} cells), misspelled? If so, add "
+            said += f"{shlex.join(['--merge', f'{text}={same}'])}."
         found.append(Finding(name, said, "merge", f"{text}={same}", certain))
     return f"{len(spellings)} categories", found
 
@@ -436,8 +459,6 @@ def _questions(
             if likely
             else "None has two to six different values."
         )
-    elif target not in source.names:
-        raise TableError(f"--target {target} is not a column of {source.path}.")
     elif options.controlled is None:
         merged = {text.rpartition("=")[0] for text in settings.get("merge", [])}
         names = [text for text, _ in spellings[target].most_common()]
@@ -458,25 +479,27 @@ def _promises(
     options: asked.CheckOptions,
     progress: asked.Listener,
     findings: list[Finding],
-    kept: bool,
+    said: Mapping[str, Any],
 ) -> tuple[dict[str, Any], str, list[Way]]:
-    """Blanks by class, and what could be promised, as far as that can be told."""
+    """Blanks by class, and what could be promised, as far as that can be told.
+
+    `said` is what `missratio.toml` says already.
+    """
     if options.target is None:
         return {}, "", []
-    known: dict[str, Any] = {**settings, "data": options.data}
+    known: dict[str, Any] = {**settings, "data": options.data, "skip_unlabelled": True}
     known["alpha"] = [settings.get("alpha", "5%")]
-    given = asked.FitOptions(**known, out=Path("model.skops"), skip_unlabelled=True)
+    given = asked.FitOptions(**known)
     source = open_table(given.data, **given.how)
     try:
-        table = labelled.read_labelled(
-            source, options.target, blank_level=True, **given.cells
-        )
+        table = labelled.read_labelled(source, options.target, **given.cells)
     except TableError as error:
         findings.append(Finding("", f"The table can't be read as it is: {error}"))
         return {}, "", []
-    if constant := constant_columns(table):
-        said = f"{listed(constant)} have one value only: leave them out."
-        findings.append(Finding("", said))
+    ranges = column_ranges(table).items()
+    if constant := [name for name, (low, high) in ranges if low == high]:
+        note = f"{listed(constant)} have one value only: leave them out."
+        findings.append(Finding("", note))
     if notes := [str(each) for each in table.notes if "unlabelled" in each.facts]:
         settings["skip_unlabelled"] = True
         findings.append(Finding("", notes[0], "skip_unlabelled"))
@@ -498,7 +521,13 @@ def _promises(
         return blanks, "", []
     table, controlled = labelled.two_classes(table, given.controlled, given.versus)
     progress.step("Trying out what could be promised")
-    # The power for rows as they are is tried on half of the other class's rows.
+    # The power for rows as they are is tried on half of the other class's rows. In such
+    # rows a blank category is a level.
+    seen = table
+    if table.blank_categories:
+        cells = {**given.cells, "blank_level": True}
+        seen = labelled.read_labelled(source, options.target, **cells)
+        seen, _ = labelled.two_classes(seen, given.controlled, given.versus)
     rng = np.random.default_rng(given.seed)
     own = rng.permutation(np.flatnonzero(table.y == controlled))[:_TRIED]
     other = rng.permutation(np.flatnonzero(table.y != controlled))[:_TRIED]
@@ -507,17 +536,19 @@ def _promises(
     classifier = NeymanPearsonClassifier(
         controlled_class=controlled, deployment="as-observed", **given.trial
     )
+    known = {**settings, "data": options.data, **said}
     try:
-        classifier.fit(table.X[rows], table.y[rows])
+        classifier.fit(seen.X[rows], table.y[rows])
     except ValueError as error:
         observed = f"nothing can be certified yet. {error}"
     else:
-        power = float(np.mean(classifier.predict(table.X[rest]) != controlled))
+        power = float(np.mean(classifier.predict(seen.X[rest]) != controlled))
         others = listed([label for label in table.counts if label != controlled])
         observed = f"finds about {power:.0%} of {others} (tried on {len(rest)} rows "
-        observed += "left out). Then: missratio fit --new-rows blanks --out model.skops"
+        new_rows = "blanks" if len(table.incomplete) else None
+        then = given.command("fit", asked.FitOptions, known, new_rows=new_rows)
+        observed += f"left out). Then: {then}"
     ways = []
     if len(table.incomplete):
-        unsaid = None if kept else {**settings, "data": options.data}
-        ways = list(ways_of(table, controlled, given, unsaid))
+        ways = list(ways_of(table, controlled, given, known))
     return blanks, observed, ways

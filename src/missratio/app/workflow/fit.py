@@ -10,7 +10,7 @@ import os
 import re
 import shlex
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -41,7 +41,7 @@ from missratio.app.workflow.account import (
     Account,
     Way,
     account_of,
-    constant_columns,
+    column_ranges,
     ways_of,
 )
 from missratio.app.workflow.spelling import check_spellings
@@ -88,11 +88,13 @@ def fit_table(
         table.notes.extend(check_spellings(table))
         table, bounded, order = _classes(table, options)
     numbers, names = table.encoder.n_numeric, table.encoder.encoded_names
+    ranges = column_ranges(table)
     refuse_columns(
         {
             name: f"column {name!r} has one value only, in every row: nothing can be "
             f"learned from it. Leave it out ({drop_option(name)})."
-            for name in constant_columns(table)
+            for name, (low, high) in ranges.items()
+            if low == high
         },
         source.path,
     )
@@ -224,7 +226,10 @@ def fit_table(
     model = TableModel(
         classifier, table.encoder, options.target,
         table.dropped, method,
-        TrainingData(file, digest, dict(table.counts), table.missing),
+        TrainingData(
+            file, digest, dict(table.counts), table.missing,
+            {k: (_rounded(low), _rounded(high)) for k, (low, high) in ranges.items()},
+        ),
         report.json(), comparison, rest=table.rest, group_column=options.groups,
     )  # fmt: skip
     # 6. What there is to say about it.
@@ -258,7 +263,7 @@ def fit_table(
         f"Rows: {sizes}. Columns: {len(model.encoder.columns)}.",
         f"Method: {method}, {why}.",
         *findings,
-        str(model.certificate),
+        *_certificate_lines(str(model.certificate), facts["warnings"]),
         *(f"Warning: {text}" for text in condensed(said, phrase, NAMED)),
         f"Written: {options.out}",
         f"Then: {shown}",
@@ -269,6 +274,11 @@ def fit_table(
             start = "The table teaches little about why values are missing. Instead:"
         lines += [start, *map(str, account.ways)]
     return model, CommandOutcome(facts, lines)
+
+
+def _rounded(value: float) -> float:
+    # A model need not tell a person's own value.
+    return float(f"{value:.3g}")
 
 
 def _origin(
@@ -349,15 +359,7 @@ def condensed(
         (each.facts, line) for each in messages for line in phrase(each).split("\n")
     )
     for facts, text in lines:
-        head, _, rest = text.partition(": ")
-        # A column's name before a colon is no sentence.
-        if not rest or ". " in head or "'" in head:
-            head, rest = "", text
-        _, several, worst_of = head.rpartition("columns, the worst of them ")
-        names = worst_of.split(", ") if several else [head] * bool(head)
-        # Apostrophes are no quotation marks.
-        names += re.findall(r"(?<!\w)'([^']*)'(?!\w)", rest)
-        key = re.sub(r"(?<!\w)'[^']*'(?!\w)|\d[\d.,]*", "#", rest)
+        names, key = _shape(text)
         order = facts.get("kish", -facts.get("count", 0))
         alike.setdefault(key, []).append((order, names, text))
     said = []
@@ -369,6 +371,35 @@ def condensed(
             text += " (--json has all)." if most and len(also) >= most else "."
         said.append(text)
     return said
+
+
+def _shape(text: str) -> tuple[list[str], str]:
+    """The names in a message, and what it says of any of them."""
+    head, _, rest = text.partition(": ")
+    # A column's name before a colon is no sentence.
+    if not rest or ". " in head or "'" in head:
+        head, rest = "", text
+    _, several, worst_of = head.rpartition("columns, the worst of them ")
+    names = worst_of.split(", ") if several else [head] * bool(head)
+    # Apostrophes are no quotation marks.
+    names += re.findall(r"(?<!\w)'([^']*)'(?!\w)", rest)
+    return names, re.sub(r"(?<!\w)'[^']*'(?!\w)|\d[\d.,]*", "#", rest)
+
+
+def _certificate_lines(text: str, warned: Iterable[str]) -> Iterator[str]:
+    """A certificate without tests that warnings tell of; many alike are one line."""
+    said = {_shape(line)[1] for each in warned for line in each.split("\n")}
+    tested: dict[str, list[str]] = {}
+    for line in text.split("\n"):
+        test = line.removeprefix("Tested: ")
+        if test == line:
+            yield line
+        elif (key := _shape(test)[1]) not in said:
+            tested.setdefault(key, []).append(test)
+    for tests in tested.values():
+        if len(tests) > NAMED:
+            tests = condensed(map(exceptions.Message.plain, tests), most=NAMED)
+        yield from (f"Tested: {test}" for test in tests)
 
 
 def _messages(caught: list[Any], names: list[str]) -> list[exceptions.Message]:

@@ -33,6 +33,8 @@ TOO_RARE = "rows like it go missing too often for a certified score"
 TOO_LARGE = "its values are too large for a score"
 _LARGE = 1e150
 LABEL, REASON = "label", "reason"
+# Columns that a message names.
+SHOWN = 3
 
 
 def predict_table(
@@ -81,6 +83,11 @@ def predict_table(
     counts, measured = Counter[Any](), MeasuredErrors(model) if target else None
     n_rows = unscored = without_threshold = 0
     observed = model.classifier.deployment == "as-observed"
+    # Values further from those of the training table than these are from each other.
+    ranges = model.training.ranges
+    numeric = [place for place, name in enumerate(encoder.names) if name in ranges]
+    low, high = np.array([ranges[encoder.names[j]] for j in numeric]).reshape(-1, 2).T
+    far = np.zeros(len(numeric), dtype=np.intp)
     writer, kind = None, kind_of(out)
     with ExitStack() as stack:
         draft = stack.enter_context(written_whole(out, force=options.force))
@@ -101,6 +108,8 @@ def predict_table(
                 writer.write_batch(output)
             counts.update(decisions.codes.tolist())
             n_rows += len(batch)
+            values, span = X[:, numeric], high - low
+            far += ((values < low - span) | (values > high + span)).sum(axis=0)
             unscored += int(decisions.unscored.sum())
             without_threshold += len(decisions.notes)
             if measured is not None and target:
@@ -129,7 +138,22 @@ def predict_table(
     ):  # fmt: skip
         given = f"{count} {what} and got {model.fallback!r}{model.fallback_words}."
         lines += [given] * bool(count)
-    return CommandOutcome(facts, [*lines, measured.words] if measured else lines)
+    lines += [measured.words] if measured else []
+    if far.any():
+        names = [encoder.names[j] for j in numeric]
+        facts["far"] = {k: int(n) for k, n in zip(names, far, strict=True) if n}
+        worst = sorted(facts["far"].items(), key=lambda each: -each[1])
+        named = ", ".join(
+            f"{name!r} ({n}; there {ranges[name][0]:g} to {ranges[name][1]:g})"
+            for name, n in worst[:SHOWN]
+        )
+        more = f" and {len(worst) - SHOWN} more columns" * (len(worst) > SHOWN)
+        lines.append(
+            f"Warning: {far.sum()} values are far outside the range of the training "
+            f"table: {named}{more}. Are the units the same, and the codes for what is "
+            "missing?"
+        )
+    return CommandOutcome(facts, lines)
 
 
 def _writer(path: Path, schema: Any) -> Any:

@@ -74,7 +74,7 @@ def watch_table(
         new_rows = blanks = 0
         if not (seen_before := digest in tables):
             try:
-                rows, blanks = _rows(model, source, promises)
+                rows, blanks = _rows(model, source, options.skip_unlabelled)
                 if held and held[0] != name:
                     raise LabelsToComeError(
                         f"{source.path} is held back: {held[0]}, which came before it, "
@@ -169,7 +169,7 @@ def _alone(state: Path) -> Iterator[None]:
 
 
 def _rows(
-    model: TableModel, source: TableFile, promises: list[TablePromise]
+    model: TableModel, source: TableFile, skip_unlabelled: bool
 ) -> tuple[dict[TablePromise, tuple[BoolArray, FloatArray | None]], int]:
     """Of the rows that each promise is about, which are wrong, and what they weigh.
 
@@ -190,11 +190,14 @@ def _rows(
         texts = encoder.texts(table, model.target)
         labels = [canonical(text) for text in texts if text is not None]
         if lost := len(texts) - len(labels):
-            raise LabelsToComeError(
-                f"{lost} row(s) have no label in {model.target!r}. The table is held "
-                "back until all its labels are in, and later tables wait for it. Leave "
-                "rows out that will never get one, if the model's word isn't why."
-            )
+            if not skip_unlabelled:
+                raise LabelsToComeError(
+                    f"{lost} row(s) have no label in {model.target!r}. The table is "
+                    "held back until all its labels are in, and later tables wait for "
+                    "it. If they will never get one, and the model's word isn't why, "
+                    "add --skip-unlabelled."
+                )
+            table = table.take([k for k, text in enumerate(texts) if text is not None])
         if strange := sorted(set(labels) - known):
             raise TableError(
                 f"The labels must be {sorted(known)}: {strange[0]!r} is none of them."
@@ -205,7 +208,7 @@ def _rows(
         groups = encoder.texts(table, model.group_column)
         members = model.members(groups)
     codes, rows, blanks = model.decide(X, groups).codes, {}, 0
-    for promise in promises:
+    for promise in model.promises:
         of_all, label = promise.group is None, canonical(promise.label)
         mine = np.array(
             [

@@ -1,4 +1,4 @@
-"""Mutated tables, plans, missingness files and models: read, or refused in words.
+"""Mutated tables, plans, missingness files, states and models: read, or refused.
 
 `make test` tries 2,000 inputs. `make fuzz` tries 100,000, shows how far it is, and says
 for each kind how many were read and refused; the number is that of the environment
@@ -7,6 +7,7 @@ remembers all that it has tried, and slows down with it.
 """
 
 import io
+import json
 import os
 import re
 import signal
@@ -16,22 +17,33 @@ import traceback
 from collections import Counter
 from contextlib import contextmanager
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from forging import COLUMNS, FUZZED, forged_models, members_of, model_bytes, packed
+from forging import (
+    COLUMNS,
+    FUZZED,
+    forged_models,
+    members_of,
+    model_bytes,
+    other_text,
+    packed,
+)
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 from optional_packages import optional
+from pyarrow import csv
 
 import missratio as mr
 from missratio._files import open_table
 from missratio.app.modelfile import ModelFileError
+from missratio.app.modelfile.models import TablePromise
 from missratio.app.tables.labelled import read_labelled
-from missratio.app.workflow import PhiFileError, read_missingness
+from missratio.app.workflow import PhiFileError, read_missingness, watch
 from missratio.exceptions import TableError
 
 xlsxwriter = optional("xlsxwriter")
@@ -275,6 +287,23 @@ def test_mutated_tables_of_other_kinds(folder, suffix, share):
     fuzz(strategy, share, folder / f"t{suffix}", read_table, TableError)
 
 
+WIDE = {"y": [0, 1, 0, 1], **{f"c{j}": [0.5, None, 1.5, j] for j in range(3000)}}
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_mutated_wide_tables(folder, suffix):
+    table, buffer = pa.table(WIDE), io.BytesIO()
+    if suffix == ".csv":
+        csv.write_csv(table, buffer)
+    else:
+        pq.write_table(table, buffer, use_dictionary=False, write_statistics=False)
+    base = buffer.getvalue()
+    # Most are refused for an odd cell; some have far more columns.
+    more = b",".join([base.split(b"\n")[0]] * 40) + b"\n1"
+    strategy = mutated([base, base, more])
+    fuzz(strategy, 0.0025, folder / f"w{suffix}", read_table, TableError)
+
+
 @pytest.mark.parametrize(
     ("suffix", "share"), [(".csv", 0.25), (".parquet", 0.04), (".xlsx", 0.005)]
 )
@@ -298,6 +327,53 @@ def test_mutated_missingness_files(folder):
         read_missingness(path, COLUMNS, [0, 1])
 
     fuzz(mutated([PHI]), 0.19, folder / "phi.toml", read, (PhiFileError, TableError))
+
+
+PROMISES = [TablePromise(0, None, 0.1, 0.05), TablePromise(1, None, 0.2, 0.05)]
+
+
+@cache
+def state_bytes(tables=2):
+    """A state of `missratio watch`, after some tables."""
+    monitors = [mr.TypeIErrorMonitor(each.alpha, each.delta) for each in PROMISES]
+    for _ in range(tables):
+        for monitor in monitors:
+            monitor.update(np.arange(30) % 9 == 0)
+    content = {
+        "format": watch.FORMAT,
+        "model_sha256": "0" * 64,
+        "tables": ["1" * 64] * tables,
+        "held": [],
+        "monitors": [monitor.to_dict() for monitor in monitors],
+    }
+    return json.dumps(content).encode()
+
+
+@st.composite
+def sealed_states(draw):
+    """States with a value changed, and a checksum that fits where there is one."""
+    text = draw(other_text(state_bytes()) | mutated([state_bytes()]))
+    try:
+        content = json.loads(text)
+        return json.dumps({**content, "sha256": watch._checksum(content)}).encode()
+    except (ValueError, TypeError, RecursionError):
+        return text
+
+
+def read_state(path):
+    """A state that isn't refused can be counted on."""
+    monitors, tables, held = watch._read_state(path, "0" * 64, PROMISES)
+    for monitor in monitors.values():
+        before = monitor.n_rows
+        monitor.update(np.zeros(5))
+        assert monitor.n_rows == before + 5 > 0
+        found = json.loads(json.dumps(monitor.to_dict(), allow_nan=False))
+        assert mr.TypeIErrorMonitor.from_dict(found).n_rows == monitor.n_rows
+    assert all(isinstance(each, str) for each in [*tables, *held])
+
+
+def test_forged_states_of_watch(folder):
+    fuzz(sealed_states(), 0.1, folder / "s.json", read_state, TableError)
 
 
 ROWS = np.array([[0.5, -0.5], [1e9, 2.0], [-1e300, 0.0], [3.0, 1e-300]])

@@ -68,16 +68,21 @@ def test_gzip_is_for_csv_alone_and_a_folder_that_is_not_there_is_named(tmp_path)
         open_table(tmp_path / "nowhere" / "t.csv")
 
 
-def test_a_full_disk_is_the_systems_own_error_and_leaves_nothing(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    "step", ["pathlib.Path.write_bytes", "xlsxwriter.packager.Packager._create_package"]
+)
+def test_a_full_disk_is_the_systems_own_error_and_leaves_nothing(
+    tmp_path, monkeypatch, step
+):
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("pathlib.Path.write_bytes", full)
+    monkeypatch.setattr(step, full)
     path = tmp_path / "t.xlsx"
     with (
         pytest.raises(OSError, match="No space left"),
         written_whole(path, force=True) as draft,
-        closing(SheetWriter(draft, "data", ["a"])) as sheet,
+        closing(SheetWriter(draft, "data", ["a"], to_fill_in="a")) as sheet,
     ):
         sheet.write([["x"] * 1000])
     assert list(tmp_path.iterdir()) == []

@@ -284,5 +284,9 @@ class SheetWriter:
         """Write the file; errors are the system's own: no space left, say."""
         if self._to_fill_in:
             self._sheet.autofit()
-        self._book.close()
+        try:
+            self._book.close()
+        except import_module("xlsxwriter.exceptions").FileCreateError as error:
+            # The folder for temporary files may be full, too.
+            raise OSError(*getattr(error.__context__, "args", error.args)) from error
         self._path.write_bytes(self._archive.getbuffer())

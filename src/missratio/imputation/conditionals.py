@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
+from missratio._base.blocks import any_by_row
 from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.imputation.columns import NumericLevels
@@ -33,6 +34,8 @@ LOCAL_SHARE = 20
 KEPT_DONORS = 10_000
 # Proposals that may be refused before one of many candidates is chosen.
 TRIES = 100
+# With fewer entries left than these, each gets several proposals at once.
+FEW_ENTRIES = 1000
 CANDIDATES = 500
 POOL = 4
 RIDGE = 1.0
@@ -74,13 +77,17 @@ class DrawnNoise:
         """The next number of each entry, among 0, …, end − 1."""
         return self.rng.integers(end, size=self.size)
 
+    def tries(self, count: int, _: int) -> DrawnNoise:
+        """The noise of so many tries of each entry, those of one after another."""
+        return DrawnNoise(self.rng, self.size * count)
+
     def chosen(self, entries: IntArray) -> DrawnNoise:
         """The noise of some of the entries, from here on."""
         return DrawnNoise(self.rng, len(entries))
 
-    def spread(self, entry: int, count: int) -> DrawnNoise:
-        """As many streams as wanted."""
-        return DrawnNoise(self.rng, count)
+    def spread(self, count: int) -> DrawnNoise:
+        """As many streams as wanted of each entry."""
+        return DrawnNoise(self.rng, self.size * count)
 
 
 class RowNoise:
@@ -124,13 +131,24 @@ class RowNoise:
         # The product is rounded, so that it might reach the end.
         return np.minimum((self.uniform() * end).astype(np.intp), end - 1)
 
+    def tries(self, count: int, numbers: int) -> RowNoise:
+        """The noise of so many tries of each entry, each of which takes some numbers.
+
+        They are those that the tries would take one by one, so that it doesn't matter
+        how many are made at once.
+        """
+        begin = self._turn + numbers * np.arange(count, dtype=np.uint64)
+        self._turn += numbers * count
+        return RowNoise((self._keys[:, None] + begin * np.uint64(_STEP)).ravel())
+
     def chosen(self, entries: IntArray) -> RowNoise:
         """The noise of some of the entries, from here on."""
         return RowNoise(self._keys[entries], self._turn)
 
-    def spread(self, entry: int, count: int) -> RowNoise:
-        """As many streams as wanted, from one entry's."""
-        keys = self._keys[entry] + np.arange(count, dtype=np.uint64) * np.uint64(_FIRST)
+    def spread(self, count: int) -> RowNoise:
+        """As many streams as wanted, from that of each entry."""
+        further = np.arange(count, dtype=np.uint64) * np.uint64(_FIRST)
+        keys = (self._keys[:, None] + further).ravel()
         _mix(keys)
         return RowNoise(keys)
 
@@ -292,8 +310,8 @@ class NumericConditional:
     # proposals can go missing.
     marginal: FloatArray
     # Donors as often as they weigh, `POOL` times as many as entries, sorted by location
-    # where an entry has not all of them: to draw one of them is faster than to search
-    # their weights.
+    # where an entry has not all of them (elsewhere locations are left out): to draw one
+    # of them is faster than to search their weights.
     location: FloatArray
     residual: FloatArray
     # How many of these, those with the nearest locations, an entry has; all that tie
@@ -348,7 +366,9 @@ class NumericConditional:
         ends = np.concatenate([[0.0], np.cumsum(weights)])
         ends = POOL * n_donors * (ends / ends[-1]) + rng.random()
         copies = np.diff(np.floor(ends).astype(np.intp))
-        donors = np.repeat(location, copies), np.repeat(residual, copies)
+        # Where all are donors of each entry, nobody asks where they lie.
+        location = np.repeat(location, copies if n_nearest < n_donors else 0)
+        donors = location, np.repeat(residual, copies)
         marginal = np.cumsum(entries.marginal)
         facts = spike, levels, entries.tilt, marginal, *donors, POOL * n_nearest
         return cls(model, *facts)
@@ -359,7 +379,7 @@ class NumericConditional:
         if self.spike is not None:
             chance = self.spike.probability(regressors)
         location, size = self.model.predict(regressors), len(self.residual)
-        if self.n_nearest < size:
+        if len(self.location):
             # The donors of each entry, from the first to before the last.
             rank = np.searchsorted(self.location, location)
             first = np.clip(rank - self.n_nearest // 2, 0, size - self.n_nearest)
@@ -369,7 +389,7 @@ class NumericConditional:
 
         def propose(at: IntArray, noise: Noise) -> IntArray:
             """A level for each entry, as if it were not known to be missing."""
-            if self.n_nearest >= size:
+            if not len(self.location):
                 residual = self.residual[noise.below(size)]
             else:
                 step = (noise.uniform() * (last[at] - first[at])).astype(np.intp)
@@ -381,22 +401,32 @@ class NumericConditional:
             return proposed
 
         drawn = np.empty(len(location), dtype=np.intp)
-        waiting = np.arange(len(location))
-        for _ in range(TRIES):
-            if not len(waiting):
-                return drawn
-            drawn[waiting] = proposed = propose(waiting, noise)
-            refused = np.flatnonzero(noise.uniform() >= self.tilt[proposed])
+        waiting, tried = np.arange(len(location)), 0
+        while len(waiting) and tried < TRIES:
+            # Several proposals at once for the few that are left.
+            count = min(1 + FEW_ENTRIES // len(waiting), TRIES - tried)
+            tries = noise.tries(count, 2 if chance is None else 3)
+            proposed = propose(np.repeat(waiting, count), tries).reshape(-1, count)
+            accepted = tries.uniform().reshape(-1, count) < self.tilt[proposed]
+            earliest = accepted.argmax(axis=1)
+            drawn[waiting] = proposed[np.arange(len(waiting)), earliest]
+            refused = np.flatnonzero(~any_by_row(accepted))
             waiting, noise = waiting[refused], noise.chosen(refused)
+            tried += count
         # Where few are accepted: one of many proposals, with probability ∝ φ.
         marks = noise.uniform()
-        for k, i in enumerate(waiting):
-            proposed = propose(np.full(CANDIDATES, i), noise.spread(k, CANDIDATES))
-            mass = np.cumsum(self.tilt[proposed])
-            if mass[-1] > 0.0:
-                drawn[i] = proposed[draw_from(mass, marks[k : k + 1])[0]]
-            else:
-                drawn[i] = draw_from(self.marginal, marks[k : k + 1])[0]
+        for start in range(0, len(waiting), FEW_ENTRIES):
+            part = np.arange(start, min(start + FEW_ENTRIES, len(waiting)))
+            left, mark = waiting[part], marks[part]
+            streams = noise.chosen(part).spread(CANDIDATES)
+            proposed = propose(np.repeat(left, CANDIDATES), streams)
+            proposed = proposed.reshape(-1, CANDIDATES)
+            mass = np.cumsum(self.tilt[proposed], axis=1)
+            place = (mass <= (mark * mass[:, -1])[:, None]).sum(axis=1)
+            place = np.minimum(place, (mass < mass[:, -1:]).sum(axis=1))
+            chosen = proposed[np.arange(len(left)), place]
+            possible = mass[:, -1] > 0.0
+            drawn[left] = np.where(possible, chosen, draw_from(self.marginal, mark))
         return drawn
 
 
@@ -500,10 +530,12 @@ def thinned(law: Conditional, rng: np.random.Generator) -> Conditional:
     if isinstance(law, LookedUpConditional):
         return replace(law, law=thinned(law.law, rng))
     most = POOL * KEPT_DONORS
-    if isinstance(law, CategoricalConditional) or len(law.location) <= most:
+    if isinstance(law, CategoricalConditional) or len(law.residual) <= most:
         return law
-    size = len(law.location)
+    size = len(law.residual)
     kept = np.sort(rng.choice(size, most, replace=False))
     nearest = max(1, law.n_nearest * most // size)
-    donors = law.location[kept], law.residual[kept]
-    return replace(law, location=donors[0], residual=donors[1], n_nearest=nearest)
+    location = law.location[kept] if len(law.location) else law.location
+    return replace(
+        law, location=location, residual=law.residual[kept], n_nearest=nearest
+    )

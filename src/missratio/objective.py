@@ -5,32 +5,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from functools import partial
+from itertools import pairwise
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy.special import expit, log_expit
+from sklearn.base import BaseEstimator
 
 from missratio._base.hints import check_choice
 from missratio._base.storable import storable
 from missratio._base.typing import FloatArray
-
-__all__ = [
-    "Combination",
-    "Divergence",
-    "Expectations",
-    "FDivergenceObjective",
-    "JensenShannon",
-    "JensenShannonObjective",
-    "KLIEPObjective",
-    "KullbackLeibler",
-    "KullbackLeiblerObjective",
-    "Link",
-    "Objective",
-    "Pearson",
-    "Term",
-    "as_divergence_objective",
-]
-
 
 # Exponentials of largest scores up to this, or down to minus this, need no scale.
 MODERATE = 30.0
@@ -109,7 +94,7 @@ class Combination:
     hessian: FloatArray | None = None
 
 
-class Objective(ABC):
+class Objective(BaseEstimator, ABC):
     """A density-ratio objective, argmin over r of h(E g1(Z¹), E g0(Z⁰)).
 
     This is the paper's *General Extension*. Both g's are functions of the score
@@ -118,6 +103,10 @@ class Objective(ABC):
     `combine`, which is h. By default h is the sum of all the expectations. Every
     expectation is a weighted mean over rows, the weights 1{observed}/(1 − φ)
     included, so an objective knows neither missingness nor data.
+
+    `check_objective` says what is wrong with one. Parameters of its own are stored by
+    ``__init__`` under their names, as scikit-learn's are, and can then be searched:
+    ``GridSearchCV(ObjectiveRatio(MyObjective()), {"objective__a": [1, 2]})``.
 
     Attributes
     ----------
@@ -159,10 +148,6 @@ class Objective(ABC):
     diverges_when_separated: bool = True
     unit_score: float = 0.0
 
-    def __repr__(self) -> str:
-        """The class's name."""
-        return f"{type(self).__name__}()"
-
     @abstractmethod
     def numerator(self, score: FloatArray) -> Term | Sequence[Term]:
         """g1 at the scores of numerator rows."""
@@ -180,7 +165,7 @@ class Objective(ABC):
 Link = Literal["log", "identity"]
 
 
-class Divergence(ABC):
+class Divergence(BaseEstimator, ABC):
     """A convex generator f on (0, ∞) and its first three derivatives.
 
     An f-divergence estimator maximises E[f'(r(Z¹))] − E[f*(f'(r(Z⁰)))] (the paper's
@@ -209,10 +194,6 @@ class Divergence(ABC):
     >>> FDivergenceRatio(Hellinger()).fit(X, y).coef_.round(1)
     array([1.])
     """
-
-    def __repr__(self) -> str:
-        """The class's name."""
-        return f"{type(self).__name__}()"
 
     @abstractmethod
     def generator(self, ratio: FloatArray) -> FloatArray:
@@ -427,3 +408,163 @@ class KLIEPObjective(KullbackLeiblerObjective):
         hessian = np.zeros((2, 2, len(inverse)))
         hessian[1, 1] = -inverse * inverse
         return Combination(value, gradient, hessian)
+
+
+# Scores at which an own objective is checked, and the step of numerical derivatives.
+CHECKED = np.linspace(-2.0, 2.0, 17)
+STEP = 1e-4
+# What rounding and the step leave of a numerical derivative, beside its largest.
+WITHIN = 1e-5
+
+
+def check_objective(objective: Objective | Divergence) -> None:
+    """Refuse an objective of one's own that is written wrongly, and say what is wrong.
+
+    Derivatives are compared with differences of what they are derivatives of, and the
+    objective of two known laws must be smallest at their ratio.
+
+    Parameters
+    ----------
+    objective : Objective or Divergence
+
+    Raises
+    ------
+    ValueError
+        With all that is wrong.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from missratio.objective import Objective, Term, check_objective
+    >>> class Hellinger(Objective):
+    ...     def numerator(self, score):
+    ...         root = np.exp(-score / 2)
+    ...         return Term(root, -root / 2, root / 2)
+    ...     def denominator(self, score):
+    ...         root = np.exp(score / 2)
+    ...         return Term(root, root / 2, root / 4)
+    >>> check_objective(Hellinger())
+    Traceback (most recent call last):
+    ...
+    ValueError: Hellinger: the curvature of numerator is 2 times what it should be.
+    """
+    wrong = objective_faults(objective)
+    if wrong:
+        name = type(objective).__name__
+        raise ValueError("\n".join(f"{name}: {fault}." for fault in wrong))
+
+
+def objective_faults(objective: Any) -> list[str]:
+    """What is wrong with an objective, in words; nothing where it is sound."""
+    if isinstance(objective, Divergence):
+        ratio, faults = np.exp(CHECKED), []
+        names = ("generator", "first", "second", "third")
+        for lower, upper in pairwise(names):
+            numeric = _differences(getattr(objective, lower), ratio)
+            faults += _off(upper, getattr(objective, upper)(ratio), numeric)
+        return faults or objective_faults(FDivergenceObjective(objective))
+    if not isinstance(objective, Objective):
+        return [f"it is no instance of Objective or Divergence: {objective!r}"]
+    # 1. The terms, and their derivatives. A score that is 1 at a ratio of one is r.
+    faults, scores = [], np.exp(CHECKED) if objective.unit_score else CHECKED
+    for name in ("numerator", "denominator"):
+        function = partial(_unscaled, getattr(objective, name))
+        try:
+            given = function(scores)
+        except (AttributeError, TypeError, ValueError) as error:
+            return [f"{name} must return Terms of the scores' shape: {error}"]
+        if not np.isfinite(given).all():
+            return [f"{name} isn't finite at ratios from 0.14 to 7.4"]
+        numeric = _differences(function, scores)
+        for k, term in enumerate(given):
+            what = f"{name}" if len(given) == 1 else f"term {k} of {name}"
+            faults += _off(f"the slope of {what}", term[1], numeric[k, 0])
+            faults += _off(f"the curvature of {what}", term[2], numeric[k, 1])
+        linear = name == "numerator" and objective.linear_numerator
+        if linear and not np.allclose(given[0, 0], scores):
+            faults.append("linear_numerator says g1(s) = s, and numerator isn't that")
+    if faults:
+        return faults
+    # 2. h and its derivatives, at the means of two laws on six atoms.
+    first, second = np.random.default_rng(0).dirichlet(np.full(6, 3.0), 2)
+
+    def means(score: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The terms' means, and their slopes in each atom's score."""
+        parts = [_unscaled(objective.numerator, score) * first]
+        parts.append(_unscaled(objective.denominator, score) * second)
+        both = np.concatenate(parts)
+        return both[:, 0].sum(axis=1), both[:, 1]
+
+    def combined(value: FloatArray, scale: float = 0.0) -> Combination:
+        n_numerator = len(_unscaled(objective.numerator, scores))
+        log_scale = np.where(np.arange(len(value)) < n_numerator, 0.0, scale)
+        scaled = value * np.exp(-log_scale)
+        return objective.combine(
+            Expectations(scaled[:, None], log_scale[:, None], n_numerator)
+        )
+
+    optimum = first / second if objective.unit_score else np.log(first / second)
+    value, _ = means(optimum + 0.1)
+    here, unit = combined(value), np.eye(len(value))
+    for k, along in enumerate(unit):
+        up, down = (combined(value + sign * STEP * along) for sign in (1, -1))
+        slope = (up.value - down.value) / (2.0 * STEP)
+        faults += _off(f"entry {k} of combine's gradient", here.gradient[k], slope)
+        bend = (up.gradient - down.gradient)[:, 0] / (2.0 * STEP)
+        given = np.zeros(len(value)) if here.hessian is None else here.hessian[k, :, 0]
+        faults += _off(f"row {k} of combine's hessian", given, bend)
+    if not np.allclose(combined(value, 1.0).value, here.value):
+        faults.append("combine must multiply means by exp(log_scale)")
+    if faults:
+        return faults
+
+    # 3. The optimum.
+    def slopes(score: FloatArray) -> FloatArray:
+        value, slope = means(score)
+        return np.asarray(combined(value).gradient[:, 0] @ slope)
+
+    size = 1e-8 * np.abs(slopes(optimum + 0.1 * np.arange(6))).max()
+    if np.abs(slopes(optimum)).max() > size:
+        return ["it isn't smallest at the ratio of two laws"]
+    away = np.random.default_rng(1).normal(size=(20, 6))
+    if any(slopes(optimum + 0.01 * step) @ step < -size for step in away):
+        return ["its value is no minimum at the ratio of two laws: look at the signs"]
+    levels = [combined(means(optimum + by)[0]).value[0] for by in (0.0, 0.1)]
+    if np.isclose(*levels) == objective.fits_intercept:
+        what = "nothing" if objective.fits_intercept else "it"
+        return [
+            f"adding a constant to the score changes {what}: set "
+            f"fits_intercept={not objective.fits_intercept}"
+        ]
+    return []
+
+
+def _unscaled(function: Any, score: FloatArray) -> FloatArray:
+    """Value, slope and curvature of each term, of shape (n_terms, 3, n_scores)."""
+    found = function(score[None])
+    terms = (found,) if isinstance(found, Term) else found
+    parts = [
+        np.stack([term.value, term.slope, term.curvature])
+        * np.exp(np.asarray(term.log_scale))[..., None]
+        for term in terms
+    ]
+    return np.stack(parts).reshape(len(parts), 3, len(score))
+
+
+def _differences(function: Any, at: FloatArray) -> Any:
+    """The numerical derivative of a function."""
+    return (function(at + STEP) - function(at - STEP)) / (2.0 * STEP)
+
+
+def _off(what: str, given: FloatArray, numeric: FloatArray) -> list[str]:
+    """By how much given derivatives differ from numerical ones, if they do."""
+    given, numeric = np.ravel(given), np.ravel(numeric)
+    most, gap = max(float(np.abs(numeric).max()), 1.0), np.abs(given - numeric)
+    if gap.max() <= WITHIN * most:
+        return []
+    large = np.abs(numeric) > 1e-3 * most
+    times = given[large] / numeric[large]
+    if len(times) and np.ptp(times) <= 1e-3 * np.abs(times).max():
+        return [f"{what} is {np.median(times):.4g} times what it should be"]
+    worst = int(gap.argmax())
+    return [f"{what} is {given[worst]:.4g} where it should be {numeric[worst]:.4g}"]

@@ -23,8 +23,14 @@ from missratio._base.reading import column_names, read_table
 from missratio._base.threads import one_blas_thread
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.basis import LinearBasis
-from missratio.exceptions import DataError, Message, Remedy, SmallSampleWarning
-from missratio.objective import KLIEPObjective, Objective
+from missratio.exceptions import (
+    DataError,
+    Message,
+    NotSolvedWarning,
+    Remedy,
+    SmallSampleWarning,
+)
+from missratio.objective import KLIEPObjective, Objective, objective_faults
 from missratio.ratio.base import (
     BaseRatio,
     MissingnessParameter,
@@ -476,7 +482,16 @@ class LinearRatio(BaseRatio):
         for rows, sums, each in zip(two, problem.weight_sums, by_feature, strict=True):
             required = columns if each else None
             class_rows.warn_of_weights(rows, sums, required, names, level)
-        if not self.converged_:
+        faults = [] if self.converged_ else objective_faults(problem.objective)
+        if faults:
+            wrong = Message(
+                "{objective!r} is written wrongly: {faults}. What was fitted to it "
+                "means nothing.",
+                remedies=("see missratio.objective.check_objective",),
+                facts={"objective": problem.objective, "faults": "; ".join(faults)},
+            )
+            warnings.warn(NotSolvedWarning(wrong), stacklevel=callers_level())
+        elif not self.converged_:
             solved = (solution.status, solution.decrement, solution.n_iter)
             named: Any = getattr(self, "feature_names_in_", None)
             if named is None:

@@ -225,6 +225,8 @@ class ObjectiveRatio(fit.JointRatio):
         g1, g0 and h, as functions of the score log r = θᵀf + b.
     basis, missingness, normalize, l2, l1, penalty_weights, solver, tol, max_iter
         As for `KLIEP`. The intercept, where the objective has one, is not penalised.
+        ``GridSearchCV`` chooses a strength, or a parameter of the objective
+        (``objective__a``), by the objective on rows held out.
 
     Attributes
     ----------
@@ -235,7 +237,8 @@ class ObjectiveRatio(fit.JointRatio):
 
     See Also
     --------
-    Objective : How to write one, with an example.
+    missratio.objective.Objective : How to write one, with an example.
+    missratio.objective.check_objective : What is wrong with one.
 
     Examples
     --------

@@ -1,0 +1,126 @@
+"""An objective of one's own is tested, and what is wrong with it is said."""
+
+import numpy as np
+import pytest
+from sklearn.model_selection import GridSearchCV
+
+import missratio as mr
+from missratio import objective as ours
+from missratio.exceptions import NotSolvedWarning
+from missratio.objective import Combination, Divergence, Objective, Term
+
+
+class Hellinger(Objective):
+    """E r(Z¹)^−½ + E r(Z⁰)^½, whose parts can be made wrong."""
+
+    def __init__(self, slope=1.0, curvature=1.0, weight=1.0):
+        self.slope, self.curvature, self.weight = slope, curvature, weight
+
+    def numerator(self, score):
+        root = np.exp(-score / 2)
+        return Term(root, -self.slope * root / 2, self.curvature * root / 4)
+
+    def denominator(self, score):
+        root = self.weight * np.exp(score / 2)
+        return Term(root, root / 2, root / 4)
+
+
+class Kliep(ours.KLIEPObjective):
+    def combine(self, expectations):
+        a, b = expectations.value
+        gradient = np.array([np.full_like(a, -1.0), 1 / b])
+        return Combination(-a + np.log(b), gradient)
+
+
+class Square(Divergence):
+    def generator(self, ratio):
+        return (ratio - 1) ** 2
+
+    def first(self, ratio):
+        return 2 * (ratio - 1)
+
+    def second(self, ratio):
+        return np.full_like(ratio, -2.0)
+
+    def third(self, ratio):
+        return np.zeros_like(ratio)
+
+
+def changed(base, **attributes):
+    return type("Changed", (base,), attributes)()
+
+
+SOUND = [
+    Hellinger(),
+    ours.KLIEPObjective(),
+    ours.KullbackLeiblerObjective(),
+    ours.JensenShannonObjective(),
+    *(
+        ours.FDivergenceObjective(divergence(), link)
+        for divergence in ours.DIVERGENCES.values()
+        for link in ("log", "identity")
+    ),
+    *(divergence() for divergence in ours.DIVERGENCES.values()),
+]
+WRONG = {
+    "curvature": (Hellinger(curvature=2), "curvature of numerator is 2 times"),
+    "slope": (Hellinger(slope=-1, curvature=1), "slope of numerator is -1 times"),
+    "bent": (
+        changed(Hellinger, denominator=lambda self, s: Term(s**4, s**3, 12 * s**2)),
+        "slope of denominator is 0.25 times",
+    ),
+    "optimum": (Hellinger(weight=3.0), "isn't smallest at the ratio of two laws"),
+    "combine": (Kliep(), "row 1 of combine's hessian.*\n.*exp\\(log_scale\\)"),
+    "intercept": (
+        changed(ours.KLIEPObjective, fits_intercept=True),
+        "changes nothing: set fits_intercept=False",
+    ),
+    "linear": (changed(Hellinger, linear_numerator=True), "linear_numerator says"),
+    "no term": (
+        changed(Hellinger, numerator=lambda self, s: s),
+        "numerator must return Terms",
+    ),
+    "shape": (
+        changed(Hellinger, numerator=lambda self, s: Term(s.sum(), s.sum(), s.sum())),
+        "numerator must return Terms",
+    ),
+    "infinite": (
+        changed(Hellinger, numerator=lambda self, s: Term(s / 0, s, s)),
+        "numerator isn't finite",
+    ),
+    "divergence": (Square(), "Square: second is -1 times what it should be"),
+    "class": (Hellinger, "no instance of Objective"),
+}
+
+
+@pytest.mark.parametrize("objective", SOUND, ids=repr)
+def test_sound_objectives_pass(objective):
+    ours.check_objective(objective)
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero:RuntimeWarning")
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+@pytest.mark.parametrize(("objective", "message"), WRONG.values(), ids=WRONG.keys())
+def test_what_is_wrong_is_said(objective, message):
+    with pytest.raises(ValueError, match=message):
+        ours.check_objective(objective)
+
+
+def two_samples(n=150):
+    X = np.random.default_rng(0).normal(size=(2 * n, 2))
+    X[:n] += 0.5
+    return X, np.repeat([1, 0], n)
+
+
+def test_a_fit_that_was_not_solved_says_what_is_wrong():
+    with pytest.warns(NotSolvedWarning, match="slope of numerator is -1 times"):
+        mr.ObjectiveRatio(Hellinger(slope=-1, curvature=-1)).fit(*two_samples())
+
+
+def test_parameters_and_penalties_of_an_own_objective_are_searched():
+    grid = {"objective__weight": [1.0, 2.0], "l1": [0.0, 0.1]}
+    search = GridSearchCV(mr.ObjectiveRatio(Hellinger()), grid).fit(*two_samples())
+    assert len(search.cv_results_["params"]) == 4
+    sparse = mr.ObjectiveRatio(Hellinger(), l1=1.0, penalty_weights="standard-error")
+    assert np.isfinite(sparse.fit(*two_samples()).coef_).all()
+    assert not mr.ObjectiveRatio(Hellinger(), l1=1.0).fit(*two_samples()).coef_.any()

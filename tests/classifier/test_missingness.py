@@ -6,6 +6,7 @@ import pytest
 from classifiers import Total
 from optional_packages import optional
 from sklearn import config_context
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -344,3 +345,83 @@ def test_calibration_several_classes_and_groups_refuse_it_too(learned):
     # Rows as they come need no φ.
     model.set_params(deployment="as-observed", estimator=KLIEP().fit(Z, y))
     assert model.calibrate(Z[y == 0]).certificate_.certified
+
+
+def labelled(two_normals, phi, n=600):
+    X, y = two_normals(n, 2, shift=1.0)
+    X[y == 0] = corrupt(X[y == 0], phi, random_state=0)
+    return X, np.array(["ok", "bad"])[y]
+
+
+@pytest.mark.parametrize("kind", ["two", "several", "groups"])
+def test_a_model_by_itself_is_that_of_the_class_that_has_blanks(two_normals, kind):
+    X, y = labelled(two_normals, PER_FEATURE)
+    common = {"controlled_class": "ok", "random_state": 0}
+    groups = np.arange(len(y)) % 2
+
+    def fit(missingness, estimator=KLIEP(), X=X):  # noqa: B008
+        if kind == "several":
+            model = mr.MulticlassNeymanPearsonClassifier(
+                estimator, {"ok": 0.2}, missingness=missingness, random_state=0
+            )
+            return model.fit(X, y)
+        if kind == "two":
+            return certified(estimator, missingness, **common).fit(X, y)
+        model = mr.GroupedNeymanPearsonClassifier(
+            estimator, 0.2, missingness=missingness, **common
+        )
+        return model.fit(X, y, groups)
+
+    def thresholds(model):
+        every = getattr(model.certificate_, "certificates", [model.certificate_])
+        return [each.threshold for each in every]
+
+    named = thresholds(fit({"ok": PER_FEATURE}))
+    assert thresholds(fit(PER_FEATURE)) == named
+    assert thresholds(fit(None, KLIEP(missingness=PER_FEATURE))) == named
+    both = np.where(np.arange(len(X))[:, None] % 50 == 0, np.nan, X)
+    with pytest.raises(ValueError, match="classes 'bad', 'ok' have some"):
+        fit(PER_FEATURE, X=both)
+
+
+def test_a_model_by_itself_calibrates_is_saved_and_narrowed(two_normals, tmp_path):
+    phi = mr.LogisticMissingness([-1.5, -1.5], [0.4, 0.4])
+    X, y = labelled(two_normals, phi)
+    options = {"controlled_class": "ok", "random_state": 0}
+    model = certified(KLIEP(), phi, **options).fit(X, y)
+    mr.save_model(model, tmp_path / "m.skops")
+    again = mr.load_model(tmp_path / "m.skops").predict(X)
+    np.testing.assert_array_equal(again, model.predict(X))
+    assert mr.sensitivity_curve(model, X, y).tipping_factor > 1.0
+    fitted = KLIEP(missingness=phi).fit(X, np.where(y == "ok", 0, 1))
+    first, second = (
+        certified(fitted, given, random_state=0).calibrate(X[y == "ok"]).threshold_
+        for given in (phi, {0: phi})
+    )
+    assert first == second
+    one = certified(KLIEP(), phi, columns=[1], **options).fit(X, y)
+    assert one.columns_.tolist() == [1]
+
+
+def test_warnings_speak_of_the_users_labels(two_normals):
+    X, y = labelled(two_normals, PER_FEATURE, 1500)
+    # The other class has lost none: a φ of its own is contradicted.
+    wrong = {"ok": PER_FEATURE, "bad": PER_FEATURE}
+    model = certified(KLIEP(), wrong, controlled_class="ok", random_state=0)
+    with pytest.warns(UserWarning, match="φ of class 'bad'") as told:
+        model.fit(X, y)
+    assert not any("class 1" in str(each.message) for each in told)
+
+
+@pytest.mark.needs("pandas")
+def test_boosting_reads_categories_beside_phi(two_normals):
+    numbers = mr.LogisticMissingness([-1.5, -1.5], [0.4, 0.4])
+    X, y = labelled(two_normals, numbers, 800)
+    table = pd.DataFrame(X, columns=["a", "b"])
+    table["kind"] = pd.Categorical(np.where(np.arange(len(y)) % 4 == 0, "u", "v"))
+    phi = mr.LogisticMissingness([-1.5, -1.5, -60.0], [0.4, 0.4, 0.0])
+    boosting = HistGradientBoostingClassifier(max_iter=10, random_state=0)
+    model = certified(boosting, {"ok": phi}, controlled_class="ok", random_state=0)
+    model.fit(table, y)
+    assert model.certificate_.certified
+    assert model.estimator_.is_categorical_.tolist() == [False, False, True]

@@ -7,8 +7,10 @@ import pytest
 from classifiers import Total
 from scipy.stats import binom, norm
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold, ShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
+from sklearn.utils import shuffle
 
 import missratio as mr
 from missratio.classifier import PowerSearch, measured_power
@@ -119,7 +121,7 @@ def test_time_cuts_candidates_but_not_the_first(monkeypatch):
 
 def true_error(X, y, seed, candidates, *, peeks):
     """P(score > threshold) in class 0, for the candidate taken."""
-    taken = PowerSearch(candidates, ALPHA, random_state=seed, folds=2)
+    taken = PowerSearch(candidates, ALPHA, random_state=seed, cv=2)
     if not peeks:
         clf = mr.NeymanPearsonClassifier(taken, ALPHA, DELTA, random_state=seed)
         return norm.sf(clf.fit(X, y).threshold_)
@@ -213,3 +215,29 @@ def test_the_candidate_that_bends_is_taken_for_rings(order):
     assert comparison.ranked[0].name == "curve"
     X_new, y_new = rings(seed=1)
     assert np.mean(clf.predict(X_new) == y_new) > 0.7
+
+
+@pytest.mark.parametrize(
+    ("cv", "folds"), [(3, 3), (KFold(4), 4), (ShuffleSplit(2, random_state=0), 2)]
+)
+def test_rows_are_left_out_as_any_splitter_says(two_normals, cv, folds):
+    X, y = two_normals(300, 2, shift=1.5)
+    X, y = shuffle(X, y, random_state=0)
+    search = PowerSearch({"line": mr.KLIEP()}, 0.1, cv=cv, random_state=0).fit(X, y)
+    assert search.comparison_.folds == folds
+    assert 0.4 < search.comparison_.candidates[0].power < 0.95
+
+
+def test_units_are_left_out_together(two_normals):
+    X, y = two_normals(300, 2, shift=1.5)
+    units, seen = np.arange(600) // 3, []
+
+    class Told(LogisticRegression):
+        def fit(self, X, y):
+            seen.append(set(X[:, 0].tolist()))
+            return super().fit(X, y)
+
+    PowerSearch({"line": Told()}, 0.1, random_state=0).fit(X, y, groups=units)
+    for kept in seen[:-1]:
+        inside = np.array([value in kept for value in X[:, 0]]).reshape(-1, 3)
+        assert (inside.all(axis=1) | ~inside.any(axis=1)).all()

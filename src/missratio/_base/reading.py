@@ -237,6 +237,24 @@ def joined(names: Sequence[str]) -> str:
     return ", ".join(names[:_LISTED]) + (f" and {more} more" if more > 0 else "")
 
 
+def without_levels(X: Any) -> Any:
+    """A dataframe in which a category is 0, and missing where it is.
+
+    φ is a function of numbers, and may stand beside categories that a learner reads.
+    """
+    frame = None if isinstance(X, np.ndarray) else as_frame(X)
+    kinds = (nw.Categorical, nw.Enum)
+    schema = {} if frame is None else frame.schema
+    levels = [name for name, kind in schema.items() if kind in kinds]
+    if frame is None or not levels:
+        return X
+    known = (
+        nw.when(~nw.col(name).is_null()).then(nw.lit(0.0)).alias(name)
+        for name in levels
+    )
+    return frame.with_columns(*known).to_native()
+
+
 def as_numeric_array(X: Any) -> NDArray[Any]:
     """Return X as a two-dimensional real array, without a copy where X is one already.
 

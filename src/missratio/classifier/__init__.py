@@ -38,7 +38,6 @@ from missratio.classifier.reading import RepeatedRowsWarning as RepeatedRowsWarn
 from missratio.classifier.reading import UnknownGroupWarning as UnknownGroupWarning
 from missratio.classifier.reading import check_same_rows as check_same_rows
 from missratio.classifier.search import CandidatePower as CandidatePower
-from missratio.classifier.search import ClassSearch as ClassSearch
 from missratio.classifier.search import PowerComparison as PowerComparison
 from missratio.classifier.search import PowerSearch as PowerSearch
 from missratio.classifier.search import measured_power as measured_power

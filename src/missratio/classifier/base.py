@@ -56,7 +56,7 @@ class CertifiedClassifier(
 
     estimator: Any
     alpha: Any
-    missingness: Mapping[Any, Missingness] | None
+    missingness: Mapping[Any, Missingness] | Missingness | None
     rule: str | Rule
     deployment: str
     odds_factor: float
@@ -66,6 +66,8 @@ class CertifiedClassifier(
     classes_: Any
     # Whether one is chosen where none is given.
     _needs_no_estimator: ClassVar[bool] = False
+    # The class that a model of missingness by itself is for: the one with blanks.
+    _lossy: Any = None
     # Positions of the columns that are used; None for all.
     _positions: IntArray | None = None
     calibration_index_: IntArray
@@ -126,6 +128,7 @@ class CertifiedClassifier(
         codes = codes[np.searchsorted(self.classes_, y)]
         if get_config()["enable_metadata_routing"] and self.estimator is not None:
             params = process_routing(self, "fit", **params).estimator.fit
+        self._note_lossy(X, y)
         return estimators.ClassTable(
             X,
             codes,
@@ -137,6 +140,13 @@ class CertifiedClassifier(
             params,
             None if units is None else read_units(units, X),
         )
+
+    def _note_lossy(self, X: Any, y: Any) -> None:
+        """Find the class that a model of missingness by itself is for."""
+        given = self._given_missingness()
+        if isinstance(given, Missingness):
+            blank = ~estimators.complete_mask(X)
+            (self._lossy,) = check_missingness(given, self.classes_, y, lambda: blank)
 
     def _drawn(self, inclusion: ArrayLike, X: Any, y: Any) -> RowInclusion:
         """The draw by which rows are there."""
@@ -152,16 +162,15 @@ class CertifiedClassifier(
 
         Of the columns that are used, or of every one.
         """
-        missingness = self.missingness
-        if missingness is None and self.estimator is not None:
-            given = estimators.missingness_parameters(self.estimator).values()
-            missingness = next((v for v in given if isinstance(v, Mapping)), None)
+        missingness = self._given_missingness()
         if isinstance(missingness, str):
             raise ValueError(
                 f"missingness={missingness!r} can't be certified: complete cases don't "
                 "stand for complete rows. Give the controlled class's model, or use "
                 "deployment='as-observed', and set it in the estimator alone."
             )
+        if isinstance(missingness, Missingness):
+            missingness = {self._lossy: missingness}
         check_missingness(missingness, self.classes_)
         if missingness is None:
             return None
@@ -173,6 +182,14 @@ class CertifiedClassifier(
             return models
         some = self._positions
         return {k: phi.some_columns(some, width) for k, phi in models.items()}
+
+    def _given_missingness(self) -> Any:
+        """The classifier's own parameter, or the estimator's."""
+        if self.missingness is not None or self.estimator is None:
+            return self.missingness
+        given = estimators.missingness_parameters(self.estimator).values()
+        models = (Mapping, Missingness)
+        return next((value for value in given if isinstance(value, models)), None)
 
     def _read(self, X: Any, *, reset: bool = False, every: bool = False) -> Any:
         """Rows of an array or dataframe as they are, in the columns that are used."""

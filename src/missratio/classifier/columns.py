@@ -34,6 +34,7 @@ from missratio.classifier.estimators import (
     raw_scores,
 )
 from missratio.classifier.promise import Promise
+from missratio.missingness import Missingness
 from missratio.weights import inverse_probability_weights
 
 # Sets of columns that are tried out, of those that are added one by one.
@@ -75,6 +76,8 @@ def narrowed_estimator(estimator: Any, positions: IntArray, width: int) -> Any:
     """A clone whose own models of missingness are those of some columns."""
     estimator = clone(estimator)
     for name, value in missingness_parameters(estimator).items():
+        if isinstance(value, Missingness):
+            estimator.set_params(**{name: value.some_columns(positions, width)})
         if isinstance(value, Mapping):
             own = {
                 k: phi and phi.some_columns(positions, width)

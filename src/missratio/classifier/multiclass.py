@@ -558,7 +558,7 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
     order : sequence of classes or None, default=None
         The classes, the most severe first, where only errors in favour of a less severe
         class are bounded. None for unordered classes.
-    missingness : mapping from class to Missingness or None, default=None
+    missingness : mapping from class to Missingness, Missingness or None, default=None
         Why values are missing, as for `NeymanPearsonClassifier`.
     rule : str or Rule, default="auto"
         As for `NeymanPearsonClassifier`.
@@ -622,7 +622,7 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         alpha: Mapping[Any, float],
         delta: float = 0.05,
         order: Sequence[Any] | None = None,
-        missingness: Mapping[Any, Missingness] | None = None,
+        missingness: Mapping[Any, Missingness] | Missingness | None = None,
         rule: str | Rule = "auto",
         deployment: Literal["complete", "as-observed"] = "complete",
         calibration_size: float = 0.5,

@@ -224,8 +224,9 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         Bound on the error on the controlled class.
     delta : float, default=0.05
         Probability that the bound may fail, over the draw of the calibration rows.
-    missingness : mapping from class to Missingness or None, default=None
-        Why values are missing. The model of the controlled class weights calibration
+    missingness : mapping from class to Missingness, Missingness or None, default=None
+        Why values are missing; a model by itself is that of the class that has blanks,
+        where there is one. The model of the controlled class weights calibration
         rows; all of them reach a parameter `missingness` of the estimator, or of one
         inside it, that is None. An estimator without such a parameter gets the weights
         of a whole-row model as `sample_weight`. None takes the estimator's own.
@@ -305,7 +306,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         estimator: Any = None,
         alpha: float = 0.05,
         delta: float = 0.05,
-        missingness: Mapping[Any, Missingness] | None = None,
+        missingness: Mapping[Any, Missingness] | Missingness | None = None,
         rule: str | rules.Rule = "auto",
         deployment: Literal["complete", "as-observed"] = "complete",
         calibration_size: float = 0.5,
@@ -596,6 +597,9 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         labels = self._labels(np.array(labels))
         rows = nw.from_numpy(np.concatenate(parts), source.names, backend="pyarrow")
         X = self._read(rows.to_native(), reset=True)
+        self._note_lossy(
+            X, np.repeat([labels[0], labels[0], labels[1]], [*map(len, parts)])
+        )
         models = self._models() or {}
         lost = incomplete and self.deployment == "complete"
         if lost and labels[0] not in models:
@@ -664,7 +668,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
             self._positions = chosen if self.columns == "auto" else None
         else:
             self._read_columns(rows)
-        rows, drawn = self._used(rows), None
+        rows, drawn, self._lossy = self._used(rows), None, labels[0]
         n_rows = rows.shape[0]
         if inclusion is not None:
             drawn = self._drawn(inclusion, rows, np.zeros(n_rows))
@@ -864,7 +868,7 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
         delta: float = 0.05,
         group_alpha: Mapping[Any, float] | None = None,
         threshold: Literal["own", "shared"] = "own",
-        missingness: Mapping[Any, Missingness] | None = None,
+        missingness: Mapping[Any, Missingness] | Missingness | None = None,
         rule: str | rules.Rule = "auto",
         deployment: Literal["complete", "as-observed"] = "complete",
         calibration_size: float = 0.5,

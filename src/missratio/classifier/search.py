@@ -8,11 +8,13 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.model_selection import StratifiedGroupKFold, check_cv
 from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.blocks import take_rows
@@ -180,8 +182,9 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         `NeymanPearsonClassifier` does it.
     deployment : {"complete", "as-observed"}, default="complete"
         Rows to be classified are complete, or lose values as these did.
-    folds : int, default=5
-        In how many parts rows are left out.
+    cv : int, splitter or iterable of pairs, default=5
+        In how many parts rows are left out, or which rows to fit on and to leave out,
+        as scikit-learn has it.
     seconds : float, default=60.0
         A candidate that would take the comparison beyond this time, of the processor,
         is left out of it. The first is compared in any case.
@@ -229,7 +232,7 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         certifying: float = 1.0,
         missingness: Mapping[int, Missingness] | None = None,
         deployment: Literal["complete", "as-observed"] = "complete",
-        folds: int = 5,
+        cv: Any = 5,
         seconds: float = 60.0,
         most_rows: int = 5_000,
         random_state: Any = None,
@@ -242,14 +245,19 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         self.certifying = certifying
         self.missingness = missingness
         self.deployment = deployment
-        self.folds = folds
+        self.cv = cv
         self.seconds = seconds
         self.most_rows = most_rows
         self.random_state = random_state
         self.on_candidate = on_candidate
 
     def fit(
-        self, X: Any, y: ArrayLike, inclusion: ArrayLike | None = None, **params: Any
+        self,
+        X: Any,
+        y: ArrayLike,
+        inclusion: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        **params: Any,
     ) -> Self:
         """Compare the candidates, and fit the best to all rows.
 
@@ -261,6 +269,8 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             Positions of the classes, from 0; of two, 0 is the controlled one.
         inclusion : array-like, optional
             Where values were looked up, with which probability.
+        groups : array-like of shape (n_rows,), optional
+            Rows of one group are left out together.
         **params : dict
             For the candidates' fits.
 
@@ -286,7 +296,7 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         table = ClassTable(
             X, codes, labels, self.missingness, self.deployment, given, drawn, params
         )
-        self.comparison_ = self._compared(table)
+        self.comparison_ = self._compared(table, groups)
         self.winner_ = self.candidates[self.comparison_.chosen]
         self.scores_ = table.fit(self.winner_, np.arange(len(codes)))
         self.estimator_ = self.scores_.estimators[0]
@@ -324,7 +334,7 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         places = scores > 0.0 if scores.ndim == 1 else np.argmax(scores, axis=1)
         return in_library_of(X, self.classes_[places.astype(np.intp)])
 
-    def _compared(self, table: ClassTable) -> PowerComparison:
+    def _compared(self, table: ClassTable, groups: Any) -> PowerComparison:
         """What each candidate reached, and which is the best.
 
         Where nothing can be compared, that is the first.
@@ -334,11 +344,20 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         start = time.process_time()
         # 1. Draw rows of each class, and deal them out to the parts.
         rng = np.random.default_rng(self.random_state)
-        fold = np.full(len(table.codes), -1)
+        fold, cv = np.full(len(table.codes), -1), self.cv
+        dealt = isinstance(cv, Integral) and groups is None
         for position in range(len(table.labels)):
             mine = rng.permutation(table.rows_of(position))[: self.most_rows]
-            fold[mine] = np.arange(len(mine)) % self.folds
+            fold[mine] = np.arange(len(mine)) % cv if dealt else 0
         used = np.flatnonzero(fold >= 0)
+        if dealt:
+            parts = [(used[fold[used] != k], used[fold[used] == k]) for k in range(cv)]
+        else:
+            cv = StratifiedGroupKFold(cv) if isinstance(cv, Integral) else cv
+            splitter, codes = check_cv(cv, table.codes, classifier=True), table.codes
+            members = None if groups is None else np.asarray(groups)[used]
+            pairs = splitter.split(used[:, None], codes[used], members)
+            parts = [(used[kept], used[left]) for kept, left in pairs]
         # 2. Try each candidate, as long as there is time; the first in any case.
         first, costs = next(iter(self.candidates)), dict[str, float]()
         measure: Callable[..., Measured]
@@ -361,9 +380,8 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             if self.on_candidate is not None:
                 self.on_candidate(name)
             out, scores, why = [], [], ""
-            for k in range(self.folds):
-                kept = np.flatnonzero((fold >= 0) & (fold != k))
-                out.append(np.flatnonzero(fold == k))
+            for k, (kept, left_out) in enumerate(parts):
+                out.append(left_out)
                 try:
                     with warnings.catch_warnings():
                         warnings.simplefilter("ignore")
@@ -374,8 +392,8 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                     reason = " ".join(str(error).split()).split(". ")[0].rstrip(".")
                     why = f"it can't be fitted: {reason}"
                 spent = time.process_time() - began
-                needed = spent * self.folds / (k + 1)
-                if not why and needed > left and k + 1 < self.folds:
+                needed = spent * len(parts) / (k + 1)
+                if not why and needed > left and k + 1 < len(parts):
                     why = f"it would have taken about {needed:.2g} s"
                 if why:
                     return CandidatePower(name, seconds=spent, note=why)
@@ -393,7 +411,7 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             chosen=min(costs, key=lambda name: costs[name]),
             candidates=tuple(powers),
             alpha=None if isinstance(self.alpha, Mapping) else float(self.alpha),
-            folds=int(self.folds),
+            folds=len(parts),
             controlled_rows=int(is_bounded.sum()),
             other_rows=int((~is_bounded).sum()),
             seconds=time.process_time() - start,
@@ -479,7 +497,3 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         tags.classifier_tags.multi_class = isinstance(self.alpha, Mapping)
         tags.input_tags.allow_nan = True
         return tags
-
-
-ClassSearch = PowerSearch
-"""The same by another name, for bounds on several classes."""

@@ -39,14 +39,19 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
 from scipy.special import erfcx, logsumexp
 
-from missratio._base.reading import as_numeric_array, column_name, column_names
+from missratio._base.reading import (
+    as_numeric_array,
+    column_name,
+    column_names,
+    without_levels,
+)
 from missratio._base.typing import FloatArray
 from missratio.exceptions import Explained, Message, Remedy
 from missratio.missingness.contract import Missingness, joint_weight, once
@@ -303,7 +308,7 @@ def missingness_check(
         bounds,
         level,
         complete=complete,
-        table=as_numeric_array(X) if complete and alone else None,
+        table=as_numeric_array(without_levels(X)) if complete and alone else None,
     )
 
 
@@ -587,14 +592,15 @@ def check_weights(
     return tuple(checks)
 
 
-def describe(checks: Sequence[Any], label: Any, refuted: bool = False) -> str:
+def describe(checks: Sequence[Any], label: Any, refuted: bool = False) -> Message:
     """The claim, the facts and what to do, of a φ that was stated or learned."""
     more = len(checks) - _SHOWN
     if not isinstance(checks[0], MissingnessCheck):
         facts = " ".join(test.finding for test in checks[:_SHOWN])
         facts += f" And {more} more." if more > 0 else ""
         claim = "contradict" if refuted else "cast doubt on"
-        return f"The data {claim} the φ that was learned for class {label!r}: {facts}"
+        claim = f"The data {claim} the φ that was learned for class "
+        return Message(claim + "{label!r}: {text}", label=label, facts={"text": facts})
     facts = "; ".join(check.sentence for check in checks[:_SHOWN])
     facts += f"; and {more} more" if more > 0 else ""
     if all(check.joint for check in checks):
@@ -622,20 +628,21 @@ def describe(checks: Sequence[Any], label: Any, refuted: bool = False) -> str:
     claim = "contradicts" if checks[0].exact else "doesn't fit"
     if checks[0].verdict == "consistent":
         claim = "hardly fits"
-    return f"The table {claim} φ of class {label!r}: {facts}. {remedy}"
+    claim = f"The table {claim} φ of class " + "{label!r}: {text}"
+    return Message(claim, label=label, facts={"text": f"{facts}. {remedy}"})
 
 
 def _with_remedies(checks: Sequence[Any], label: Any, refuted: bool) -> Message:
     """What speaks against φ, and how to come by a guarantee."""
-    text = describe(checks, label, refuted)
-    text += " No guarantee can rest on this φ." * refuted
+    message = describe(checks, label, refuted)
+    claim = message.claim + " No guarantee can rest on this φ." * refuted
     factor = max(check.odds_factor for check in checks)
     remedies = [Remedy.LOOKED_UP, Remedy.AS_OBSERVED, Remedy.OTHER_FORM]
     if factor <= _LARGEST_FACTOR:
         remedies.append(Remedy.ODDS_FACTOR)
         factor = math.ceil(100.0 * factor) / 100.0
-    facts = {"text": text, "factor": factor}
-    return Message("{text}", label=label, remedies=tuple(remedies), facts=facts)
+    facts = {**message.facts, "factor": factor}
+    return replace(message, claim=claim, remedies=tuple(remedies), facts=facts)
 
 
 def refuse_contradiction(
@@ -671,11 +678,8 @@ def warn_of_contradiction(
     """Warn where a check contradicts φ or finds a shortfall: for an estimate."""
     found = _clearest(checks, LEVEL)
     if found:
-        warnings.warn(
-            describe(found, label),
-            MissingnessContradictionWarning,
-            stacklevel=stacklevel,
-        )
+        message = describe(found, label)
+        warnings.warn(MissingnessContradictionWarning(message), stacklevel=stacklevel)
 
 
 def _clearest(

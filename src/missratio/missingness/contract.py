@@ -23,6 +23,7 @@ from missratio._base.reading import (
     column_names,
     row_blocks,
     with_values,
+    without_levels,
 )
 from missratio._base.typing import FloatArray, IntArray
 
@@ -246,7 +247,7 @@ class Missingness(ABC):
         ndarray of shape (n,) for a rowwise model, (n, d) for a per-feature model
             0 where missing.
         """
-        table = as_numeric_array(X)
+        table = as_numeric_array(without_levels(X))
         model = self.bound(column_names(X), table.shape[1])
         weights = np.empty(table.shape[:1] if model.rowwise else table.shape)
         check_no_infinity(table, X)
@@ -287,7 +288,8 @@ class Missingness(ABC):
         may_be_one: bool = False,
     ) -> FloatArray:
         """φ at the rows of X, checked; NaN where missing."""
-        table, source = as_numeric_array(X), X if source is None else source
+        table = as_numeric_array(without_levels(X))
+        source = X if source is None else source
         model = self.bound(column_names(X), table.shape[1])
         whole, maxima = model.rowwise, model.column_maxima(table.shape[1])
         result = np.full(table.shape[:1] if whole else table.shape, np.nan)

@@ -7,6 +7,7 @@ from missratio.threshold.auto import make_rule as make_rule
 from missratio.threshold.betting import BettingRule as BettingRule
 from missratio.threshold.betting import FlippedBettingRule as FlippedBettingRule
 from missratio.threshold.betting import TunedBettingRule as TunedBettingRule
+from missratio.threshold.checks import check_rule as check_rule
 from missratio.threshold.look_ups import LookUpRule as LookUpRule
 from missratio.threshold.look_ups import fewest_look_ups as fewest_look_ups
 from missratio.threshold.look_ups import looked_up_sample as looked_up_sample

@@ -347,7 +347,8 @@ def _check_promises(classifier: Any) -> None:
         and (several or len(labels) == 2),
         "its classes",
     )
-    models = (classifier.missingness or {}).values()
+    models: Any = classifier.missingness or {}
+    models = models.values() if isinstance(models, dict) else [models]
     sound = all(each is None or isinstance(each, Missingness) for each in models)
     require(sound, "its missingness is of another type")
     every = certificates_of(classifier)

@@ -142,7 +142,7 @@ def fit_table(
                     **bounds,
                     deployment=account.deployment,
                     seconds=options.compare_seconds,
-                    folds=folds,
+                    cv=folds,
                     most_rows=IMPUTED_ROWS if missing == "values" else 5_000,
                     random_state=options.seed,
                     on_candidate=lambda n: progress.step(f"Comparing methods: {n}"),

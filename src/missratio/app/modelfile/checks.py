@@ -295,7 +295,8 @@ def _check_table(model: TableModel) -> None:
         "columns": len(set(encoder.names)) == len(encoder.names)
         and kinds == sorted(kinds)
         and all(each is None or len(set(each)) > 1 for each in levels)
-        and encoder.width == classifier.n_features_in_,
+        and encoder.width == classifier.n_features_in_
+        and model.training.ranges.shape in ((0, 2), (encoder.n_numeric, 2)),
         "classes": set(classifier.classes_.tolist()) == set(model.training.rows),
         "column of groups": (model.kind == GROUPS) == (model.group_column is not None)
         and model.group_column in (None, *model.dropped),

@@ -56,7 +56,7 @@ class TrainingData:
         Rows of each class.
     missing : dict
         Missing cells of each class and column, where there are some.
-    ranges : dict
+    ranges : ndarray of shape (n_numeric, 2)
         The least and the largest value of each column of numbers, to three digits.
     """
 
@@ -64,7 +64,7 @@ class TrainingData:
     sha256: str
     rows: dict[Any, int]
     missing: dict[Any, dict[str, int]]
-    ranges: dict[str, tuple[float, float]] = field(default_factory=dict)
+    ranges: FloatArray = field(default_factory=lambda: np.empty((0, 2)), compare=False)
 
 
 class TablePromise(NamedTuple):

@@ -109,12 +109,12 @@ def _drawn(table: labelled.LabelledTable, controlled: Any, **how: Any) -> QueryP
         raise TableError(str(error)) from error
 
 
-def column_ranges(table: labelled.LabelledTable) -> dict[str, tuple[float, float]]:
-    """The least and the largest value of each column of numbers."""
+def column_ranges(table: labelled.LabelledTable) -> tuple[FloatArray, list[str]]:
+    """The least and the largest value of columns of numbers; those with one value."""
     numbers = table.X[:, : table.encoder.n_numeric]
-    ends = zip(np.fmin.reduce(numbers), np.fmax.reduce(numbers), strict=True)
-    pairs = ((float(low), float(high)) for low, high in ends)
-    return dict(zip(table.encoder.names, pairs, strict=False))
+    ends = np.column_stack([np.fmin.reduce(numbers), np.fmax.reduce(numbers)])
+    same = np.flatnonzero(ends[:, 0] == ends[:, 1])
+    return ends, [table.encoder.names[j] for j in same]
 
 
 @dataclass(frozen=True)

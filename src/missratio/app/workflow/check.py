@@ -496,8 +496,7 @@ def _promises(
     except TableError as error:
         findings.append(Finding("", f"The table can't be read as it is: {error}"))
         return {}, "", []
-    ranges = column_ranges(table).items()
-    if constant := [name for name, (low, high) in ranges if low == high]:
+    if constant := column_ranges(table)[1]:
         note = f"{listed(constant)} have one value only: leave them out."
         findings.append(Finding("", note))
     if notes := [str(each) for each in table.notes if "unlabelled" in each.facts]:

@@ -88,13 +88,12 @@ def fit_table(
         table.notes.extend(check_spellings(table))
         table, bounded, order = _classes(table, options)
     numbers, names = table.encoder.n_numeric, table.encoder.encoded_names
-    ranges = column_ranges(table)
+    ranges, constant = column_ranges(table)
     refuse_columns(
         {
             name: f"column {name!r} has one value only, in every row: nothing can be "
             f"learned from it. Leave it out ({drop_option(name)})."
-            for name, (low, high) in ranges.items()
-            if low == high
+            for name in constant
         },
         source.path,
     )
@@ -228,7 +227,7 @@ def fit_table(
         table.dropped, method,
         TrainingData(
             file, digest, dict(table.counts), table.missing,
-            {k: (_rounded(low), _rounded(high)) for k, (low, high) in ranges.items()},
+            np.array([float(f"{end:.3g}") for end in ranges.flat]).reshape(-1, 2),
         ),
         report.json(), comparison, rest=table.rest, group_column=options.groups,
     )  # fmt: skip
@@ -274,11 +273,6 @@ def fit_table(
             start = "The table teaches little about why values are missing. Instead:"
         lines += [start, *map(str, account.ways)]
     return model, CommandOutcome(facts, lines)
-
-
-def _rounded(value: float) -> float:
-    # A model need not tell a person's own value.
-    return float(f"{value:.3g}")
 
 
 def _origin(

@@ -84,10 +84,8 @@ def predict_table(
     n_rows = unscored = without_threshold = 0
     observed = model.classifier.deployment == "as-observed"
     # Values further from those of the training table than these are from each other.
-    ranges = model.training.ranges
-    numeric = [place for place, name in enumerate(encoder.names) if name in ranges]
-    low, high = np.array([ranges[encoder.names[j]] for j in numeric]).reshape(-1, 2).T
-    far = np.zeros(len(numeric), dtype=np.intp)
+    low, high = model.training.ranges.T
+    far = np.zeros(len(low), dtype=np.intp)
     writer, kind = None, kind_of(out)
     with ExitStack() as stack:
         draft = stack.enter_context(written_whole(out, force=options.force))
@@ -108,7 +106,7 @@ def predict_table(
                 writer.write_batch(output)
             counts.update(decisions.codes.tolist())
             n_rows += len(batch)
-            values, span = X[:, numeric], high - low
+            values, span = X[:, : len(low)], high - low
             far += ((values < low - span) | (values > high + span)).sum(axis=0)
             unscored += int(decisions.unscored.sum())
             without_threshold += len(decisions.notes)
@@ -140,12 +138,12 @@ def predict_table(
         lines += [given] * bool(count)
     lines += [measured.words] if measured else []
     if far.any():
-        names = [encoder.names[j] for j in numeric]
-        facts["far"] = {k: int(n) for k, n in zip(names, far, strict=True) if n}
-        worst = sorted(facts["far"].items(), key=lambda each: -each[1])
+        names, worst = encoder.names, np.argsort(-far, kind="stable")
+        worst = worst[far[worst] > 0]
+        facts["far"] = {names[j]: int(far[j]) for j in worst}
         named = ", ".join(
-            f"{name!r} ({n}; there {ranges[name][0]:g} to {ranges[name][1]:g})"
-            for name, n in worst[:SHOWN]
+            f"{names[j]!r} ({far[j]}; there {low[j]:g} to {high[j]:g})"
+            for j in worst[:SHOWN]
         )
         more = f" and {len(worst) - SHOWN} more columns" * (len(worst) > SHOWN)
         lines.append(

@@ -103,6 +103,19 @@ def capped():
     return model
 
 
+def beyond():
+    """Two classes, and a cap on the weights of the one."""
+    phi = mr.LogisticMissingness([-2.0, -2.0], [1.5, 0.0])
+    rng, y = np.random.default_rng(0), np.repeat([0, 1], 900)
+    X = rng.normal(size=(1800, 2)) + 1.5 * y[:, None]
+    X[y == 0] = mr.corrupt(X[y == 0], phi, 0)
+    model = mr.NeymanPearsonClassifier(
+        mr.KLIEP(), alpha=0.2, missingness={0: phi}, rule="thinning", random_state=0
+    ).fit(X, y)
+    assert model.calibration_.trust.cap
+    return model
+
+
 def tuned():
     """A rule with a sample of its own, of training rows."""
     model = mr.NeymanPearsonClassifier(
@@ -124,6 +137,7 @@ def ensemble():
 MODELS = {
     "table": compared,
     "φ": lambda: two(mr.KLIEP(), PHI),
+    "beyond": beyond,
     "kernel": lambda: two(mr.KernelRatio(centers=5, random_state=0), PHI),
     "bayes": lambda: two(mr.NaiveBayesRatio(mr.KLIEP()), PHI),
     "trees": lambda: two(make_pipeline(StandardScaler(), trees())),

@@ -8,7 +8,7 @@ import json
 
 import numpy as np
 import pytest
-from forging import MODELS, forged, sound
+from forging import MODELS, PHI, forged, sound
 from sklearn.linear_model import LogisticRegression
 
 from missratio.app.modelfile import ModelFileError
@@ -62,6 +62,7 @@ TWO = {
     "calibration_.trust.delta": ["1"], "calibration_.trust.cap": ["1"],
     "calibration_.trust.odds_factor": ["1"], "calibration_.trust.model": [5],
     "missingness": [{0: "φ"}], "n_features_in_": [0, "2", 10**6 + 1],
+    "odds_factor": [2.0], "_sign": [0.0, 0.5, -0.3],
 }  # fmt: skip
 TABLE = {
     "classifier": [LogisticRegression(), None], "encoder": [None],
@@ -109,7 +110,8 @@ GROUPS = {
     "certificate_.delta": [0.5], "certificate_.shared": [True],
     "calibrations_": [lambda c: c[:1], lambda c: c[::-1]],
     "calibrations_.0.sample.values": [moved], "calibrations_.0.trust.cap": [2.0],
-    "controlled_class": [7, 1], "delta": [0.1], "threshold": ["shared"],
+    "controlled_class": [7, 1], "delta": [0.1], "threshold": ["shared", 0, True],
+    "n_features_in_": [None],
     "groups_": [["a"], ["b", "a"], ["a", "a"]], "alpha": [0.1],
     "group_alpha": [{"a": 0.1}], "cap_": [lambda _: sound("capped").caps_[1]],
 }  # fmt: skip
@@ -125,6 +127,10 @@ FACTS = {
     "grouped table": {"group_column": ["where", None], "rest": [(5,)]},
     "shared": {"threshold": ["own"], f"{FIRST}.threshold": [-9.0]},
     "tuned": {"calibration_.rule.training": [5]},
+    "beyond": {"calibration_.trust.cap": [None, 0.5, 1e9],
+               "calibration_.trust.odds_factor": [1.5],
+               "calibration_.trust.model": [lambda _: PHI],
+               "calibration_.sample.bound": [moved]},
 }  # fmt: skip
 
 

@@ -262,7 +262,8 @@ def test_a_file_names_classes_and_not_where_they_are_defined(saved, monkeypatch)
 
 
 def test_a_model_of_which_no_calibration_row_was_observed_may_reject_all():
-    nothing = CalibrationSample.build(np.zeros(5), np.zeros(5), 2.0)
+    bound = sound("φ").calibration_.sample.bound
+    nothing = CalibrationSample.build(np.zeros(5), np.zeros(5), bound)
     facts = {
         "rows": 5, "observed": 0, "effective_rows": nothing.effective_rows,
         "threshold": np.inf, "certified": False, "estimated_error": 0.0,

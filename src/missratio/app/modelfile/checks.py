@@ -45,6 +45,8 @@ _FINITE = {
     "HistGradientBoostingClassifier": {"_baseline_prediction"},
 }
 NUMBERS: dict[Any, Any] = {int: (int, np.integer), float: (int, float, np.number)}
+# What a header says of the file, and not of the model.
+OF_THE_FILE = {"format", "versions", "content_sha256"}
 MOST_COUNTED = 10_000
 MOST_COLUMNS = 10**6
 # The exact test of look-ups has tables of as many rows as may lie above a threshold.
@@ -77,6 +79,8 @@ def check_model(model: Any, header: dict[str, Any]) -> None:
         expected = header_of(model)
         for name, value in expected.items():
             require(header.get(name) == value, f"its header has another {name}")
+        others = header.keys() - expected.keys() - OF_THE_FILE
+        require(not others, "its header says more than what a model is")
     except ModelFileError:
         raise
     except Exception as error:
@@ -340,6 +344,7 @@ def recertified(
 def _check_promises(classifier: Any) -> None:
     """What is stored must be what parameters and calibration rows make of it."""
     kind, classes = kind_of(classifier), classifier.classes_
+    require(type(classifier.n_features_in_) is int, "its number of columns")
     several, labels = kind == SEVERAL_CLASSES, classes.tolist()
     require(
         isinstance(classes, np.ndarray)
@@ -390,9 +395,12 @@ def _check_promises(classifier: Any) -> None:
     else:
         controlled = classifier.controlled_class
         controlled = labels[0] if controlled is None else controlled
+        require(controlled in labels, "its controlled class is none of its classes")
         (other,) = (label for label in labels if label != controlled)
+        require(getattr(classifier, "_sign", 1.0) in (1.0, -1.0), "its sign")
         if kind == GROUPS:
             shared = classifier.threshold == "shared"
+            require(shared or classifier.threshold == "own", "its kind of threshold")
             groups = [None, *classifier.groups_] if shared else classifier.groups_
             expected["certificate_"] = {"shared": shared, "groups": tuple(groups)}
             caps = {calibration.trust.cap for calibration in calibrations}
@@ -409,7 +417,19 @@ def _check_promises(classifier: Any) -> None:
     require(len(asked) == len(every) == len(calibrations), "its promises are others")
     again = []
     names = ("controlled_class", "other_class", "alpha", "delta")
+    known_models = classifier._models() or {}
     for each, claims, calibration in zip(every, asked, calibrations, strict=True):
+        trust, sample = calibration.trust, calibration.sample
+        if trust.model is not None:
+            by = trust if trust.point is None else trust.at_point
+            some = classifier._positions
+            width = classifier.n_features_in_ if some is None else len(some)
+            require(
+                same(trust.model, known_models.get(claims[0]))
+                and trust.odds_factor == classifier.odds_factor
+                and sample.bound == by.bound(width),
+                "its φ or cap is not the one that it was calibrated with",
+            )
         promised = dict(zip(names, claims, strict=True))
         claimed = replace(each, **promised, deployment=classifier.deployment)
         again.append(recertified(claimed, calibration, moved=several))

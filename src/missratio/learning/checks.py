@@ -42,7 +42,7 @@ from missratio.learning.shadow import LARGEST_LOG_ODDS, ShadowEvidence
 from missratio.missingness import DOUBT, least_factor, residual_tails
 
 Kind = Literal["form", "other columns", "agreement", "instrument", "together"]
-Source = Literal["table", "looked up"]
+Source = Literal["table", "looked up", "stated"]
 
 LEVEL = 0.01
 """How often a right φ is called wrong, by any of a model's tests, at most."""
@@ -69,7 +69,11 @@ SENTENCES: dict[Kind, tuple[str, str, str]] = {
         "{who} and the other columns may contradict each other.",
     ),
 }
-WHO: dict[Source, str] = {"looked up": "looked-up values", "table": "the other columns"}
+WHO: dict[Source, str] = {
+    "looked up": "looked-up values",
+    "table": "the other columns",
+    "stated": "what was stated",
+}
 TEACHES_NOTHING = 5.0
 TEACHES_LITTLE = 20.0
 # Fewer missing rows may be the same by chance.
@@ -101,7 +105,7 @@ class Check:
         do columns go missing in the same rows?
     feature : str
         "rows" for a rowwise model.
-    source : {"table", "looked up"}
+    source : {"table", "looked up", "stated"}
         What the check was computed from.
     statistic : float
         "form" and "agreement": χ²; "other columns": a normal deviate; "instrument": how

@@ -100,7 +100,8 @@ def learn_missingness(
         column's φ has a slope in the range that the words mean, per standard deviation
         of its observed values an odds ratio of 1.2 to 3 ("slightly more likely": 1 to
         1.5; "much more likely": 2 to 8; "2 to 4 times more likely"; nothing: 1), and
-        the level that the table gives it. A guarantee holds for the whole range.
+        the level that the table gives it. A guarantee holds for the whole range, or
+        with `from_table` for what of it the other columns leave possible.
     check : bool, default=True
         Whether to test if the data contradicts the model, and to warn where it does.
         The tests take longer than the fit; False leaves `checks` empty.

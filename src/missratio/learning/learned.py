@@ -159,7 +159,7 @@ class LearnedMissingness(LogisticMissingness):
         return tuple(name for name, known in pairs if known and known.stated)
 
     def narrowed(self, end: int) -> LearnedMissingness:
-        """The same with stated slopes at the least of their range (0), or the most.
+        """The same with stated slopes at the mildest (0) or steepest of their range.
 
         Parameters
         ----------
@@ -169,7 +169,7 @@ class LearnedMissingness(LogisticMissingness):
         shadows = list(self.shadow)
         for j, evidence, _, shadow in self._learned:
             if shadow is not None and shadow.stated is not None:
-                slope = shadow.stated[end]
+                slope = sorted(shadow.stated, key=abs)[end]
                 point = _TableCriterion(shadow, evidence).corrected(
                     np.array([[0.0, slope]])
                 )
@@ -370,11 +370,18 @@ def region_boundary(
         _TableCriterion(shadow, evidence) if shadow else _LookupCriterion(evidence)
     )
     centre, precision = criterion.standardised(theta)
-    if shadow is not None and shadow.stated is not None:
-        limit = float(chi2.ppf(1.0 - delta, 1))
-        slopes, error = np.linspace(*shadow.stated, STATED), shadow.missing_sum[0]
-        levels, distance = np.zeros(STATED), _distance(criterion)
-        points = _levels(distance, levels, slopes, error**-0.5, limit)
+    covariance = np.linalg.inv(precision)
+    if isinstance(criterion, _TableCriterion) and criterion.shadow.stated is not None:
+        # Of the slopes that were stated, those that the table leaves possible. If it
+        # leaves none, the statement is wrong, or chance has spoken.
+        ends, size = criterion.shadow.stated, len(criterion.shadow.missing_sum)
+        limit = float(chi2.ppf(1.0 - delta, size))
+        errors = np.array([evidence.n_missing**-0.5, covariance[1, 1] ** 0.5])
+        slopes = np.append(np.linspace(*ends, STATED), centre[1] + errors[1] * NEAR)
+        slopes = np.unique(np.clip(slopes, *ends))
+        points = _outline(criterion, centre, errors, limit, slopes, 0.0)
+        if not len(points):
+            points = np.stack([np.zeros(2), ends], axis=1)
         return criterion.coordinates.restore(criterion.corrected(points))
     # 1. How far from the best is still possible. A penalised estimate may lie outside
     #    a small region, which is made to reach it.
@@ -383,7 +390,6 @@ def region_boundary(
     from_estimate = shadow is not None and evidence.n_revealed > 0
     limit = limit + at_estimate if from_estimate else max(limit, at_estimate)
     # 2. Rays into all directions.
-    covariance = np.linalg.inv(precision)
     root = np.linalg.cholesky(covariance)
     directions = np.array([[1.0], [-1.0]])
     if len(centre) == 2:
@@ -402,7 +408,9 @@ def region_boundary(
     # 3. A region that may bend, or have parts that no ray meets, slope by slope.
     if isinstance(criterion, _TableCriterion) and len(centre) == 2:
         errors = np.sqrt(np.diagonal(covariance))
-        points = np.concatenate([points, _outline(criterion, centre, errors, limit)])
+        slopes = np.unique(np.append(centre[1] + errors[1] * NEAR, WIDE))
+        outline = _outline(criterion, centre, errors, limit, slopes, FEWEST_ROWS)
+        points = np.concatenate([points, outline])
     return criterion.coordinates.restore(criterion.corrected(points))
 
 
@@ -436,13 +444,22 @@ def _bisect(
 
 
 def _outline(
-    criterion: _TableCriterion, estimate: FloatArray, errors: FloatArray, limit: float
+    criterion: _TableCriterion,
+    estimate: FloatArray,
+    errors: FloatArray,
+    limit: float,
+    slopes: FloatArray,
+    fewest: float,
 ) -> FloatArray:
     """Points (level, slope) on the boundary; none where no slope that is tried is in.
 
-    Slopes are tried the most closely about the estimate.
+    What fewer rows than some tell is not possible.
     """
-    distance = _distance(criterion, FEWEST_ROWS)
+
+    def distance(levels: FloatArray, slopes: FloatArray) -> FloatArray:
+        points = np.stack(np.broadcast_arrays(levels, slopes), axis=-1)
+        away, freedom = criterion(points.reshape(-1, 2))
+        return np.where(freedom < fewest, np.inf, away).reshape(points.shape[:-1])
 
     def best(slopes: FloatArray) -> tuple[FloatArray, BoolArray]:
         """The best level of each slope, and whether it is possible there."""
@@ -460,7 +477,6 @@ def _outline(
         return levels, away.min(axis=1) <= limit
 
     # 1. Which of many slopes are possible at their best level.
-    slopes = np.unique(np.append(estimate[1] + errors[1] * NEAR, WIDE))
     levels, inside = best(slopes)
     if not inside.any():
         return np.empty((0, 2))
@@ -480,38 +496,14 @@ def _outline(
     slopes = np.concatenate([slopes[inside], beyond])
     levels = np.concatenate([levels[inside], level])
     # 3. How far levels go for each, down and up.
-    return _levels(distance, levels, slopes, errors[0], limit)
-
-
-Distance = Callable[[FloatArray, FloatArray], FloatArray]
-
-
-def _distance(criterion: Any, fewest: float = 0.0) -> Distance:
-    """That of levels and slopes from the best; inf where fewer rows tell it."""
-
-    def distance(levels: FloatArray, slopes: FloatArray) -> FloatArray:
-        points = np.stack(np.broadcast_arrays(levels, slopes), axis=-1)
-        away, freedom = criterion(points.reshape(-1, 2))
-        return np.where(freedom < fewest, np.inf, away).reshape(points.shape[:-1])
-
-    return distance
-
-
-def _levels(
-    distance: Distance,
-    levels: FloatArray,
-    slopes: FloatArray,
-    first: float,
-    limit: float,
-) -> FloatArray:
-    """Points (level, slope) just outside, below and above some within the region."""
     ends = []
     for sign in (-1.0, 1.0):
 
         def within(reach: FloatArray, sign: float = sign) -> BoolArray:
             return distance(levels + sign * reach, slopes) <= limit
 
-        reach = _reach(within, np.full(len(slopes), first), OUTLINE_BISECTIONS)
+        first = np.full(len(slopes), errors[0])
+        reach = _reach(within, first, OUTLINE_BISECTIONS)
         ends.append(np.stack([levels + sign * reach, slopes], axis=1))
     return np.concatenate(ends)
 

@@ -10,13 +10,14 @@ biases nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
 from scipy.special import expit, ndtri
+from scipy.stats import chi2
 
 from missratio._base.blocks import any_by_row, rows_with_nan
 from missratio._base.callbacks import listens, told
@@ -25,6 +26,7 @@ from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.learning.checks import (
     FEWEST_SHARED,
+    Outcome,
     Residuals,
     agreement,
     as_check,
@@ -52,6 +54,8 @@ DAMPED = 3.0
 # they stand for all rows, and their own noise is 2 to 3% of its variance. To take all
 # of 100,000 rows takes longer than to learn φ.
 TEST_ROWS, ROWS_PER_ANSWER = 2000, 50
+# Slopes of a stated range that are tried, and levels in standard errors.
+STATED, NEAR_LEVELS = 9, np.linspace(-4.0, 4.0, 33)
 # With instruments weaker than this many looked-up values tests have no level.
 TESTABLE = 10.0
 
@@ -261,7 +265,6 @@ def teach(
         i
         for i, (unit, known) in enumerate((unit, unit.evidence) for unit in units)
         if known is not None
-        and unit.shadow is None
         and len(known.values)
         and usable[i].sum() > 1
         and known.revealed_mass < known.n_missing
@@ -322,10 +325,27 @@ def teach(
         # 3. How strong they are, and tests by further functions of other columns.
         worth = float(shadow.equivalent_lookups(theta).min())
         explained = max(float((standard**2).mean() - (errors**2).mean()), 0.0)
+        stated = None if unit.shadow is None else unit.shadow.stated
+        if stated is not None:
+            # The slope is as stated, and the level that of as many missing values. The
+            # moments may contradict all of that, at any level.
+            low, high = stated
+            slopes = np.append(np.linspace(low, high, STATED), theta[1].clip(low, high))
+            scores = slopes[:, None] * coordinates.design(values)[1]
+            levels = np.log(known.n_missing) - np.logaddexp.reduce(scores, axis=1)
+            shadow = replace(shadow, stated=stated)
+            theta = np.array([levels[-1], slopes[-1]])
+            about = levels[:, None] + NEAR_LEVELS / np.sqrt(known.n_missing)
+            points = np.stack(np.broadcast_arrays(about, slopes[:, None]), axis=-1)
+            least = float(shadow.criterion(points.reshape(-1, 2))[0].min())
+            test_of = Outcome(least, float(chi2.sf(least, 2)), np.inf)
+            found = as_check("agreement", unit.name, "stated", test_of)
+            unit.checks += [found] if test else []
         unit.shadow, unit.theta = shadow, coordinates.restore(theta)
         if not test:
             return converged
-        unit.checks.append(instrument_strength(worth, explained, unit.name, known))
+        if stated is None:
+            unit.checks.append(instrument_strength(worth, explained, unit.name, known))
         if worth >= TESTABLE:
             # In the order of the table: to gather rows by their values takes longer.
             rows = np.flatnonzero(~missing)

@@ -323,7 +323,7 @@ def test_what_an_expert_knows_is_a_range_of_phi(run, one_column, tmp_path):
     assert found["way"] == "assumed"
     assert "1.2 to 3 times as large (class 'fit', 'ill')" in found["missingness"]
     spread = found["range"]
-    assert spread["whole"] <= min(spread["least"], spread["most"]) + 0.02
+    assert spread["whole"] <= min(spread["mildest"], spread["steepest"]) + 0.02
     text = json.dumps(found)
     assert "log-odds" not in text
     assert "LearnedMissingness" not in text

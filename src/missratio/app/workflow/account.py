@@ -233,11 +233,12 @@ def account_of(
                 for each in every:
                     means.setdefault(each.sentence, []).append(label)
             meant = [f"{text} (class {listed(own)})" for text, own in means.items()]
-            rest = " Where nothing is stated it is learned from the table." * learns
+            rest = " and that the other columns leave possible" * learns
             sentence = (
                 f"{PHI} is as stated. {'; '.join(meant)}. The certificate holds for "
-                f"every φ of that range that is logistic in the value itself.{rest}"
+                f"every φ of that range that is logistic in the value itself{rest}."
             )
+            sentence += " Where nothing is stated, φ is learned from them." * learns
         if given is None:
             return Account("assumed" if texts else "table", sentence, X, models)
     if given is None:

@@ -46,7 +46,7 @@ from missratio.app.workflow.account import (
 )
 from missratio.app.workflow.spelling import check_spellings
 from missratio.learning import LearnedMissingness, MissingnessWarning
-from missratio.missingness import BlockMissingness
+from missratio.missingness import BlockMissingness, MissingnessContradictionError
 
 # Cells of a table below which fits lose by several threads, of BLAS and of trees: these
 # wait for each other busily, and on a machine with other work much longer than they
@@ -447,12 +447,14 @@ def _over_the_range(rows: LabelledRows) -> dict[str, Any]:
     classifier, mine = rows.classifier, rows.index(rows.controlled)
     held = mine[np.isin(mine, classifier.calibration_index_)]
     others = np.flatnonzero((rows.y == rows.other) & (rows.weights > 0.0))
+    weights, found = rows.weights[others], dict[str, float | None]()
+    called = classifier.predict(rows.X[others]) == rows.other
+    found["whole"] = float(np.average(called, weights=weights))
     # The estimator knows the controlled class as 0, and the other as 1.
-    every, known = {"whole": classifier}, classifier.missingness
-    labels = enumerate((rows.controlled, rows.other))
+    labels, known = enumerate((rows.controlled, rows.other)), classifier.missingness
     coded = {k: known[label] for k, label in labels if label in known}
-    for end, name in enumerate(("least", "most")):
-        every[name] = clone(classifier).set_params(
+    for end, name in enumerate(("mildest", "steepest")):
+        again = clone(classifier).set_params(
             estimator=classifier.estimator_,
             controlled_class=0,
             missingness={k: _narrowed(model, end) for k, model in coded.items()},
@@ -461,18 +463,22 @@ def _over_the_range(rows: LabelledRows) -> dict[str, Any]:
         training = rows.X[np.setdiff1d(mine, held)]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            every[name].calibrate(rows.X[held], X0_training=training)
-    weights, shares = rows.weights[others], {}
-    for name, each in every.items():
-        called = each.predict(rows.X[others])
-        found = called == (rows.other if each is classifier else 1)
-        shares[name] = float(np.average(found, weights=weights))
-    whole, least, most = (f"{100.0 * share:.0f}%" for share in shares.values())
+            try:
+                again.calibrate(rows.X[held], X0_training=training)
+            except MissingnessContradictionError:
+                found[name] = None
+                continue
+        called = again.predict(rows.X[others]) == 1
+        found[name] = float(np.average(called, weights=weights))
+    whole, mildest, steepest = (
+        "ruled out by the table" if share is None else f"{share:.0%}"
+        for share in found.values()
+    )
     return {
-        **shares,
+        **found,
         "sentence": f"Of the rows of {rows.other!r} in the table it finds {whole}, for "
         f"the whole range of what was stated. Were φ known to be at its mildest, that "
-        f"would be {least}; at its steepest, {most}.",
+        f"would be {mildest}; at its steepest, {steepest}.",
     }
 
 

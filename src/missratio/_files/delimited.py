@@ -24,8 +24,8 @@ _SEPARATORS = ",;\t|"
 _START = 2**16
 # A line must fit into a block.
 _BLOCK = 2**24
-# Lines in which decimal marks are looked for.
-_LOOKED_AT = 1000
+# Lines and cells in which decimal marks are looked for.
+_LINES, _CELLS = 1000, 200_000
 
 
 class CsvFile(TableFile):
@@ -82,8 +82,8 @@ class CsvFile(TableFile):
             lines = chain([first], self._lines_of(text))
             reader = csv.reader(lines, delimiter=self._separator)
             self.names = [name.strip() for name in next(reader)]
-            rows = islice(reader, _LOOKED_AT)
-            marks = decimal_marks(cell for row in rows for cell in row)
+            cells = (cell for row in islice(reader, _LINES) for cell in row)
+            marks = decimal_marks(islice(cells, _CELLS))
         # Spreadsheets separate by semicolons where the comma is the decimal mark.
         if not marks and self._separator == ";":
             marks = frozenset({","})

@@ -191,7 +191,9 @@ def _inspect(file: RegularFile) -> tuple[int, int]:
                                 count += len(_NO_RESULT.findall(chunk))
         except TableError:
             raise
-        except (BadZipFile, zlib.error, EOFError, ValueError, RuntimeError) as error:
+        except (
+            BadZipFile, zlib.error, EOFError, ValueError, RuntimeError, OSError
+        ) as error:  # fmt: skip
             raise _unreadable(file, str(error)) from error
     return size, count
 

@@ -376,7 +376,7 @@ def read_state(path):
 
 
 def test_forged_states_of_watch(folder):
-    fuzz(sealed_states(), 0.1, folder / "s.json", read_state, TableError)
+    fuzz(sealed_states(), 0.02, folder / "s.json", read_state, TableError)
 
 
 ROWS = np.array([[0.5, -0.5], [1e9, 2.0], [-1e300, 0.0], [3.0, 1e-300]])

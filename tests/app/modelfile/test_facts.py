@@ -66,6 +66,7 @@ TWO = {
 }  # fmt: skip
 TABLE = {
     "classifier": [LogisticRegression(), None], "encoder": [None],
+    "classifier.calibration_.trust.cap": [0.0, 2.0],
     "encoder.cells": [None], "target": [5], "method": [None], "report": [5],
     "encoder.columns": [
         ("p", "q"), columns((1,), ("q",)), columns(("p",)), columns(("p",), ("p",)),
@@ -123,7 +124,8 @@ FACTS = {
     "order": {"decision_": [lambda _: sound("several").decision_],
               "decision_.order": [(0, 2, 1), (0, 1)], "order": [[0, 2, 1], [0, 1]],
               f"{FIRST}.other_class": [(2, 1), (2,)]},
-    "capped": {"caps_": [{}], "caps_.1.cap": [9.0], "caps_.1.model": [None]},
+    "capped": {"caps_": [{}], "caps_.1.cap": [9.0], "caps_.1.model": [None],
+               "caps_.1.odds_factor": [0.5]},
     "grouped table": {"group_column": ["where", None], "rest": [(5,)]},
     "shared": {"threshold": ["own"], f"{FIRST}.threshold": [-9.0]},
     "tuned": {"calibration_.rule.training": [5]},

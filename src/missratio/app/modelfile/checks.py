@@ -389,7 +389,11 @@ def _check_promises(classifier: Any) -> None:
         expected["decision_"] = replace(decision, thresholds=thresholds, **more)
         trusted = {k: calibration.trust for k, calibration in known.items()}
         caps, stored = (
-            {k: (t.cap, repr(t.model)) for k, t in every_trust.items() if t.cap}
+            {
+                k: (t.cap, t.delta, t.odds_factor, repr(t.model))
+                for k, t in every_trust.items()
+                if t.cap
+            }
             for every_trust in (trusted, classifier.caps_)
         )
     else:
@@ -420,6 +424,7 @@ def _check_promises(classifier: Any) -> None:
     known_models = classifier._models() or {}
     for each, claims, calibration in zip(every, asked, calibrations, strict=True):
         trust, sample = calibration.trust, calibration.sample
+        require(trust.model is not None or trust.cap is None, "its cap is on no φ")
         if trust.model is not None:
             by = trust if trust.point is None else trust.at_point
             some = classifier._positions

@@ -157,6 +157,23 @@ def test_mean_matching_is_judged_by_refits_to_the_other_folds():
     assert found.tolist() == [0.0, pytest.approx(expected, rel=1e-6)]
 
 
+@pytest.mark.filterwarnings("ignore::missratio.exceptions.FlatRatioWarning")
+def test_mean_matching_of_heavy_tails_is_no_worse_than_a_ratio_of_one():
+    """Bumps in the tails, where class 0 has no row, had any height: a loss of 0.8."""
+    losses = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X1, X0 = rng.standard_cauchy((2, 300, 2))
+        T1, T0 = rng.standard_cauchy((2, 4000, 2))
+        for moved in (X1, T1):
+            moved[:, 0] += 1.0
+        ratio = density_ratio(X1, X0, KernelRatio("kmm", random_state=seed))
+        above, below = ratio.predict_ratio(T1), ratio.predict_ratio(T0)
+        losses.append(0.5 * (below**2).mean() - above.mean() + 0.5)
+    assert max(losses) < 0.05
+    assert np.mean(losses) < -0.03
+
+
 def test_mean_matching_cuts_the_ratio():
     rng = np.random.default_rng(0)
     X1, X0 = rng.normal(1.5, 0.5, (200, 1)), rng.normal(0, 1, (400, 1))

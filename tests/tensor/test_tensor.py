@@ -54,6 +54,15 @@ FUNCTION = {1: mr.FunctionMissingness(lambda X: 0.3 + 0.2 * (X[:, 0] > 2.0))}
 
 
 @pytest.mark.usefixtures("as_device")
+@pytest.mark.parametrize("normalize", ["hajek", "regression"])
+def test_penalties_are_chosen_on_the_host(normalize):
+    X, y = two_normals(100, N_COLUMNS)
+    search = mr.KLIEPCV(normalize=normalize, l2_grid=3, cv=2, random_state=0)
+    found = search.fit(torch.from_numpy(X), torch.from_numpy(y)).coef_
+    np.testing.assert_allclose(found, search.fit(X, y).coef_, atol=1e-9)
+
+
+@pytest.mark.usefixtures("as_device")
 def test_a_complete_fit_reads_each_class_as_often_as_it_must(monkeypatch):
     """Class 1 once, for its means; class 0 at each step after the pilot."""
     n, read = 200_000, []

@@ -283,12 +283,11 @@ class LinearRatio(BaseRatio):
     ) -> Two[ClassRows] | None:
         labelled, settings = class_rows.as_source(X, y), self._settings()
         tensor = device.on_device(X)
-        if labelled is None and (
-            tensor is None or self._apart or not self._is_linear()
-        ):
-            # Any basis, and columns one by one, are worked out on the host.
+        host = self._apart or settings._needs_memory or not self._is_linear()
+        if labelled is None and (tensor is None or host):
+            # Any basis, folds, and columns one by one are worked out on the host.
             return None
-        if labelled is not None and settings._needs_memory:
+        if settings._needs_memory:
             class_rows.refuse_source(
                 self,
                 X,

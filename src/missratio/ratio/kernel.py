@@ -137,6 +137,11 @@ class BumpRows:
         """Their weighted mean."""
         return self.weights @ self.bumps
 
+    @property
+    def square(self) -> float:
+        """Σ w²."""
+        return float(self.weights @ self.weights)
+
     def gram(self) -> FloatArray:
         """Σ w k kᵀ."""
         scaled = self.bumps * np.sqrt(self.weights)[:, None]
@@ -286,6 +291,11 @@ LEAST_LEFT = 0.5
 LEAST_NEAR = 5.0
 
 
+def least_mean(square: float) -> float:
+    """What a bump's mean counts as at least, given Σ w² over the denominator's rows."""
+    return min(LEAST_NEAR * square, 1.0)
+
+
 class LogLikelihood(KernelMethod):
     """Maximise Ê₁[log r] subject to Ê₀[r] = 1 and θ ≥ 0: KLIEP as it was published.
 
@@ -350,8 +360,9 @@ class LogLikelihood(KernelMethod):
         the numerator's rows, column by column in memory; and the means.
         """
         numerator, denominator = bumps
-        least = min(LEAST_NEAR * float(denominator.weights @ denominator.weights), 1.0)
-        mean = np.append(np.maximum(denominator.mean, least), 1.0)
+        mean = np.append(
+            np.maximum(denominator.mean, least_mean(denominator.square)), 1.0
+        )
         components = np.ones((len(numerator.bumps), len(mean)), order="F")
         np.divide(numerator.bumps, mean[:-1], out=components[:, :-1])
         few = slice(None, None, 1 + len(components) // PILOT_ROWS)
@@ -389,7 +400,7 @@ class MeanMatching(LeastSquares):
         means, gram = bumps.map(lambda rows: rows.mean), bumps.denominator.gram()
         l2 = falling_strengths(grid, (self._whiten(gram) ** 2).sum(axis=0))
         ratio = bumps.map(lambda rows: np.ones((len(rows.weights), len(l2))))
-        folds = bumps.numerator.folds
+        folds, square = bumps.numerator.folds, bumps.denominator.square
         assert folds is not None
         for fold in range(1 + int(folds.max())):
             held = Two(*(rows.fold(fold) for rows in bumps))
@@ -398,6 +409,7 @@ class MeanMatching(LeastSquares):
                 (means.numerator - held.numerator.mean) / left[0],
                 (means.denominator - held.denominator.mean) / left[1],
                 (gram - held.denominator.gram()) / left[1],
+                least_mean((square - held.denominator.square) / left[1] ** 2),
             )
             for i, strength in enumerate(l2.tolist()[1:], 1):
                 found = self._solve(*problem, strength)
@@ -409,8 +421,10 @@ class MeanMatching(LeastSquares):
     def fit(self, bumps: Two[BumpRows], l2: float) -> Coefficients:
         """By least squares without negative coefficients."""
         numerator, denominator = bumps
-        gram = denominator.gram()
-        return self._solve(*self._problem(numerator.mean, denominator.mean, gram), l2)
+        means = numerator.mean, denominator.mean
+        least = least_mean(denominator.square)
+        problem = self._problem(*means, denominator.gram(), least)
+        return self._solve(*problem, l2)
 
     @cached_property
     def _factor(self) -> FloatArray:
@@ -423,14 +437,19 @@ class MeanMatching(LeastSquares):
         return np.asarray(solve_triangular(self._factor, vectors, lower=True))
 
     def _problem(
-        self, numerator: FloatArray, denominator: FloatArray, gram: FloatArray
+        self,
+        numerator: FloatArray,
+        denominator: FloatArray,
+        gram: FloatArray,
+        least: float,
     ) -> tuple[FloatArray, FloatArray]:
         """A quadratic form, and Ê₀[k] with the constant bump last.
 
         From Ê₁[k], Ê₀[k] and Ê₀[k kᵀ]. Since Ê₀[r] is one, Ê₁[k] is Ê₀[r] Ê₁[k], and
-        what is minimised has no linear part.
+        what is minimised has no linear part. Without a least Ê₀[k] a bump that no
+        denominator row is near could have any height.
         """
-        mean = np.append(denominator, 1.0)
+        mean = np.append(np.maximum(denominator, least), 1.0)
         product = np.column_stack([gram, denominator])
         apart = self._whiten(product - np.outer(numerator, mean))
         return apart.T @ apart, mean

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from threading import Lock
@@ -54,8 +54,8 @@ def _limit(library: Any, threads: int) -> None:
 
 
 @contextmanager
-def _holding(threads: int) -> Iterator[None]:
-    """Hold BLAS to one thread, and the sharing of blocks to so many.
+def hold_threads(threads: int) -> Iterator[None]:
+    """Hold BLAS to one thread, and the sharing of blocks to as many as given.
 
     OpenBLAS on threads of its own has one limit for the process: the first to hold it
     notes the limit, and the last to let go gives it back, whichever thread that is.
@@ -82,11 +82,6 @@ def _holding(threads: int) -> Iterator[None]:
                     _limit(lib, noted)
 
 
-def single_threaded() -> AbstractContextManager[None]:
-    """Hold everything to one thread, BLAS and the sharing of blocks alike."""
-    return _holding(1)
-
-
 @contextmanager
 def one_blas_thread(size: int) -> Iterator[int]:
     """Hold BLAS to one thread and say how many threads blocks may be shared among.
@@ -105,7 +100,7 @@ def one_blas_thread(size: int) -> Iterator[int]:
     # As many as the user lets BLAS have: the least of the libraries loaded. Others may
     # be loaded after the user has set a limit, and know nothing of it.
     threads = int(min((lib.num_threads for lib in _blas_libraries()), default=1))
-    with _holding(threads):
+    with hold_threads(threads):
         yield min(threads, useful)
 
 

@@ -41,7 +41,7 @@ from missratio._base.blocks import in_double, rows_with_nan, take_rows
 from missratio._base.hints import check_number
 from missratio._base.reading import as_frame
 from missratio._base.storable import storable
-from missratio._base.threads import THREADED_ELEMENTS, single_threaded
+from missratio._base.threads import THREADED_ELEMENTS, hold_threads
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.classifier.reading import one_of_each
 from missratio.exceptions import (
@@ -572,7 +572,7 @@ class ClassTable:
         names = {code: label for label, code in codes.items()}
         try:
             with (
-                single_threaded() if small else nullcontext(),
+                hold_threads(1) if small else nullcontext(),
                 warnings.catch_warnings(record=True) as caught,
             ):
                 fitted = estimator.fit(*given, **params)

@@ -661,15 +661,14 @@ def refuse_contradiction(
     tests = [test for test in tests if not test.odds_factor <= odds_factor]
     tests.sort(key=lambda test: test.pvalue)
 
-    def below(level: float) -> list[list[Any]]:
-        against = [test for test in tests if n_tests * test.pvalue < level]
-        return [found for found in (_clearest(checks, level), against) if found]
-
-    for found in below(LEVEL):
-        raise MissingnessContradictionError(found, label)
-    for found in below(DOUBT):
-        message = _with_remedies(found, label, refuted=False)
-        warnings.warn(MissingnessContradictionWarning(message), stacklevel=3)
+    for level in (LEVEL, DOUBT):
+        refuting = [test for test in tests if n_tests * test.pvalue < level]
+        for against in (_clearest(checks, level), refuting):
+            if against and level == LEVEL:
+                raise MissingnessContradictionError(against, label)
+            if against:
+                message = _with_remedies(against, label, refuted=False)
+                warnings.warn(MissingnessContradictionWarning(message), stacklevel=3)
 
 
 def warn_of_contradiction(

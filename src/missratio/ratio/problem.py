@@ -134,14 +134,16 @@ class RatioProblem:
         if self.objective.fits_intercept:
             coef, intercept = theta[:, :-1], theta[:, -1]
 
-        def over(sample: AnySample | WeightedMean, term_of: Link) -> list[Sums]:
+        found = []
+        for sample, term_of in (
+            (self.numerator, self.objective.numerator),
+            (self.denominator, self.objective.denominator),
+        ):
             at = Parameters(coef, None if sample.centred else self.centre, intercept)
-            return sample.sums(term_of, at, second_order=second_order, rough=rough)
-
-        return (
-            over(self.numerator, self.objective.numerator),
-            over(self.denominator, self.objective.denominator),
-        )
+            found.append(
+                sample.sums(term_of, at, second_order=second_order, rough=rough)
+            )
+        return found[0], found[1]
 
     def __call__(
         self, theta: FloatArray, *, second_order: bool, rough: bool = False

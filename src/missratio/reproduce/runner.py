@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 
 import missratio
 from missratio._base.hints import did_you_mean, listed
-from missratio._base.threads import single_threaded
+from missratio._base.threads import hold_threads
 from missratio._base.typing import FloatArray
 from missratio._files import write_whole
 from missratio.exceptions import DestinationError, Message, Remedy
@@ -109,7 +109,7 @@ def compute(task: Task) -> tuple[Task, FloatArray]:
     On one core, so that how many there are changes no digit.
     """
     experiment = EXPERIMENTS[task.experiment]
-    with single_threaded(), threadpool_limits(1, user_api="openmp"):
+    with hold_threads(1), threadpool_limits(1, user_api="openmp"):
         return task, experiment.measure(
             task.points, task.runs, task.methods, task.conditions
         )

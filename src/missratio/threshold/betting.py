@@ -177,7 +177,9 @@ def tune_bet(
             "another rule."
         )
     needed, total, ranked = math.log(1.0 / delta), training.n_rows, training.ranked
-    tail, squares = training.tail_of(alpha), ranked.weights**2
+    # The tail: the highest rows that weigh at most a share of α of all rows.
+    tail = int(np.searchsorted(ranked.masses[1:], alpha * total, side="right"))
+    squares = ranked.weights**2
     # 1. Candidates for γ/λ, and the variance at each.
     loss_square = max(float(squares[:tail].sum()) / total, alpha)
     loss_weight = loss_square - alpha

@@ -282,11 +282,6 @@ class CalibrationSample:
         ranked, draws = self.ranked, self.draws[self.ranked.order] * bound
         return draws < ranked.low, draws < ranked.high
 
-    def tail_of(self, share: float) -> int:
-        """How many of the highest rows weigh at most this share of all rows."""
-        masses = self.ranked.masses[1:]
-        return int(np.searchsorted(masses, share * self.n_rows, side="right"))
-
     @property
     def n_observed(self) -> int:
         """How many rows are observed."""

@@ -35,7 +35,7 @@ CANDIDATES = {"a": mr.KLIEP(), "b": mr.KLIEP(l2=1.0)}
     ("estimator", "task", "times"),
     [
         (mr.KLIEPCV(cv=3, random_state=0), "fold", 3),
-        (PowerSearch(CANDIDATES, folds=2, random_state=0), "candidate", 2),
+        (PowerSearch(CANDIDATES, cv=2, random_state=0), "candidate", 2),
         (mr.KernelRatio(sigma_grid=3, flat_within=0.0, random_state=0), "width", 3),
     ],
 )

@@ -120,6 +120,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": "FileNameSortKey",
     "remove_config_comments": True,
     "show_memory": False,
+    "thumbnail_size": (720, 360),
     "copyfile_regex": r".*\.csv",
     "capture_repr": (),  # what is printed, and not what the last line returns
 }

@@ -7,6 +7,7 @@ to misclassify at most 10% of class 0, which now loses the same values.
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import matplotlib
@@ -62,51 +63,58 @@ def true_errors(missingness: object) -> np.ndarray:
     return np.array(errors)
 
 
-def main() -> None:
-    plt.rcParams.update(
-        {"font.size": 11, "axes.titlesize": 12, "axes.spines.top": False}
-    )
-    fig, (left, right) = plt.subplots(1, 2, figsize=(8.6, 3.5), layout="constrained")
-    found = learned_ratios()
+def draw_ratios(ax: plt.Axes, found: dict[str, np.ndarray]) -> None:
     for name, label, colour, style in (
         ("complete", "complete cases", COMPLETE, "-"),
         ("ours", "missratio", OURS, "-"),
         ("truth", "the truth", TRUTH, "--"),
     ):
-        left.plot(found["grid"], found[name], style, color=colour, lw=2, label=label)
-    left.set(
+        ax.plot(found["grid"], found[name], style, color=colour, lw=2, label=label)
+    ax.set(
         title="A density ratio from what is left",
         xlabel="value (80% of the positive ones are lost)",
         ylabel="log ratio",
     )
-    left.legend(frameon=False)
-    bins = np.arange(0.0, 41.0)
-    for missingness, label, colour, place in (
-        ("ignore", "complete cases", COMPLETE, 13),
-        ("weights", "missratio", OURS, 11),
+    ax.legend(frameon=False)
+
+
+def draw_errors(ax: plt.Axes, errors: dict[str, np.ndarray]) -> None:
+    for label, colour, place in (
+        ("complete cases", COMPLETE, 13),
+        ("missratio", OURS, 11),
     ):
-        errors = true_errors(missingness)
-        counts, _, _ = right.hist(100 * errors, bins, color=colour, alpha=0.8)
-        broken = f"{label}: {np.mean(errors > ALPHA):.0%} broken"
-        right.text(place, counts.max() + 4, broken, color=colour)
-    right.axvline(100 * ALPHA, color="0.2", ls="--", lw=1)
-    right.set(
+        found, bins = errors[label], np.arange(0.0, 41.0)
+        counts, _, _ = ax.hist(100 * found, bins, color=colour, alpha=0.8)
+        broken = f"{label}: {np.mean(found > ALPHA):.0%} broken"
+        ax.text(place, counts.max() + 4, broken, color=colour)
+    ax.axvline(100 * ALPHA, color="0.2", ls="--", lw=1)
+    ax.set(
         title=f"{REPEATS} promises of at most 10% error",
         xlabel="true error in % (dashed: the promise)",
         ylabel="classifiers",
     )
-    right.set_ylim(0, 1.1 * right.get_ylim()[1])
-    for ax in (left, right):
-        ax.spines["right"].set_visible(False)
-    folder = Path(__file__).parent / "_static"
-    fig.savefig(folder / "hero.png", dpi=160)
-    # The panels by themselves, which stand below each other on a phone.
-    for name, ax, other in (("left", left, right), ("right", right, left)):
-        ax.set_visible(True)
-        other.set_visible(False)
-        inches = ax.get_tightbbox().transformed(fig.dpi_scale_trans.inverted())
-        half = folder / f"hero_{name}.png"
-        fig.savefig(half, dpi=160, bbox_inches=inches.padded(0.08))
+    ax.set_ylim(0, 1.1 * ax.get_ylim()[1])
+
+
+def main() -> None:
+    plt.rcParams.update({"font.size": 11, "axes.titlesize": 12})
+    plt.rcParams.update({"axes.spines.top": False, "axes.spines.right": False})
+    left = partial(draw_ratios, found=learned_ratios())
+    errors = {"complete cases": true_errors("ignore"), "missratio": true_errors("φ")}
+    right = partial(draw_errors, errors=errors)
+    # The panels by themselves stand below each other on a phone.
+    for name, panels in (
+        ("hero", (left, right)),
+        ("hero_left", (left,)),
+        ("hero_right", (right,)),
+    ):
+        size = 4.3 * len(panels), 3.5
+        fig, axes = plt.subplots(
+            1, len(panels), figsize=size, layout="constrained", squeeze=False
+        )
+        for panel, ax in zip(panels, axes[0], strict=True):
+            panel(ax)
+        fig.savefig(Path(__file__).parent / "_static" / f"{name}.png", dpi=160)
 
 
 if __name__ == "__main__":

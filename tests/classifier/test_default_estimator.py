@@ -52,3 +52,26 @@ def test_blanks_of_the_other_class_have_to_be_explained(two_normals, models):
     X[np.flatnonzero(y == 1)[:9], 0] = np.nan
     with pytest.raises(mr.exceptions.UnexplainedMissingError, match="class 1"):
         certified(None, missingness=models).fit(X, y)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+@pytest.mark.parametrize("deployment", ["complete", "as-observed"])
+def test_columns_of_words_are_categories(kind, deployment):
+    frames = pytest.importorskip(kind)
+    rng = np.random.default_rng(0)
+    y = np.repeat(["well", "sick"], 600)
+    word = np.where(rng.random(1200) < 0.3 + 0.4 * (y == "sick"), "yes", "no")
+    number = rng.normal(size=1200) + (y == "sick")
+    word = word.astype(object)
+    if deployment == "as-observed":
+        word[rng.random(1200) < 0.2] = None
+        number[rng.random(1200) < 0.2] = np.nan
+    X = frames.DataFrame({"word": word.tolist(), "number": number})
+    options = {"controlled_class": "well", "deployment": deployment}
+    model = certified(None, **options).fit(X, y)
+    alone = certified(None, **options).fit(X[["number"]], y)
+    assert mr.power(y, model.predict(X), controlled_class="well") > 0.3
+    scores = [each.decision_function(rows) for each, rows in
+              ((model, X), (alone, X[["number"]]))]  # fmt: skip
+    signs = np.where(y == model.classes_[1], 1.0, -1.0)
+    assert np.corrcoef(scores[0], signs)[0, 1] > np.corrcoef(scores[1], signs)[0, 1]

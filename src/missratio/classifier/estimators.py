@@ -28,11 +28,12 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from sklearn import get_config
 from sklearn.base import clone
+from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import has_fit_parameter
@@ -643,16 +644,28 @@ def default_estimator(table: ClassTable, rows: IntArray) -> Pipeline:
     2. imputation by φ, where that is given for single values: few rows may be complete;
     3. imputation by means with an indicator of what was missing, where rows are
        classified as they are observed.
+
+    Columns of a dataframe that are not numbers are categories: each has an indicator,
+    and so has a blank among them.
     """
     for position in range(2):
         # Blanks of either class have to be explained.
         table.reasons(position, table.rows_of(position))
     steps: list[Any] = [StandardScaler()]
-    if table.deployment == "as-observed":
-        if not complete_mask(table.X).all():
-            means = SimpleImputer(add_indicator=True, keep_empty_features=True)
-            steps.insert(0, means)
-    elif any(not model.rowwise for model in (table.models or {}).values()):
+    if table.deployment == "as-observed" and not complete_mask(table.X).all():
+        means = SimpleImputer(add_indicator=True, keep_empty_features=True)
+        steps.insert(0, means)
+    frame = as_frame(table.X)
+    kinds = {} if frame is None else frame.schema
+    if words := [name for name, kind in kinds.items() if not kind.is_numeric()]:
+        numbers = [name for name in kinds if name not in words]
+        few_rows = {"min_frequency": 10, "handle_unknown": "infrequent_if_exist"}
+        indicators = OneHotEncoder(sparse_output=False, **few_rows)
+        both = (make_pipeline(*steps), numbers), (indicators, words)
+        steps = [make_column_transformer(*both)]
+    if table.deployment != "as-observed" and any(
+        not model.rowwise for model in (table.models or {}).values()
+    ):
         steps.insert(0, TiltedImputer(None, random_state=0))
     folds = min(PARTS, int(np.bincount(table.codes[rows], minlength=2).min()) // 2)
     strength = 1.0

@@ -115,14 +115,17 @@ def affordable_columns(
         Training rows.
     """
     width = table.X.shape[1]
-    order = _added_columns(table, promise, fitted)
+    order, likely = _added_columns(table, promise, fitted)
     sizes = np.unique(np.geomspace(1, len(order), TRIED).round().astype(int))
     best, power = np.arange(width), 0.0
     for size in sizes.tolist():
         positions = np.sort(order[:size])
         some = narrowed_table(table, positions)
         own = narrowed_estimator(estimator, positions, width)
+        # Few rows may be complete in many columns: moments of pairs, which don't need
+        # them, have to promise as much.
         promised = affordable_power(some, promise, own, fitted)
+        promised = min(promised, likely[size - 1])
         if promised > power:
             best, power = positions, promised
     return best, power
@@ -154,9 +157,11 @@ def affordable_power(
     return max(choose_trust(promise, table, scores, other, forecast=True)[-1], 0.0)
 
 
-def _added_columns(table: ClassTable, promise: Promise, fitted: IntArray) -> IntArray:
-    """Columns in the order in which each promises most, as far as any promises some."""
-    moments, weights = [], np.empty((0, 0))
+def _added_columns(
+    table: ClassTable, promise: Promise, fitted: IntArray
+) -> tuple[IntArray, list[float]]:
+    """Columns as each promises most, as far as any promises some, and these powers."""
+    moments, weights, powers = [], np.empty((0, 0)), list[float]()
     for position in (1, 0):
         rows = take_rows(table.X, table.rows_of(position, fitted))
         model = (table.models or {}).get(table.labels[position])
@@ -202,4 +207,5 @@ def _added_columns(table: ClassTable, promise: Promise, fitted: IntArray) -> Int
             break
         best = int(np.argmax(power + 1e-9 * reached))
         chosen, product = sets[best], masses[:, best]
-    return np.array(chosen)
+        powers.append(float(power[best]))
+    return np.array(chosen), powers

@@ -293,8 +293,14 @@ def warn_of_repeated_rows(rows: Any, training: Any = None) -> None:
     factors = np.random.default_rng(0).integers(2**63, size=table.shape[1], dtype="u8")
     with np.errstate(over="ignore"):
         products = table.view(np.uint64) * (2 * factors + 1)
+    numbers_of_rows = products.sum(axis=1, dtype=np.uint64)
+    # Rows that are there twice are pairs in order: most tables have hardly any, and
+    # this is a third of a calibration from 10,000 rows.
+    pairs = np.count_nonzero(np.diff(np.sort(numbers_of_rows)) == 0)
+    if 2 * pairs < REPEATED * len(own):
+        return
     _, first, places, counts = np.unique(
-        products.sum(axis=1, dtype=np.uint64),
+        numbers_of_rows,
         return_index=True,
         return_inverse=True,
         return_counts=True,

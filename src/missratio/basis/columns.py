@@ -53,7 +53,8 @@ class LinearBasis(Basis):
 
     def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
         """Record the columns; ``y`` is ignored."""
-        self.required_columns_ = np.eye(self._validated(X, reset=True).shape[1]) > 0
+        n_columns = self._validated(X, reset=True).shape[1]
+        self.required_columns_ = np.eye(n_columns, dtype=bool)
         return self
 
     def transform(self, X: Any) -> Any:

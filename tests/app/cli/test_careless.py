@@ -37,6 +37,18 @@ def arguments(table):
     return ["fit", table, OPTIONS, "--out", table.with_name("m.skops")]
 
 
+def test_more_columns_than_a_model_can_hold_are_refused_before_the_fit(
+    run, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("missratio.app.workflow.fit.MOST_COLUMNS", 2)
+    rows = [f"{i % 5},{i % 7},{i % 3},{i % 2}" for i in range(60)]
+    (tmp_path / "t.csv").write_text("\n".join(["a,b,c,y", *rows]))
+    words = ["fit", tmp_path / "t.csv", "--target y --controlled 0 --out"]
+    said = run(*words, tmp_path / "m.skops", status=3).stderr
+    assert "has 3 columns to learn from, and a model file can hold 2" in said
+    assert "Fitting" not in said
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no full device")  # noqa: PTH110
 def test_a_full_output_is_said(table):
     out = table.with_name("m.skops")

@@ -52,6 +52,8 @@ from missratio.missingness import BlockMissingness, MissingnessContradictionErro
 # wait for each other busily, and on a machine with other work much longer than they
 # work (logistic regression on 7,000 × 60: 3.4 s of processor time instead of 0.14).
 THREADED_CELLS = 1_000_000
+# More than these make a model's file larger than one may be, which is 8 MiB of text.
+MOST_COLUMNS = 5_500
 # The library's share of rows to choose offsets by, where several classes are bounded.
 CHOICE_SIZE = 0.1
 # Columns that a message names.
@@ -88,6 +90,12 @@ def fit_table(
         table.notes.extend(check_spellings(table))
         table, bounded, order = _classes(table, options)
     numbers, names = table.encoder.n_numeric, table.encoder.encoded_names
+    if len(table.encoder.columns) > MOST_COLUMNS:
+        raise exceptions.TableError(
+            f"{source.path} has {len(table.encoder.columns):,} columns to learn from, "
+            f"and a model file can hold {MOST_COLUMNS:,}. Leave out (--drop) those "
+            "that say least about the classes."
+        )
     ranges, constant = column_ranges(table)
     refuse_columns(
         {

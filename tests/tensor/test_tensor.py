@@ -65,9 +65,9 @@ def test_penalties_are_chosen_on_the_host(normalize):
 @pytest.mark.usefixtures("as_device")
 def test_a_complete_fit_reads_each_class_as_often_as_it_must(monkeypatch):
     """Class 1 once, for its means; class 0 at each step after the pilot."""
-    n, read = 200_000, []
-    X = torch.from_numpy(np.random.default_rng(0).normal(size=(2 * n, 4)))
-    X[n:] += 0.2
+    n, read = 100_000, []
+    X = torch.from_numpy(np.random.default_rng(0).normal(size=(2 * n, 40)))
+    X[n:] += 0.05
     blocks = rows.TensorSample._blocks
 
     def counted(sample):
@@ -78,7 +78,7 @@ def test_a_complete_fit_reads_each_class_as_often_as_it_must(monkeypatch):
     ratio = mr.KLIEP().fit(X, torch.arange(2 * n) // n)
     whole = [share for share in read if share == 1.0]
     # The means, where the pilot ended, and each step.
-    assert len(whole) == 2 + ratio.n_iter_ <= 6
+    assert len(whole) == 2 + ratio.n_iter_
     assert sum(read) - len(whole) < 1.0
 
 

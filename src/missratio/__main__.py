@@ -1,5 +1,18 @@
-"""``python -m missratio``."""
+"""``python -m missratio``, and the command ``missratio``."""
 
-from missratio.app.cli import main
+import sys
 
-main()
+
+def main() -> None:
+    """Run the command line; an interrupt while it loads is no fault."""
+    try:
+        from missratio.app.cli import main as run
+
+        run()
+    except KeyboardInterrupt:
+        sys.stderr.write("Interrupted: nothing was written.\n")
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

@@ -58,6 +58,22 @@ def test_python_runs_it_as_a_module():
     assert run.stdout.strip() == f"missratio {missratio.__version__}"
 
 
+def test_an_interrupt_while_modules_load_is_no_traceback():
+    code = (
+        "import sys, missratio.__main__ as entry\n"
+        "class Interrupt:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'missratio.app.cli': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupt())\n"
+        "entry.main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
+    told = "Interrupted: nothing was written.\n"
+    assert (done.returncode, done.stderr) == (130, told)
+
+
 @pytest.fixture(scope="module")
 def json_run(tmp_path_factory):
     out = tmp_path_factory.mktemp("out")

@@ -70,7 +70,7 @@ def test_methods_are_compared_and_the_best_is_taken(run, tmp_path):
     bent = {"trees", "ulsif", "rulsif", "kernel-kliep", "kmm"}
     assert set(compared) >= bent | {"kliep", "js", "kliep-cv", "naive-bayes"}
     for name in bent:
-        assert compared[name]["power"] > compared["kliep"]["power"] + 0.2
+        assert compared[name]["power"] > compared["kliep"]["power"] + 0.15
     best = max(compared, key=lambda name: compared[name]["power"])
     assert facts["method"] == model.method == best
     assert facts["why"].startswith("which finds ")

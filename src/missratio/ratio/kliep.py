@@ -111,7 +111,8 @@ class KLIEP(fit.JointRatio):
         Rows, observed rows, Kish's effective size and the paper's n(1 − ‖φ‖∞).
     tilt_sample_size_ : float
         Kish's effective number of rows of the class under the exponent, with weights
-        w·exp(θ̂ᵀf), whose means are matched; None for pairs. Where it is small, classes
+        w·exp(θ̂ᵀf), whose means are matched, from some of them where they are many;
+        None for pairs. Where it is small, classes
         lie far apart: a `SmallSampleWarning` says so, and ``FDivergenceRatio("js")`` is
         the better fit.
     objective_value_ : float

@@ -83,6 +83,16 @@ def test_commands_are_short_once_a_table_was_checked(clinic, run):
     run(*shlex.split("predict m.skops t.tsv --out q.csv"))
 
 
+def test_a_later_check_adds_to_the_lists_of_the_file(clinic, run):
+    run(*shlex.split("check t.csv --target state --controlled well --drop ward"))
+    dropped = settings(clinic)["drop"]
+    for _ in range(2):
+        said = run(*shlex.split("check --drop crp --merge Nroth=North")).stdout
+        assert set(settings(clinic)["drop"]) == {"crp", *dropped}
+        assert "Nroth=North" in settings(clinic)["merge"]
+    assert "stays as it is" in said
+
+
 def test_what_a_person_has_to_say_is_asked_and_answers_are_added(clinic, run):
     said = run(*shlex.split("check t.csv")).stdout
     assert "Which column holds the labels? It may be 'state'." in said

@@ -12,7 +12,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -96,6 +96,8 @@ class CheckedTable:
         What `missratio.toml` is to say.
     before : str
         What it says already, which stays.
+    extended : list of str
+        Which of its lists the command line added to.
     """
 
     file: dict[str, Any]
@@ -107,6 +109,7 @@ class CheckedTable:
     ways: list[Way]
     settings: dict[str, Any]
     before: str = ""
+    extended: list[str] = field(default_factory=list)
 
     @property
     def condition(self) -> str:
@@ -209,8 +212,8 @@ class CheckedTable:
         if self.before:
             end = f"{asked.SETTINGS} is there already, and stays as it is (--force to "
             end += "write it anew)."
-            if self.settings:
-                end = f"Added to {asked.SETTINGS}: {', '.join(self.settings)}. What it "
+            if added := [*self.settings, *self.extended]:
+                end = f"Added to {asked.SETTINGS}: {', '.join(added)}. What it "
                 end += "said before stays (--force to write it anew)."
         return [*said, end]
 
@@ -297,6 +300,15 @@ def check_table(
             '(new_rows = "blanks" or "complete")'
         )
     settings = {k: v for k, v in settings.items() if k not in said}
+    # What the command line adds to a list of the file stands first in it from now on.
+    extended = []
+    for name in (name for name in _SETTINGS if isinstance(said.get(name), list)):
+        more = [v for v in getattr(options, name) if v not in said[name]]
+        opening = re.compile(rf"^{name}\s*=\s*\[", re.MULTILINE)
+        if more and (found_at := opening.search(before)):
+            listed = "".join(f"{_toml(value)}, " for value in more)
+            before = before[: found_at.end()] + listed + before[found_at.end() :]
+            extended.append(name)
     file = {
         "name": source.path.name,
         "rows": len(table),
@@ -305,7 +317,16 @@ def check_table(
         **{k: settings.get(k, v) for k, v in options.how.items()},
     }
     checked = CheckedTable(
-        file, columns, findings, questions, blanks, observed, ways, settings, before
+        file,
+        columns,
+        findings,
+        questions,
+        blanks,
+        observed,
+        ways,
+        settings,
+        before,
+        extended,
     )
     # 5. What is remembered of it, and a page.
     written = {asked.SETTINGS: checked.toml()}

@@ -207,6 +207,8 @@ def _slack(
 
 # Rows that may be tried out by repeating a sample, and how often it may be.
 MOST_REPEATED, MOST_TIMES = 200_000, 64
+# More rows than this are no advice: a weight is nearly without a bound.
+MOST_WANTED = 10**7
 MORE_ROWS = "bring more rows of that class"
 NO_THRESHOLD = "No threshold certifies alpha={alpha:g} at delta={delta:g}: "
 
@@ -249,7 +251,7 @@ def infeasible(
             further, about = rules.fewest(passes, most), "about "
             needed = None if further is None else (1 + further) * n_rows
         wants = f"needs {about}{needed} or more"
-        if needed is None:
+        if needed is None or needed > MOST_WANTED:
             wants = "would need very many more rows like these"
         claim += (
             "got {rows} calibration rows of class {label!r} ({observed} observed), and "

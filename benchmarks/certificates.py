@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from data import FloatArray
+from draws import FloatArray
 from mapie.risk_control import BinaryClassificationController
 from measure import Result, Table, Target, Tell, check, race
 from scipy.special import expit

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from data import (
+from draws import (
     FloatArray,
     TwoClasses,
     effective_rows,

@@ -19,7 +19,7 @@ from typing import Any
 
 import densratio
 import numpy as np
-from data import FloatArray
+from draws import FloatArray
 from measure import Result, Table, Target, Tell, check, race
 from threadpoolctl import threadpool_limits
 

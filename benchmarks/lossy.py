@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from data import FloatArray, gaussian_classes
+from draws import FloatArray, gaussian_classes
 from measure import Result, Table, Target, Tell, Timing, check, duration, race
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401

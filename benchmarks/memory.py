@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from data import gaussian_classes
+from draws import gaussian_classes
 
 from missratio import KLIEP, density_ratio
 

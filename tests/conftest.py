@@ -6,7 +6,7 @@ from pathlib import Path
 # Boosted trees on small tables: threads that wait for each other take longer than one.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import makers
+import data
 import pytest
 from hypothesis import settings
 
@@ -35,7 +35,7 @@ def data_folder():
 @pytest.fixture
 def two_normals():
     """Rows of N(0, I) as class 0 and of N(shift, I) as class 1, shuffled."""
-    return makers.two_normals
+    return data.two_normals
 
 
 @pytest.fixture

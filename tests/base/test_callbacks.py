@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from makers import two_normals
+from data import two_normals
 from sklearn.linear_model import LogisticRegression
 
 import missratio as mr

@@ -7,7 +7,7 @@ from itertools import chain
 
 import numpy as np
 import pytest
-from makers import two_normals
+from data import two_normals
 
 import missratio as mr
 from missratio.rows import cluster as cluster_rows

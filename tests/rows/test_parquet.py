@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from makers import two_normals
+from data import two_normals
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 

@@ -1,6 +1,7 @@
 """Estimators, classifiers and tables that tests of certified classifiers share."""
 
 import numpy as np
+from data import looked_up, stacked
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 
@@ -49,11 +50,6 @@ def learned(
     coef = np.full(d, slope) if rowwise else slope
     truth = mr.LogisticMissingness(intercept, coef, rowwise)
     X0 = mr.corrupt(Z0, truth, rng)
-    revealed = np.full_like(X0, np.nan)
-    for j in range(1 if rowwise else d):
-        columns = slice(None) if rowwise else j
-        chosen = rng.permutation(np.flatnonzero(np.isnan(X0[:, j])))[:m]
-        revealed[chosen, columns] = Z0[chosen, columns]
+    revealed = looked_up(X0, Z0, m, rng, rowwise)
     phi = mr.learn_missingness(X0, revealed, rowwise=rowwise)
-    X, y = np.concatenate([X0, X1]), np.repeat([0, 1], [n, n1])
-    return X, y, phi, truth
+    return *stacked(X0, X1), phi, truth

@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from makers import two_normals
+from data import two_normals
 from skops import io as skops_io
 
 import missratio as mr

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from makers import read_table, write_table
+from data import read_table, write_table
 
 
 @pytest.mark.parametrize("n_rows", [5, 20_000])

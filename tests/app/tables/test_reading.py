@@ -7,7 +7,7 @@ import zipfile
 import numpy as np
 import pyarrow as pa
 import pytest
-from makers import read_table, write_table
+from data import read_table, write_table
 from optional_packages import optional
 
 from missratio._files import open_table

@@ -1,0 +1,95 @@
+"""Data that tests share. ``from data import …`` reaches it from every test file.
+
+Drawn tables:
+
+- `two_normals`: two shuffled classes of normal rows; also a fixture of that name.
+- `equicorrelated`: normal rows whose columns all have one correlation.
+- `stacked`: samples of classes 0, 1, … as one table with its labels.
+
+What is lost of a table, and looked up again:
+
+- `lossy`: some entries at random.
+- `corrupted`: what the models of φ of some classes lose.
+- `looked_up`: some of the values that a table lost, NaN elsewhere.
+
+Files: `write_table` writes one of any kind, `read_table` reads its labelled table.
+"""
+
+import numpy as np
+
+import missratio as mr
+
+
+def two_normals(n=200, d=2, seed=0, shift=0.3, n1=None):
+    """Rows of N(0, I) as class 0 and of N(shift, I) as class 1, shuffled."""
+    rng = np.random.default_rng(seed)
+    n1 = n if n1 is None else n1
+    X, y = stacked(rng.normal(size=(n, d)), rng.normal(shift, 1, (n1, d)))
+    order = rng.permutation(n + n1)
+    return X[order], y[order]
+
+
+def equicorrelated(rng, n, d, rho=0.5):
+    """Normal rows of which any two columns have the correlation ρ."""
+    common = rng.normal(size=(n, 1))
+    return np.sqrt(rho) * common + np.sqrt(1 - rho) * rng.normal(size=(n, d))
+
+
+def stacked(*samples):
+    """The rows of classes 0, 1, … one after the other, and their labels."""
+    sizes = [len(rows) for rows in samples]
+    return np.concatenate(samples), np.repeat(np.arange(len(samples)), sizes)
+
+
+def lossy(X, share=0.2, seed=0):
+    """A copy of X of which a share of the entries is NaN."""
+    return np.where(np.random.default_rng(seed).random(X.shape) < share, np.nan, X)
+
+
+def corrupted(X, y, models, seed=0):
+    """A copy of X in which classes lose values by their models of φ, one after another.
+
+    `models` maps labels to models; `seed` may be a generator.
+    """
+    X, rng = X.copy(), np.random.default_rng(seed)
+    for label, phi in models.items():
+        X[y == label] = mr.corrupt(X[y == label], phi, rng)
+    return X
+
+
+def looked_up(X, Z, m, rng, rowwise=False):
+    """At most m lost values of each column of X, or m lost rows, as Z has them."""
+    revealed = np.full_like(X, np.nan)
+    for j in range(1 if rowwise else X.shape[1]):
+        columns = slice(None) if rowwise else j
+        rows = rng.permutation(np.flatnonzero(np.isnan(X[:, j])))[:m]
+        revealed[rows, columns] = Z[rows, columns]
+    return revealed
+
+
+def write_table(path, content):
+    """A file of text or bytes, of columns (.parquet) or of lines of cells (.xlsx)."""
+    if path.suffix == ".parquet":
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        pq.write_table(pa.table(content), path)
+    elif path.suffix == ".xlsx" and not isinstance(content, bytes):
+        import xlsxwriter
+
+        with xlsxwriter.Workbook(path) as book:
+            sheet = book.add_worksheet("data")
+            for number, line in enumerate(content):
+                sheet.write_row(number, 0, line)
+    else:
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def read_table(path, encoding=None, sheet=None, **wanted):
+    """A file's labelled table, whose labels are in the column y."""
+    from missratio._files import open_table
+    from missratio.app.tables.labelled import read_labelled
+
+    source = open_table(path, encoding=encoding, sheet=sheet)
+    return read_labelled(source, "y", **wanted)

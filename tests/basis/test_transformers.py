@@ -21,7 +21,6 @@ from missratio.basis import (
     LinearBasis,
     PolynomialBasis,
     TransformerBasis,
-    UnionBasis,
     as_basis,
 )
 
@@ -115,15 +114,6 @@ def test_columns_are_chosen_by_number_or_name():
         ColumnwiseBasis(spline, columns=["does"]).fit(frame)
 
 
-def test_a_union_is_its_bases_side_by_side():
-    parts = [PolynomialBasis(1, interactions="all"), ColumnwiseBasis(StandardScaler())]
-    union = UnionBasis(parts).fit(X)
-    features = [part.fit_transform(X) for part in parts]
-    np.testing.assert_array_equal(union.transform(X), np.concatenate(features, axis=1))
-    needed = [part.fit(X).required_columns_ for part in parts]
-    np.testing.assert_array_equal(union.required_columns_, np.concatenate(needed))
-
-
 def made_of(function):
     return FunctionTransformer(function)
 
@@ -141,8 +131,6 @@ NONE_IN_1 = X * [1.0, np.nan, 1.0]
         (ColumnwiseBasis(made_of(np.sqrt)), -np.abs(X), "for a value of column x0"),
         (ColumnwiseBasis(made_of(lambda x: x[:1])), X, "must map 40 rows"),
         (ColumnwiseBasis(StandardScaler()), NONE_IN_1, "needs a value of column x1"),
-        (UnionBasis([]), X, "bases must be a list of bases"),
-        (UnionBasis("linear"), X, "bases must be a list of bases"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:invalid value")

@@ -12,5 +12,4 @@ from missratio.basis.contract import Basis as Basis
 from missratio.basis.gaussian import GaussianBasis as GaussianBasis
 from missratio.basis.transformers import ColumnwiseBasis as ColumnwiseBasis
 from missratio.basis.transformers import TransformerBasis as TransformerBasis
-from missratio.basis.transformers import UnionBasis as UnionBasis
 from missratio.basis.transformers import as_basis as as_basis

@@ -138,28 +138,16 @@ class GaussianBasis(Basis):
         """Evaluate every bump at every row: in [0, 1], NaN where a row has a NaN."""
         check_is_fitted(self)
         validated = self._validated(X)
-        # Distances are taken in float64 even for float32 rows: the expanded square
-        # loses half the digits, and float32 has none to spare. It is taken around the
-        # mean of the centres and in units of σ: about the origin it would lose its
-        # digits for data far from there.
-        centers = self.centers_.astype(np.float64)
-        origin = centers.mean(axis=0)
-        v = (centers - origin) / self.bandwidth_
-        half_v = 0.5 * (v**2).sum(axis=1)
+        # Distances are taken in float64 even for float32 rows, and in units of σ.
+        centers = self.centers_.astype(np.float64) / self.bandwidth_
         out = np.empty((len(validated), len(centers)), dtype=validated.dtype)
 
         def fill(start: int) -> None:
             rows = slice(start, start + _BLOCK_ROWS)
             with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-                u = (validated[rows] - origin) / self.bandwidth_
-                half_u = 0.5 * (u**2).sum(axis=1)
-                # −½‖u − v‖² = u·v − ½‖u‖² − ½‖v‖², which rounding can lift above 0.
-                logarithm = u @ v.T
-                logarithm -= half_u[:, None]
-                logarithm -= half_v
-                logarithm[np.isinf(half_u)] = -np.inf
-                np.minimum(logarithm, 0.0, out=logarithm)
-                np.exp(logarithm, out=out[rows], casting="same_kind")
+                scaled = validated[rows].astype(np.float64) / self.bandwidth_
+                squares = cdist(scaled, centers, "sqeuclidean")
+                np.exp(-0.5 * squares, out=out[rows], casting="same_kind")
 
         with one_blas_thread(out.size) as threads:
             share(fill, range(0, len(validated), _BLOCK_ROWS), threads)

@@ -1,6 +1,5 @@
-"""Transformers as bases, bases side by side, and what a ``basis`` parameter may be."""
+"""Transformers as bases, and what a ``basis`` parameter may be."""
 
-from collections.abc import Sequence
 from typing import Any, Self
 
 import narwhals.stable.v2 as nw
@@ -232,67 +231,6 @@ class ColumnwiseBasis(TransformerBasis):
                 for each in map(str, given)
             ]
         return np.array(names, dtype=object)
-
-
-class UnionBasis(Basis):
-    """The features of several bases, side by side.
-
-    Each feature keeps the columns that it needs, which scikit-learn's `FeatureUnion`
-    would forget.
-
-    Parameters
-    ----------
-    bases : sequence of names, Basis or scikit-learn transformers
-        Each as an estimator's ``basis`` may be.
-
-    Attributes
-    ----------
-    bases_ : list of Basis
-        The fitted copies.
-    required_columns_ : ndarray of bool, shape (k, p)
-        Those of the bases, one below the other.
-
-    Examples
-    --------
-    Additive splines, and the product of two columns:
-
-    >>> import numpy as np
-    >>> from sklearn.preprocessing import SplineTransformer
-    >>> from missratio.basis import ColumnwiseBasis, PolynomialBasis, UnionBasis
-    >>> splines = ColumnwiseBasis(SplineTransformer(n_knots=3, degree=2))
-    >>> basis = UnionBasis([PolynomialBasis(1, [(0, 1)]), splines])
-    >>> basis.fit(np.random.default_rng(0).normal(size=(9, 2))).required_columns_.shape
-    (11, 2)
-    """
-
-    def __init__(self, bases: Sequence[Any]) -> None:
-        self.bases = bases
-
-    bases_: list[Basis]
-
-    def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
-        """Fit every basis."""
-        self._validated(X, reset=True)
-        if isinstance(self.bases, str) or not len(self.bases):
-            raise ValueError(f"bases must be a list of bases; got {self.bases!r}.")
-        self.bases_ = [clone(as_basis(basis)).fit(X, y) for basis in self.bases]
-        self.required_columns_ = np.concatenate(
-            [basis.required_columns_ for basis in self.bases_]
-        )
-        return self
-
-    def transform(self, X: Any) -> Any:
-        """Evaluate every basis at every row."""
-        check_is_fitted(self)
-        self._validated(X)
-        parts = [np.asarray(basis.transform(X)) for basis in self.bases_]
-        return np.concatenate(parts, axis=1)
-
-    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Names:
-        """Name the features as their bases do."""
-        self._input_names(input_features)
-        parts = [basis.get_feature_names_out(input_features) for basis in self.bases_]
-        return np.concatenate(parts)
 
 
 _BY_NAME: dict[str, type[Basis]] = {

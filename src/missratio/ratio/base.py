@@ -29,7 +29,7 @@ from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.basis import Basis, ColumnwiseBasis, LinearBasis, as_basis
 from missratio.exceptions import Message, Remedy
 from missratio.missingness import Missingness
-from missratio.rows import ClassRows, MemorySource, Normalization
+from missratio.rows import ClassRows, MemorySource, Normalization, WeightSums
 from missratio.solver import Status
 from missratio.tensor import in_library_of, is_tensor, like, on_host
 from missratio.weights import SampleSize, complete_row_weights
@@ -92,11 +92,16 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
     def _score_rows(self, two: Two[ClassRows]) -> float:
         """How well the ratio fits rows; the larger the better."""
 
-    @abstractmethod
     def _rows_elsewhere(
         self, X: Any, y: Any, **not_taken: Any
     ) -> Two[ClassRows] | None:
-        """Both classes' rows where they don't lie in memory; None where they do."""
+        """Both classes' rows where they don't lie in memory; None where they do.
+
+        Ratios that need all rows at once refuse others.
+        """
+        remedy = "Bring some of them into memory, or fit KLIEP."
+        class_rows.refuse_source(self, X, remedy)
+        return None
 
     def _missingness(self) -> MissingnessParameter:
         """Why values are missing, by class."""
@@ -523,6 +528,16 @@ def read_grid(name: str, grid: Any, *, positive: bool = False) -> int | FloatArr
     if not ((values >= low) & np.isfinite(values)).all():
         raise ValueError(f"{name} must be finite and {what}, got {grid!r}.")
     return np.unique(values)
+
+
+def refuse_no_complete(rows: ClassRows, sums: WeightSums) -> None:
+    """Refuse a class of which no row is complete, where complete rows are needed."""
+    if not sums.count[0]:
+        raise ValueError(
+            f"Class {rows.label!r} has no row in which everything is observed (of "
+            f"{sums.n_rows}), and this ratio needs complete rows. Use "
+            "NaiveBayesRatio, fewer columns, or more rows."
+        )
 
 
 Fold = tuple[Two[BoolArray], Two[BoolArray]]

@@ -26,7 +26,7 @@ from missratio.ratio.base import (
 from missratio.ratio.complete import ClassifierRatio, WeightedTable, log_loss
 from missratio.ratio.kernel import KernelRatio
 from missratio.ratio.kliep import KLIEP, FDivergenceRatio
-from missratio.rows import ClassRows, refuse_source
+from missratio.rows import ClassRows
 
 # What a fitted ratio knows of its table, beside what it learned.
 READ = ("classes_", "n_features_in_", "feature_names_in_", "basis_", "missingness_")
@@ -87,9 +87,6 @@ class Ratio(BaseRatio):
     missingness: MissingnessParameter = None
     cv: Any = 5
     random_state: int | np.random.RandomState | None = None
-
-    def _rows_elsewhere(self, X: Any, y: Any, **not_taken: Any) -> None:
-        refuse_source(self, X, "Bring some of them into memory, or fit KLIEP.")
 
     def _learn(self, two: Two[ClassRows]) -> None:
         # What no candidate can take is refused at once.

@@ -27,7 +27,13 @@ from missratio._base.reading import read_table
 from missratio._base.storable import storable
 from missratio._base.threads import one_blas_thread
 from missratio._base.typing import FloatArray
-from missratio.ratio.base import BaseRatio, MissingnessParameter, Two, callers_level
+from missratio.ratio.base import (
+    BaseRatio,
+    MissingnessParameter,
+    Two,
+    callers_level,
+    refuse_no_complete,
+)
 from missratio.rows import ClassRows, WeightSums
 from missratio.tensor import on_host
 
@@ -43,12 +49,7 @@ class WeightedTable:
     def of(cls, complete: tuple[ClassRows, WeightSums]) -> WeightedTable:
         """Bring a class's complete rows together."""
         rows, sums = complete
-        if not sums.count[0]:
-            raise ValueError(
-                f"Class {rows.label!r} has no row in which everything is observed (of "
-                f"{sums.n_rows}), and this ratio needs complete rows. Use "
-                "NaiveBayesRatio, fewer columns, or more rows."
-            )
+        refuse_no_complete(rows, sums)
         table = rows.source.every(1).block().rows.astype(np.float64)
         weights = rows.weighing.weights
         weights = np.ones(len(table)) if weights is None else weights
@@ -72,11 +73,6 @@ class CompleteRowsRatio(BaseRatio):
     @abstractmethod
     def _complete_log_ratio(self, rows: FloatArray) -> FloatArray:
         """The log ratio at complete rows."""
-
-    def _rows_elsewhere(self, X: Any, y: Any, **not_taken: Any) -> None:
-        class_rows.refuse_source(
-            self, X, "Bring some of them into memory, or fit KLIEP."
-        )
 
     def _learn(self, two: Two[ClassRows]) -> None:
         complete = two.map(lambda rows: rows.complete())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, get_args
@@ -598,6 +598,14 @@ class JointRatio(LinearRatio):
         return np.concatenate(l1), np.concatenate(l2)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
+class PenalisedRatio(JointRatio):
+    """A joint ratio whose penalties are given."""
+
+    l2: Any = 0.0
+    l1: Any = 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class Factor:
     """One problem of a ratio where it was solved: all of a joint fit, or a column's.
@@ -675,14 +683,9 @@ def basis_features(ratio: LinearRatio, X: Any) -> FloatArray:
     return ratio._features(X, read_table(ratio, X, reset=False, finite=finite))
 
 
-def feature_names(
-    ratio: LinearRatio, columns: Sequence[str] | None = None
-) -> list[str]:
-    """Names of a fitted ratio's basis features, in the order of its coefficients.
-
-    `columns` names the columns of X; None for the names known from fit, or x0, x1, …
-    """
-    return [str(name) for name in ratio.basis_.get_feature_names_out(columns)]
+def feature_names(ratio: LinearRatio) -> list[str]:
+    """Names of a fitted ratio's basis features, in the order of its coefficients."""
+    return [str(name) for name in ratio.basis_.get_feature_names_out()]
 
 
 def missingness_of(ratio: LinearRatio) -> MissingnessParameter:

@@ -29,7 +29,7 @@ _Ratio = TypeVar("_Ratio", bound=BaseRatio)
 
 @storable(finite=("coef_", "intercept_", "log_normalizer_", "column_log_normalizer_"))
 @dataclass(eq=False, repr=False)
-class KLIEP(fit.JointRatio):
+class KLIEP(fit.PenalisedRatio):
     """Density ratio r̂ = exp(θ̂ᵀf)/N̂ by the KL importance estimation procedure.
 
     Maximises Ê[θᵀf(Z¹)] − log Ê[exp θᵀf(Z⁰)] − ½ Σ l2 θ² − l1‖θ‖₁, where every Ê is a
@@ -151,8 +151,6 @@ class KLIEP(fit.JointRatio):
 
     basis: Any = "linear"
     _: KW_ONLY
-    l2: Any = 0.0
-    l1: Any = 0.0
     direction: fit.Direction = "auto"
     pairs: fit.Pairs = "auto"
 
@@ -162,7 +160,7 @@ class KLIEP(fit.JointRatio):
 
 @storable(finite=("coef_", "intercept_", "log_normalizer_", "column_log_normalizer_"))
 @dataclass(eq=False, repr=False)
-class FDivergenceRatio(fit.JointRatio):
+class FDivergenceRatio(fit.PenalisedRatio):
     """Density ratio by an f-divergence, for complete and for missing data.
 
     Maximises Ê[f'(r(Z¹))] − Ê[f*(f'(r(Z⁰)))], every Ê weighted by 1{observed}/(1 − φ)
@@ -207,9 +205,6 @@ class FDivergenceRatio(fit.JointRatio):
     divergence: str | Divergence = "js"
     link: Link = "log"
     basis: Any = "linear"
-    _: KW_ONLY
-    l2: Any = 0.0
-    l1: Any = 0.0
 
     def _objective(self) -> Objective:
         return as_divergence_objective(self.divergence, self.link)
@@ -217,7 +212,7 @@ class FDivergenceRatio(fit.JointRatio):
 
 @storable(finite=("coef_", "intercept_", "log_normalizer_", "column_log_normalizer_"))
 @dataclass(eq=False, repr=False)
-class ObjectiveRatio(fit.JointRatio):
+class ObjectiveRatio(fit.PenalisedRatio):
     """Density ratio by any objective h(E g1(Z¹), E g0(Z⁰)): the paper's general form.
 
     Parameters
@@ -256,9 +251,6 @@ class ObjectiveRatio(fit.JointRatio):
 
     objective: Objective
     basis: Any = "linear"
-    _: KW_ONLY
-    l2: Any = 0.0
-    l1: Any = 0.0
 
     def _objective(self) -> Objective:
         if not isinstance(self.objective, Objective):

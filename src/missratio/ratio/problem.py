@@ -12,7 +12,7 @@ from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.engine import AnySample, RowSample, Sample
 from missratio.moments import Link, Parameters, Sums
 from missratio.objective import Expectations, KLIEPObjective, Objective
-from missratio.ratio.base import Two
+from missratio.ratio.base import Two, refuse_no_complete
 from missratio.rows import (
     ClassRows,
     RowBlock,
@@ -548,12 +548,7 @@ def pose(
         else:
             whole, found = rows.complete() if known is None else known
             total = rows.divisor(found.mass)
-            if not found.count[0]:
-                raise ValueError(
-                    f"Class {rows.label!r} has no row in which everything is observed "
-                    f"(of {found.n_rows}), and its joint fit needs complete rows. Use "
-                    "NaiveBayesRatio, fewer columns, or more rows."
-                )
+            refuse_no_complete(rows, found)
         if whole.source.sample is not None:
             return whole.source.sample(total), found
         in_place = RowSample(whole, total, **by)

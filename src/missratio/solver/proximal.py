@@ -102,15 +102,8 @@ def proximal_newton(
         sunk, n_iter = fall <= noise and decrement**2 <= noise, n_iter + 1
         theta, value, here = trial, reached, there
 
-    return Solution(
-        theta[None],
-        np.array([value]),
-        gradient[None],
-        step[None],
-        np.array([decrement]),
-        np.array([n_iter]),
-        np.array([int(status)]),
-    )
+    end = (value, gradient, step, decrement, n_iter, int(status))
+    return Solution.single(theta, *end)
 
 
 def shortest_subgradient(

@@ -61,9 +61,9 @@ def mixture_proportions(
     max_iter : int
     """
     n_components = likelihood.shape[1]
-    found = np.full(n_components, 1.0 / n_components) if start is None else start
-    there = np.flatnonzero(found)
-    mixed = likelihood.T[there].T @ found[there]
+    point = np.full(n_components, 1.0 / n_components) if start is None else start
+    there = np.flatnonzero(point)
+    mixed = likelihood.T[there].T @ point[there]
     status, gap, n_iter = Status.OUT_OF_ITERATIONS, np.inf, 0
     for n_iter in range(max_iter + 1):
         # 1. The derivative towards each component; none is positive at the optimum.
@@ -76,12 +76,12 @@ def mixture_proportions(
             break
         # 2. Newton's step among components that are there or wanted most: to the least
         #    of the second-order model of −Σ w log Lπ + Σ π over π ≥ 0.
-        among = np.flatnonzero((found > 0.0) | (pull > WANTED * gap))
+        among = np.flatnonzero((point > 0.0) | (pull > WANTED * gap))
         part = likelihood.T[among].T
         scaled = part * np.sqrt(weights / mixed**2)[:, None]
         hessian = _ridged(scaled.T @ scaled, RIDGE)
-        target = _least_form(hessian, hessian @ found[among] + pull[among])
-        step = target - found[among]
+        target = _least_form(hessian, hessian @ point[among] + pull[among])
+        step = target - point[among]
         # 3. Back until the likelihood rises, by enough of what the slope promises.
         change, slope = part @ step, float(pull[among] @ step)
         for length in SHRINK ** np.arange(MOST_HALVINGS):
@@ -94,11 +94,11 @@ def mixture_proportions(
             status = Status.STALLED
             break
         # The likelihood is largest at sum one.
-        moved_to = np.maximum(found[among] + length * step, 0.0)
-        found = np.zeros(n_components)
-        found[among] = moved_to / moved_to.sum()
-        mixed = part @ found[among]
-    return SimplexSolution(found, gap, n_iter, status)
+        moved_to = np.maximum(point[among] + length * step, 0.0)
+        point = np.zeros(n_components)
+        point[among] = moved_to / moved_to.sum()
+        mixed = part @ point[among]
+    return SimplexSolution(point, gap, n_iter, status)
 
 
 def _ridged(form: FloatArray, ridge: float) -> FloatArray:

@@ -77,6 +77,11 @@ class Solution(NamedTuple):
     status: IntArray
 
     @classmethod
+    def single(cls, *parts: Any) -> Solution:
+        """The solution of one problem, from fields without the leading axis."""
+        return cls(*(np.asarray(part)[None] for part in parts))
+
+    @classmethod
     def concatenate(cls, parts: Sequence[Solution]) -> Solution:
         """Join the solutions of the parts of a batch."""
         return cls(*map(np.concatenate, zip(*parts, strict=True)))
@@ -263,10 +268,8 @@ def quick_newton(
         if here.no_optimum[0] or solved:
             status = Status.NO_OPTIMUM if here.no_optimum[0] else Status.CONVERGED
         if status != Status.RUNNING:
-            return Solution(
-                theta, here.value, here.gradient, step, decrement,
-                np.array([n_iter]), np.array([int(status)]),
-            )  # fmt: skip
+            end = (here.value[0], here.gradient[0], step[0], length)
+            return Solution.single(theta[0], *end, n_iter, int(status))
         # 2. Try a step. A Hessian is left out where the step should be the last, and
         #    one that serves so badly that two steps were slow is given up.
         noise = ROUNDING * precision * max(1.0, abs(float(here.value[0])))
@@ -329,15 +332,15 @@ def lbfgs(
     max_iter : int
     """
     tol = max(tol, FINEST_TOL)
-    # Where it was evaluated last, on L-BFGS's scale, and what was found there.
+    # Where it was evaluated last, on L-BFGS's scale, and the evaluation there.
     latest: list[tuple[FloatArray, Evaluation]] = []
 
     def function(point: FloatArray) -> tuple[float, FloatArray]:
-        found = evaluate((scale * point)[None], second_order=False)
-        latest[:] = [(point.copy(), found)]
-        if found.no_optimum[0]:
+        here = evaluate((scale * point)[None], second_order=False)
+        latest[:] = [(point.copy(), here)]
+        if here.no_optimum[0]:
             raise _NoOptimumError
-        value, gradient = float(found.value[0]), scale * found.gradient[0]
+        value, gradient = float(here.value[0]), scale * here.gradient[0]
         if not (math.isfinite(value) and np.isfinite(gradient).all()):
             # Outside of the objective's domain: the line search must turn back.
             return math.inf, np.zeros_like(gradient)
@@ -360,12 +363,6 @@ def lbfgs(
     if status == Status.CONVERGED and not length <= tol:
         out = n_iter >= max_iter
         status = Status.OUT_OF_ITERATIONS if out else Status.STALLED
-    return Solution(
-        (scale * point)[None],
-        end.value,
-        end.gradient,
-        -(scale * gradient)[None],
-        np.array([length]),
-        np.array([n_iter]),
-        np.array([int(status)]),
-    )
+    step = -scale * gradient
+    last = (end.value[0], end.gradient[0], step, length, n_iter, int(status))
+    return Solution.single(scale * point, *last)

@@ -214,8 +214,7 @@ class CalibrationSample:
         sound = sound and isinstance(self.coin, float) and 0.0 <= self.coin <= 1.0
         if not (sound and len(self.values) <= self.n_rows):
             raise ValueError("A calibration sample's columns don't fit together.")
-        weights = np.ones(len(self.values)) if self.masses is None else self.masses
-        again = self.build(self.values, weights, self.bound, self.edges)
+        again = self.build(self.values, self.weights, self.bound, self.edges)
         if again.n_observed < self.n_observed:
             raise ValueError("A calibration sample's rows are not what it says.")
         if self.lookups is not None:
@@ -250,7 +249,7 @@ class CalibrationSample:
             self.values[order],
             int(np.count_nonzero(self.values > -np.inf)),
         )
-        weights = np.ones(len(order)) if self.masses is None else self.masses[order]
+        weights = self.weights[order]
         masses = np.zeros(len(order) + 1)
         np.cumsum(weights, out=masses[1:])
         low = high = weights
@@ -283,6 +282,11 @@ class CalibrationSample:
         return draws < ranked.low, draws < ranked.high
 
     @property
+    def weights(self) -> FloatArray:
+        """The weights of the observed rows."""
+        return np.ones(len(self.values)) if self.masses is None else self.masses
+
+    @property
     def n_observed(self) -> int:
         """How many rows are observed."""
         return len(self.values)
@@ -295,9 +299,8 @@ class CalibrationSample:
     @property
     def effective_rows(self) -> float:
         """Kish's effective sample size of the weights."""
-        masses = np.ones(self.n_observed) if self.masses is None else self.masses
-        total = float(masses.sum())
-        return total**2 / float((masses**2).sum()) if total > 0.0 else 0.0
+        total = float(self.weights.sum())
+        return total**2 / float((self.weights**2).sum()) if total > 0.0 else 0.0
 
     def threshold(self, n_tail: int) -> float:
         """The smallest threshold above which there are at most n_tail rows.

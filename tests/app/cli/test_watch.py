@@ -60,7 +60,7 @@ def test_the_state_of_another_model_is_refused(fit, watch, day, tmp_path):
             for change in (
                 {"capital": [-1e300] * 24},
                 {"n_rows": -5},
-                {"seen_weight": 0.0},
+                {"wrong_weight": -1.0},
                 {"alarm_row": 1e30},
             )
         ),

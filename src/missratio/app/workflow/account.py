@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain, combinations, islice
 from typing import Any, Literal
 
@@ -18,7 +18,6 @@ from missratio._base.blocks import rows_with_nan
 from missratio._base.hints import did_you_mean, listed
 from missratio._base.typing import BoolArray, FloatArray
 from missratio._files import TableFile, open_table, written_whole
-from missratio._files.cells import canonical
 from missratio.app import options as asked
 from missratio.app.queries import QueryPlan, Revealed, plan_queries
 from missratio.app.queries.answers import OtherTableError
@@ -107,14 +106,6 @@ def _drawn(table: labelled.LabelledTable, controlled: Any, **how: Any) -> QueryP
         return plan_queries(frame, table.y, controlled_class=controlled, **how)
     except ValueError as error:
         raise TableError(str(error)) from error
-
-
-def column_ranges(table: labelled.LabelledTable) -> tuple[FloatArray, list[str]]:
-    """The least and the largest value of columns of numbers; those with one value."""
-    numbers = table.X[:, : table.encoder.n_numeric]
-    ends = np.column_stack([np.fmin.reduce(numbers), np.fmax.reduce(numbers)])
-    same = np.flatnonzero(ends[:, 0] == ends[:, 1])
-    return ends, [table.encoder.names[j] for j in same]
 
 
 @dataclass(frozen=True)
@@ -215,8 +206,10 @@ def account_of(
             models = _learned(table, table.counts, revealed)
         except ValueError as error:
             raise TableError(f"{options.queries} was refused. {error}") from error
-        n_found = int(revealed.answered.sum())
-        sentence = f"{PHI} is learned from {n_found} looked-up values and the table's "
+        n_answers = int(revealed.answered.sum())
+        sentence = (
+            f"{PHI} is learned from {n_answers} looked-up values and the table's "
+        )
         return Account("both", f"{sentence}other columns; {LOGISTIC}", X, models)
     learns, texts = options.missingness == asked.LEARN, list(options.assume)
     texts += [] if given is None else phi_file.read_assumptions(given)
@@ -285,37 +278,26 @@ def _stated(
 ) -> dict[Any, list[Assumption]]:
     """What is assumed of the columns of each class, checked against the table."""
     stated: dict[Any, list[Assumption]] = {}
-    names = [column.name for column in table.encoder.columns]
-    labels = {canonical(label): label for label in table.counts}
     for text in texts:
-        each = Assumption.read(text)
-        if each.column not in names:
-            hint = did_you_mean(each.column, names)
+        assumption, chosen, whose = Assumption.read(text), list(table.counts), ""
+        name, label = assumption.column, assumption.label
+        if name not in table.encoder.names:
+            hint = did_you_mean(name, table.encoder.names)
+            raise TableError(f"{text!r}: the table has no column {name!r}.{hint}")
+        if name in table.encoder.indicators:
             raise TableError(
-                f"{text!r}: the table has no column {each.column!r}.{hint}"
+                f"{text!r}: {name!r} is a category, which has no higher values. Say "
+                "which levels are missing how often in a file (--example)."
             )
-        if each.column in table.encoder.indicators:
-            raise TableError(
-                f"{text!r}: {each.column!r} is a category, which has no higher values. "
-                "Say which levels are missing how often in a file (--example)."
-            )
-        chosen = [label for label in labels.values() if each.label is None]
-        if each.label is not None:
-            if canonical(each.label) not in labels:
-                hint = did_you_mean(each.label, map(str, labels.values()))
-                raise TableError(
-                    f"{text!r}: the table has no class {each.label!r}.{hint} It has "
-                    f"{listed(labels.values())}."
-                )
-            chosen = [labels[canonical(each.label)]]
-        lossy = [label for label in chosen if each.column in table.missing[label]]
+        if label is not None:
+            claim = f"{text!r}: the table has no class {label!r}"
+            chosen = [labelled.find_name(label, chosen, claim)]
+            whose = f" of {label!r}"
+        lossy = [label for label in chosen if name in table.missing[label]]
         if not lossy:
-            whose = f" of {chosen[0]!r}" if each.label is not None else ""
-            raise TableError(
-                f"{text!r}: no value{whose} is missing in {each.column!r}."
-            )
+            raise TableError(f"{text!r}: no value{whose} is missing in {name!r}.")
         for label in lossy:
-            stated.setdefault(label, []).append(each)
+            stated.setdefault(label, []).append(assumption)
     return stated
 
 
@@ -329,10 +311,10 @@ def _read_answers(
     codes, refused = options.missing_value, None
     sizes = range(len(codes), -1, -1)
     readings = chain.from_iterable(combinations(codes, size) for size in sizes)
-    for told in islice(readings, MOST_READINGS):
+    for marks in islice(readings, MOST_READINGS):
         then = table
         if refused is not None:
-            cells = options.cells | {"missing_values": told}
+            cells = options.cells | {"missing_values": marks}
             try:
                 then = labelled.read_labelled(source, options.target, **cells)
             except TableError:
@@ -340,7 +322,7 @@ def _read_answers(
             rows = np.flatnonzero(np.isin(then.rows, table.rows))
             if len(rows) != len(table.rows):
                 continue
-            then = replace(then, X=then.X[rows], y=table.y, rows=table.rows)
+            then = then.take(rows)
         frame, levels = then.asked_frame(), then.asked_levels
         try:
             revealed = QueryPlan.read(options.queries, frame, table.y, levels=levels)
@@ -350,7 +332,7 @@ def _read_answers(
         now = table.asked_frame().column_names, table.asked_levels
         if (frame.column_names, levels) != now:
             raise TableError(
-                f"It was drawn when {listed([c for c in codes if c not in told])} "
+                f"It was drawn when {listed([c for c in codes if c not in marks])} "
                 "counted as a category. Draw another plan."
             )
         if count := int(_lost_since(table, revealed).sum()):
@@ -458,17 +440,17 @@ def _data_account(
     data, otherwise = [], []
     for label in [label for label, counts in table.missing.items() if counts]:
         mine, code = table.y == label, revealed.classes.index(label)
-        n_found = int(revealed.answered[code].sum())
+        n_answers = int(revealed.answered[code].sum())
         silent = (revealed.missing[code] > 0) & (revealed.answered[code] == 0)
-        values = f"{n_found} single values of {label!r} were looked up"
+        values = f"{n_answers} single values of {label!r} were looked up"
         # 1. Whole rows are data; so are single values where they complete enough rows
         # for a certificate, or where a score has some of each column.
-        if not n_found and label == controlled:
+        if not n_answers and label == controlled:
             raise ValueError(
                 f"Nothing of the controlled class {label!r} is filled in, and it has "
                 "incomplete rows. Fill some in, or add --missingness learn."
             )
-        if n_found and revealed.rowwise[code]:
+        if n_answers and revealed.rowwise[code]:
             drawn = (inclusion.min(axis=1) > 0.0) & rows_with_nan(table.X) & mine
             lost = int((drawn & rows_with_nan(X)).sum())
             note = f" ({lost} of them not found)" if lost else ""
@@ -488,18 +470,16 @@ def _data_account(
         else:
             names = [revealed.feature_names[j] for j in np.flatnonzero(silent)]
             why = f"for the score, as no value of {listed(names)} was looked up"
-        by_phi = f"φ of {label!r} is learned from {n_found} looked-up values and the "
+        by_phi = f"φ of {label!r} is learned from {n_answers} looked-up values and the "
         by_phi += f"table's other columns, {why}"
+        if not n_answers:
+            by_phi = f"φ of {label!r} is learned from the table, for the score alone"
         try:
-            models |= _learned(table, [label], revealed if n_found else None)
+            models |= _learned(table, [label], revealed if n_answers else None)
         except ValueError:
-            if n_found:
+            if n_answers:
                 raise
             by_phi = f"Incomplete rows of {label!r} are left out of the score"
-        else:
-            if not n_found:
-                by_phi = f"φ of {label!r} is learned from the table, for the score "
-                by_phi += "alone"
         otherwise.append(by_phi)
         X[mine] = table.X[mine]
         inclusion[mine] = np.where(np.isnan(table.X[mine]), 0.0, 1.0)

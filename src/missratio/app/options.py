@@ -26,7 +26,7 @@ IGNORE, LEARN = "ignore", "learn"
 METHODS = ("kliep", "js", "kliep-cv", "naive-bayes", "indicators", "indicators-js",
            "ulsif", "rulsif", "kernel-kliep", "kmm", "logistic", "trees",
            "imputed-logistic", "imputed-trees")  # fmt: skip
-RULES = ("auto", "binomial", "paper", "bernstein", "hoeffding-bentkus", "thinning",
+RULES = ("auto", "binomial", "paper", "bernstein", "thinning",
          "counting", "betting", "flipped-betting", "tuned-betting")  # fmt: skip
 # No table is long enough to certify a lower one.
 LEAST_LEVEL = 1e-12

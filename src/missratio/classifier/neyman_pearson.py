@@ -231,10 +231,10 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         inside it, that is None. An estimator without such a parameter gets the weights
         of a whole-row model as `sample_weight`. None takes the estimator's own.
     rule : str or Rule, default="auto"
-        "binomial" for complete rows; "paper", "bernstein", "hoeffding-bentkus",
-        "thinning", "counting", "betting", "flipped-betting" or "tuned-betting" for rows
-        missing not at random; "auto" chooses by φ, the number of rows, and training
-        rows. Or your own `missratio.threshold.Rule`.
+        "binomial" for complete rows; "paper", "bernstein", "thinning", "counting",
+        "betting", "flipped-betting" or "tuned-betting" for rows missing not at random;
+        "auto" chooses by φ, the number of rows, and training rows. Or your own
+        `missratio.threshold.Rule`.
     deployment : {"complete", "as-observed"}, default="complete"
         Rows to be classified are complete, and one with a missing value gets the
         controlled class; or they lose values as the calibration rows did, and are

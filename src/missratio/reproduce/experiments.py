@@ -344,8 +344,8 @@ class RealData(Experiment):
         if entry.path is not None:
             return None
         return (
-            f"{entry.file} is not at hand: `missratio data fetch {self.data}` says how "
-            "to get it."
+            f"{entry.files[0]} is not at hand: `missratio data fetch {self.data}` says "
+            "how to get it."
         )
 
     def fingerprint(self, conditions: Conditions) -> str:

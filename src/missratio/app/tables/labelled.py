@@ -93,18 +93,25 @@ class LabelledTable:
     rest: tuple[str, ...] = ()
     groups: NDArray[Any] | None = None
 
-    def asked_frame(self) -> Any:
+    @cached_property
+    def asked(self) -> tuple[Any, dict[str, tuple[str, ...]]]:
         """The columns that can be asked about, as a PyArrow table, NaN where missing.
 
-        Those of numbers, and categories that have blanks as the places of their levels.
+        Those of numbers, and categories that have blanks as the places of their levels;
+        and the levels of these.
         """
         import pyarrow
 
-        names = self.encoder.names[: self.encoder.n_numeric]
-        numbers = {name: self.X[:, j] for j, name in enumerate(names)}
-        for name, places in self.blank_categories.items():
-            numbers[name] = self.X[:, places] @ np.arange(1.0, len(places) + 1.0)
-        return pyarrow.table(numbers)
+        numbers, levels = dict[str, FloatArray](), {}
+        for column, places in zip(
+            self.encoder.columns, self.encoder.places.values(), strict=True
+        ):
+            if column.levels is None:
+                numbers[column.name] = self.X[:, places[0]]
+            elif column.name in self.blank_categories:
+                codes = self.X[:, places] @ np.arange(1.0, len(places) + 1.0)
+                numbers[column.name], levels[column.name] = codes, column.levels
+        return pyarrow.table(numbers), levels
 
     @cached_property
     def blank_categories(self) -> dict[str, IntArray]:
@@ -112,17 +119,8 @@ class LabelledTable:
         every = self.encoder.indicators.items()
         return {name: at for name, at in every if np.isnan(self.X[:, at]).any()}
 
-    @property
-    def asked_levels(self) -> dict[str, tuple[str, ...]]:
-        """What the numbers of categories in `asked_frame` stand for."""
-        return {
-            column.name: column.levels
-            for column in self.encoder.columns
-            if column.levels is not None and column.name in self.blank_categories
-        }
-
     def encoded_answers(self, asked: FloatArray) -> FloatArray:
-        """Columns of `asked_frame` as those of X, NaN for others.
+        """The columns that can be asked about as those of X, NaN for others.
 
         Parameters
         ----------

@@ -9,7 +9,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import chain, combinations, islice
 from typing import Any, Literal
 
 import numpy as np
@@ -23,6 +22,7 @@ from missratio.app.queries import QueryPlan, Revealed, plan_queries
 from missratio.app.queries.answers import OtherTableError
 from missratio.app.tables import labelled
 from missratio.app.tables.columns import check_names
+from missratio.app.tables.labelled import LabelledTable
 from missratio.app.workflow import phi_file
 from missratio.app.workflow.spelling import check_spellings
 from missratio.exceptions import (
@@ -43,22 +43,28 @@ LOGISTIC = "the certificate assumes that it is logistic in the value itself."
 TRIALS, ENOUGH = 5, 1.0 / 3.0
 # Rows of the controlled class to plan for; a quarter to twice as many are tried.
 ROWS = 80
-# Ways to read a table that a plan may have been drawn by.
-MOST_READINGS = 16
 # Columns that a message names, those that miss most.
 SHOWN = 3
 # Cells of a table up to which trials of look-ups are quick.
 QUICK_CELLS = 150_000
 
 
+def read_table(options: Any, **changes: Any) -> tuple[TableFile, LabelledTable]:
+    """The file that options name, and its table as they say that cells are read.
+
+    What `options.cells` says may be changed.
+    """
+    source = open_table(options.data, **options.how)
+    cells = options.cells | changes
+    return source, labelled.read_labelled(source, options.target, **cells)
+
+
 def plan_table(options: asked.QueryOptions, progress: asked.Listener) -> QueryPlan:
     """Draw missing cells of a table to look up, as `plan_queries` does."""
     progress.step(f"Reading {options.data}")
-    source = open_table(options.data, **options.how)
     keys = [] if options.id_column is None else [options.id_column]
-    check_names(source, "--id", keys)
-    cells = options.cells | {"drop": [*options.drop, *keys]}
-    table = labelled.read_labelled(source, options.target, **cells)
+    check_names(open_table(options.data, **options.how), "--id", keys)
+    source, table = read_table(options, drop=[*options.drop, *keys])
     with about_file(source.path):
         check_spellings(table)
         table, controlled = labelled.two_classes(
@@ -86,8 +92,7 @@ def write_example(
 ) -> asked.CommandOutcome:
     """Write a file about the missing values of a table, to be changed by a person."""
     progress.step(f"Reading {options.data}")
-    source = open_table(options.data, **options.how)
-    table = labelled.read_labelled(source, options.target, **options.cells)
+    source, table = read_table(options)
     with about_file(source.path):
         text = phi_file.example_for(table)
     path = options.written
@@ -98,12 +103,13 @@ def write_example(
     return asked.CommandOutcome({"example": str(path)}, [said, f"    {then}"])
 
 
-def _drawn(table: labelled.LabelledTable, controlled: Any, **how: Any) -> QueryPlan:
-    frame, how = table.asked_frame(), {**how, "levels": table.asked_levels}
+def _drawn(table: LabelledTable, controlled: Any, **how: Any) -> QueryPlan:
+    frame, levels = table.asked
     if not frame.num_columns:
         raise TableError("Nothing is missing, and there is no column of numbers.")
+    how |= {"controlled_class": controlled, "levels": levels}
     try:
-        return plan_queries(frame, table.y, controlled_class=controlled, **how)
+        return plan_queries(frame, table.y, **how)
     except ValueError as error:
         raise TableError(str(error)) from error
 
@@ -164,7 +170,7 @@ class Account:
 
 
 def account_of(
-    table: labelled.LabelledTable,
+    table: LabelledTable,
     controlled: Any,
     source: TableFile,
     options: asked.FitOptions,
@@ -273,9 +279,7 @@ def account_of(
     return Account("file", sentence, X, models)
 
 
-def _stated(
-    table: labelled.LabelledTable, texts: Iterable[str]
-) -> dict[Any, list[Assumption]]:
+def _stated(table: LabelledTable, texts: Iterable[str]) -> dict[Any, list[Assumption]]:
     """What is assumed of the columns of each class, checked against the table."""
     stated: dict[Any, list[Assumption]] = {}
     for text in texts:
@@ -302,16 +306,15 @@ def _stated(
 
 
 def _read_answers(
-    table: labelled.LabelledTable, source: TableFile, options: asked.FitOptions
+    table: LabelledTable, source: TableFile, options: asked.FitOptions
 ) -> Revealed:
     """What was looked up, of the table as it is read, or was when the plan was drawn.
 
     Then some of what marks a missing cell now may have counted as a value.
     """
     codes, refused = options.missing_value, None
-    sizes = range(len(codes), -1, -1)
-    readings = chain.from_iterable(combinations(codes, size) for size in sizes)
-    for marks in islice(readings, MOST_READINGS):
+    # Codes that are told later come after those that were told before.
+    for marks in (codes[:size] for size in range(len(codes), -1, -1)):
         then = table
         if refused is not None:
             cells = options.cells | {"missing_values": marks}
@@ -323,14 +326,16 @@ def _read_answers(
             if len(rows) != len(table.rows):
                 continue
             then = then.take(rows)
-        frame, levels = then.asked_frame(), then.asked_levels
+        frame, levels = then.asked
         try:
             revealed = QueryPlan.read(options.queries, frame, table.y, levels=levels)
         except OtherTableError as error:
             refused = refused or error
             continue
-        now = table.asked_frame().column_names, table.asked_levels
-        if (frame.column_names, levels) != now:
+        if (frame.column_names, levels) != (
+            table.asked[0].column_names,
+            table.asked[1],
+        ):
             raise TableError(
                 f"It was drawn when {listed([c for c in codes if c not in marks])} "
                 "counted as a category. Draw another plan."
@@ -347,15 +352,15 @@ def _read_answers(
     raise refused
 
 
-def _lost_since(table: labelled.LabelledTable, revealed: Revealed) -> BoolArray:
+def _lost_since(table: LabelledTable, revealed: Revealed) -> BoolArray:
     """Cells that are missing, and were not when the plan was drawn."""
-    columns = [column.to_numpy() for column in table.asked_frame().columns]
+    columns = [column.to_numpy() for column in table.asked[0].columns]
     since: BoolArray = np.isnan(np.column_stack(columns)) & ~revealed.lost
     return since
 
 
 def _learned(
-    table: labelled.LabelledTable,
+    table: LabelledTable,
     labels: Iterable[Any],
     revealed: Revealed | None = None,
     stated: Mapping[Any, list[Assumption]] | None = None,
@@ -418,7 +423,7 @@ def _named(counts: Mapping[str, int]) -> str:
 
 
 def _data_account(
-    table: labelled.LabelledTable,
+    table: LabelledTable,
     controlled: Any,
     revealed: Revealed,
     trial: Mapping[str, Any],
@@ -428,7 +433,7 @@ def _data_account(
     Class by class: whole rows are data, and so are single values where a certificate
     or a score can do with them. Otherwise φ is learned, and the rows stay as they were.
     """
-    filled, asked = revealed.fill(table.asked_frame())
+    filled, asked = revealed.fill(table.asked[0])
     cells = np.column_stack([column.to_numpy() for column in filled.columns])
     X = np.where(np.isnan(table.X), table.encoded_answers(cells), table.X)
     # Each entry's probability to be there.
@@ -515,7 +520,7 @@ def _certifiable(
 
 
 def ways_of(
-    table: labelled.LabelledTable,
+    table: LabelledTable,
     controlled: Any,
     options: asked.FitOptions,
     settings: Mapping[str, Any] | None = None,
@@ -526,8 +531,7 @@ def ways_of(
     """
     if table.has_blank_level:
         # For complete rows a blank category is a value to look up.
-        source = open_table(options.data, **options.how)
-        table = labelled.read_labelled(source, options.target, **options.cells)
+        _, table = read_table(options)
         if options.controlled is not None:
             table, controlled = labelled.two_classes(
                 table, options.controlled, options.versus

@@ -25,7 +25,7 @@ from missratio.app.report import pages
 from missratio.app.report.sections import ReportSection, Table
 from missratio.app.tables import labelled
 from missratio.app.tables.columns import MOST_LEVELS, check_names
-from missratio.app.workflow.account import Way, ways_of
+from missratio.app.workflow.account import Way, read_table, ways_of
 from missratio.app.workflow.spelling import variants
 from missratio.classifier import NeymanPearsonClassifier
 from missratio.exceptions import TableError
@@ -513,9 +513,8 @@ def _promises(
     known: dict[str, Any] = {**settings, "data": options.data, "skip_unlabelled": True}
     known["alpha"] = [settings.get("alpha", "5%")]
     given = asked.FitOptions(**known)
-    source = open_table(given.data, **given.how)
     try:
-        table = labelled.read_labelled(source, options.target, **given.cells)
+        _, table = read_table(given)
     except TableError as error:
         findings.append(Finding("", f"The table can't be read as it is: {error}"))
         return {}, "", []
@@ -544,8 +543,7 @@ def _promises(
     # rows a blank category is a level.
     seen = table
     if table.blank_categories:
-        cells = {**given.cells, "blank_level": True}
-        seen = labelled.read_labelled(source, options.target, **cells)
+        _, seen = read_table(given, blank_level=True)
         seen, _ = labelled.two_classes(seen, given.controlled, given.versus)
     rng = np.random.default_rng(given.seed)
     own = rng.permutation(np.flatnonzero(table.y == controlled))[:_TRIED]

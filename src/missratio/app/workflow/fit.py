@@ -24,7 +24,6 @@ from missratio._base.blocks import rows_with_nan
 from missratio._base.hints import listed
 from missratio._base.reading import columns_named
 from missratio._base.typing import FloatArray
-from missratio._files import open_table
 from missratio.app.modelfile import TableModel, TrainingData, plain
 from missratio.app.options import (
     CheckOptions,
@@ -41,6 +40,7 @@ from missratio.app.workflow.account import (
     Account,
     Way,
     account_of,
+    read_table,
     ways_of,
 )
 from missratio.app.workflow.spelling import check_spellings
@@ -79,10 +79,7 @@ def fit_table(
     """
     # 1. The table, the bounded classes with their levels, and their order.
     progress.step(f"Reading {options.data}")
-    source = open_table(options.data, **options.how)
-    table = labelled.read_labelled(
-        source, options.target, blank_level=options.as_observed, **options.cells
-    )
+    source, table = read_table(options, blank_level=options.as_observed)
     with exceptions.about_file(source.path):
         table.notes.extend(check_spellings(table))
         table, bounded, order = _classes(table, options)
@@ -262,7 +259,7 @@ def fit_table(
         f"Rows: {sizes}. Columns: {len(model.encoder.columns)}.",
         f"Method: {method}, {why}.",
         *findings,
-        _without_repeats(model.certificate, facts["warnings"]),
+        _without_repeats(model.certificate),
         *(f"Warning: {text}" for text in condensed(said, phrase, NAMED)),
         f"Written: {options.out}",
         f"Then: {shown}",
@@ -380,14 +377,10 @@ def _shape(text: str) -> tuple[list[str], str]:
     return names, re.sub(r"(?<!\w)'[^']*'(?!\w)|\d[\d.,]*", "#", rest)
 
 
-def _without_repeats(certificate: Any, warned: Iterable[str]) -> str:
-    """A certificate without tests that warnings tell of; those alike are one line."""
-    if isinstance(certificate, classifiers.Certificate):
-        said = {_shape(line)[1] for text in warned for line in text.split("\n")}
-        tests = (f"{test}." for test in certificate.checks)
-        new = (test for test in tests if _shape(test)[1] not in said)
-        lines = condensed(map(exceptions.Message.plain, new), most=NAMED)
-        certificate = replace(certificate, checks=tuple(line[:-1] for line in lines))
+def _without_repeats(certificate: Any) -> str:
+    """A certificate without tests of a learned φ: warnings tell of those that fail."""
+    if getattr(certificate, "checks", ()) and certificate.missingness_delta:
+        certificate = replace(certificate, checks=())
     return str(certificate)
 
 

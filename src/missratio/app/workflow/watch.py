@@ -230,27 +230,19 @@ def _read_state(
     if not state.exists():
         new = {each: TypeIErrorMonitor(each.alpha, each.delta) for each in promises}
         return new, [], []
-    known = []
     try:
         content = json.loads(RegularFile.at(state).path.read_text(encoding="utf-8"))
-        owner, version = content["model_sha256"], content["format"]
-        if version == FORMAT:
-            if content.pop("sha256") != _checksum(content):
-                raise ValueError("its checksum is another")
-            known = [TypeIErrorMonitor.from_dict(each) for each in content["monitors"]]
-        tables, held = (
-            [str(each) for each in content.get(name, ())] for name in ("tables", "held")
-        )
+        if content["format"] != FORMAT:
+            raise ValueError("it was written by another version, which bets otherwise")
+        if content.pop("sha256") != _checksum(content):
+            raise ValueError("its checksum is another")
+        known = [TypeIErrorMonitor.from_dict(each) for each in content["monitors"]]
+        owner, tables, held = (content[k] for k in ("model_sha256", "tables", "held"))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise TableError(
             f"{state} is damaged, or not what `missratio watch` writes ({error}). "
             "Restore it, or name another file by --state, in which counts begin anew."
         ) from error
-    if version != FORMAT:
-        raise TableError(
-            f"{state} was written by another version of missratio, which bets "
-            "otherwise. Name another file by --state, in which counts begin anew."
-        )
     levels, promised = ([(x.alpha, x.delta) for x in xs] for xs in (known, promises))
     if owner != model_digest or levels != promised:
         raise TableError(

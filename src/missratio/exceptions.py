@@ -41,7 +41,6 @@ class Remedy(StrEnum):
     LOOKED_UP = "use looked-up values as data (plan_queries and inclusion=)"
     OTHER_FORM = "take another form of φ"
     ODDS_FACTOR = "state an odds_factor of {factor:g} or more, to cover what was found"
-    SEE_TRADE_OFF = "look at trade_offs_ to see what there is room for"
 
 
 @dataclass(frozen=True)

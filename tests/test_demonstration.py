@@ -51,10 +51,7 @@ def test_prints_a_row_for_each_method_and_saves_a_figure(quick):
     assert picture.name == "breast-cancer.png"
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert str(picture) in printed
-
-
-def test_the_promise_comes_first(quick):
-    _, printed, _, _ = quick
+    # The promise comes first.
     assert printed.index("complete cases") < printed.index("CC-KLIEP")
 
 
@@ -73,9 +70,9 @@ def test_weights_recover_what_complete_cases_lose(quick):
 
 
 def test_complete_cases_break_the_promise_and_weights_keep_it(quick):
-    found = certificates(quick[1])
-    broken = {name: share for name, (share, _) in found.items()}
-    power = {name: percent for name, (_, percent) in found.items()}
+    results = certificates(quick[1])
+    broken = {name: share for name, (share, _) in results.items()}
+    power = {name: percent for name, (_, percent) in results.items()}
     assert broken["complete cases"] > 0.5
     assert broken["nothing lost"] <= demo.DELTA + 0.05
     assert broken["weights, auto rule"] <= demo.DELTA + 0.05
@@ -100,12 +97,6 @@ def test_power_leaves_at_most_alpha_of_class_0_above_the_threshold():
     score = np.concatenate([np.arange(20.0), [16.5, 17.0, 17.5, 30.0]])
     # Two of twenty, 18 and 19, may exceed the threshold, which is then 17.
     assert demo.power(score, y) == 0.5
-
-
-def test_refuses_a_negative_seed(capsys):
-    with pytest.raises(SystemExit):
-        demo.main(["--seed", "-1"])
-    assert "--seed" in capsys.readouterr().err
 
 
 def test_says_what_to_install_before_any_work(tmp_path, monkeypatch):

@@ -36,6 +36,7 @@ from .classifier import (
 from .comparison import estimate_divergence, ratio_test
 from .evaluation import (
     NPROCDisplay,
+    RatioDisplay,
     TypeIErrorMonitor,
     error_scorer,
     np_roc,
@@ -91,6 +92,7 @@ __all__ = [
     "PolynomialBasis",
     "QueryPlan",
     "Ratio",
+    "RatioDisplay",
     "StepMissingness",
     "TiltedImputer",
     "TypeIErrorMonitor",

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from objectives import JensenShannon, KullbackLeibler
 from sklearn.model_selection import GridSearchCV
 
 import missratio as mr
@@ -51,18 +50,17 @@ def changed(base, **attributes):
     return type("Changed", (base,), attributes)()
 
 
-DIVERGENCES = [KullbackLeibler(), JensenShannon(), ours.Pearson()]
 SOUND = [
     Hellinger(),
     ours.KLIEPObjective(),
     ours.KullbackLeiblerObjective(),
     ours.JensenShannonObjective(),
     *(
-        ours.FDivergenceObjective(divergence, link)
-        for divergence in DIVERGENCES
+        ours.FDivergenceObjective(divergence(), link)
+        for divergence in ours.DIVERGENCES.values()
         for link in ("log", "identity")
     ),
-    *DIVERGENCES,
+    *(divergence() for divergence in ours.DIVERGENCES.values()),
 ]
 WRONG = {
     "curvature": (Hellinger(curvature=2), "curvature of numerator is 2 times"),

@@ -2,13 +2,15 @@
 
 import numpy as np
 import pytest
-from objectives import Anchored, Hellinger, JensenShannon, KullbackLeibler
+from objectives import Anchored, Hellinger
 
 from missratio.objective import (
     Expectations,
     FDivergenceObjective,
+    JensenShannon,
     JensenShannonObjective,
     KLIEPObjective,
+    KullbackLeibler,
     KullbackLeiblerObjective,
     Pearson,
     Term,

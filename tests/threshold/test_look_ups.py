@@ -204,15 +204,19 @@ def test_weights_are_those_of_the_draw():
 
 
 @pytest.mark.parametrize(
-    ("scores", "inclusion", "match"),
+    ("scores", "inclusion", "options", "match"),
     [
-        ([np.nan, 2.0], [1.0, 1.0], "complete calibration row"),
-        ([0.0, 1.0, 2.0], [0.2, 0.5, 1.0], "different probabilities"),
+        ([1.0, 2.0], [1.0], {}, "one number for each row"),
+        ([1.0, 2.0], [1.0, 1.5], {}, "probabilities"),
+        ([np.nan, 2.0], [1.0, 1.0], {}, "complete calibration row"),
+        ([0.0, 1.0, 2.0], [0.2, 0.5, 1.0], {}, "different probabilities"),
+        ([1.0, 2.0], [1.0, 0.0], {"strata": [1]}, "one label for each row"),
+        ([0.0], [1.0], {"expected": (0.1, 1.2)}, "two shares in"),
     ],
 )
-def test_what_is_refused(scores, inclusion, match):
+def test_what_is_refused(scores, inclusion, options, match):
     with pytest.raises(ValueError, match=match):
-        looked_up_sample(scores, inclusion)
+        looked_up_sample(scores, inclusion, **options)
 
 
 @pytest.mark.parametrize("lost", [0, 1, 3])

@@ -193,6 +193,8 @@ def on_sensitivity(sensitivity: float | None, learned: bool = False) -> list[str
     """How far the odds of being missing may be wrong, beyond what was learned."""
     if sensitivity is None:
         return []
+    if math.isinf(sensitivity):
+        return ["The odds of being missing may be wrong by more than 1000 times."]
     if sensitivity < NO_SLACK:
         exact = "It has no slack: it needs φ to be exact."
         return ["Beyond that it has no slack." if learned else exact]

@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from data import corrupted
 from optional_packages import optional
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -30,13 +31,6 @@ def two_samples(n=800, shift=1.5, seed=0):
     return np.concatenate([Z0, Z1]), np.repeat([0, 1], n)
 
 
-def lossy(model, n=800, classes=(0,)):
-    X, y = two_samples(n)
-    for label in classes:
-        X[y == label] = mr.corrupt(X[y == label], model, random_state=label)
-    return X, y
-
-
 def classifier(estimator, **parameters):
     return mr.NeymanPearsonClassifier(
         estimator, **{"alpha": 0.1, "random_state": 0, **parameters}
@@ -44,10 +38,13 @@ def classifier(estimator, **parameters):
 
 
 def fitted(estimator, model=None, classes=(0,), n=800, **parameters):
-    """A classifier of rows of which some classes lose values, and the rows."""
-    X, y = two_samples(n) if model is None else lossy(model, n, classes)
-    if model is not None and "deployment" not in parameters:
-        parameters.setdefault("missingness", dict.fromkeys(classes, model))
+    """A classifier of rows of which some classes lose values by φ, and the rows."""
+    X, y = two_samples(n)
+    if model is not None:
+        models = dict.fromkeys(classes, model)
+        X = corrupted(X, y, models, seed=1)
+        if "deployment" not in parameters:
+            parameters.setdefault("missingness", models)
     return classifier(estimator, **parameters).fit(X, y), X, y
 
 
@@ -55,13 +52,13 @@ def whole_rows():
     return fitted(mr.KLIEP(), STEP)
 
 
-def as_observed():
+def as_observed(classes=(0,)):
     tree = DecisionTreeClassifier(max_depth=4, random_state=0)
-    return fitted(tree, ENTRIES, deployment="as-observed")
+    return fitted(tree, ENTRIES, classes, deployment="as-observed")
 
 
 def weighted_pipeline():
-    X, y = lossy(STEP)
+    _, X, y = whole_rows()
     model = make_pipeline(StandardScaler(), LogisticRegression())
     frame = pl.DataFrame(X, schema=["age", "dose"], nan_to_null=True)
     return classifier(model, missingness={0: STEP}).fit(frame, y), frame, y
@@ -72,7 +69,7 @@ def reject_all():
 
 
 def calibrated():
-    X, y = lossy(STEP)
+    _, X, y = whole_rows()
     model = LogisticRegression().fit(*two_samples(seed=1))
     return classifier(model, missingness={0: STEP}).calibrate(X[y == 0]), X, y
 
@@ -123,7 +120,7 @@ def test_a_report_agrees_with_its_certificate_and_its_rows(name):
     data, certificate = report.data, model.certificate_
     assert json.loads(json.dumps(data, allow_nan=False)) == data
     assert report.markdown().startswith("# Certified classifier")
-    assert len(sections.sections(data)) >= 5
+    assert len(sections.document(data).parts) >= 5
     # At the classifier's own level the curve is its certificate.
     own = own_level(data)
     assert (own["alpha"], own["rule"]) == (model.alpha, certificate.rule)
@@ -173,9 +170,7 @@ def test_cross_validated_power_is_close_to_that_of_fresh_rows():
 
 
 def test_power_of_rows_with_blanks_and_without_makes_up_the_whole():
-    tree = DecisionTreeClassifier(max_depth=4, random_state=0)
-    model = fitted(tree, ENTRIES, classes=(0, 1), deployment="as-observed")
-    data = mr.build_report(*model, folds=2).data
+    data = mr.build_report(*as_observed((0, 1)), folds=2).data
     found = data["errors"][0]["found"]
     parts = [(part["estimate"], part["rows"]) for part in found["parts"].values()]
     assert sum(n for _, n in parts) == found["rows"]
@@ -217,19 +212,14 @@ def concentrated():
 
 @pytest.mark.parametrize(
     ("make", "title"),
-    [
-        (whole_rows, "Power is too good"),
-        (concentrated, "Concentrated weights"),
-    ],
+    [(whole_rows, "Power unknown"), (concentrated, "Concentrated weights")],
 )
 def test_cautions_name_what_is_wrong(make, title):
     assert title in titles(mr.build_report(*make(), folds=0).data)
 
 
 def test_no_finite_optimum_is_a_caution():
-    rng = np.random.default_rng(0)
-    X = np.concatenate([rng.uniform(0, 1, (300, 1)), rng.uniform(2, 3, (300, 1))])
-    y = np.repeat([0, 1], 300)
+    X, y = np.arange(600.0)[:, None], np.repeat([0, 1], 300)
     with pytest.warns(mr.exceptions.NoFiniteOptimumWarning):
         model = classifier(mr.KLIEP()).fit(X, y)
     assert "No finite optimum" in titles(mr.build_report(model, X, y, folds=0).data)
@@ -272,7 +262,7 @@ def test_looked_up_values_are_counted(told):
     assert dose["looked_up"] == [120, 0]
     assert told["missingness"]["classes"][0]["drawn"] == 120
     assert told["missingness"]["profiles"] == []
-    assert (told["origin"]["seed"], told["origin"]["command"]) == (0, None)
+    assert told["origin"]["seed"] == 0
 
 
 @pytest.mark.parametrize("frame", [False, True], ids=["array", "dataframe"])

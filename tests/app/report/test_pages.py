@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from html import escape
 from html.parser import HTMLParser
 from importlib.resources import files
 from itertools import pairwise
@@ -12,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import missratio as mr
-from missratio.app.report import LabelledRows, Names, describe, pages
-from missratio.app.report.pages import plain_text, script_json
+from missratio.app.report import LabelledRows, Names, describe, pages, sections
+from missratio.app.report.pages import plain_text
 
 CSS = files("missratio.app.report").joinpath("assets", "page.css").read_text("utf-8")
 
@@ -80,19 +81,15 @@ def test_landmarks_and_headings(page):
 
 def test_every_figure_has_words_and_a_height_and_can_be_saved(page):
     charts = [a for a in tags(page, "div") if a.get("class") == "chart"]
-    assert len(charts) >= 4
+    assert len(charts) >= 3
+    labels = [a["aria-label"] for _, a in page.elements if "aria-label" in a]
     for chart in charts:
         assert chart["role"] == "img"
-        assert (
-            sum(a.get("aria-label") == chart["aria-label"] for _, a in page.elements)
-            == 1
-        )
+        assert labels.count(chart["aria-label"]) == 1
         assert len(chart["aria-label"]) > 20
         assert re.search(r"height: \d+px", chart["style"])
-    saved = [(a["data-figure"], a["data-save"]) for a in tags(page, "button")
-             if "data-save" in a]  # fmt: skip
-    ids = [chart["id"] for chart in charts]
-    assert sorted(saved) == sorted((c, kind) for c in ids for kind in ("svg", "png"))
+    saved = [a["data-figure"] for a in tags(page, "button") if "data-save" in a]
+    assert sorted(saved) == sorted(2 * [chart["id"] for chart in charts])
 
 
 def test_words_are_explained_where_they_stand(page):
@@ -112,12 +109,6 @@ def test_names_are_no_markup(page, html):
     assert "'<i>well</i>' rows" in said
 
 
-def test_json_within_a_script_ends_no_script():
-    text = script_json({"</script><!--": "&\u2028"})
-    assert not set("<>&\u2028") & set(text)
-    assert json.loads(text) == {"</script><!--": "&\u2028"}
-
-
 def rendered(text):
     markdown_it = pytest.importorskip("markdown_it")
     return markdown_it.MarkdownIt("commonmark").enable("table").render(text)
@@ -125,18 +116,10 @@ def rendered(text):
 
 def test_the_text_has_every_section_of_the_page(report):
     lines = [line for line in report.markdown().splitlines() if line]
-    assert lines[0].startswith("# A ")
     titles = [line.removeprefix("## ") for line in lines if line.startswith("## ")]
-    assert titles[0].startswith("At most 10% of complete ")
-    assert titles[1:] == [
-        "Before you rely on it",
-        "What to do next",
-        "Errors and power",
-        "Choose another α",
-        "What if φ is wrong?",
-        "What is missing",
-        "Which columns matter",
-    ]
+    parts = sections.document(report.data).parts
+    assert titles == [plain_text(part.title) for part in parts]
+    assert len(parts) == 8
 
 
 def test_names_are_no_markup_in_text_and_tables_keep_their_shape(report):
@@ -146,21 +129,14 @@ def test_names_are_no_markup_in_text_and_tables_keep_their_shape(report):
     assert "&lt;i&gt;well&lt;/i&gt;" in page
     assert "a | b &amp; &lt;b" in page
     assert page.count("<table>") >= 6
-    lines = [line for line in report.markdown().splitlines() if line[:1] == "|"]
-    assert all(line.endswith("|") for line in lines)
 
 
 @given(st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=40))
 def test_any_text_says_itself(name):
-    shown = " ".join(name.split())
-    page = rendered(f"x{plain_text(name)}")
-    escaped = (
-        f"x{shown}".replace("&", "&amp;")
-        .replace("<", "&lt;")
-        .replace(">", "&gt;")
-        .replace('"', "&quot;")
+    shown = f"x{' '.join(name.split())}"
+    assert rendered(f"x{plain_text(name)}") == f"<p>{escape(shown)}</p>\n".replace(
+        "&#x27;", "'"
     )
-    assert page == f"<p>{escaped}</p>\n"
 
 
 def test_data_is_enough_for_every_page(report, html):
@@ -177,18 +153,12 @@ def test_other_data_is_refused(data):
         mr.app.report.Report(data)
 
 
-def test_open_shows_the_page_in_a_browser(report, html, monkeypatch):
-    opened = []
-    monkeypatch.setattr("webbrowser.open", opened.append)
-    report.open()
-    assert [name.endswith("report.html") for name in opened] == [True]
-    # In a frame of its own, so that neither style meets the other.
+def test_a_notebook_shows_it_in_a_frame_so_that_neither_style_meets_the_other(report):
     assert repr(report).startswith("Report(\"At most 10% of complete '<i>well</i>'")
     frame = report._repr_html_()
     assert frame.startswith("<iframe srcdoc=")
     assert "<script" not in frame
     assert 'sandbox="' in frame
-    assert len(frame) > len(html)
 
 
 def test_where_memory_is_short_other_formats_are_a_way_out(report, monkeypatch):

@@ -19,7 +19,7 @@ from missratio._base.reading import as_frame
 from missratio._base.typing import BoolArray, FloatArray
 from missratio.app.modelfile import TWO_CLASSES, certificates_of, kind_of
 from missratio.app.report.rows import LabelledRows, Names, numbers
-from missratio.classifier import measured_power, sensitivity_curve
+from missratio.classifier import Certificate, measured_power, sensitivity_curve
 from missratio.evaluation import weighted_share
 from missratio.exceptions import WeightConcentrationWarning
 from missratio.imputation import ImputationEnsemble
@@ -31,20 +31,12 @@ EXACT = "Clopper and Pearson's exact interval"
 WEIGHTED = "Korn and Graubard's interval for weighted rows, approximate"
 POOLED = ", for rows pooled over the fits"
 # Levels of the NP-ROC: close together where certificates are wanted most.
-LEVELS = np.concatenate(
-    [
-        np.arange(0.001, 0.02, 0.001),
-        np.arange(0.02, 0.1, 0.005),
-        np.arange(0.1, 0.3, 0.01),
-        np.arange(0.3, 0.51, 0.05),
-    ]
-).round(4)
+LEVELS = np.r_[0.001:0.02:0.001, 0.02:0.1:0.005, 0.1:0.3:0.01, 0.3:0.51:0.05].round(4)
 SOURCES = {
     "test": "test rows, which took no part in fitting",
     "cross-validation": "rows left out in turn while the classifier was fitted again",
     "held-out": "rows of the other class, which took no part in fitting",
     "held out": "rows held out of the fit, though thresholds were chosen on them",
-    "training": "the rows that it was fitted on, so the figure is too good",
 }
 # Refits that impute values take nearly all of a fit's time: one is made, without a
 # third of the rows.
@@ -64,13 +56,16 @@ def last_step(estimator: Any) -> Any:
 # Errors and power --------------------------------------------------------------------
 
 
-def share_of(events: BoolArray, weights: FloatArray, confidence: float) -> Data:
+def share_of(
+    events: BoolArray, weights: FloatArray, confidence: float, fits: int = 1
+) -> Data:
     """The weighted share of events with its interval; rows of weight 0 are left out."""
     counted = weights[weights > 0.0]
     share, (low, high), method = None, (0.0, 1.0), EXACT
     if len(counted):
         share, (low, high) = weighted_share(events, weights, confidence)
         method = WEIGHTED if np.ptp(counted) > 0.0 else EXACT
+    method += POOLED * (fits > 1)
     return {"estimate": share, "low": low, "high": high, "rows": len(counted),
             "confidence": confidence, "method": method}  # fmt: skip
 
@@ -97,18 +92,17 @@ def fresh(
     Test rows, or those left out in turn of fits to `few` of the rows; where no such fit
     is certified, or there is none, rows that were held out.
     """
-    classifier, two = rows.classifier, kind_of(rows.classifier) == TWO_CLASSES
-    if test is not None and (not two or len(test.index(rows.other))):
+    classifier = rows.classifier
+    if test is not None:
         return [test], "test"
-    if two:
+    if kind_of(classifier) == TWO_CLASSES:
         if not hasattr(classifier, "calibration_index_"):
             return [rows], "held-out"
-        if folds < 2:
-            return [rows], "training"
         # The error is the certificate's: calibration rows are as many as they were.
         size = classifier.certificate_.rows / len(rows.index(rows.controlled))
         how = {"calibration_size": size, "on_infeasible": "reject_all"}
-        return list(_refits(few, folds, [rows.other], rng, **how)), "cross-validation"
+        parts = list(_refits(few, folds, [rows.other], rng, **how))
+        return parts or [few.take(np.arange(0))], "cross-validation"
     # A group that can't be certified leaves the others theirs.
     more = {} if rows.groups is None else {"on_infeasible": "reject_all"}
     parts = list(_refits(few, folds, rows.labels, rng, **more))
@@ -165,58 +159,43 @@ def _refits(
         yield replace(rows.take(new), classifier=again)
 
 
-def curve(
-    rows: LabelledRows, parts: list[LabelledRows], confidence: float, names: Names
-) -> tuple[Data, Data]:
+def curve(rows: LabelledRows, parts: list[LabelledRows], confidence: float) -> Data:
     """The NP-ROC: what is certified at each level, and the power there.
 
-    Beside it the power at the classifier's own level. It is measured on the other
-    class's rows of `parts`, by the classifier of each.
+    It is measured on the other class's rows of `parts`, by the classifier of each.
     """
     classifier = rows.classifier
     alphas = np.unique([*LEVELS, classifier.alpha]).tolist()
     chosen = classifier.calibration_.select(alphas)
     recognised, weights = [np.zeros((len(alphas), 0), dtype=bool)], [np.zeros(0)]
-    blank = [np.zeros(0, dtype=bool)]
     for part in parts:
-        own, others = part.classifier is classifier, part.take(part.index(rows.other))
-        found = chosen if own else part.classifier.calibration_.select(alphas)
-        limits = np.array(
-            [np.inf if c.threshold is None else c.threshold for c in found]
-        )
-        recognised.append(part.classifier.score_samples(others.X) > limits[:, None])
+        others = part.take(part.index(rows.other))
+        if not len(others.y):
+            continue
+        refit, selected = part.classifier, chosen
+        if refit is not classifier:
+            selected = refit.calibration_.select(alphas)
+        limits = [np.inf if s.threshold is None else s.threshold for s in selected]
+        recognised.append(refit.score_samples(others.X) > np.array(limits)[:, None])
         weights.append(others.weights)
-        blank.append(names.blanks(others.X))
     above, counted = np.concatenate(recognised, axis=1), np.concatenate(weights)
-    levels, own = [], alphas.index(classifier.alpha)
-    for alpha, each, events in zip(alphas, chosen, above, strict=True):
-        level = {"alpha": alpha, "threshold": np.inf, "rule": each.rule,
+    levels = []
+    for alpha, selection, events in zip(alphas, chosen, above, strict=True):
+        level = {"alpha": alpha, "threshold": np.inf, "rule": selection.rule,
                  "error_bound": None, "estimated_error": 0.0,
-                 **share_of(events, counted, confidence)}  # fmt: skip
-        level["method"] += POOLED * (len(parts) > 1)
-        if each.threshold in (None, np.inf):
+                 **share_of(events, counted, confidence, len(parts))}  # fmt: skip
+        if selection.threshold in (None, np.inf):
             level |= {"estimate": 0.0, "low": 0.0, "high": 0.0}
         else:
-            error = classifier.calibration_.sample.estimated_error(each.threshold)
-            level |= {"threshold": each.threshold, "error_bound": each.error_bound,
-                      "estimated_error": error}  # fmt: skip
+            error = classifier.calibration_.sample.estimated_error(selection.threshold)
+            level |= {"threshold": selection.threshold, "estimated_error": error,
+                      "error_bound": selection.error_bound}  # fmt: skip
         levels.append(level)
-    told = ("estimate", "low", "high", "rows", "confidence", "method")
-    power = {name: levels[own][name] for name in told}
-    if classifier.deployment == "as-observed":
-        power["parts"] = by_blanks(
-            above[own], counted, np.concatenate(blank), confidence
-        )
-    return {"levels": levels, "own": own}, power
+    return {"levels": levels, "own": alphas.index(classifier.alpha)}
 
 
-def type_i(rows: LabelledRows, test: LabelledRows | None, confidence: float) -> Data:
-    """The error on the controlled class: of test rows, or as certified."""
-    certificate = rows.classifier.certificate_
-    if test is not None and len(index := test.index(test.controlled)):
-        scores = rows.classifier.score_samples(test.rows(test.controlled))
-        above: BoolArray = scores > certificate.threshold
-        return {**share_of(above, test.weights[index], confidence), "source": "test"}
+def certified_error(certificate: Certificate) -> Data:
+    """The error on the controlled class, as certified."""
     return {
         "estimate": certificate.estimated_error,
         "low": 0.0,
@@ -235,27 +214,25 @@ def unscored(few: LabelledRows, estimator: Any) -> list[Data]:
     looked up is left out, as it will be missing again. A row whose ratio is 0 has a
     score: −∞.
     """
-    found, classifier = few.as_found, few.classifier
-    several = hasattr(classifier, "class_scores")
-    trust = None if several else getattr(classifier, "cap_", None)
+    rows, classifier = few.as_found, few.classifier
+    trust = getattr(classifier, "cap_", None)
     if hasattr(classifier, "calibration_"):
         trust = classifier.calibration_.trust
+    score = getattr(estimator, "decision_function", None)
     result = []
-    for label in found.labels:
-        index, X = found.index(label), found.rows(label)
-        blank, rare = ~found.complete[index], np.zeros(len(index), dtype=bool)
-        if len(index) and several:
+    for label in rows.labels:
+        index, X = rows.index(label), rows.rows(label)
+        blank = ~rows.complete[index]
+        lost = blank
+        if len(index) and hasattr(classifier, "class_scores"):
             lost = np.isnan(classifier.class_scores(X)).any(axis=1)
-            blank, rare = lost & blank, lost & ~blank
-        elif len(index):
-            if classifier.deployment == "as-observed":
-                score = getattr(estimator, "decision_function", None)
-                blank &= score is not None and np.isnan(score(X))
-            if trust is not None:
-                rare = np.isneginf(trust.score(X, np.zeros(len(index)))) & ~blank
-        shares = {"blank": blank.sum(), "rare": rare.sum()}
-        each = {name: n / max(1, len(index)) for name, n in shares.items()}
-        result.append({"label": label, "rows": len(index), **each})
+        elif len(index) and classifier.deployment == "as-observed":
+            lost = blank & (score is not None and np.isnan(score(X)))
+        elif len(index) and trust is not None:
+            lost = blank | np.isneginf(trust.score(X, np.zeros(len(index))))
+        shares = {"blank": lost & blank, "rare": lost & ~blank}
+        counted = {k: mask.sum() / max(1, len(index)) for k, mask in shares.items()}
+        result.append({"label": label, "rows": len(index), **counted})
     return result
 
 
@@ -278,7 +255,7 @@ def importance(fresh: LabelledRows, names: Names, alpha: float) -> Data | None:
         return None
     frame, is_other = as_frame(rows.X), rows.y == rows.other
     # Rows beyond the certificate's cap stay there: φ's band is slow to evaluate.
-    own = rows.classifier.score_samples(rows.X)
+    scores = rows.classifier.score_samples(rows.X)
 
     def power(places: Sequence[int]) -> float:
         order, X = rng.permutation(len(rows.y)), rows.X
@@ -288,18 +265,18 @@ def importance(fresh: LabelledRows, names: Names, alpha: float) -> Data | None:
         elif places:
             X = np.array(X)
             X[:, places] = X[order][:, places]
-        scores = np.where(np.isneginf(own), -np.inf, rows.classifier._score(X))
-        found, _ = measured_power(scores, is_other, rows.weights, alpha)
-        assert found is not None
-        return found
+        again = np.where(np.isneginf(scores), -np.inf, rows.classifier._score(X))
+        share, _ = measured_power(again, is_other, rows.weights, alpha)
+        assert share is not None
+        return share
 
     values, _ = numbers(rows.X)
     slopes = np.full(len(names.members), np.nan)
     for j, places in enumerate(names.members.values()):
         column = values[:, places[0]]
-        known = np.isfinite(column) & np.isfinite(own)
+        known = np.isfinite(column) & np.isfinite(scores)
         if len(places) == 1 and known.any() and np.ptp(column[known]):
-            slopes[j] = np.corrcoef(column[known], own[known])[0, 1]
+            slopes[j] = np.corrcoef(column[known], scores[known])[0, 1]
     whole, columns, members = power([]), [*names.members], [*names.members.values()]
     # Of very many columns those that go along with the score, and categories.
     shuffled = np.argsort(-np.abs(np.nan_to_num(slopes, nan=1.0)), kind="stable")
@@ -335,8 +312,8 @@ def sensitivity(rows: LabelledRows, most: int) -> Data | None:
     with warnings.catch_warnings():
         # Rows of a dataframe are scored as an array, and the estimator says so.
         warnings.simplefilter("ignore", UserWarning)
-        found = sensitivity_curve(classifier, rows.X, rows.y)
-    return {**asdict(found), "tipping_factor": found.tipping_factor}
+        curve = sensitivity_curve(classifier, rows.X, rows.y)
+    return {**asdict(curve), "tipping_factor": curve.tipping_factor}
 
 
 # What is missing ---------------------------------------------------------------------
@@ -358,8 +335,8 @@ def missing_values(rows: LabelledRows, few: LabelledRows, names: Names) -> Data:
     lost = names.blanks(rows.as_found.X)
     filled = missing & ~names.missing(rows.X)
     counts, looked_up = (
-        np.array([each[rows.y == k].sum(axis=0) for k in rows.labels])
-        for each in (missing, filled)
+        np.array([mask[rows.y == label].sum(axis=0) for label in rows.labels])
+        for mask in (missing, filled)
     )
     totals = np.array([max(1, len(rows.index(label))) for label in rows.labels])
     shares = counts / totals[:, None]
@@ -415,7 +392,7 @@ def _band_delta(rows: LabelledRows, label: Any) -> float:
     """At which level φ's band is shown: the certificate's, where that rests on it."""
     every = certificates_of(rows.classifier)
     parts = [c.missingness_delta for c in every if c.controlled_class == label]
-    return next((part for part in parts if part > 0.0), BAND_DELTA)
+    return max(parts, default=0.0) or BAND_DELTA
 
 
 def _profiles(
@@ -439,10 +416,12 @@ def _profiles(
         low, high = np.nanquantile(values[:, j], [0.005, 0.995])
         if low < high and len(profiles) < MOST_DRAWN:
             table = np.tile(middle, (POINTS, 1))
-            table[:, j] = at = np.linspace(low, high, POINTS)
+            table[:, j] = np.linspace(low, high, POINTS)
             phi = model.missing_probability(table)
             bands = phi, *model.probability_band(table, _band_delta(rows, label))
-            shown = (band if model.rowwise else band[:, j] for band in bands)
-            found = dict(zip(("phi", "low", "high"), shown, strict=True))
-            profiles.append({"name": names[j], "label": label, "at": at, **found})
+            along = (band if model.rowwise else band[:, j] for band in bands)
+            profiles.append(
+                {"name": names[j], "label": label, "at": table[:, j],
+                 **dict(zip(("phi", "low", "high"), along, strict=True))}
+            )  # fmt: skip
     return profiles

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
 from base64 import b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
@@ -16,37 +16,18 @@ from importlib.util import find_spec
 from itertools import zip_longest
 from typing import Any
 
-from missratio.app.report.sections import (
-    ReportSection,
-    Table,
-    meta,
-    origin,
-    sections,
-)
+from missratio.app.report.sections import ReportSection, Table
 
 MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|~$^=>-])")
 
 
-def html(data: dict[str, Any]) -> str:
-    """The page of a report."""
-    return page(data["title"], meta(data), sections(data), origin(data), data)
-
-
-def page(
-    title: str,
-    subtitle: str,
-    every: Sequence[ReportSection],
-    end: Sequence[tuple[str, str]],
-    data: dict[str, Any],
-) -> str:
-    """A page of sections, which needs nothing but a browser.
+def html(document: ReportSection, data: dict[str, Any]) -> str:
+    """A page that needs nothing but a browser.
 
     Parameters
     ----------
-    title, subtitle : str
-    every : sequence of ReportSection
-    end : sequence of (str, str)
-        What stands at the foot, with a title each.
+    document : ReportSection
+        Its parts are the page's sections, and its items stand at the foot.
     data : dict
         What the page shows, as JSON within it.
     """
@@ -56,7 +37,6 @@ def page(
             "'missratio[report]'. json() and markdown() need no more than missratio."
         )
     import jinja2
-    from markupsafe import Markup
 
     library, script = _library(), _asset("page.js")
     # No request to anywhere, and no script but the page's own; Vega compiles its
@@ -65,53 +45,25 @@ def page(
         f"'sha256-{b64encode(sha256(code.encode()).digest()).decode()}'"
         for code in (library, script)
     )
-    policy = (
-        f"default-src 'none'; script-src 'unsafe-eval' {hashes}; "
-        "style-src 'unsafe-inline'; img-src data:"
-    )
-    levels = next((section.levels for section in every if section.levels), [])
-    specs = {
-        f"figure-{section.id}": section.chart.spec
-        for section in _flat(every)
-        if section.chart is not None
-    }
     environment = jinja2.Environment(
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         loader=jinja2.FunctionLoader(_asset),
     )
-    # What is not text of the report goes in as it is.
-    context = {
-        "title": title,
-        "version": version("missratio"),
-        "meta": subtitle,
-        "origin": end,
-        "sections": every,
-        "policy": policy,
-        "style": Markup(_asset("page.css")),
-        "library": Markup(library),
-        "script": Markup(script),
-        "json": {
-            "levels": Markup(script_json(levels)),
-            "figures": Markup(script_json(specs)),
-            "report": Markup(script_json(data)),
-        },
-    }
-    return environment.get_template("page.html.jinja").render(context)
-
-
-def _flat(every: Sequence[ReportSection]) -> Iterator[ReportSection]:
-    for section in every:
-        yield section
-        yield from _flat(section.parts)
-
-
-def script_json(value: Any) -> str:
-    """JSON that may stand within a script element, whatever names it holds."""
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text
+    # JSON within a script element, which `tojson` lets no name end.
+    environment.policies["json.dumps_kwargs"] = {
+        "allow_nan": False, "separators": (",", ":"),
+    }  # fmt: skip
+    return environment.get_template("page.html.jinja").render(
+        document=document,
+        data=data,
+        version=version("missratio"),
+        policy=f"default-src 'none'; script-src 'unsafe-eval' {hashes}; "
+        "style-src 'unsafe-inline'; img-src data:",
+        style=_asset("page.css"),
+        library=library,
+        script=script,
+    )
 
 
 @cache
@@ -146,22 +98,10 @@ def _library() -> str:
     return code
 
 
-def markdown(data: dict[str, Any]) -> str:
-    """A report in CommonMark, with tables as GitHub has them."""
-    return text(data["title"], meta(data), sections(data), origin(data))
-
-
-def text(
-    title: str,
-    subtitle: str,
-    every: Sequence[ReportSection],
-    end: Sequence[tuple[str, str]],
-) -> str:
-    """The same as `page` in CommonMark."""
-    parts = [f"# {plain_text(title)}", plain_text(subtitle)]
-    for section in every:
-        parts += _text(section, 2)
-    parts += ["---", _list(end)] if end else []
+def markdown(document: ReportSection) -> str:
+    """The same in CommonMark, with tables as GitHub has them."""
+    parts = _text(replace(document, items=()), 1)
+    parts += ["---", _list(document.items)] if document.items else []
     return "\n\n".join(parts) + "\n"
 
 

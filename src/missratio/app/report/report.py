@@ -6,16 +6,13 @@ import json
 import os
 import re
 import shlex
-import tempfile
 import time
-import webbrowser
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from html import escape
 from importlib.metadata import version
 from itertools import zip_longest
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -23,10 +20,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from missratio.app.modelfile import TWO_CLASSES, kind_of, plain
-from missratio.app.report import measure, words
+from missratio.app.report import measure, pages, sections, words
 from missratio.app.report.rows import LabelledRows, Names
 from missratio.classifier import (
-    Certificate,
     GroupedNeymanPearsonClassifier,
     MulticlassNeymanPearsonClassifier,
     NeymanPearsonClassifier,
@@ -40,21 +36,21 @@ Certified = (
 )
 FORMAT = 9
 FRAME_HEIGHT = 900
-# Refits and histograms use at most so many rows of each class.
+# Refits use at most so many rows of each class.
 MOST_ROWS = 20_000
 # More than any number is worth.
 DIGITS = 7
-# What is told of where a table is from, as it is.
-NAMED = ("method", "file", "sha256", "model", "reading")
+# Commands among what is known of where a report is from.
+COMMANDS = ("command", "check", "query")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Report:
     """What a certified classifier guarantees, and what that rests on.
 
-    Made by `build_report`, or from the data of another report. Every page is rendered
-    from `data` alone, so that a report can be stored beside its model and shown where
-    neither the model nor its rows are.
+    Made by `build_report`, or from the data of another report; a notebook shows it by
+    itself. Every page is rendered from `data` alone, so that a report can be stored
+    beside its model and shown where neither the model nor its rows are.
 
     Parameters
     ----------
@@ -71,11 +67,11 @@ class Report:
     data: dict[str, Any]
 
     def __post_init__(self) -> None:
-        found = self.data.get("format") if isinstance(self.data, dict) else None
-        if found != FORMAT:
+        written = self.data.get("format") if isinstance(self.data, dict) else None
+        if written != FORMAT:
             raise ValueError(
-                f"A report's data must be of format {FORMAT}: got {found!r}. Build the "
-                "report again with this version of missratio."
+                f"A report's data must be of format {FORMAT}: got {written!r}. Build "
+                "the report again with this version of missratio."
             )
 
     @classmethod
@@ -110,9 +106,7 @@ class Report:
         str
             One page that needs no other file.
         """
-        from missratio.app.report.pages import html
-
-        return html(self.data)
+        return pages.html(sections.document(self.data), self.data)
 
     def markdown(self) -> str:
         """The report as text, without its figures.
@@ -122,16 +116,7 @@ class Report:
         str
             CommonMark, with tables as GitHub has them.
         """
-        from missratio.app.report.pages import markdown
-
-        return markdown(self.data)
-
-    def open(self) -> None:
-        """Show the page in a browser; a notebook shows a report by itself."""
-        folder = Path(tempfile.mkdtemp(prefix="missratio-"))
-        page = folder / "report.html"
-        page.write_text(self.html(), encoding="utf-8")
-        webbrowser.open(page.as_uri())
+        return pages.markdown(sections.document(self.data))
 
     def _repr_html_(self) -> str:
         """The page in a frame of its own, so that neither style meets the other."""
@@ -176,7 +161,7 @@ def build_report(
         Rows that took no part, to measure errors on; without them: cross-validation.
     title : str, optional
     folds : int, default=5
-        Of cross-validation. 0 measures the power on the rows fitted on, and says so.
+        Of cross-validation. 0 leaves the power unknown where there are no test rows.
     confidence : float, default=0.95, of intervals
     feature_names : sequence of str, where X is an array
 
@@ -282,43 +267,32 @@ def describe(
             "estimator": type(measure.last_step(estimator)).__name__,
             "features": classifier.n_features_in_,
             "rows": len(rows.y),
-            "classes": [
-                {"label": label, "rows": len(rows.index(label))}
-                for label in rows.labels
-            ],
             "bounded": rows.bounded,
             "fallback": getattr(certificate, "fallback", rows.controlled),
             "deployment": classifier.deployment,
-            "odds_factor": classifier.odds_factor,
             "column": column,
             "shared": getattr(certificate, "shared", None),
         },
         "origin": {
             "date": datetime.fromtimestamp(made, UTC).strftime("%Y-%m-%d %H:%M UTC"),
             "seed": int(seed) if isinstance(seed, (int, np.integer)) else None,
-            **{name: (origin or {}).get(name) for name in NAMED},
             **{
-                name: _without_folders((origin or {}).get(name))
-                for name in ("command", "check", "query")
+                name: _without_folders(text) if name in COMMANDS else text
+                for name, text in (origin or {}).items()
+                if text is not None
             },
         },
         "certificate": certificate.to_dict(),
         "unscored": measure.unscored(few, estimator),
         "missingness": measure.missing_values(rows, few, names),
-        **dict.fromkeys(["curve", "sensitivity", "importance", "confusion"]),
+        **dict.fromkeys(["curve", "sensitivity", "importance"]),
     }
     parts, data["measured"] = measure.fresh(rows, few, test, folds, rng)
+    data |= _errors(rows, parts, data["measured"], confidence, names)
     if kind == TWO_CLASSES:
-        data["curve"], power = measure.curve(rows, parts, confidence, names)
-        error = measure.type_i(rows, test, confidence)
-        data |= {
-            "errors": [_entry(rows.controlled, None, certificate, error, power)],
-            "sensitivity": measure.sensitivity(rows, MOST_ROWS),
-        }
-        if parts and data["measured"] != "training":
-            data["importance"] = measure.importance(parts[0], names, classifier.alpha)
-    else:
-        data |= _errors(rows, parts, confidence, names)
+        data["curve"] = measure.curve(rows, parts, confidence)
+        data["sensitivity"] = measure.sensitivity(rows, MOST_ROWS)
+        data["importance"] = measure.importance(parts[0], names, classifier.alpha)
     data["words"] = words.certificate_words(rows, data)
     data["cautions"] = [
         {"title": title, "text": text} for title, text in words.cautions(rows, data)
@@ -330,41 +304,26 @@ def describe(
     return Report(plain(data, DIGITS))
 
 
-def _without_folders(command: str | None) -> str | None:
+def _without_folders(command: str) -> str:
     """A command in which absolute paths are names of files."""
-    if command is None:
-        return None
     folders = re.compile(r"^(--?[\w-]+=)?(?:/|[A-Za-z]:[/\\]).*[/\\](?=.)")
     return shlex.join(folders.sub(r"\1", word) for word in shlex.split(command))
 
 
-def _entry(
-    label: Any, group: Any, each: Certificate | None, error: Any, found: Any
-) -> dict[str, Any]:
-    """What a class or group is promised, what is certified, and what was measured."""
-    certified = getattr(each, "certified", None)
-    return {
-        "name": str(label if group is None else group),
-        "label": label,
-        "group": group,
-        "error": error,
-        "found": found,
-        "level": getattr(each, "alpha", None),
-        "certified": certified,
-        "bound": getattr(each, "error_bound", None) if certified else None,
-        "rows": getattr(each, "rows", None),
-        "robustness": None if each is None else words.robustness(each),
-    }
-
-
 def _errors(
-    rows: LabelledRows, parts: list[LabelledRows], confidence: float, names: Names
+    rows: LabelledRows,
+    parts: list[LabelledRows],
+    measured: str,
+    confidence: float,
+    names: Names,
 ) -> dict[str, Any]:
-    """What becomes of each of several classes, or of each group."""
+    """What each class or group is promised, what is certified, and what was measured.
+
+    Of several classes also what each is called.
+    """
     certificate, labels, confusion = rows.classifier.certificate_, rows.labels, None
-    y, weights = (
-        np.concatenate([getattr(p, k) for p in parts]) for k in ("y", "weights")
-    )
+    y = np.concatenate([part.y for part in parts])
+    weights = np.concatenate([part.weights for part in parts])
     predicted = np.concatenate([part.predicted() for part in parts])
     blank = np.concatenate([names.blanks(part.X) for part in parts])
 
@@ -373,37 +332,67 @@ def _errors(
         if group is not None:
             mine &= np.concatenate([part.groups for part in parts]) == group
         events, counted = np.isin(predicted[mine], called), weights[mine]
-        found = measure.share_of(events, counted, confidence)
+        result = measure.share_of(events, counted, confidence, len(parts))
         if rows.classifier.deployment == "as-observed":
-            found["parts"] = measure.by_blanks(events, counted, blank[mine], confidence)
-        return found
+            by_blanks = measure.by_blanks(events, counted, blank[mine], confidence)
+            result["parts"] = by_blanks
+        return result
 
     # Whose error it is, in which group, by which certificate; what its rows must not be
     # called, and the class that is to be found.
-    every = certificate.certificates
-    if rows.groups is not None:
-        controlled, other = labels
+    controlled, other = labels[:2]
+    kind = kind_of(rows.classifier)
+    if kind == TWO_CLASSES:
+        asked = [(controlled, None, certificate, [other], other)]
+    elif rows.groups is not None:
         asked = [
-            (controlled, p.group, replace(each, certified=p.certified), [other], other)
-            for p, each in zip(certificate.promises, every, strict=True)
+            (controlled, p.group, replace(c, certified=p.certified), [other], other)
+            for p, c in zip(certificate.promises, certificate.certificates, strict=True)
         ]
     else:
         # Bounded classes come first.
         asked = [
-            (k, None, each, [x for x in labels if x != k], k)
-            if each is None
-            else (k, None, each, each.other_class, k)
-            for k, each in zip_longest(labels, every)
+            (
+                k,
+                None,
+                c,
+                [x for x in labels if x != k] if c is None else c.other_class,
+                k,
+            )
+            for k, c in zip_longest(labels, certificate.certificates)
         ]
         confusion = [
             {"label": k, "shares": [share(k, [x])["estimate"] for x in labels]}
             for k in labels
         ]
     entries = []
-    for label, group, each, wrong, right in asked:
-        error, found = share(label, wrong, group), share(right, [right], group)
-        entries.append(_entry(label, group, each, error, found))
+    for label, group, promise, wrong, right in asked:
+        error, certified = (
+            share(label, wrong, group),
+            getattr(promise, "certified", None),
+        )
+        if kind == TWO_CLASSES:
+            error["source"] = "test"
+            if measured != "test" or error["estimate"] is None:
+                error = measure.certified_error(promise)
+        power = share(right, [right], group)
+        if certified is False and right != label:
+            power |= {"estimate": 0.0, "low": 0.0, "high": 0.0}
+        entry = {
+            "name": str(label if group is None else group),
+            "label": label,
+            "group": group,
+            "error": error,
+            "found": power,
+            "level": getattr(promise, "alpha", None),
+            "certified": certified,
+            "bound": promise.error_bound if certified else None,
+            "rows": getattr(promise, "rows", None),
+            "robustness": None if promise is None else words.robustness(promise),
+        }
         if rows.groups is not None and group is None:
-            entries[-1]["name"] = "all rows"
-        entries[-1]["sentence"] = words.promise_sentence(rows, entries[-1])
+            entry["name"] = "all rows"
+        if kind != TWO_CLASSES:
+            entry["sentence"] = words.promise_sentence(rows, entry)
+        entries.append(entry)
     return {"errors": entries, "confusion": confusion}

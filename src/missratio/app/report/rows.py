@@ -64,9 +64,7 @@ class LabelledRows:
         if not hasattr(X, "columns"):
             X = np.asarray(X)
         labels = np.asarray(y)
-        known = np.isin(labels, classifier.classes_)
-        if not known.all():
-            unknown = set(labels[~known].tolist())
+        if unknown := set(labels.tolist()) - set(classifier.classes_.tolist()):
             raise ValueError(
                 f"y has labels {sorted(map(str, unknown))} that the classifier doesn't "
                 f"know: it has the classes {classifier.classes_.tolist()}."
@@ -92,7 +90,7 @@ class LabelledRows:
     def bounded(self) -> tuple[Any, ...]:
         """The labels of the classes whose errors are bounded."""
         every = certificates_of(self.classifier)
-        return tuple(dict.fromkeys(each.controlled_class for each in every))
+        return tuple(dict.fromkeys(promise.controlled_class for promise in every))
 
     @cached_property
     def labels(self) -> tuple[Any, ...]:
@@ -120,28 +118,23 @@ class LabelledRows:
 
     def take(self, index: IntArray) -> LabelledRows:
         """Some of the rows."""
-        return replace(
-            self,
-            X=take_rows(self.X, index),
-            y=self.y[index],
-            weights=self.weights[index],
-            inclusion=None if self.inclusion is None else self.inclusion[index],
-            before=None if self.before is None else take_rows(self.before, index),
-            groups=None if self.groups is None else self.groups[index],
-        )
+        names = ("X", "y", "weights", "inclusion", "before", "groups")
+        parts = {name: getattr(self, name) for name in names}
+        taken = {k: take_rows(v, index) for k, v in parts.items() if v is not None}
+        return replace(self, **taken)
 
     def sampled(self, most: int, rng: np.random.Generator) -> LabelledRows:
         """At most so many rows of each class, drawn at random, in their order."""
-        chosen = []
-        for label in self.labels:
-            index = self.index(label)
-            if len(index) > most:
-                index = rng.choice(index, most, replace=False)
-            chosen.append(index)
+        chosen = [
+            index if len(index) <= most else rng.choice(index, most, replace=False)
+            for index in map(self.index, self.labels)
+        ]
         return self.take(np.sort(np.concatenate(chosen)))
 
     def predicted(self) -> Any:
         """What the classifier calls the rows."""
+        if not len(self.y):
+            return self.y
         more = () if self.groups is None else (self.groups,)
         return self.classifier.predict(self.X, *more)
 
@@ -215,8 +208,8 @@ def numbers(X: Any) -> tuple[FloatArray, BoolArray]:
     if frame is None:
         array = np.asarray(X)
         if array.dtype.kind in "fiub":
-            found = np.asarray(array, dtype=np.float64)
-            return found, np.isnan(found)
+            values = np.asarray(array, dtype=np.float64)
+            return values, np.isnan(values)
         lost = [[x is None or x != x for x in row] for row in array.tolist()]
         return np.full(array.shape, np.nan), np.array(lost, dtype=bool)
     values, missing = np.full(frame.shape, np.nan), np.empty(frame.shape, dtype=bool)

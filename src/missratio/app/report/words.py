@@ -7,7 +7,9 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from missratio.app.modelfile import GROUPS, SEVERAL_CLASSES, certificates_of, kind_of
+import numpy as np
+
+from missratio.app.modelfile import certificates_of
 from missratio.app.report.measure import last_step
 from missratio.app.report.rows import LabelledRows
 from missratio.classifier import Certificate, named, rows_of
@@ -16,17 +18,14 @@ from missratio.threshold import binomial_tail, fewest
 
 Data = dict[str, Any]
 
-FEW_TAIL_ROWS = 10
 MUCH_UNSCORED = 0.01
 # Rows to look up where none were.
 LOOK_UPS = 80
 
 
-def percent(value: float | None, digits: int = 3) -> str:
-    """A share as a percentage, with so many significant digits."""
-    if value is None:
-        return "–"
-    return f"{float(f'{100.0 * value:.{digits}g}'):g}%"
+def percent(value: float | None) -> str:
+    """A share as a percentage, with three significant digits."""
+    return "–" if value is None else f"{100.0 * value:.3g}%"
 
 
 def share(value: float | None) -> str:
@@ -59,9 +58,7 @@ def number(value: float | None, digits: int = 4) -> str:
     if isinstance(value, int) or abs(value) >= 1000.0:
         return f"{value:,.0f}".replace("-", "−")
     rounded = float(f"{value:.{digits}g}")
-    if 0.0 < abs(rounded) < 1e-4:
-        return f"{rounded:.{digits + 4}f}".rstrip("0").rstrip(".").replace("-", "−")
-    return f"{rounded:g}".replace("-", "−")
+    return np.format_float_positional(rounded, trim="-").replace("-", "−")
 
 
 def sentence(text: str) -> str:
@@ -91,8 +88,8 @@ def certificate_words(rows: LabelledRows, data: Data) -> Data:
     first, many = every[0], len(every) > 1
     sure, lost = percent(1.0 - certificate.delta), blank_share(data)
     promised, blanks = _promised(rows, data["errors"]), None
+    meant = "complete rows" if first.deployment == "complete" else "rows"
     if promised and first.deployment == "complete":
-        meant = "complete rows"
         shares = [
             f"{percent(1.0 - k['complete'] / k['rows'])} of the {rows_of(k['label'])}"
             for k in data["missingness"]["classes"]
@@ -107,31 +104,23 @@ def certificate_words(rows: LabelledRows, data: Data) -> Data:
             if shares
             else "This table has none."
         )
-    elif promised:
-        meant = "rows"
-        if lost:
-            promised = f"of rows with blanks like these, {promised}"
-            meant = "rows, with blanks like those of this table,"
+    elif promised and lost:
+        promised = f"of rows with blanks like these, {promised}"
+        meant = "rows, with blanks like those of this table,"
     if promised:
         headline = f"{promised}, with {sure} confidence{', all together' * many}"
-        guarantee = (
-            f"This is about all future {meant} from the same source. The chance that "
-            f"{'one or more of these bounds' if many else 'this bound'} is broken is "
-            f"at most {percent(certificate.delta)}."
-        )
+        guarantee = f"This is about all future {meant} from the same source."
         meaning = (
-            "That chance is over the draw of the calibration rows: if the whole "
-            f"analysis were repeated on new data many times, at least {sure} of the "
-            f"classifiers would keep {'all promises' if many else 'the promise'}. It "
-            "holds for any method, and however well or badly the method fits."
+            "If the whole analysis were repeated on new data many times, at least "
+            f"{sure} of the classifiers would keep "
+            f"{'all promises' if many else 'the promise'}. That holds for any method, "
+            "and however well or badly the method fits."
         )
     else:
-        mine, other = rows_of(first.controlled_class), rows_of(rows.other)
         headline = f"No threshold could be certified at {percent(first.alpha)}"
         guarantee = (
-            f"Every row is classified as {named(first.controlled_class)}. So none of "
-            f"the {mine} is classified as {named(rows.other)} by mistake, and no "
-            f"{other} are recognised."
+            f"Every row is classified as {named(first.controlled_class)}, and no "
+            f"{rows_of(rows.other)} are recognised."
         )
         meaning = (
             f"With {number(first.rows)} calibration rows, {number(first.observed)} of "
@@ -139,7 +128,7 @@ def certificate_words(rows: LabelledRows, data: Data) -> Data:
             f"{percent(first.alpha)} with {sure} confidence."
         )
     # They may begin with a column's name.
-    checks = (f"{text.rstrip('.')}." for each in every for text in each.checks)
+    checks = (f"{text.rstrip('.')}." for promise in every for text in promise.checks)
     return {
         "headline": sentence(headline),
         "guarantee": guarantee,
@@ -156,7 +145,7 @@ def certificate_words(rows: LabelledRows, data: Data) -> Data:
 def blank_share(data: Data) -> float:
     """The share of the table's rows that have a blank."""
     classes = data["missingness"]["classes"]
-    complete, rows = (sum(each[k] for each in classes) for k in ("complete", "rows"))
+    complete, rows = (sum(entry[k] for entry in classes) for k in ("complete", "rows"))
     return 1.0 - float(complete / rows)
 
 
@@ -178,14 +167,14 @@ def _promised(rows: LabelledRows, entries: Sequence[Data]) -> str:
         if names:
             place = "each of the groups" if len(names) > 1 else "group"
             parts.append(f"{bound} in {place} {listed(names)}")
-    wrong = named(first.other_class)
-    if kind_of(rows.classifier) == SEVERAL_CLASSES:
-        wrong = _wrong_words(rows)
-    return f"{' and '.join(parts)} are classified as {wrong}" if parts else ""
+    called = f"are classified as {_wrong_words(rows)}"
+    return f"{' and '.join(parts)} {called}" if parts else ""
 
 
 def _wrong_words(rows: LabelledRows) -> str:
-    """What a row of one of several bounded classes must not be called."""
+    """What a row of a bounded class must not be called."""
+    if len(rows.labels) == 2:
+        return named(rows.other)
     ordered = rows.classifier.certificate_.order is not None
     return "less severe" if ordered else "another class"
 
@@ -195,59 +184,42 @@ def robustness(certificate: Certificate) -> str | None:
     if not certificate.certified or certificate.observed == certificate.rows:
         return None
     learned = certificate.missingness_delta
-    parts = [
-        "φ is not known exactly, and the guarantee allows for that: it "
-        f"takes the worst weights within φ's {percent(1.0 - learned)} band."
-    ] * bool(learned)
-    if certificate.sensitivity == float("inf"):
-        parts.append("The odds of being missing may be wrong by more than 1000 times.")
-    else:
-        parts += on_sensitivity(certificate.sensitivity, bool(learned))
-    return " ".join(parts) or None
+    band = (
+        "φ is not known exactly, and the guarantee allows for that: it takes the worst "
+        f"weights within φ's {percent(1.0 - learned)} band."
+    )
+    slack = on_sensitivity(certificate.sensitivity, bool(learned))
+    return " ".join([band] * bool(learned) + slack) or None
 
 
 def promise_sentence(rows: LabelledRows, entry: Data) -> str:
     """What becomes of a class or group: its bound, if any, and what was measured."""
-    label, level, error = entry["label"], entry["level"], measured(entry["error"])
-    if kind_of(rows.classifier) == GROUPS:
-        name = "All rows" if entry["group"] is None else f"Group {entry['group']!r}"
-        called, other = f"{rows.controlled!r}", f"{rows.other!r}"
-        if not entry["certified"]:
-            return (
-                f"{name}: finds no {other}, as {number(entry['rows'])} calibration "
-                f"rows can't certify {percent(level)}; every row is called {called}."
-            )
+    label, level, grouped = entry["label"], entry["level"], rows.groups is not None
+    name, right, wrong = "", label, _wrong_words(rows)
+    if grouped:
+        name = "All rows: " if entry["group"] is None else f"Group {entry['group']!r}: "
+        right, wrong = rows.other, f"{rows.other!r}"
+    if grouped and not entry["certified"]:
         return (
-            f"{name}: finds {measured(entry['found'])} of {other} while at most "
-            f"{percent(level)} of {called} are called {other} (measured: {error})."
+            f"{name}finds no {right!r}, as {number(entry['rows'])} calibration rows "
+            f"can't certify {percent(level)}; every row is called {label!r}."
         )
-    text = f"Finds {measured(entry['found'])} of {label!r}"
+    text = f"{name}finds {measured(entry['found'])} of {right!r}"
     if level is not None:
-        text += f", while at most {percent(level)} are called {_wrong_words(rows)} "
-        text += f"(measured: {error})"
-    return f"{text}."
+        text += f" while at most {percent(level)} of {label!r} are called {wrong} "
+        text += f"(measured: {measured(entry['error'])})"
+    return f"{text[0].upper()}{text[1:]}."
 
 
-# Cautions --------------------------------------------------------------------------
+# Cautions and advice ---------------------------------------------------------------
 
 
 def cautions(rows: LabelledRows, data: Data) -> Iterator[tuple[str, str]]:
     """What a reader should know before relying on the numbers."""
-    model, classifier = data["model"], rows.classifier
-    fallback = named(model["fallback"])
+    model, estimator = data["model"], getattr(rows.classifier, "estimator_", None)
+    fallback, observed = named(model["fallback"]), model["deployment"] == "as-observed"
     if data["curve"] is not None:
-        certificate, sample = classifier.certificate_, classifier.calibration_.sample
-        tail = int((sample.values > certificate.threshold).sum())
-        if certificate.certified and tail < FEW_TAIL_ROWS:
-            needed = _needed(certificate, FEW_TAIL_ROWS)
-            text = (
-                f"The threshold rests on the {number(tail + 1)} calibration rows that "
-                f"score highest. The guarantee holds, but with more of these rows"
-                f"{f', about {needed}' * bool(needed)} (now "
-                f"{number(certificate.rows)}), the power would be higher."
-            )
-            yield "Few calibration rows", text
-        if not getattr(last_step(classifier.estimator_), "converged_", True):
+        if not getattr(last_step(estimator), "converged_", True):
             text = (
                 "The fit didn't reach an optimum, or there is none: coefficients and "
                 "scores are those of its last step. The certificate holds anyway. A "
@@ -255,19 +227,10 @@ def cautions(rows: LabelledRows, data: Data) -> Iterator[tuple[str, str]]:
             )
             yield "No finite optimum", text
         if data["errors"][0]["found"]["estimate"] is None:
-            text = (
-                "No row of the other class was left to measure it on: too few of them "
-                "are complete. Give complete test rows."
-            )
+            text = "No row was left to measure it on. Give test rows, complete ones."
             yield "Power unknown", text
-        elif data["measured"] == "training":
-            text = (
-                "It was measured on the rows that the classifier was fitted on. Give "
-                "test rows, or let it be cross-validated (folds=5)."
-            )
-            yield "Power is too good", text
     certified = any(entry["certified"] for entry in data["errors"])
-    if certified and model["deployment"] == "as-observed" and blank_share(data):
+    if certified and observed and blank_share(data):
         text = (
             "The promise is for rows that lose values as those of this table did. If "
             "more or other values are observed one day, even if every value is, errors "
@@ -277,39 +240,28 @@ def cautions(rows: LabelledRows, data: Data) -> Iterator[tuple[str, str]]:
     for entry in data["missingness"]["classes"]:
         if entry["concentrated"]:
             yield "Concentrated weights", entry["concentrated"]
-    lost = [entry["name"] for entry in data["errors"] if entry["certified"] is False]
-    if lost and data["kind"] == GROUPS:
-        text = (
-            f"Every row of {listed(map(repr, lost))} is classified as {fallback}: "
-            "their calibration rows are too few. Bring more of their rows, merge them "
-            "with another group, or raise α."
-        )
-        yield "Some groups get nothing", text
     if data["measured"] == "held out":
         text = (
             "They were measured on rows that thresholds were chosen on, because no fit "
             "to a part of the rows could be certified. The bounds hold anyway."
         )
         yield "Errors may be larger than measured", text
-    # That blanks have no score where complete rows are meant is said further up.
+    # Where complete rows are meant, the certificate's words speak of blanks.
     reasons = {
-        "rare": "rows like them are observed so rarely that nothing can be certified "
-        "for them"
+        "rare": "rows like them are observed too rarely to certify anything for them",
+        "blank": "the method can't handle their blanks",
     }
-    if model["deployment"] == "as-observed":
-        reasons["blank"] = "the method can't handle their blanks"
-    for why, because in reasons.items():
-        shares = [(each[why], each["label"]) for each in data["unscored"]]
-        if max(lost for lost, _ in shares) >= MUCH_UNSCORED:
-            said = listed(
-                f"{share(lost)} of the {rows_of(label)}"
-                for lost, label in shares
-                if lost
+    for why in ("rare", "blank") if observed else ("rare",):
+        if max(entry[why] for entry in data["unscored"]) >= MUCH_UNSCORED:
+            shares = listed(
+                f"{share(entry[why])} of the {rows_of(entry['label'])}"
+                for entry in data["unscored"]
+                if entry[why]
             )
             text = (
-                f"In the table, {said} can't be scored, because {because}. These rows "
-                f"are always classified as {fallback}, and count as not recognised in "
-                "the power on this page."
+                f"In the table, {shares} can't be scored, because {reasons[why]}. "
+                f"These rows are always classified as {fallback}, and count as not "
+                "recognised in the power on this page."
             )
             yield "Rows without a score", text
 
@@ -317,17 +269,22 @@ def cautions(rows: LabelledRows, data: Data) -> Iterator[tuple[str, str]]:
 def next_steps(rows: LabelledRows, data: Data) -> Iterator[tuple[str, str, str]]:
     """What to do: a title, a text, and a command that does it, or nothing."""
     origin, every = data["origin"], certificates_of(rows.classifier)
-    file, first = shlex.quote(origin["model"] or ""), every[0]
+    file, first = shlex.quote(origin.get("model", "")), every[0]
     complete, blanks = first.deployment == "complete", blank_share(data)
     wanted = [
-        f"{_needed(each, 0) or 'many more'} {rows_of(entry['label'])} for calibration"
+        f"{_needed(promise) or 'many more'} {rows_of(entry['label'])} for "
+        "calibration"
         + (f" in group {entry['group']!r}" if entry["group"] is not None else "")
-        + f", to promise {percent(each.alpha)} (now {number(each.rows)})"
-        for entry, each in zip(data["errors"], every, strict=False)
+        + f", to promise {percent(promise.alpha)} (now {number(promise.rows)})"
+        for entry, promise in zip(data["errors"], every, strict=False)
         if not entry["certified"]
     ]
     if wanted:
-        text = f"A threshold would need about {listed(wanted)}; or raise α or δ."
+        text = (
+            f"A threshold would need about {listed(wanted)}; or raise α or δ. Without "
+            f"one, every row{' there' * (rows.groups is not None)} is called "
+            f"{named(data['model']['fallback'])}."
+        )
         yield "More rows", text, ""
     if len(wanted) < len(every):
         text = "Each row gets a label, and a score or the reason why it has none."
@@ -337,8 +294,7 @@ def next_steps(rows: LabelledRows, data: Data) -> Iterator[tuple[str, str, str]]
                 f"this table, are all called {named(data['model']['fallback'])}."
             )
         command = f"missratio predict {file} new.csv --out predictions.csv"
-        python = "classifier.predict(X_new)"
-        yield "Label new rows", text, command if origin["model"] else python
+        yield "Label new rows", text, command * ("model" in origin)
         text = (
             "Once newer rows have their true labels, count the errors, day by day. It "
             "raises an alarm when a promise is broken, which it may be when the "
@@ -347,42 +303,41 @@ def next_steps(rows: LabelledRows, data: Data) -> Iterator[tuple[str, str, str]]
         if complete and blanks and first.looked_up:
             text += " The rows have to be complete, as the promise is about such rows."
         command = f"missratio watch {file} labelled.csv"
-        python = f"monitor = mr.TypeIErrorMonitor({first.alpha:g}, {first.delta:g})"
-        yield "Watch it", text, command if origin["model"] else python
-    if blanks and not complete and len(wanted) < len(every):
-        text = (
-            "This promise is not for them. See what another would take: looking some "
-            "values up, or knowing why they are missing."
-        )
-        yield "If new rows will be complete", text, origin["check"] or ""
+        yield "Watch it", text, command * ("model" in origin)
+        if blanks and not complete:
+            text = (
+                "This promise is not for them. See what another would take: looking "
+                "some values up, or knowing why they are missing."
+            )
+            yield "If new rows will be complete", text, origin.get("check", "")
     lost, known = (
-        sum(sum(each[name]) for each in data["missingness"]["features"])
+        sum(sum(feature[name]) for feature in data["missingness"]["features"])
         for name in ("missing", "looked_up")
     )
-    by_phi = any(each.sensitivity is not None for each in every) and not known
-    if complete and (by_phi or 0 < known < lost):
-        # Values that complete some rows, or twice as many as were looked up.
-        price = lost / max(1.0, blanks * data["model"]["rows"])
-        budget = min(2 * known or round(LOOK_UPS * price), lost)
-        plan = f"{origin['query']} --budget {budget}" if origin["query"] else ""
+    by_phi = any(promise.sensitivity is not None for promise in every)
+    # Values that complete some rows, or twice as many as were looked up.
+    price = lost / max(1.0, blanks * data["model"]["rows"])
+    budget = min(2 * known or round(LOOK_UPS * price), lost)
+    plan = f"{origin['query']} --budget {budget}" if "query" in origin else ""
+    if complete and 0 < known < lost:
         text = (
             f"{number(known)} of {number(lost)} missing values were found. With more, "
             "the power rises. A longer plan of the same kind and seed begins with the "
             "values of the first."
         )
-        assumed = (
+        yield "More look-ups", text, plan
+    elif complete and by_phi and not known:
+        text = (
             "The promise holds if φ is right. It needs no φ if some of the rows with "
             "blanks, drawn by lot, are looked up."
         )
-        yield (
-            ("Assume less", assumed, plan) if by_phi else ("More look-ups", text, plan)
-        )
+        yield "Assume less", text, plan
 
 
-def _needed(certificate: Certificate, tail: int) -> str:
-    """How many calibration rows allow so many above the threshold; "" if no more."""
+def _needed(certificate: Certificate) -> str:
+    """How many calibration rows would do; "" where more are no remedy."""
     alpha, delta = certificate.alpha, certificate.delta
-    rows = fewest(lambda n: bool(binomial_tail(n, alpha, delta) >= tail))
+    rows = fewest(lambda n: bool(binomial_tail(n, alpha, delta) >= 0))
     worth = certificate.effective_rows / max(certificate.rows, 1)
     if rows is None or rows <= certificate.effective_rows or not worth:
         return ""

@@ -25,7 +25,7 @@ from missratio.app.report import pages
 from missratio.app.report.sections import ReportSection, Table
 from missratio.app.tables import labelled
 from missratio.app.tables.columns import MOST_LEVELS, check_names
-from missratio.app.workflow.account import Way, read_table, ways_of
+from missratio.app.workflow.account import Way, column_ranges, ways_of
 from missratio.app.workflow.spelling import variants
 from missratio.classifier import NeymanPearsonClassifier
 from missratio.exceptions import TableError
@@ -189,9 +189,10 @@ class CheckedTable:
             parts.append(ReportSection("ways", could, items=promises))
         title = f"A look at {self.file['name']}"
         meta = f"{self.file['rows']} rows, {self.file['columns']} columns"
+        document = ReportSection("check", title, [meta], parts=parts)
         if suffix == ".md":
-            return pages.text(title, meta, parts, [])
-        return pages.page(title, meta, parts, [], asdict(self))
+            return pages.markdown(document)
+        return pages.html(document, asdict(self))
 
     def lines(self) -> list[str]:
         """What there is to say, in lines."""
@@ -415,8 +416,6 @@ def _column(
         except NotNumbersError:
             said = "has whole numbers too long to be exact, as keys have"
             return "key", [_drop(name, said)]
-        if len(spellings) == 1:
-            return "one value", [_drop(name, "has one value only, and blanks")]
         found = []
         for note in labelled.sentinels(numbers, [name]):
             value = f"{note.facts['value']:g}"
@@ -513,11 +512,15 @@ def _promises(
     known: dict[str, Any] = {**settings, "data": options.data, "skip_unlabelled": True}
     known["alpha"] = [settings.get("alpha", "5%")]
     given = asked.FitOptions(**known)
+    source = open_table(given.data, **given.how)
     try:
-        _, table = read_table(given)
+        table = labelled.read_labelled(source, options.target, **given.cells)
     except TableError as error:
         findings.append(Finding("", f"The table can't be read as it is: {error}"))
         return {}, "", []
+    if constant := column_ranges(table)[1]:
+        note = f"{listed(constant)} have one value only: leave them out."
+        findings.append(Finding("", note))
     if notes := [str(each) for each in table.notes if "unlabelled" in each.facts]:
         settings["skip_unlabelled"] = True
         findings.append(Finding("", notes[0], "skip_unlabelled"))
@@ -543,7 +546,8 @@ def _promises(
     # rows a blank category is a level.
     seen = table
     if table.blank_categories:
-        _, seen = read_table(given, blank_level=True)
+        cells = {**given.cells, "blank_level": True}
+        seen = labelled.read_labelled(source, options.target, **cells)
         seen, _ = labelled.two_classes(seen, given.controlled, given.versus)
     rng = np.random.default_rng(given.seed)
     own = rng.permutation(np.flatnonzero(table.y == controlled))[:_TRIED]

@@ -7,10 +7,10 @@
   // Figures, one after the other; each place has its height already.
   const views = new Map();
   const draw = async () => {
-    for (const [key, spec] of Object.entries(read("data-figures"))) {
-      const place = document.getElementById(key);
+    for (const place of document.querySelectorAll(".chart")) {
+      const key = place.id;
       try {
-        const { view } = await vegaEmbed(place, spec, {
+        const { view } = await vegaEmbed(place, read(`${key}-spec`), {
           mode: "vega-lite",
           actions: false,
           renderer: "svg",
@@ -31,16 +31,17 @@
   const slider = document.getElementById("alpha");
   const move = (view) => view.signal("chosen", Number(slider.value)).runAsync();
   const slide = () => {
-    const levels = read("data-levels");
-    const own = Number(slider.dataset.own);
+    const levels = document.querySelectorAll("#levels tbody tr");
+    const names = ["alpha", "threshold", "bound", "estimate", "power", "interval"];
+    const own = Number(slider.dataset.chosen);
     const back = document.getElementById("back");
     const update = () => {
-      const level = levels[slider.value];
-      for (const [name, text] of Object.entries(level)) {
-        const place = document.getElementById(`level-${name}`);
-        if (place) place.textContent = text;
+      const cells = levels[slider.value].cells;
+      for (const [k, name] of names.entries()) {
+        document.getElementById(`level-${name}`).textContent = cells[k].textContent;
       }
-      slider.setAttribute("aria-valuetext", `${level.alpha}, power ${level.power}`);
+      slider.setAttribute("aria-valuetext",
+        `${cells[0].textContent}, power ${cells[4].textContent}`);
       back.disabled = Number(slider.value) === own;
       if (views.has("figure-levels")) move(views.get("figure-levels"));
     };

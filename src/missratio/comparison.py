@@ -250,8 +250,7 @@ def estimate_divergence(
     for label, sample in zip((1, 0), samples, strict=True):
         if isinstance(sample.model, Missingness):
             checks = missingness_check(sample.table, sample.model, complete=True)
-            against = [check for check in checks if check.verdict != "consistent"]
-            warn_of_contradiction(tuple(against), label, 2)
+            warn_of_contradiction(checks, label, 2)
     # 1. A column that has one value in one sample, and never in the other, tells them
     #    apart. KL and Pearson's divergence are infinite even if X1 alone has others.
     for name, one, two in (("X1", *samples), ("X0", *samples[::-1])):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -156,7 +157,9 @@ class Explained:
         return self._saying(replace(self.message, label=labels.get(label, label)))
 
     def _saying(self, message: Message) -> Self:
-        return type(self)(message)  # type: ignore[call-arg]
+        other = copy(self)
+        other.args = (message,)
+        return other
 
 
 class DataError(Explained, ValueError):

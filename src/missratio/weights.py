@@ -11,12 +11,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from missratio._base.blocks import rows_with_nan
 from missratio._base.reading import column_name, joined, read_floats
 from missratio._base.storable import storable
 from missratio._base.typing import FloatArray, IntArray
 from missratio.exceptions import Message, WeightConcentrationWarning
-from missratio.missingness import Missingness, joint_weight, once
+from missratio.missingness import Missingness, joint_weight, weights_by_odds
 
 _HEAVIEST = 1e15
 _CONCENTRATED_SHARE = 20
@@ -128,12 +127,10 @@ def complete_row_weights(
     >>> complete_row_weights(np.array([[1.0, 2.0], [np.nan, 3.0]]), "ignore")
     array([1., 0.])
     """
-    if isinstance(missingness, str) and missingness == "ignore":
-        return (~rows_with_nan(read_floats(X))).astype(np.float64)
     weights = inverse_probability_weights(X, missingness)
     if weights.ndim == 1:
         return weights
-    return row_weights(weights, None if missingness is None else missingness.groups)
+    return row_weights(weights, getattr(missingness, "groups", None))
 
 
 def complete_row_weight_edges(
@@ -158,18 +155,11 @@ def complete_row_weight_edges(
     low, high : ndarray of shape (n,)
         0 where any entry is missing; the larger one huge where φ may be 1.
     """
-    lower, upper = missingness.probability_band(X, delta)
-    if missingness.groups is not None:
-        kept = once(missingness.groups)
-        lower, upper = lower[:, kept], upper[:, kept]
-    edges = []
-    for probability, factor in ((lower, 1.0 / odds_factor), (upper, odds_factor)):
-        with np.errstate(divide="ignore", over="ignore"):
-            weights = 1.0 + factor * probability / (1.0 - probability)
-            if weights.ndim == 2:
-                weights = weights.prod(axis=1)
-        edges.append(np.where(np.isnan(weights), 0.0, np.minimum(weights, _HEAVIEST)))
-    return edges[0], edges[1]
+    band = missingness.probability_band(X, delta)
+    low, high = map(weights_by_odds, band, (1.0 / odds_factor, odds_factor))
+    if low.ndim == 2:
+        low, high = (joint_weight(edge, missingness.groups) for edge in (low, high))
+    return np.minimum(low, _HEAVIEST), np.minimum(high, _HEAVIEST)
 
 
 def effective_sample_size(weights: ArrayLike, axis: int = -1) -> float | FloatArray:
@@ -201,10 +191,10 @@ def effective_sample_size(weights: ArrayLike, axis: int = -1) -> float | FloatAr
         raise ValueError(f"weights must be an array: got {weights!r}.")
     # One pass each, without a temporary: NaN reaches both the minimum and the maximum.
     if checked.size and not (checked.min() >= 0 and checked.max() < np.inf):
-        at = tuple(np.argwhere(~((checked >= 0) & (checked < np.inf)))[0].tolist())
+        place = tuple(np.argwhere(~((checked >= 0) & (checked < np.inf)))[0].tolist())
         raise ValueError(
-            f"weights must be finite and not negative: got {checked[at]} at index "
-            f"{at}. Missing rows or entries have weight 0."
+            f"weights must be finite and not negative: got {checked[place]} at index "
+            f"{place}. Missing rows or entries have weight 0."
         )
     largest = checked.max(axis=axis, keepdims=True, initial=0.0)
     scaled = checked / np.where(largest > 0, largest, 1.0)
@@ -291,22 +281,24 @@ def warn_if_concentrated(
     if carried[-1] < half:
         return
     about = label if isinstance(label, Message) else Message.plain(label)
+    claim = (
+        ": half of the total weight sits on {n_carrying} of {n_observed} observed rows "
+        "(Kish's effective sample size {kish:.1f}, largest missing probability "
+        "{largest:.12g}), so that the estimate hangs on them."
+    )
+    facts = {
+        "n_carrying": 1 + int(np.searchsorted(carried, half)),
+        "n_observed": n_observed,
+        "kish": effective_sample_size(positive),
+        "largest": max(0.0, 1 - 1 / float(positive[0])),
+    }
     message = replace(
         about,
-        claim=about.claim
-        + ": half of the total weight sits on {n_carrying} of {n_observed} observed "
-        "rows (Kish's effective sample size {kish:.1f}, largest missing probability "
-        "{largest:.12g}), so that the estimate hangs on them.",
+        claim=about.claim + claim,
         remedies=(
             "cap the missing probability by design",
             "collect more rows where it is close to 1",
         ),
-        facts={
-            **about.facts,
-            "n_carrying": 1 + int(np.searchsorted(carried, half)),
-            "n_observed": n_observed,
-            "kish": effective_sample_size(positive),
-            "largest": max(0.0, 1 - 1 / float(positive[0])),
-        },
+        facts={**about.facts, **facts},
     )
     warnings.warn(WeightConcentrationWarning(message), stacklevel=stacklevel)

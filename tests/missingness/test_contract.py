@@ -321,7 +321,7 @@ class Shifting(mr.missingness.Missingness):
                 lambda X: 0.4 * (np.nan_to_num(X) + np.nansum(X, 1)[:, None] > 0),
                 rowwise=False,
             ),
-            r"row \d+, column 0 is .* depend on its own entry only",
+            r"row \d+, column \d is .* depend on its own entry only",
         ),
         (mr.FunctionMissingness(lambda X: X[:, 0]), r"must lie in \[0, 1\)"),
         (mr.FunctionMissingness(lambda X: 0.5 + 0 * X[:, 0], maximum=0.4), "exceeded"),

@@ -44,7 +44,7 @@ IN_RANGE = r"must lie in \[0, 1\)"
         (StepMissingness, ([1.0], np.nan, 0.5), "threshold must be finite"),
         (StepMissingness, ([1.0, 1.0], [0.0, 1.0], 0.5), "one threshold: .*rowwise="),
         (StepMissingness, ([1.0, 1.0], [0.0] * 3, 0.5, False), "has 2, threshold has"),
-        (StepMissingness, ([[1.0]], 0.0, 0.5), r"must be a number or a vec.*\(1, 1\)"),
+        (StepMissingness, ([[1.0]], 0.0, 0.5), r"must be a number or a vec.*\[\["),
         (StepMissingness, ([], 0.0, 0.5), "direction must be a number or a vector"),
         (StepMissingness, ("up", 0.0, 0.5), "must be a number or a vector.*'up'"),
         (FunctionMissingness, (0.5,), r"function must be callable.*got 0.5"),

@@ -22,8 +22,8 @@ def test_counts_are_those_of_a_table_of_masks_by_names():
     assert patterns.counts.tolist() == sorted(expected, reverse=True)
     for mask, count in zip(patterns.missing, patterns.counts, strict=True):
         assert expected[tuple(mask)] == count
-    assert patterns.n_rows == len(X)
-    assert patterns.missing_share == pytest.approx(np.isnan(X).mean(axis=0))
+    assert patterns.counts.sum() == len(X)
+    assert patterns.shares @ patterns.missing == pytest.approx(np.isnan(X).mean(axis=0))
     for frame in (pd.DataFrame, pl.DataFrame):
         shown = mr.missingness_patterns(frame({"a": X[:, 0], "b": X[:, 1]})).to_frame()
         assert set(shown["missing"]) == {"", "a", "b", "a, b"}

@@ -257,7 +257,7 @@ class Weighted:
         if trust.point is not None:
             return self.at(trust).sample(trust.at_point)
         if (drawn := self.inclusion) is not None:
-            scores = np.where(drawn.found, self.scores, np.nan)
+            scores = np.where(drawn.complete, self.scores, np.nan)
             return looked_up_sample(
                 scores, drawn.probability, drawn.strata, expected=drawn.expected
             )

@@ -39,7 +39,7 @@ from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.learning.evidence import Evidence, Unit
 from missratio.learning.shadow import LARGEST_LOG_ODDS, ShadowEvidence
-from missratio.missingness import DOUBT, least_factor, residual_tails
+from missratio.missingness.check import DOUBT, least_factor, residual_tails
 
 Kind = Literal["form", "other columns", "agreement", "instrument", "together"]
 Source = Literal["table", "looked up", "stated"]

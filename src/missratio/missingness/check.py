@@ -46,15 +46,15 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import erfcx, logsumexp
 
-from missratio._base.reading import (
-    as_numeric_array,
-    column_name,
-    column_names,
-    without_levels,
-)
+from missratio._base import reading
 from missratio._base.typing import FloatArray
 from missratio.exceptions import Explained, Message, Remedy
-from missratio.missingness.contract import Missingness, joint_weight, once
+from missratio.missingness.contract import (
+    Missingness,
+    joint_weight,
+    once,
+    weights_by_odds,
+)
 
 # How often, at most, a table that φ does describe is said to contradict it.
 LEVEL = 1e-3
@@ -198,18 +198,17 @@ class MissingnessCheck:
     @property
     def sentence(self) -> str:
         """What φ expects and what the table has."""
-        expected, found = _percentages(self.expected, self.found)
+        # With as many digits as tell them apart.
+        for digits in range(4):
+            shares = [f"{100 * x:.{digits}f}%" for x in (self.expected, self.found)]
+            if shares[0] != shares[1]:
+                break
+        whose = "the rows" if self.what == "rows" else self.what
+        about = f"{whose}{self.among} missing"
         if self.joint:
             whose = "any column" if self.what == "rows" else self.what
-            return (
-                f"φ expects {expected} of the rows to miss a value in {whose}, the "
-                f"table has {found}"
-            )
-        whose = "the rows" if self.what == "rows" else self.what
-        return (
-            f"φ expects {expected} of {whose}{self.among} missing, the table has "
-            f"{found}"
-        )
+            about = f"the rows to miss a value in {whose}"
+        return f"φ expects {shares[0]} of {about}, the table has {shares[1]}"
 
 
 class MissingnessContradictionError(Explained, ValueError):
@@ -217,23 +216,14 @@ class MissingnessContradictionError(Explained, ValueError):
 
     Parameters
     ----------
+    message : Message
     checks : sequence of MissingnessCheck, or of a learned φ's `Check`
         Those that contradict φ, the clearest first.
-    label : object
-        The class.
     """
 
-    def __init__(self, checks: Sequence[Any], label: Any) -> None:
+    def __init__(self, message: Message, checks: Sequence[Any] = ()) -> None:
+        super().__init__(message)
         self.checks = tuple(checks)
-        super().__init__(_with_remedies(checks, label, refuted=True))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.checks, self.message.label)
-
-    def _saying(self, message: Message) -> MissingnessContradictionError:
-        error = type(self)(self.checks, self.message.label)
-        error.args = (message,)
-        return error
 
 
 class MissingnessContradictionWarning(Explained, UserWarning):
@@ -289,7 +279,8 @@ def missingness_check(
     >>> check.verdict, check.sentence
     ('contradiction', 'φ expects 90% of column 0 missing, the table has 34%')
     """
-    missingness = missingness.bound(column_names(X) if names is None else names)
+    columns = reading.column_names(X) if names is None else names
+    missingness = missingness.bound(columns)
     if not 0.0 < level < 1.0:
         raise ValueError(f"level must lie strictly between 0 and 1, got {level}.")
     # The weights; or the least and the largest ones that φ may give.
@@ -297,37 +288,32 @@ def missingness_check(
         low, high = missingness.probability_band(X, level)
     else:
         low = high = missingness.missing_probability(X)
-    edges = [_weights(low, 1.0 / odds_factor)]
-    if low is not high or odds_factor > 1.0:
-        edges.append(_weights(high, odds_factor))
     called, bounds, kept = _tested(X, missingness, names, odds_factor)
-    alone = not missingness.rowwise and missingness.groups is None
-    return check_weights(
-        [each[kept] for each in edges],
-        called,
-        bounds,
-        level,
-        complete=complete,
-        table=as_numeric_array(without_levels(X)) if complete and alone else None,
-    )
+    edges = [weights_by_odds(low, 1.0 / odds_factor)[kept]]
+    if low is not high or odds_factor > 1.0:
+        edges.append(weights_by_odds(high, odds_factor)[kept])
+    table = None
+    if complete and not missingness.rowwise and missingness.groups is None:
+        table = reading.as_numeric_array(reading.without_levels(X))
+    return check_weights(edges, called, bounds, level, complete=complete, table=table)
 
 
-def contradictions(
+def quick_check(
     X: Any,
     missingness: Missingness,
-    *,
     weights: FloatArray,
-    complete: bool = False,
-    names: Sequence[str] | None = None,
+    complete: bool,
+    names: Sequence[str] | None,
 ) -> tuple[MissingnessCheck, ...]:
-    """The checks that speak against φ, given its weights; quick where none does."""
+    """As `missingness_check`, by weights that are known; of a learned φ, at its word.
+
+    Where they speak against that, the band is asked.
+    """
     called, bounds, kept = _tested(X, missingness, names)
     checks = check_weights([weights[kept]], called, bounds, complete=complete)
-    consistent = all(check.verdict == "consistent" for check in checks)
-    if missingness.learned and not consistent:
-        # What the learned φ explains itself, its band explains, too.
-        checks = missingness_check(X, missingness, complete=complete, names=names)
-    return tuple(check for check in checks if check.verdict != "consistent")
+    if missingness.learned and any(c.verdict != "consistent" for c in checks):
+        return missingness_check(X, missingness, complete=complete, names=names)
+    return checks
 
 
 def _tested(
@@ -343,8 +329,10 @@ def _tested(
     # What goes missing together is one thing to test.
     groups = missingness.groups
     kept = np.arange(n_columns) if groups is None else once(groups)
-    shown = [column_name(X, j) if names is None else repr(names[j]) for j in kept]
-    called = [f"column {name}" for name in shown]
+    called = [
+        f"column {reading.column_name(X, j) if names is None else repr(names[j])}"
+        for j in kept
+    ]
     return called, bounds[kept], np.s_[:, kept] if groups is not None else ...
 
 
@@ -394,13 +382,13 @@ def _shape_checks(
         odds, g = np.zeros(len(order)), np.zeros(len(order))
         odds[seen] = np.sqrt(low * high)
         for half, other in (parts, parts[::-1]):
-            o, z, at = odds[other], scaled[other, j], third[other, j]
-            moved = np.bincount(at, o * (z - o @ z / max(o.sum(), _SMALLEST)), 3)
-            weight = np.bincount(at, o * (1.0 + o), 3)
+            o, z, place = odds[other], scaled[other, j], third[other, j]
+            moved = np.bincount(place, o * (z - o @ z / max(o.sum(), _SMALLEST)), 3)
+            weight = np.bincount(place, o * (1.0 + o), 3)
             tilt = moved / np.maximum(weight, _SMALLEST)
             g[half] = (tilt / max(np.abs(tilt).max(), _SMALLEST))[third[half, j]]
         of_seen, lost = g[seen], g[~seen].sum()
-        pvalue, factor, found = 1.0, 1.0, odds[seen]
+        pvalue, factor, worst = 1.0, 1.0, odds[seen]
         # The least sum that φ may give is above zero, or the largest one below.
         for first, second, sign in ((low, high, 1.0), (high, low, -1.0)):
             o = np.where(of_seen > 0.0, first, second)
@@ -416,27 +404,17 @@ def _shape_checks(
             _, (pvalue,) = residual_tails(
                 of_seen[:, None], 1.0 + o, o, np.array([total]), tuple(tilts)
             )
-            factor, found = least_factor(o * of_seen, total), o
+            factor, worst = least_factor(o * of_seen, total), o
         # 3. What is said of the third that deviates most.
-        at = third[:, j]
-        n, n_seen, expected = (
-            np.bincount(rows, weight, 3)
-            for rows, weight in ((at, None), (at[seen], None), (at[seen], found))
-        )
+        place = third[:, j]
+        n, n_seen = np.bincount(place, None, 3), np.bincount(place[seen], None, 3)
+        expected = np.bincount(place[seen], worst, 3)
         k = int(np.argmax(np.abs(n_seen + expected - n)))
-        checks.append(
-            MissingnessCheck(
-                names[j],
-                int(n[k]),
-                float(expected[k] / max(n_seen[k] + expected[k], _SMALLEST)),
-                float(1.0 - n_seen[k] / max(n[k], 1)),
-                float(pvalue),
-                level,
-                bool(np.isfinite(bounds[j])),
-                factor,
-                among=f" (where other columns predict a {_THIRDS[k]} value)",
-            )
-        )
+        share = float(expected[k] / max(n_seen[k] + expected[k], _SMALLEST))
+        found, exact = float(1.0 - n_seen[k] / max(n[k], 1)), np.isfinite(bounds[j])
+        facts = share, found, float(pvalue), level, bool(exact), factor, False
+        among = f" (where other columns predict a {_THIRDS[k]} value)"
+        checks.append(MissingnessCheck(names[j], int(n[k]), *facts, among))
     return checks
 
 
@@ -489,12 +467,11 @@ def residual_tails(
     step = slope / curvature
     for _ in range(_NEWTON_STEPS):
         tried = np.clip(s + step, low, high)
-        found, *rest = rate(tried)
-        up = found > best
-        s, best = np.where(up, tried, s), np.where(up, found, best)
-        slope, curvature = (
-            np.where(up, a, b) for a, b in zip(rest, (slope, curvature), strict=True)
-        )
+        value, new_slope, new_curvature = rate(tried)
+        up = value > best
+        s, best = np.where(up, tried, s), np.where(up, value, best)
+        slope = np.where(up, new_slope, slope)
+        curvature = np.where(up, new_curvature, curvature)
         step = np.where(up, slope / np.maximum(curvature, _SMALLEST), step / 4.0)
         if (np.abs(slope * step) < _RATE_TOLERANCE).all():
             break
@@ -539,7 +516,7 @@ def check_weights(
     `level` is over all checks together; `complete` tests products over columns as well,
     and with a `table` each column is tested among rows alike in other columns.
     """
-    columns = [each.reshape(len(each), -1) for each in edges]
+    columns = [weights.reshape(len(weights), -1) for weights in edges]
     n_rows, width = columns[0].shape
     high = columns[-1]
     lossy = np.flatnonzero(((high > 1.0) | (high == 0.0)).any(axis=0)).tolist()
@@ -557,34 +534,27 @@ def check_weights(
     each_level, checks = level / max(n_tests, 1), []
     for groups, step in tested:
         limits = np.array([math.prod(float(bounds[j]) for j in g) for g in groups])
-        found = []
-        for each in columns:
-            rows = each[::step]
+        evidence = []
+        for weights in columns:
+            rows = weights[::step]
             joint = [joint_weight(rows[:, list(group)]) for group in groups]
-            found.append(weight_evidence(np.stack(joint, axis=1), limits).T)
+            evidence.append(weight_evidence(np.stack(joint, axis=1), limits).T)
         # 3. Too much weight even at the least, or too little even at the largest.
         for group, limit, least, most in zip(
-            groups, limits, found[0], found[-1], strict=True
+            groups, limits, evidence[0], evidence[-1], strict=True
         ):
             over, under = least[2], most[3]
             (seen, odds, *_), n = least if over >= under else most, len(rows)
             expected = 1.0 - seen / (seen + odds) if seen else 1.0
-            share = 1.0 - seen / max(n, 1)
-            either = share * (1.0 - expected), expected * (1.0 - share)
-            checks.append(
-                MissingnessCheck(
-                    " or ".join(names[j] for j in group) if len(group) < 3 else "rows",
-                    n,
-                    float(expected),
-                    float(share),
-                    # It is tested in two ways.
-                    min(1.0, 2.0 * math.exp(-max(over, under, 0.0))),
-                    each_level,
-                    bool(over >= under or np.isfinite(limit)),
-                    max(either) / min(either) if min(either) > 0.0 else math.inf,
-                    len(group) > 1,
-                )
-            )
+            found = 1.0 - seen / max(n, 1)
+            either = found * (1.0 - expected), expected * (1.0 - found)
+            factor = max(either) / min(either) if min(either) > 0.0 else math.inf
+            # It is tested in two ways.
+            pvalue = min(1.0, 2.0 * math.exp(-max(over, under, 0.0)))
+            exact = bool(over >= under or np.isfinite(limit))
+            facts = float(expected), float(found), pvalue, each_level, exact, factor
+            what = " or ".join(names[j] for j in group) if len(group) < 3 else "rows"
+            checks.append(MissingnessCheck(what, n, *facts, len(group) > 1))
     if table is not None:
         checks[width:width] = _shape_checks(
             table, columns, bounds, names, lossy, each_level
@@ -595,25 +565,24 @@ def check_weights(
 def describe(checks: Sequence[Any], label: Any, refuted: bool = False) -> Message:
     """The claim, the facts and what to do, of a φ that was stated or learned."""
     more = len(checks) - _SHOWN
-    if not isinstance(checks[0], MissingnessCheck):
+    first = checks[0]
+    if not isinstance(first, MissingnessCheck):
         facts = " ".join(test.finding for test in checks[:_SHOWN])
         facts += f" And {more} more." if more > 0 else ""
         claim = "contradict" if refuted else "cast doubt on"
         claim = f"The data {claim} the φ that was learned for class "
         return Message(claim + "{label!r}: {text}", label=label, facts={"text": facts})
-    facts = "; ".join(check.sentence for check in checks[:_SHOWN])
-    facts += f"; and {more} more" if more > 0 else ""
     if all(check.joint for check in checks):
         remedy = (
             "Entries must go missing independently given the row: take a rowwise model "
             "where they go together."
         )
-    elif checks[0].among:
+    elif first.among:
         remedy = (
             "φ may have the right share and the wrong shape, or depend on other "
             "columns: correct it, or let it be learned."
         )
-    elif not checks[0].exact:
+    elif not first.exact:
         remedy = (
             "φ is too small or was made for other units (a scaler before it?), or some "
             "values go missing so surely that none like them was observed: correct φ, "
@@ -625,24 +594,12 @@ def describe(checks: Sequence[Any], label: Any, refuted: bool = False) -> Messag
             "is its sign wrong? Were missing rows dropped from the table? Correct φ, "
             "or let it be learned."
         )
-    claim = "contradicts" if checks[0].exact else "doesn't fit"
-    if checks[0].verdict == "consistent":
-        claim = "hardly fits"
+    facts = "; ".join(check.sentence for check in checks[:_SHOWN])
+    facts += f"; and {more} more" if more > 0 else ""
+    claim = "contradicts" if first.exact else "doesn't fit"
+    claim = "hardly fits" if first.verdict == "consistent" else claim
     claim = f"The table {claim} φ of class " + "{label!r}: {text}"
     return Message(claim, label=label, facts={"text": f"{facts}. {remedy}"})
-
-
-def _with_remedies(checks: Sequence[Any], label: Any, refuted: bool) -> Message:
-    """What speaks against φ, and how to come by a guarantee."""
-    message = describe(checks, label, refuted)
-    claim = message.claim + " No guarantee can rest on this φ." * refuted
-    factor = max(check.odds_factor for check in checks)
-    remedies = [Remedy.LOOKED_UP, Remedy.AS_OBSERVED, Remedy.OTHER_FORM]
-    if factor <= _LARGEST_FACTOR:
-        remedies.append(Remedy.ODDS_FACTOR)
-        factor = math.ceil(100.0 * factor) / 100.0
-    facts = {**message.facts, "factor": factor}
-    return replace(message, claim=claim, remedies=tuple(remedies), facts=facts)
 
 
 def refuse_contradiction(
@@ -654,30 +611,37 @@ def refuse_contradiction(
     """Refuse a φ that data refute beyond doubt, for a guarantee, and warn of doubts.
 
     Refuted: p < 0.001 over all checks, or over all tests of a learned φ. Doubtful: p <
-    0.05. What an odds factor explains is neither.
+    0.05. What an odds factor explains is neither. Either message says how to come by a
+    guarantee.
     """
     tests = [test for test in tests if test.pvalue is not None]
     n_tests = len(tests)
     tests = [test for test in tests if not test.odds_factor <= odds_factor]
     tests.sort(key=lambda test: test.pvalue)
-
     for level in (LEVEL, DOUBT):
         refuting = [test for test in tests if n_tests * test.pvalue < level]
-        for against in (_clearest(checks, level), refuting):
-            if against and level == LEVEL:
-                raise MissingnessContradictionError(against, label)
-            if against:
-                message = _with_remedies(against, label, refuted=False)
-                warnings.warn(MissingnessContradictionWarning(message), stacklevel=3)
+        for against in filter(None, (_clearest(checks, level), refuting)):
+            refuted = level == LEVEL
+            message = describe(against, label, refuted)
+            claim = message.claim + " No guarantee can rest on this φ." * refuted
+            factor = max(check.odds_factor for check in against)
+            remedies = [Remedy.LOOKED_UP, Remedy.AS_OBSERVED, Remedy.OTHER_FORM]
+            if factor <= _LARGEST_FACTOR:
+                remedies.append(Remedy.ODDS_FACTOR)
+                factor = math.ceil(100.0 * factor) / 100.0
+            facts = {**message.facts, "factor": factor}
+            message = replace(message, claim=claim, remedies=(*remedies,), facts=facts)
+            if refuted:
+                raise MissingnessContradictionError(message, against)
+            warnings.warn(MissingnessContradictionWarning(message), stacklevel=3)
 
 
 def warn_of_contradiction(
     checks: Sequence[MissingnessCheck], label: Any, stacklevel: int = 2
 ) -> None:
     """Warn where a check contradicts φ or finds a shortfall: for an estimate."""
-    found = _clearest(checks, LEVEL)
-    if found:
-        message = describe(found, label)
+    if against := _clearest(checks, LEVEL):
+        message = describe(against, label)
         warnings.warn(MissingnessContradictionWarning(message), stacklevel=stacklevel)
 
 
@@ -685,30 +649,9 @@ def _clearest(
     checks: Sequence[MissingnessCheck], level: float
 ) -> list[MissingnessCheck]:
     """Those that speak against φ: columns before products, contradictions first."""
-    found = [check for check in checks if check.pvalue <= check.level * level / LEVEL]
-    found.sort(
-        key=lambda check: (
-            check.joint,
-            check.among != "",
-            not check.exact,
-            check.pvalue,
-        )
-    )
-    return found
 
+    def order(check: MissingnessCheck) -> tuple[Any, ...]:
+        return check.joint, check.among != "", not check.exact, check.pvalue
 
-def _weights(probability: FloatArray, odds_factor: float) -> FloatArray:
-    """1/(1 − φ) with the odds of being missing multiplied; 0 where φ is NaN."""
-    with np.errstate(divide="ignore"):
-        weights = 1.0 + odds_factor * probability / (1.0 - probability)
-    weights[np.isnan(weights)] = 0.0
-    return np.asarray(weights)
-
-
-def _percentages(expected: float, found: float) -> tuple[str, str]:
-    """Two shares, with as many digits as tell them apart."""
-    for digits in range(4):
-        texts = [f"{100 * share:.{digits}f}%" for share in (expected, found)]
-        if texts[0] != texts[1]:
-            break
-    return texts[0], texts[1]
+    against = [check for check in checks if check.pvalue <= check.level * level / LEVEL]
+    return sorted(against, key=order)

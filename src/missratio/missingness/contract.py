@@ -15,16 +15,9 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn.utils import check_random_state
 
+from missratio._base import reading
 from missratio._base.blocks import rows_with_nan
-from missratio._base.reading import (
-    as_numeric_array,
-    check_no_infinity,
-    column_name,
-    column_names,
-    row_blocks,
-    with_values,
-    without_levels,
-)
+from missratio._base.reading import as_numeric_array, check_no_infinity, row_blocks
 from missratio._base.typing import FloatArray, IntArray
 
 _MAXIMUM_TOLERANCE = 1e-12
@@ -157,13 +150,12 @@ class Missingness(ABC):
                 "column."
             )
         if self._by_column:
-            every = {name: getattr(self, name) for name in self._by_column}
             kept = {
-                name: np.broadcast_to(np.ravel(values), n_columns)[positions]
-                for name, values in every.items()
+                name: np.broadcast_to(np.ravel(getattr(self, name)), n_columns)
+                for name in self._by_column
             }
-            some: Missingness = replace(cast(Any, self), **kept)
-            return some
+            some = {name: values[positions] for name, values in kept.items()}
+            return cast(Missingness, replace(cast(Any, self), **some))
         from missratio.missingness.models import FunctionMissingness
 
         return FunctionMissingness(
@@ -247,8 +239,7 @@ class Missingness(ABC):
         ndarray of shape (n,) for a rowwise model, (n, d) for a per-feature model
             0 where missing.
         """
-        table = as_numeric_array(without_levels(X))
-        model = self.bound(column_names(X), table.shape[1])
+        table, model = self._bound_table(X)
         weights = np.empty(table.shape[:1] if model.rowwise else table.shape)
         check_no_infinity(table, X)
         for rows in row_blocks(table.shape):
@@ -279,18 +270,17 @@ class Missingness(ABC):
         np.divide(1.0, 1.0 - probability, out=weights, where=~np.isnan(probability))
         return weights
 
+    def _bound_table(self, X: Any) -> tuple[FloatArray, Missingness]:
+        """X as an array of numbers, and the model for its columns."""
+        table = as_numeric_array(reading.without_levels(X))
+        return table, self.bound(reading.column_names(X), table.shape[1])
+
     def _probabilities(
-        self,
-        X: Any,
-        first_row: int = 0,
-        source: Any = None,
-        *,
-        may_be_one: bool = False,
+        self, X: Any, first_row: int = 0, source: Any = None, may_be_one: bool = False
     ) -> FloatArray:
         """φ at the rows of X, checked; NaN where missing."""
-        table = as_numeric_array(without_levels(X))
+        table, model = self._bound_table(X)
         source = X if source is None else source
-        model = self.bound(column_names(X), table.shape[1])
         whole, maxima = model.rowwise, model.column_maxima(table.shape[1])
         result = np.full(table.shape[:1] if whole else table.shape, np.nan)
         if not whole:
@@ -334,7 +324,8 @@ class Missingness(ABC):
             value = float(probability[(row, *column)])
             given = f"{type(model).__name__} gives {value} at row "
             given += str(first_row + rows.start + row)
-            given += "".join(f", column {column_name(source, j)}" for j in column)
+            names = [reading.column_name(source, j) for j in column]
+            given += "".join(f", column {name}" for name in names)
             if outside.any():
                 raise ValueError(
                     f"The missing probability must lie in [0, 1): {given}. "
@@ -405,6 +396,13 @@ def joint_weight(weights: FloatArray, groups: IntArray | None = None) -> FloatAr
     return product
 
 
+def weights_by_odds(probability: FloatArray, factor: float) -> FloatArray:
+    """1/(1 − φ) with the odds φ/(1 − φ) multiplied by a factor; 0 where φ is NaN."""
+    with np.errstate(divide="ignore"):
+        weights = 1.0 + factor * probability / (1.0 - probability)
+    return np.where(np.isnan(weights), 0.0, weights)
+
+
 def check_no_partial_row(block: FloatArray, first_row: int) -> None:
     """Refuse rows of which some entries are missing and some are not.
 
@@ -413,10 +411,10 @@ def check_no_partial_row(block: FloatArray, first_row: int) -> None:
     rows = np.flatnonzero(rows_with_nan(block))
     missing = np.isnan(np.take(block, rows, axis=0))
     if not missing.all():
-        at = int(np.argmin(missing.all(axis=1)))
+        k = int(np.argmin(missing.all(axis=1)))
         raise ValueError(
-            f"A rowwise missingness model loses whole rows: row {first_row + rows[at]} "
-            f"has {missing[at].sum()} of {missing.shape[1]} entries missing. Use a "
+            f"A rowwise missingness model loses whole rows: row {first_row + rows[k]} "
+            f"has {missing[k].sum()} of {missing.shape[1]} entries missing. Use a "
             "per-feature model (rowwise=False), or set the whole row to NaN."
         )
 
@@ -432,14 +430,12 @@ def read_only_parameter(
     """Copy a parameter, a scalar or one per feature, into a read-only float array."""
     try:
         array = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"{name} must be a number or a vector of numbers: got {value!r}."
-        ) from error
+    except (TypeError, ValueError):
+        array = np.empty(0)
     if array.ndim > 1 or array.size == 0:
         raise ValueError(
-            f"{name} must be a number or a vector with one entry per feature: "
-            f"got shape {array.shape}."
+            f"{name} must be a number or a vector of numbers, one per feature: got "
+            f"{value!r}."
         )
     if single and array.ndim:
         raise ValueError(
@@ -520,19 +516,22 @@ def corrupt(
         )
     table = as_numeric_array(X)
     lossy = np.array(table, dtype=table.dtype if table.dtype.kind == "f" else float)
-    rng: Any = random_state
-    if not isinstance(rng, np.random.Generator):
-        rng = check_random_state(rng)
     if missingness.rowwise:
         check_no_partial_row(lossy, 0)
     probability = missingness.missing_probability(X)
-    draws = rng.random(probability.shape)
+    draws = _generator(random_state).random(probability.shape)
     if missingness.groups is not None:
         draws = draws[:, missingness.groups]
     # A comparison with NaN, where φ is not known, is False: what is missing stays so.
     lossy[draws < probability] = np.nan
-    result: Table = with_values(X, lossy)
-    return result
+    return cast(Table, reading.with_values(X, lossy))
+
+
+def _generator(random_state: RandomState) -> Any:
+    """A generator as it is, and scikit-learn's of anything else."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    return check_random_state(random_state)
 
 
 def check_missingness(
@@ -568,45 +567,40 @@ def check_missingness(
     """
     if not isinstance(missingness, Missingness):
         raise TypeError(f"check_missingness takes a model: got {missingness!r}.")
-    rng: Any = random_state
-    if not isinstance(rng, np.random.Generator):
-        rng = check_random_state(rng)
+    rng = _generator(random_state)
     if X is None:
         X = rng.normal(size=(500, missingness.n_features or 3))
     rows = np.array(as_numeric_array(X), dtype=np.float64)
     if np.isnan(rows).any():
         raise ValueError("check_missingness takes complete rows: got NaN.")
-    model = missingness.bound(column_names(X), rows.shape[1])
+    model = missingness.bound(reading.column_names(X), rows.shape[1])
     phi = model.missing_probability(rows)
 
-    def compare(found: FloatArray, how: str, remedy: str, column: Any = ...) -> None:
-        expected = phi[: len(found)] if column is ... else phi[: len(found), column]
-        off = np.argwhere(~np.isclose(found, expected, rtol=1e-7, atol=1e-12))
+    def compare(values: FloatArray, how: str, remedy: str) -> None:
+        expected = phi[: len(values)]
+        off = np.argwhere(~np.isclose(values, expected, rtol=1e-7, atol=1e-12))
         if len(off):
-            at = tuple(off[0])
-            place = [at[0], *at[1:], *([] if column is ... else [column])]
-            where = ", column ".join(map(str, place))
+            place = tuple(off[0])
             raise AssertionError(
-                f"φ of row {where} is {expected[at]:.6g}, and {found[at]:.6g} {how}: "
-                f"{remedy}"
+                f"φ of row {', column '.join(map(str, place))} is "
+                f"{expected[place]:.6g}, and {values[place]:.6g} {how}: {remedy}"
             )
 
     # 1. The row alone matters, and per feature the entry alone.
     few = rows[:50]
-    alone = [model.missing_probability(few[[i]]) for i in range(len(few))]
+    single = [model.missing_probability(few[[i]]) for i in range(len(few))]
     remedy = "it must depend on the row alone, not on others that it is evaluated with."
-    compare(np.concatenate(alone), "by itself", remedy)
+    compare(np.concatenate(single), "by itself", remedy)
     if not model.rowwise and model.groups is None:
+        alone = np.empty_like(few)
         for j in range(rows.shape[1]):
-            lossy = np.full_like(few, np.nan)
-            lossy[:, j] = few[:, j]
-            own = model.missing_probability(lossy)[:, j]
-            remedy = "per feature it may depend on its own entry only."
-            compare(own, "where the others are NaN", remedy, j)
+            lossy = np.where(np.arange(rows.shape[1]) == j, few, np.nan)
+            alone[:, j] = model.missing_probability(lossy)[:, j]
+        remedy = "per feature it may depend on its own entry only."
+        compare(alone, "where the others are NaN", remedy)
     # 2. What follows from φ.
-    compare(
-        1.0 - 1.0 / model.weights(rows), "by its weights", "they must be 1/(1 − φ)."
-    )
+    by_weights = 1.0 - 1.0 / model.weights(rows)
+    compare(by_weights, "by its weights", "they must be 1/(1 − φ).")
     band = np.clip(phi, *model.probability_band(rows))
     compare(band, "at an end of its band", "probability_band must hold it.")
     if (log_odds := model.log_odds(rows)) is not None:

@@ -14,14 +14,8 @@ from missratio._base.hints import did_you_mean, listed
 from missratio._base.reading import read_floats
 from missratio._base.storable import storable
 from missratio._base.typing import FloatArray
-from missratio.missingness.contract import (
-    Missingness,
-    as_array,
-    check_no_partial_row,
-    common_width,
-    keep,
-    read_only_parameter,
-)
+from missratio.missingness import contract
+from missratio.missingness.contract import Missingness, keep, read_only_parameter
 from missratio.missingness.models import Block, BlockMissingness
 
 _ACCEPTED = 1e-10
@@ -106,50 +100,35 @@ class LogisticMissingness(Missingness):
         LogisticMissingness
             With `coef` as given and one intercept, or one per feature.
         """
-        slope = read_only_parameter(coef, "coef", finite=True)
-        slope = slope.reshape(-1) if rowwise else slope
         target = read_only_parameter(
             proportion, "proportion", single=rowwise, below_one=True
         )
-        table = read_floats(X)
-        width = common_width(coef=slope, proportion=target)
-        if width not in (None, table.shape[1]):
-            raise ValueError(
-                f"coef and proportion are for {width} feature(s): X has "
-                f"{table.shape[1]}. Give the columns that they are for."
-            )
-        with np.errstate(over="ignore", invalid="ignore"):
-            predictor = (table @ slope)[:, None] if rowwise else table * slope
+        model, table = cls(np.zeros(target.shape), coef, rowwise), read_floats(X)
+        predictor = model.bound(None, table.shape[1]).log_odds(table)
+        predictor = predictor[:, None] if rowwise else predictor
         if np.isinf(predictor).any():
-            raise ValueError(
-                "coef·x overflows: got values beyond the range of floating point. "
-                "Rescale coef to the scale of X."
-            )
+            raise ValueError("coef·x overflows. Rescale coef to the scale of X.")
         empty = np.isnan(predictor).all(axis=0)
         if empty.any():
             where = "row" if rowwise else f"entry in column {int(np.argmax(empty))}"
-            raise ValueError(
-                f"The mean of φ needs one observed {where} or more: got none. Give "
-                "complete data."
-            )
+            raise ValueError(f"The mean of φ needs an observed {where}: got none.")
         targets = np.broadcast_to(target, predictor.shape[1])
-        intercept, known = np.full(targets.shape, -np.inf), ~np.isnan(predictor)
+        intercept = np.full(targets.shape, -np.inf)
         for j in np.flatnonzero(targets):
-            offset = predictor[known[:, j], j]
+            offset = predictor[~np.isnan(predictor[:, j]), j]
+            mass = np.ones(len(offset))
             expected = targets[j] * len(offset)
-            intercept[j] = balanced_intercepts(
-                offset[None], np.ones(len(offset)), expected
-            )[0]
+            intercept[j] = balanced_intercepts(offset[None], mass, expected)[0]
         mean = np.nanmean(expit(predictor + intercept), axis=0)
         missed = ~(np.abs(mean - targets) <= _ACCEPTED)
         if missed.any():
             column = int(np.argmax(missed))
             raise ValueError(
-                f"No intercept gives the proportion {targets[column]} to {_ACCEPTED}: "
-                f"got {mean[column]} for feature {column}, where coef·x is too large "
-                "for floating point. Rescale coef to the scale of X."
+                f"No intercept gives the proportion {targets[column]}: got "
+                f"{mean[column]} for feature {column}, where coef·x is too large for "
+                "floating point. Rescale coef to the scale of X."
             )
-        return cls(intercept[0] if rowwise else intercept, slope, rowwise)
+        return cls(intercept[0] if rowwise else intercept, model.coef, rowwise)
 
     @classmethod
     def from_columns(
@@ -213,7 +192,8 @@ class LogisticMissingness(Missingness):
         """Intercept + coef·x, of shape (n,) for whole rows and (n, d) for entries."""
         coef, intercept = np.asarray(self.coef), np.asarray(self.intercept)
         if xp is not np:
-            coef, intercept = (as_array(each, X, xp) for each in (coef, intercept))
+            coef = contract.as_array(coef, X, xp)
+            intercept = contract.as_array(intercept, X, xp)
         with np.errstate(over="ignore", invalid="ignore"):
             log_odds = X @ coef if self.rowwise else X * coef
             log_odds += intercept
@@ -230,7 +210,7 @@ class LogisticMissingness(Missingness):
     ) -> FloatArray:
         """1/(1 − φ) = 1 + exp(log-odds): the difference is off by 4.5 % at 36."""
         if self.rowwise:
-            check_no_partial_row(block, first_row)
+            contract.check_no_partial_row(block, first_row)
         weights: FloatArray = self.log_odds(block)
         highest = np.fmax.reduce(weights, axis=None, initial=-np.inf)
         if not highest < _ROUNDS_TO_ONE:
@@ -273,8 +253,8 @@ class NamedMissingness(Missingness):
             slopes = slopes if isinstance(slopes, Mapping) else {name: slopes}
             # Refuses what no column could have.
             LogisticMissingness(start, list(slopes.values()), rowwise=True)
-            own = {str(each): float(slope) for each, slope in slopes.items()}
-            checked[name] = (float(start), {name: 0.0} | own)
+            given = {str(column): float(slope) for column, slope in slopes.items()}
+            checked[name] = (float(start), {name: 0.0} | given)
         if not checked:
             raise ValueError("No column is named: give one or more.")
         object.__setattr__(self, "columns", checked)
@@ -290,7 +270,7 @@ class NamedMissingness(Missingness):
                 "array has: LogisticMissingness.from_columns(..., names=[...])."
             )
         places = {str(name): place for place, name in enumerate(names)}
-        wanted = [each for _, slopes in self.columns.values() for each in slopes]
+        wanted = [column for _, slopes in self.columns.values() for column in slopes]
         absent = [name for name in dict.fromkeys(wanted) if name not in places]
         if absent:
             hint = did_you_mean(absent[0], places) if len(absent) == 1 else ""
@@ -303,7 +283,7 @@ class NamedMissingness(Missingness):
         for name, (start, slopes) in self.columns.items():
             if len(slopes) > 1:
                 model = LogisticMissingness(start, list(slopes.values()), rowwise=True)
-                inputs = tuple(places[each] for each in slopes)
+                inputs = tuple(places[column] for column in slopes)
                 blocks.append(Block((places[name],), inputs, model))
             else:
                 intercept[places[name]], coef[places[name]] = start, slopes[name]

@@ -46,8 +46,8 @@ class RowInclusion:
     probability: FloatArray
     # Within each, incomplete rows were equally likely to be drawn. None: all were.
     strata: IntArray | None
-    # Whether a row is complete now. One that was drawn and isn't was not found.
-    found: BoolArray
+    # Whether a row is complete now. One that was drawn may not be.
+    complete: BoolArray
     # The shares of other rows of the class: of incomplete ones, and of those of these
     # that were drawn.
     expected: tuple[float, float] | None = None
@@ -81,10 +81,10 @@ class RowInclusion:
             rows = np.flatnonzero(classes == label)
             reached = rows[~never[rows]]
             by_row[rows], by_row[reached] = 0.0, row_probability(given[reached])
-            own = np.zeros(len(rows), dtype=np.intp)
+            pattern = np.zeros(len(rows), dtype=np.intp)
             if not drawn_whole(given[reached]):
-                own = np.unique(lost[rows], axis=0, return_inverse=True)[1]
-            strata[rows] = strata.max(initial=0) + 1 + own
+                pattern = np.unique(lost[rows], axis=0, return_inverse=True)[1]
+            strata[rows] = strata.max(initial=0) + 1 + pattern
             strata[rows[never[rows]]] = strata.max(initial=0) + 1
         refuse_misplaced(by_row, ~complete)
         return cls(by_row, strata, complete)
@@ -92,7 +92,7 @@ class RowInclusion:
     @property
     def weights(self) -> FloatArray:
         """One over the probability for rows that are there, 0 for the others."""
-        return inverse_where_positive(np.where(self.found, self.probability, 0.0))
+        return inverse_where_positive(np.where(self.complete, self.probability, 0.0))
 
     @property
     def by_design(self) -> bool:
@@ -107,8 +107,8 @@ class RowInclusion:
     def take(self, rows: IntArray) -> RowInclusion:
         """That of some rows."""
         strata = None if self.strata is None else self.strata[rows]
-        given, found = self.probability[rows], self.found[rows]
-        return replace(self, probability=given, strata=strata, found=found)
+        probability, complete = self.probability[rows], self.complete[rows]
+        return replace(self, probability=probability, strata=strata, complete=complete)
 
     def besides(self, rows: IntArray, others: IntArray) -> RowInclusion:
         """That of some rows, which are expected to be drawn like some others."""
@@ -189,12 +189,11 @@ def refuse_misplaced(probability: FloatArray, lost: BoolArray) -> None:
         ((probability == 0.0) & ~lost, "0, and the {} has no NaN"),
     ):
         if wrong.any():
-            at = tuple(int(i) for i in np.argwhere(wrong)[0])
+            first, count = tuple(np.argwhere(wrong)[0].tolist()), wrong.sum()
             raise ValueError(
-                f"inclusion at {at} is {how.format(what)} ({np.count_nonzero(wrong)} "
-                "such). It is 1 for what was observed, and 0 for what wasn't and is "
-                "missing still: take it from revealed.fill(X), with the table that it "
-                "fills in."
+                f"inclusion at {first} is {how.format(what)} ({count} such). It is 1 "
+                "for what was observed, and 0 for what wasn't and is missing still: "
+                "take it from revealed.fill(X), with the table that it fills in."
             )
 
 
@@ -236,8 +235,9 @@ def looked_up_terms(
         )
     # 1. What other columns say of every missing value, and of the looked-up ones by
     #    slopes that their own draw had no part in.
-    base, own = np.zeros(features.shape), np.zeros((drawn.sum(), features.shape[1]))
-    if drawn.sum() >= FEWEST and observed.sum() > others.shape[1] + FEWEST:
+    base, answers = np.zeros(features.shape), features[drawn]
+    explained = np.zeros(answers.shape)
+    if len(answers) >= FEWEST and observed.sum() > others.shape[1] + FEWEST:
         # These take long to load, and most fits have no look-ups.
         from sklearn.impute import SimpleImputer
         from sklearn.linear_model import Ridge
@@ -251,10 +251,10 @@ def looked_up_terms(
         coef = ridge.fit(design[observed], features[observed]).coef_
         prediction = design @ np.reshape(coef, (-1, design.shape[1])).T
         # Each looked-up row's slope of features on predictions, by other folds' rows.
-        found, predicted = features[drawn], prediction[drawn]
-        fold, slopes = np.arange(len(found)) % FOLDS, np.empty(found.shape)
+        predicted, slopes = prediction[drawn], np.empty(answers.shape)
+        fold = np.arange(len(answers)) % FOLDS
         for place in range(FOLDS):
-            p, f = predicted[fold != place], found[fold != place]
+            p, f = predicted[fold != place], answers[fold != place]
             p, f = p - p.mean(axis=0), f - f.mean(axis=0)
             square = (p**2).sum(axis=0)
             slope = (p * f).sum(axis=0) / np.where(square > 0.0, square, 1.0)
@@ -263,12 +263,12 @@ def looked_up_terms(
             signal = slope**2 * square
             kept = np.maximum(1.0 - noise / np.where(signal > 0.0, signal, 1.0), 0.0)
             slopes[fold == place] = slope * kept
-        own = slopes * predicted
-        helps = (features[drawn] - own).var(axis=0) < features[drawn].var(axis=0)
-        own = np.where(helps, own, 0.0)
+        explained = slopes * predicted
+        helps = (answers - explained).var(axis=0) < answers.var(axis=0)
+        explained = np.where(helps, explained, 0.0)
         base = helps * prediction * np.average(slopes, axis=0, weights=count[drawn])
     # 2. The mean of what they leave, and each looked-up row's part in it.
-    rest = features[drawn] - own
+    rest = answers - explained
     mean = np.average(rest, axis=0, weights=count[drawn])
     terms[lost] = mean + base[lost]
     terms[drawn] += (n_lost / n_drawn) * (rest - mean)

@@ -15,12 +15,8 @@ from missratio._base.hints import listed
 from missratio._base.reading import as_numeric_array
 from missratio._base.storable import storable
 from missratio._base.typing import FloatArray
-from missratio.missingness.contract import (
-    Missingness,
-    as_array,
-    keep,
-    read_only_parameter,
-)
+from missratio.missingness import contract
+from missratio.missingness.contract import Missingness, keep, read_only_parameter
 
 
 @storable()
@@ -63,16 +59,14 @@ class StepMissingness(Missingness):
     def __post_init__(self) -> None:
         one = self.rowwise
         direction = read_only_parameter(self.direction, "direction", finite=True)
-        keep(
-            self,
-            direction=direction.reshape(-1) if one else direction,
-            threshold=read_only_parameter(
-                self.threshold, "threshold", single=one, finite=True
-            ),
-            probability=read_only_parameter(
-                self.probability, "probability", single=one, below_one=True
-            ),
+        direction = direction.reshape(-1) if one else direction
+        threshold = read_only_parameter(
+            self.threshold, "threshold", single=one, finite=True
         )
+        probability = read_only_parameter(
+            self.probability, "probability", single=one, below_one=True
+        )
+        keep(self, direction=direction, threshold=threshold, probability=probability)
 
     @property
     def maximum(self) -> float:
@@ -86,10 +80,10 @@ class StepMissingness(Missingness):
 
     def log_odds(self, X: Any, xp: Any = np) -> Any:
         """The step's log-odds beyond the threshold, and -inf elsewhere."""
-        given = self.direction, self.threshold, logit(self.probability)
+        parameters = self.direction, self.threshold, logit(self.probability)
         if xp is not np:
-            given = tuple(as_array(each, X, xp) for each in given)
-        direction, threshold, step = given
+            parameters = tuple(contract.as_array(x, X, xp) for x in parameters)
+        direction, threshold, step = parameters
         with np.errstate(over="ignore", invalid="ignore"):
             beyond = (X @ direction if self.rowwise else X * direction) > threshold
         return xp.where(beyond, step, -np.inf)
@@ -231,27 +225,27 @@ class BlockMissingness(Missingness):
         groups = np.arange(self.n_columns)
         for block in self.blocks:
             groups[list(block.columns)] = min(block.columns)
-        learned = [self.base.learned, *(block.model.learned for block in self.blocks)]
-        vars(self).update(
-            groups=groups, learned=any(learned), n_features=self.n_columns
-        )
+        learned = any(model.learned for model in self._models)
+        vars(self).update(groups=groups, learned=learned, n_features=self.n_columns)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         self.__post_init__()
 
     @property
+    def _models(self) -> list[Missingness]:
+        return [self.base, *(block.model for block in self.blocks)]
+
+    @property
     def maximum(self) -> float | None:
         """The largest of the parts'; None where one is not known."""
-        known = [self.base.maximum, *(block.model.maximum for block in self.blocks)]
-        largest = [each for each in known if each is not None]
-        return max(largest) if len(largest) == len(known) else None
+        maxima = [1.0 if m.maximum is None else m.maximum for m in self._models]
+        return max(maxima) if max(maxima) < 1.0 else None
 
     @property
     def checks(self) -> tuple[Any, ...]:
         """What the data says against the parts, where they were learned."""
-        models = [self.base, *(block.model for block in self.blocks)]
-        return tuple(c for model in models for c in getattr(model, "checks", ()))
+        return tuple(c for model in self._models for c in getattr(model, "checks", ()))
 
     def column_maxima(self, n_columns: int) -> FloatArray:
         """The supremum of φ for each column; 1 where it is not known.
@@ -283,17 +277,16 @@ class BlockMissingness(Missingness):
         table = as_numeric_array(X)
         self.bound(None, table.shape[1])
         # One part for each block, and as many for the rest as it has lossy columns.
-        evidence = getattr(self.base, "evidence", ())
-        n_base = sum(each is not None for each in evidence)
-        each = None if delta is None else delta / max(n_base + len(self.blocks), 1)
-        rest = None if each is None else max(each * n_base, each / 2.0)
-        lower, upper = (np.array(e) for e in self.base.probability_band(table, rest))
+        n_base = sum(known is not None for known in getattr(self.base, "evidence", ()))
+        part = None if delta is None else delta / max(n_base + len(self.blocks), 1)
+        rest = None if part is None else max(part * n_base, part / 2.0)
+        lower, upper = map(np.array, self.base.probability_band(table, rest))
         for block in self.blocks:
             columns = list(block.columns)
             rows = table[:, list(block.inputs)].astype(np.float64)
             # Further columns are there where these are missing.
             rows[rows_with_nan(rows)] = np.nan
-            low, high = block.model.probability_band(rows, each)
+            low, high = block.model.probability_band(rows, part)
             lower[:, columns], upper[:, columns] = low[:, None], high[:, None]
         return lower, upper
 
@@ -312,8 +305,8 @@ class BlockMissingness(Missingness):
                     f"and {unexplained.sum()} rows miss one. Leave these rows out, or "
                     "model φ without these columns."
                 )
-            own = np.full(len(X), np.nan)
+            together = np.full(len(X), np.nan)
             if known.any():
-                own[known] = block.model.evaluate(rows[known])
-            probability[:, list(block.columns)] = own[:, None]
+                together[known] = block.model.evaluate(rows[known])
+            probability[:, list(block.columns)] = together[:, None]
         return probability

@@ -30,19 +30,9 @@ class MissingnessPatterns:
     counts: IntArray
 
     @property
-    def n_rows(self) -> int:
-        """Rows of the table."""
-        return int(self.counts.sum())
-
-    @property
     def shares(self) -> FloatArray:
         """The share of the rows that each pattern has."""
-        return np.asarray(self.counts / self.n_rows)
-
-    @property
-    def missing_share(self) -> FloatArray:
-        """How much of each column is missing."""
-        return np.asarray(self.shares @ self.missing)
+        return np.asarray(self.counts / self.counts.sum())
 
     def to_frame(self, backend: Any = "pandas") -> Any:
         """The patterns as a dataframe, a line for each.

@@ -19,9 +19,9 @@ from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.exceptions import DataError, Message, Remedy, UnexplainedMissingError
 from missratio.missingness import (
     Missingness,
-    contradictions,
     drawn_together,
     joint_weight,
+    quick_check,
     read_inclusion,
     refuse_misplaced,
     warn_of_contradiction,
@@ -559,11 +559,8 @@ def warn_of_weights(
     assert weights is not None
     assert isinstance(source, MemorySource)
     complete, table = required is None, source.block().rows
-    checks = contradictions(
-        table, model, weights=weights, complete=complete, names=rows.names
-    )
-    if checks:
-        warn_of_contradiction(checks, rows.label, stacklevel + 1)
+    checks = quick_check(table, model, weights, complete, rows.names)
+    warn_of_contradiction(checks, rows.label, stacklevel + 1)
 
 
 # What an estimator is told of missingness.

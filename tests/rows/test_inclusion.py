@@ -14,7 +14,7 @@ from missratio import (
     corrupt,
     ratio_uncertainty,
 )
-from missratio.missingness import row_probability
+from missratio.missingness.look_ups import row_probability
 
 KINDS = [KLIEP(), FDivergenceRatio("js"), NaiveBayesRatio(), KLIEPCV(random_state=0)]
 

@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 
 from missratio._base import reading
 from missratio._base.blocks import rows_with_nan
-from missratio._base.reading import as_numeric_array, check_no_infinity, row_blocks
+from missratio._base.reading import as_numeric_array, check_no_infinity
 from missratio._base.typing import FloatArray, IntArray
 
 _MAXIMUM_TOLERANCE = 1e-12
@@ -240,12 +240,8 @@ class Missingness(ABC):
             0 where missing.
         """
         table, model = self._bound_table(X)
-        weights = np.empty(table.shape[:1] if model.rowwise else table.shape)
         check_no_infinity(table, X)
-        for rows in row_blocks(table.shape):
-            block = table[rows].astype(np.float64, copy=False)
-            weights[rows] = model.block_weights(block, rows.start, X)
-        return weights
+        return model.block_weights(table.astype(np.float64, copy=False), 0, X)
 
     def block_weights(
         self, block: FloatArray, first_row: int = 0, source: Any = None
@@ -285,7 +281,7 @@ class Missingness(ABC):
         result = np.full(table.shape[:1] if whole else table.shape, np.nan)
         if not whole:
             check_no_infinity(table, X)
-        for rows in row_blocks(table.shape):
+        for rows in reading.row_blocks(table.shape):
             block = table[rows].astype(np.float64, copy=False)
             known = ~(rows_with_nan(block) if whole else np.isnan(block))
             # 1. Evaluate it: a rowwise model sees complete rows only. A user's φ that
@@ -296,9 +292,9 @@ class Missingness(ABC):
             seen.flags.writeable = False
             if not len(seen):
                 continue
-            with np.errstate(over="ignore", invalid="ignore"):
-                if whole and not np.isfinite(seen.sum()):
-                    check_no_infinity(table, X)
+            if whole:
+                numbers = first_row + rows.start + np.flatnonzero(known)
+                check_no_infinity(seen, source, numbers.__getitem__)
             probability = np.asarray(model.evaluate(seen), dtype=np.float64)
             shape = seen.shape[:1] if whole else seen.shape
             if probability.shape != shape:
@@ -350,10 +346,9 @@ class Missingness(ABC):
         model, shown = cast(Any, self), []
         for parameter in fields(model) if is_dataclass(model) else ():
             value = getattr(self, parameter.name)
+            text = str(getattr(value, "__qualname__", repr(value)))
             if isinstance(value, np.ndarray):
                 text = reprlib.repr(value.tolist())
-            else:
-                text = str(getattr(value, "__qualname__", repr(value)))
             shown += [f"{parameter.name}={text}"] if parameter.repr else []
         return f"{type(self).__name__}({', '.join(shown)})"
 

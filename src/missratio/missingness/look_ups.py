@@ -112,9 +112,9 @@ class RowInclusion:
 
     def besides(self, rows: IntArray, others: IntArray) -> RowInclusion:
         """That of some rows, which are expected to be drawn like some others."""
-        incomplete = self.probability[others] < 1.0
-        if not len(incomplete):
+        if not len(others):
             return self.take(rows)
+        incomplete = self.probability[others] < 1.0
         drawn = self.probability[others][incomplete] > 0.0
         share = float(drawn.mean()) if len(drawn) else 1.0
         return replace(self.take(rows), expected=(float(incomplete.mean()), share))
@@ -145,9 +145,7 @@ def drawn_together(inclusion: FloatArray) -> IntArray:
     """
     if drawn_whole(inclusion):
         return np.zeros(inclusion.shape[1], dtype=np.intp)
-    first: dict[bytes, int] = {}
-    columns = np.ascontiguousarray(inclusion.T)
-    return np.array([first.setdefault(c.tobytes(), j) for j, c in enumerate(columns)])
+    return np.unique(inclusion, axis=1, return_inverse=True)[1]
 
 
 def row_probability(inclusion: FloatArray) -> FloatArray:
@@ -185,15 +183,15 @@ def refuse_misplaced(probability: FloatArray, lost: BoolArray) -> None:
     """Refuse rows or entries that are surely there and missing, or the reverse."""
     what = "row" if lost.ndim == 1 else "entry"
     for wrong, how in (
-        ((probability == 1.0) & lost, "1, and the {} has NaN"),
-        ((probability == 0.0) & ~lost, "0, and the {} has no NaN"),
+        ((probability == 1.0) & lost, f"1, and the {what} has NaN"),
+        ((probability == 0.0) & ~lost, f"0, and the {what} has no NaN"),
     ):
         if wrong.any():
             first, count = tuple(np.argwhere(wrong)[0].tolist()), wrong.sum()
             raise ValueError(
-                f"inclusion at {first} is {how.format(what)} ({count} such). It is 1 "
-                "for what was observed, and 0 for what wasn't and is missing still: "
-                "take it from revealed.fill(X), with the table that it fills in."
+                f"inclusion at {first} is {how} ({count} such). It is 1 for what was "
+                "observed, and 0 for what wasn't and is missing still: take it from "
+                "revealed.fill(X), with the table that it fills in."
             )
 
 

@@ -84,17 +84,3 @@ def test_a_classifier_hands_callbacks_down_to_an_estimator_that_has_none(kind, b
         classifier.fit(X, y)
         assert recorder.seen.count("end fold") == 3
         assert hasattr(ratio, "_skl_callbacks") == (owner is ratio)
-
-
-def test_learning_tells_of_the_columns():
-    rng = np.random.default_rng(0)
-    Z = rng.normal(size=(400, 1)) + 0.7 * rng.normal(size=(400, 3))
-    X = mr.corrupt(Z, mr.LogisticMissingness(-1.0, [1.0, 0.0, 1.0]), rng)
-    alone = mr.learn_missingness(X, check=False)
-    recorder = Recorder()
-    told = mr.learn_missingness(X, check=False, callbacks=[recorder])
-    np.testing.assert_array_equal(told.coef, alone.coef)
-    seen = recorder.seen
-    # As many columns at a time as there are threads.
-    assert 1 <= seen.count("begin columns") == seen.count("end columns") <= 3
-    assert (seen[0], seen[-1]) == ("setup", "teardown")

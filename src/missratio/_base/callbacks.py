@@ -2,12 +2,11 @@
 
 An estimator inherits `CallbackSupportMixin` and works its items off by `told`. One that
 only passes rows on to another estimator gives that one its callbacks, by `handed_down`.
-A function that takes `callbacks` has a `task` in the place of an estimator.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from sklearn.base import clone
@@ -70,18 +69,3 @@ def handed_down(owner: Any, estimator: Any) -> Any:
     if not (callbacks and takes):
         return estimator
     return clone(estimator).set_callbacks(*callbacks)
-
-
-def task(name: str, callbacks: Sequence[Any] | None) -> Any:
-    """What stands for a function where callbacks want an estimator.
-
-    Parameters
-    ----------
-    name : str
-        Of the function.
-    callbacks : sequence of callbacks, or None
-    """
-    named = type(name, (CallbackSupportMixin,), {})()
-    if callbacks:
-        named.set_callbacks(*callbacks)
-    return named

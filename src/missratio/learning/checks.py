@@ -38,7 +38,7 @@ from missratio._base.reading import joined
 from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.learning.evidence import Evidence, Unit
-from missratio.learning.shadow import LARGEST_LOG_ODDS, ShadowEvidence
+from missratio.learning.shadow import LARGEST_LOG_ODDS
 from missratio.missingness.check import DOUBT, least_factor, residual_tails
 
 Kind = Literal["form", "other columns", "agreement", "instrument", "together"]
@@ -148,30 +148,31 @@ class Outcome(NamedTuple):
     place: int = 0
 
 
-def as_check(
-    kind: Kind, name: str, source: Source, test: Outcome, bad: str = ""
-) -> Check:
-    """A test with what it says if it fails, of another column where `bad` says so."""
-    sentence = f"{name}: {bad or SENTENCES[kind][1].format(who=WHO[source])}"
+def record(
+    unit: Unit, kind: Kind, source: Source, test: Outcome, bad: str = ""
+) -> None:
+    """Note a test, with what it says if it fails: of another column that is `bad`."""
+    sentence = f"{unit.name}: {bad or SENTENCES[kind][1].format(who=WHO[source])}"
     facts = test.statistic, test.pvalue, False, sentence, test.odds_factor
-    return Check(kind, name, source, *facts)
+    unit.checks.append(Check(kind, unit.name, source, *facts))
 
 
 def concluded(checks: Sequence[Check]) -> tuple[Check, ...]:
     """Checks of a model; a test fails at `LEVEL` over all of them (Bonferroni)."""
-    n_tests, found = sum(check.pvalue is not None for check in checks), []
-    for check in checks:
-        if check.pvalue is not None:
-            together, sentence = n_tests * check.pvalue, check.sentence
-            failed = together <= LEVEL
-            if not failed:
-                said = SENTENCES[check.kind][2 if together < DOUBT else 0]
-                sentence = f"{check.feature}: {said.format(who=WHO[check.source])}"
-            sentence = f"{sentence[:-1]} (p = {check.pvalue:.2g})."
-            sentence += f" {REMEDY}" * failed
-            check = replace(check, failed=failed, sentence=sentence)
-        found.append(check)
-    return tuple(found)
+    n_tests = sum(check.pvalue is not None for check in checks)
+
+    def conclude(check: Check) -> Check:
+        if check.pvalue is None:
+            return check
+        together, sentence = n_tests * check.pvalue, check.sentence
+        failed = together <= LEVEL
+        if not failed:
+            said = SENTENCES[check.kind][2 if together < DOUBT else 0]
+            sentence = f"{check.feature}: {said.format(who=WHO[check.source])}"
+        sentence = f"{sentence[:-1]} (p = {check.pvalue:.2g})." + f" {REMEDY}" * failed
+        return replace(check, failed=failed, sentence=sentence)
+
+    return tuple(map(conclude, checks))
 
 
 def warning_text(checks: Sequence[Check]) -> str:
@@ -181,38 +182,38 @@ def warning_text(checks: Sequence[Check]) -> str:
         if check.failed:
             failed.setdefault((check.kind, check.source), []).append(check)
     lines = []
-    for found in failed.values():
-        found.sort(key=lambda each: each.pvalue if each.pvalue is not None else 0.0)
-        shown = [check.sentence for check in found[:SHOWN]]
-        if len(found) > SHOWN:
-            names = joined([check.feature for check in found[:SHOWN]])
-            what = found[0].sentence.removeprefix(f"{found[0].feature}: ")
-            shown = [f"{len(found)} columns, the worst of them {names}: {what}"]
+    for alike in failed.values():
+        alike.sort(key=lambda check: check.pvalue or 0.0)
+        shown = [check.sentence for check in alike[:SHOWN]]
+        if len(alike) > SHOWN:
+            names = joined([check.feature for check in alike[:SHOWN]])
+            what = alike[0].sentence.removeprefix(f"{alike[0].feature}: ")
+            shown = [f"{len(alike)} columns, the worst of them {names}: {what}"]
         lines += shown
     return "\n".join(lines)
 
 
-def instrument_strength(
-    worth: float, explained: float, name: str, evidence: Evidence
-) -> Check:
+def instrument_strength(unit: Unit, worth: float, explained: float) -> None:
     """How much the other columns could teach, in looked-up values.
 
     `explained` is the share of its variance that they predict.
     """
     much, more = ("little", ", as much") if worth < TEACHES_LITTLE else ("as much", "")
-    good = (
-        f"{name}: the other columns teach {much} about why it is missing{more} as "
+    said = (
+        f"{unit.name}: the other columns teach {much} about why it is missing{more} as "
         f"about {worth:,.0f} looked-up values would."
     )
-    bad = (
-        f"{name}: the other columns don't predict it (they explain {explained:.0%} of "
-        "its variance), so the table can't teach why it is missing, and the slope of φ "
-        "is a guess close to 0. Look up some of its missing values, leave the column "
-        "out, or certify rows as they are observed."
-    )
-    fails = worth < TEACHES_NOTHING and not evidence.n_revealed
-    said = bad if fails else good
-    return Check("instrument", name, "table", worth, None, fails, said)
+    fails = worth < TEACHES_NOTHING and not unit.known.n_revealed
+    if fails:
+        said = (
+            f"{unit.name}: the other columns don't predict it (they explain "
+            f"{explained:.0%} of its variance), so the table can't teach why it is "
+            "missing, and the slope of φ is a guess close to 0. Look up some of its "
+            "missing values, leave the column out, or certify rows as they are "
+            "observed."
+        )
+    facts = worth, None, fails, said
+    unit.checks.append(Check("instrument", unit.name, "table", *facts))
 
 
 def missing_together(missing: BoolArray, units: Sequence[Unit]) -> list[Check]:
@@ -225,26 +226,24 @@ def missing_together(missing: BoolArray, units: Sequence[Unit]) -> list[Check]:
     checks = []
     for group in groups.values():
         if len(group) > 1:
+            taught = [unit for unit in group if unit.shadow is not None]
             fails = any(
-                unit.by_lookups is None and unit.shadow.stated is None
-                for unit in group
-                if unit.shadow is not None
+                u.by_lookups is None and u.shadow.stated is None for u in taught
             )
-            names = [unit.name for unit in group]
-            said = f"{joined(names)}: they go missing in the same rows." + fails * (
+            said = f"{joined([unit.name for unit in group])}: they go missing in the "
+            said += "same rows." + fails * (
                 " What the table taught of each takes entries to go missing "
                 "independently. Look up values, or learn one φ for these columns "
                 "(always_observed)."
             )
             facts = float(len(group)), None, fails, said
-            checks.append(Check("together", names[0], "table", *facts))
+            checks.append(Check("together", group[0].name, "table", *facts))
     return checks
 
 
-def agreement(
-    shadow: ShadowEvidence, evidence: Evidence, theta: FloatArray, name: str
-) -> Check:
+def agreement(unit: Unit) -> None:
     """Whether the table's equations hold at the φ that looked-up values give."""
+    shadow, evidence, theta = unit.shadow, unit.known, unit.by_lookups
     standard = shadow.coordinates.standardise(theta)
     covariance = evidence.covariance(standard, shadow.coordinates)
     odds = shadow.odds(standard)
@@ -257,8 +256,7 @@ def agreement(
     statistic = float(worst @ moments)
     pvalue = float(chi2.sf(statistic, len(moments)))
     factor = least_factor(odds * (shadow.sums @ worst) / share, statistic)
-    test = Outcome(statistic, pvalue, factor)
-    return as_check("agreement", name, "looked up", test)
+    record(unit, "agreement", "looked up", Outcome(statistic, pvalue, factor))
 
 
 Sides = list[tuple[str, str, str | None]]
@@ -278,28 +276,29 @@ def column_sides(names: Sequence[str], missing: BoolArray) -> Sides:
     return [*sides, ("other columns are missing", "other columns are observed", None)]
 
 
-def dependence(
-    name: str, source: Source, test: Outcome, sides: Sides, *, flip: bool = False
-) -> Check:
+def dependence(unit: Unit, source: Source, test: Outcome, sides: Sides) -> None:
     """Whether a feature goes missing with a function of another column.
 
-    With `flip` a positive statistic speaks for a function's low side.
+    By the table, a positive residual is an entry observed more often than φ says: it
+    speaks for a function's low side.
     """
     high, low, column = sides[test.place]
-    side = high if (test.statistic > 0.0) != flip else low
+    side = high if (test.statistic > 0.0) == (source == "looked up") else low
     bad = f"it goes missing more often where {side} than its own value explains."
-    if name == "rows":
+    if unit.name == "rows":
         bad = f"they go missing more often where {side} than their own values explain."
     if column is not None:
         bad = f"{bad[:-1]}; depends_on=[{column!r}] lets φ depend on it."
-    return as_check("other columns", name, source, test, bad)
+    record(unit, "other columns", source, test, bad)
 
 
-def form_by_lookups(evidence: Evidence, theta: FloatArray, name: str) -> Check:
+def form_by_lookups(unit: Unit) -> None:
     """Test whether polynomials of the value's rank help: χ², three degrees of freedom.
 
     Whole rows are ranked by their log-odds.
     """
+    evidence, theta = unit.known, unit.by_lookups
+    assert theta is not None
     rank = _ranks_in_laws(theta[1:] @ evidence.values, evidence)
     sums, rest, weight = _scores(evidence, theta, _polynomials(rank))
     covariance = (rest * weight) @ rest.T
@@ -308,24 +307,24 @@ def form_by_lookups(evidence: Evidence, theta: FloatArray, name: str) -> Check:
     freedom = max(int(np.linalg.matrix_rank(covariance, hermitian=True)), 1)
     factor = _score_factor(statistic, weight, worst @ rest)
     test = Outcome(statistic, float(chi2.sf(statistic, freedom)), factor)
-    return as_check("form", name, "looked up", test)
+    record(unit, "form", "looked up", test)
 
 
 def others_by_lookups(
+    unit: Unit,
     evidence: Evidence,
-    theta: FloatArray,
     functions: FloatArray,
     usable: BoolArray,
-    name: str,
     sides: Sides,
-) -> Check:
+) -> None:
     """Test whether a function of another column helps, by the one that helps most.
 
     Functions, (n_functions, n_known), are those of values one by one. The statistic is
     a normal deviate, judged by Student's law with as many degrees of freedom as values
     looked up, less one; p is Bonferroni's over all functions.
     """
-    sums, rest, weight = _scores(evidence, theta, functions)
+    assert unit.by_lookups is not None
+    sums, rest, weight = _scores(evidence, unit.by_lookups, functions)
     whole, variances = functions**2 @ weight, rest**2 @ weight
     kept = usable & (variances > 1e-6 * whole) & (whole > 0.0)
     test = Outcome(0.0, 1.0, 1.0)
@@ -338,7 +337,7 @@ def others_by_lookups(
         pvalue = 2.0 * float(student.sf(abs(deviates[place]), freedom)) * kept.sum()
         factor = _score_factor(float(sums[place]), weight, rest[place])
         test = Outcome(float(deviates[place]), min(1.0, float(pvalue)), factor, place)
-    return dependence(name, "looked up", test, sides)
+    dependence(unit, "looked up", test, sides)
 
 
 def _scores(
@@ -471,11 +470,11 @@ class Residuals:
         projections = products[1 : 1 + width].T @ inverse
         sums = products[0] - projections @ of_instruments[0]
         variances = spreads @ squares
-        for k, found in enumerate(variances, start=1):
+        for k, variance in enumerate(variances, start=1):
             part = slice(1 + k * width, 1 + (k + 1) * width)
-            found -= 2.0 * (projections * products[part].T).sum(axis=1)
+            variance -= 2.0 * (projections * products[part].T).sum(axis=1)
             inner = projections @ of_instruments[part]
-            found += (inner * projections).sum(axis=1)
+            variance += (inner * projections).sum(axis=1)
         return sums, np.maximum(variances.max(axis=0), 0.0), projections
 
     def tails(
@@ -556,7 +555,7 @@ class Residuals:
         if lost is not None:
             n_tests += 1
             more = (lost - lost.mean())[:, None]
-            found = self.others(more, more**2, np.ones(1, dtype=bool))
-            if found.pvalue < test.pvalue:
-                test = found._replace(place=-1)
+            by_count = self.others(more, more**2, np.ones(1, dtype=bool))
+            if by_count.pvalue < test.pvalue:
+                test = by_count._replace(place=-1)
         return test._replace(pvalue=min(1.0, n_tests * test.pvalue))

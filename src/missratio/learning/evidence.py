@@ -322,6 +322,12 @@ class Unit:
     checks: list[Any] = field(default_factory=list)
 
     @property
+    def known(self) -> Evidence:
+        """The evidence, where something is missing."""
+        assert self.evidence is not None
+        return self.evidence
+
+    @property
     def single(self) -> bool:
         """Whether it is a column by itself, whose φ depends on nothing else."""
         return len(self.columns) == len(self.inputs) == 1

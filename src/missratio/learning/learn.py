@@ -9,25 +9,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from missratio._base import reading
 from missratio._base.blocks import any_by_row
-from missratio._base.callbacks import task
-from missratio._base.hints import did_you_mean
-from missratio._base.reading import (
-    as_frame,
-    column_name,
-    joined,
-    names_or_numbers,
-    read_floats,
-)
+from missratio._base.hints import check_choice, did_you_mean
+from missratio._base.reading import joined
 from missratio._base.typing import FloatArray, IntArray
+from missratio.learning import checks as tests
 from missratio.learning.assume import Assumption
-from missratio.learning.checks import (
-    Check,
-    MissingnessWarning,
-    concluded,
-    missing_together,
-    warning_text,
-)
 from missratio.learning.evidence import Evidence, Unit, fit_lookups
 from missratio.learning.learned import LearnedMissingness
 from missratio.learning.table import check_by_lookups, find_categories, teach
@@ -49,7 +37,6 @@ def learn_missingness(
     depends_on: Sequence[str | int] = (),
     assumptions: Sequence[str | Assumption] = (),
     check: bool = True,
-    callbacks: Sequence[Any] | None = None,
 ) -> LearnedMissingness | BlockMissingness:
     """Learn a logistic φ from the table, from missing values looked up, or from both.
 
@@ -105,9 +92,6 @@ def learn_missingness(
     check : bool, default=True
         Whether to test if the data contradicts the model, and to warn where it does.
         The tests take longer than the fit; False leaves `checks` empty.
-    callbacks : sequence of scikit-learn callbacks, optional
-        Told of every few columns that the table has taught, such as
-        `sklearn.callback.ProgressBar()`.
 
     Returns
     -------
@@ -144,11 +128,7 @@ def learn_missingness(
     >>> mr.learn_missingness(X, revealed).standard_errors[:, 1].round(2)
     array([0.1 , 0.09, 0.05])
     """
-    if method not in METHODS:
-        hint = did_you_mean(str(method), METHODS)
-        raise ValueError(
-            f"method must be one of {list(METHODS)}, got {method!r}.{hint}"
-        )
+    check_choice("method", method, METHODS)
     table, answers, names = _read(X, revealed)
     every = np.arange(len(names))
     teachers, whole = every if from_table else every[:0], rowwise
@@ -169,20 +149,20 @@ def learn_missingness(
         # The indicators of a category are one column: one φ over its levels.
         given = None
         if categories is not None:
-            given = [_places(each, names, "categories") for each in categories]
+            given = [_places(columns, names, "categories") for columns in categories]
         blocks = find_categories(table, answers, given, names)
         if len(depends_on):
             further = _places(depends_on, names, "depends_on", table)
             apart = [j for columns, _ in blocks for j in columns]
             lossy = np.setdiff1d(np.flatnonzero(np.isnan(table).any(axis=0)), apart)
             blocks += [(every[[j]], every[[j]]) for j in lossy]
-            blocks = [(own, np.append(inputs, further)) for own, inputs in blocks]
+            blocks = [(cols, np.append(inputs, further)) for cols, inputs in blocks]
     apart = [j for columns, _ in blocks for j in columns]
     single = [] if whole else np.setdiff1d(every, apart).tolist()
     units = [Unit(every[[j]], every[[j]], names[j]) for j in single]
-    for own, inputs in blocks:
-        name = "rows" if whole else _called([names[j] for j in own])
-        units.append(Unit(own, inputs, name))
+    for columns, inputs in blocks:
+        name = "rows" if whole else _called([names[j] for j in columns])
+        units.append(Unit(columns, inputs, name))
     for unit in units:
         unit.evidence = _evidence(table, answers, names, unit)
     # 2. What is stated, what was looked up, and what the other columns say.
@@ -190,90 +170,80 @@ def learn_missingness(
     fit_lookups(units, method)
     if check:
         check_by_lookups(table, answers, units, names)
-    listener = task("learn_missingness", callbacks)
-    teach(table, units, names, teachers, test=check, listener=listener)
-    unknown = [
-        (unit.name, len(unit.evidence.values))
+    teach(table, units, names, teachers, test=check)
+    unknown = {
+        unit.name: len(unit.evidence.values)
         for unit in units
         if unit.evidence is not None and unit.theta is None
-    ]
+    }
     if unknown:
         why = "there is no other column to learn from"
-        if not unknown[0][1]:
+        if not next(iter(unknown.values())):
             why = "have one value only where they are observed"
         raise ValueError(
-            f"Column(s) {joined([name for name, _ in unknown])} have missing values "
-            f"and none revealed, and {why}: why they are missing can't be learned. "
-            "Look up some of them, or leave the columns out."
+            f"Column(s) {joined(list(unknown))} have missing values and none revealed, "
+            f"and {why}: why they are missing can't be learned. Look up some of them, "
+            "or leave the columns out."
         )
-    together = []
-    if check and not whole:
-        together = missing_together(np.isnan(table), units[: len(single)])
     # 3. Models: of single columns at once, and of each block.
 
-    def learned(
-        parts: Sequence[Unit], columns: IntArray, checks: Sequence[Check] = ()
-    ) -> LearnedMissingness:
+    def learned(columns: IntArray, *parts: Unit) -> LearnedMissingness:
         """The φ of some units; of one with several columns, it is rowwise."""
-        by_row = parts is not base
+        by_row = whole or columns is not every
         shape = (1, len(columns)) if by_row else (len(columns), 1)
         intercept, coef = np.full(shape[0], -np.inf), np.zeros(shape)
-        kept: list[Any] = [(None, None)] * shape[0]
+        evidence: list[Any] = [None] * shape[0]
+        shadow, checks = evidence.copy(), []
+        if check and not by_row:
+            checks = tests.missing_together(np.isnan(table), parts)
         for unit in parts:
             k = 0 if by_row else int(unit.columns[0])
-            kept[k] = unit.evidence, unit.shadow
+            evidence[k], shadow[k] = unit.evidence, unit.shadow
             if unit.theta is not None:
                 slopes = unit.theta[1:]
                 intercept[k], coef[k, : len(slopes)] = unit.theta[0], slopes
-            checks = [*checks, *unit.checks]
+            checks += unit.checks
         return LearnedMissingness(
             intercept[0] if by_row else intercept,
             coef.ravel(),
             by_row,
-            tuple(known for known, _ in kept),
+            tuple(evidence),
             method,
             tuple(names[j] for j in columns),
-            tuple(shadow for _, shadow in kept),
-            concluded(checks),
+            tuple(shadow),
+            tests.concluded(checks),
         )
 
-    base, others = units[: len(single)], units[len(single) :]
     model: LearnedMissingness | BlockMissingness
     if whole:
-        model = learned(others, others[0].inputs)
+        model = learned(units[0].inputs, units[0])
     else:
-        model = learned(base, every, together)
-        if others:
-            of_blocks = tuple(
-                Block(
-                    tuple(unit.columns.tolist()),
-                    tuple(unit.inputs.tolist()),
-                    learned([unit], unit.inputs),
-                )
-                for unit in others
-            )
-            model = BlockMissingness(model, of_blocks, len(names))
-    if text := warning_text(model.checks):
-        warnings.warn(text, MissingnessWarning, stacklevel=2)
+        model = learned(every, *units[: len(single)])
+        parts = []
+        for unit in units[len(single) :]:
+            places = tuple(unit.columns.tolist()), tuple(unit.inputs.tolist())
+            parts.append(Block(*places, learned(unit.inputs, unit)))
+        if parts:
+            model = BlockMissingness(model, tuple(parts), len(names))
+    if text := tests.warning_text(model.checks):
+        warnings.warn(text, tests.MissingnessWarning, stacklevel=2)
     return model
 
 
 def _read(X: Any, revealed: Any) -> tuple[FloatArray, FloatArray, list[str]]:
     """The table, what was looked up of it, and the names of its columns."""
-    table = read_floats(X)
-    names = list(names_or_numbers(X, table.shape[1]))
+    table = reading.read_floats(X)
+    names = list(reading.names_or_numbers(X, table.shape[1]))
     answers = np.full(table.shape, np.nan)
     if revealed is not None:
-        answers = read_floats(revealed, "revealed")
-        frame = as_frame(revealed)
-        if frame is not None and as_frame(X) is not None:
-            # Two dataframes are matched by place, so that names must be the same.
-            found = list(map(str, frame.columns))
-            if len(found) == len(names) and found != names:
-                raise ValueError(
-                    f"revealed must have the columns of X, {joined(names)}, in their "
-                    f"order: got {joined(found)}."
-                )
+        answers = reading.read_floats(revealed, "revealed")
+        # Two dataframes are matched by place, so that names must be the same.
+        given, wanted = reading.column_names(revealed), reading.column_names(X)
+        if given and wanted and len(given) == len(wanted) and given != wanted:
+            raise ValueError(
+                f"revealed must have the columns of X, {joined(names)}, in their "
+                f"order: got {joined(given)}."
+            )
     if table.shape != answers.shape:
         raise ValueError(
             f"revealed must have the shape of X: got {answers.shape} and {table.shape}."
@@ -284,8 +254,8 @@ def _read(X: Any, revealed: Any) -> tuple[FloatArray, FloatArray, list[str]]:
         row, column = contradicted[0].tolist()
         raise ValueError(
             f"revealed has {answers[row, column]} at row {row}, column "
-            f"{column_name(X, column)}, which isn't missing in X. Only cells that are "
-            "missing can be revealed."
+            f"{reading.column_name(X, column)}, which isn't missing in X. Only cells "
+            "that are missing can be revealed."
         )
     unseen = np.flatnonzero(np.isnan(table).all(axis=0)).tolist()
     if unseen:
@@ -309,23 +279,20 @@ def _places(
     complete_in: FloatArray | None = None,
 ) -> IntArray:
     """Where columns are, each once; of a table in which they have no missing values."""
-    places = set()
+    known: dict[str | int, int] = {j: j for j in range(len(names))}
+    known |= {name: j for j, name in enumerate(names)}
     for column in columns:
-        known = column if isinstance(column, int) else None
-        if isinstance(column, str) and column in names:
-            known = names.index(column)
-        if known is None or not 0 <= known < len(names):
+        if column not in known:
             hint = did_you_mean(str(column), names)
             raise ValueError(f"{parameter}: X has no column {column!r}.{hint}")
-        places.add(known)
-    found = np.array(sorted(places), dtype=np.intp)
-    if complete_in is not None and np.isnan(complete_in[:, found]).any():
-        lossy = [names[j] for j in found if np.isnan(complete_in[:, j]).any()]
+    places = np.unique([known[column] for column in columns]).astype(np.intp)
+    if complete_in is not None and np.isnan(complete_in[:, places]).any():
+        lossy = [names[j] for j in places if np.isnan(complete_in[:, j]).any()]
         raise ValueError(
             f"Column(s) {joined(lossy)} have missing values: {parameter} takes columns "
             "that have none."
         )
-    return found
+    return places
 
 
 def _state(
@@ -336,8 +303,8 @@ def _state(
     units: Sequence[Unit],
 ) -> None:
     """Take what is stated of single columns."""
-    for each in assumptions:
-        assumption = Assumption.read(each) if isinstance(each, str) else each
+    for given in assumptions:
+        assumption = Assumption.read(given) if isinstance(given, str) else given
         (j,) = _places([assumption.column], names, "assumptions").tolist()
         (unit,) = (unit for unit in units if j in unit.columns)
         column, known = table[:, j], unit.evidence
@@ -385,9 +352,9 @@ def _evidence(
         return None
     constant = np.ptp(evidence.values, axis=1) == 0.0
     if not unit.single and constant.any():
-        found = [names[j] for j, never in zip(inputs, constant, strict=True) if never]
+        never = [names[j] for j in inputs[constant]]
         raise ValueError(
-            f"Column(s) {joined(found)} are constant: their slope can't be learned. "
+            f"Column(s) {joined(never)} are constant: their slope can't be learned. "
             "Leave them out."
         )
     return replace(evidence, values=evidence.values[~constant])

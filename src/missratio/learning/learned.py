@@ -77,6 +77,7 @@ OUTLINE_BISECTIONS = 8
 # Slopes of a range that was stated.
 STATED = 9
 END_BISECTIONS = 4
+SAME = 1e-9
 
 
 @storable()
@@ -213,10 +214,8 @@ class LearnedMissingness(LogisticMissingness):
             counted = shadow is not None and one_hot(known.values)
             (points,) = self.region(delta / 2.0 if counted else delta)
             covariance, coordinates = standard_covariance(known, theta, shadow)
-            root, centre = (
-                np.linalg.cholesky(covariance),
-                coordinates.standardise(theta),
-            )
+            root = np.linalg.cholesky(covariance)
+            centre = coordinates.standardise(theta)
             offset = coordinates.standardise(points) - centre
             radius = np.linalg.norm(np.linalg.solve(root, offset.T), axis=0).max()
             for rows in row_blocks(table.shape):
@@ -265,6 +264,76 @@ class LearnedMissingness(LogisticMissingness):
                 regions[j] = np.pad(points, ((0, 0), (0, slopes)))
             self._regions[delta] = regions
         return self._regions[delta]
+
+    def influence(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """What rows do to the parameters, feature by feature, or of whole rows.
+
+        Returns
+        -------
+        revealed_share : ndarray of shape (n_groups,)
+            ρ; 1 where nothing is missing.
+        information_inverse : ndarray of shape (n_groups, width, width)
+            I⁻¹, without the correction of the intercept; 0 where nothing is missing,
+            and where the table alone teaches: how its rows move φ isn't kept.
+        variance : ndarray of shape (n_groups, width, width)
+            What the movements of all rows add up to. Those of observed rows are summed
+            as they are, so that together with another sum over the same rows it makes a
+            positive semi-definite matrix; those of missing rows come from the model.
+        """
+        width = self.covariance.shape[-1]
+        share = np.ones(len(self.evidence))
+        inverse, variance = np.zeros((2, len(self.evidence), width, width))
+        for j, evidence, theta, _ in self._learned:
+            share[j], revealed = np.exp(evidence.sampling_offset), evidence.n_revealed
+            if not revealed:
+                continue
+            coordinates, size = evidence.coordinates, len(theta)
+            standard = coordinates.standardise(theta)
+            information, _ = evidence.information(standard, coordinates)
+            moved = np.asarray(np.linalg.inv(information), dtype=np.float64)
+            moved = coordinates.restore_covariance(moved)
+            design = np.concatenate([np.ones((1, len(evidence.mass))), evidence.values])
+            probability = evidence.revealed_probability(theta)
+            # Missing rows: a known row is one of them with probability p.
+            squares = probability * (1.0 - probability) ** 2
+            squares[revealed:] += probability[revealed:] ** 2
+            inverse[j, :size, :size] = moved
+            meat = (design * (evidence.mass * squares)) @ design.T
+            variance[j, :size, :size] = moved @ meat @ moved
+            # That m were revealed, no more and no less, is no chance.
+            variance[j, 0, 0] -= 1.0 / evidence.revealed_mass - 1.0 / evidence.n_missing
+        return share, inverse, variance
+
+    def was_learned_from(self, X: Any) -> bool:
+        """Whether these are the rows that taught it, by their counts and sums.
+
+        Whole rows, where they are very many, must come in the same order as well. What
+        was learned from the table itself counts as learned elsewhere: how its rows move
+        φ isn't kept, and φ's covariance is added as if it were independent.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n, d)
+            Of one class.
+        """
+        table = as_numeric_array(X).astype(np.float64, copy=False)
+        if any(shadow is not None for shadow in self.shadow):
+            return False
+        for j, evidence in enumerate(self.evidence):
+            columns = table if self.rowwise else table[:, j : j + 1]
+            again = Evidence.of(columns, np.full((1, columns.shape[1]), np.nan))
+            if evidence is None or again is None:
+                if evidence is not again:
+                    return False
+                continue
+            (before, mass), (values, masses) = evidence.observed, again.observed
+            values = values[: len(before)]
+            off = np.abs(before @ mass - values @ masses)
+            same = evidence.n_missing == again.n_missing and mass.sum() == masses.sum()
+            # Sums over the same values in another order differ by rounding.
+            if not same or (off > SAME * (np.abs(values) @ masses)).any():
+                return False
+        return True
 
     @cached_property
     def _learned(self) -> list[Learned]:
@@ -649,84 +718,3 @@ def _likelihood(evidence: Evidence, score: FloatArray) -> tuple[FloatArray, Floa
 def _sampling(share: FloatArray, m: float, rest: float) -> FloatArray:
     """−m u − (n_missing − m) log(1 − e^u), with e^u = share."""
     return np.asarray(-m * np.log(share) - xlogy(rest, 1.0 - share))
-
-
-# Sums over the same values in another order differ by no more than this, relatively.
-SAME = 1e-9
-
-
-@dataclass(frozen=True, slots=True)
-class Influence:
-    """What rows do to learned parameters, feature by feature, or of whole rows.
-
-    Parameters
-    ----------
-    revealed_share : ndarray of shape (n_groups,)
-        ρ; 1 where nothing is missing.
-    information_inverse : ndarray of shape (n_groups, width, width)
-        I⁻¹, without the correction of the intercept; 0 where nothing is missing.
-    variance : ndarray of shape (n_groups, width, width)
-        What the movements of all rows add up to. Those of observed rows are summed as
-        they are, so that together with another sum over the same rows it makes a
-        positive semi-definite matrix; those of missing rows come from the model.
-    """
-
-    revealed_share: FloatArray
-    information_inverse: FloatArray
-    variance: FloatArray
-
-
-def influence_of(model: LearnedMissingness) -> Influence:
-    """Measure what rows do to a learned model."""
-    width = model.covariance.shape[-1]
-    share = np.ones(len(model.evidence))
-    inverse, variance = np.zeros((2, len(model.evidence), width, width))
-    for j, evidence, theta, _ in model._learned:
-        share[j], revealed = np.exp(evidence.sampling_offset), evidence.n_revealed
-        if not revealed:
-            # Of the table alone, how its rows move φ isn't kept.
-            continue
-        coordinates = evidence.coordinates
-        at = coordinates.standardise(theta)
-        information, _ = evidence.information(at, coordinates)
-        moved = coordinates.restore_covariance(np.asarray(np.linalg.inv(information)))
-        design = np.concatenate([np.ones((1, len(evidence.mass))), evidence.values])
-        probability = evidence.revealed_probability(theta)
-        # Missing rows: a known row is one of them with probability p.
-        squares = probability * (1.0 - probability) ** 2
-        squares[revealed:] += probability[revealed:] ** 2
-        size = len(theta)
-        inverse[j, :size, :size] = moved
-        meat = (design * (evidence.mass * squares)) @ design.T
-        variance[j, :size, :size] = moved @ meat @ moved
-        # That m were revealed, no more and no less, is no chance.
-        variance[j, 0, 0] -= 1.0 / evidence.revealed_mass - 1.0 / evidence.n_missing
-    return Influence(share, inverse, variance)
-
-
-def was_learned_from(model: LearnedMissingness, X: Any) -> bool:
-    """Whether a model was learned from these rows of a class, by their counts and sums.
-
-    Whole rows, where they are very many, must come in the same order as well. What was
-    learned from the table itself counts as learned elsewhere: how its rows move φ isn't
-    kept, and φ's covariance is added as if it were independent.
-    """
-    if any(shadow is not None for shadow in model.shadow):
-        return False
-    table = as_numeric_array(X).astype(np.float64, copy=False)
-    if table.shape[1] != len(model.feature_names):
-        return not model._learned
-    for j, evidence in enumerate(model.evidence):
-        columns = table if model.rowwise else table[:, j : j + 1]
-        again = Evidence.of(columns, np.full((1, columns.shape[1]), np.nan))
-        if evidence is None or again is None:
-            if evidence is not again:
-                return False
-            continue
-        (before, mass), (values, masses) = evidence.observed, again.observed
-        values = values[: len(before)]
-        off = np.abs(before @ mass - values @ masses)
-        same = evidence.n_missing == again.n_missing and mass.sum() == masses.sum()
-        if not same or (off > SAME * (np.abs(values) @ masses)).any():
-            return False
-    return True

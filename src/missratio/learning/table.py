@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
-from typing import Any
 
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
@@ -20,22 +18,10 @@ from scipy.special import expit, ndtri
 from scipy.stats import chi2
 
 from missratio._base.blocks import any_by_row, rows_with_nan
-from missratio._base.callbacks import listens, told
 from missratio._base.hints import listed
 from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import BoolArray, FloatArray, IntArray
-from missratio.learning.checks import (
-    FEWEST_SHARED,
-    Outcome,
-    Residuals,
-    agreement,
-    as_check,
-    column_sides,
-    dependence,
-    form_by_lookups,
-    instrument_strength,
-    others_by_lookups,
-)
+from missratio.learning import checks
 from missratio.learning.evidence import Coordinates, Evidence, Unit, warn_unsolved
 from missratio.learning.shadow import ShadowEvidence, solve_moments
 
@@ -221,10 +207,10 @@ def predict_columns(
         return result
 
     with one_blas_thread(features.size) as threads:
-        found = np.stack(share(coefficients, range(len(columns)), threads))
+        fitted = np.stack(share(coefficients, range(len(columns)), threads))
     predicted = np.empty((len(features), len(columns)), order="F")
     for fold in range(FOLDS):
-        predicted[fold::FOLDS] = features[fold::FOLDS] @ found[:, fold].T
+        predicted[fold::FOLDS] = features[fold::FOLDS] @ fitted[:, fold].T
     # Beyond what was observed there are no predictions but accidents.
     ends = features[:, columns].min(axis=0), features[:, columns].max(axis=0)
     return np.clip(predicted, *ends, out=predicted)
@@ -237,7 +223,6 @@ def teach(
     teachers: IntArray,
     *,
     test: bool,
-    listener: Any = None,
 ) -> None:
     """Learn φ of every unit that other columns could teach, and test it.
 
@@ -254,8 +239,6 @@ def teach(
         Columns that may teach.
     test : bool
         Whether to test what was learned.
-    listener : task, or None
-        Whose callbacks are told of every few units.
     """
     usable, alone = usable_features(np.isnan(table), units, teachers)
     # What was looked up altogether leaves nothing to the table. Of columns that go
@@ -263,8 +246,8 @@ def teach(
     # teach it better.
     teachable = [
         i
-        for i, (unit, known) in enumerate((unit, unit.evidence) for unit in units)
-        if known is not None
+        for i, unit in enumerate(units)
+        if (known := unit.evidence) is not None
         and len(known.values)
         and usable[i].sum() > 1
         and known.revealed_mass < known.n_missing
@@ -277,9 +260,9 @@ def teach(
     squares = usable.shape[1] > 2 * width + 1
     sizes = np.array([len(units[i].inputs) for i in teachable])
     ends, source = np.cumsum(sizes), np.repeat(teachable, sizes)
-    inputs = np.concatenate([units[i].inputs for i in teachable])
+    predictable = np.concatenate([units[i].inputs for i in teachable])
     lost = scored.missing[:, [units[i].columns[0] for i in source]]
-    options = inputs, lost, usable[source]
+    options = predictable, lost, usable[source]
     every = predict_columns(scored.features(squares=squares), *options)
     if test:
         # What a column's skewness doesn't blur.
@@ -287,20 +270,19 @@ def teach(
         by_rank = predict_columns(functions, *options, TEST_FIT_ROWS)
         function_squares = functions**2
         n_lost = scored.missing.sum(axis=1)
-        sides = column_sides(names, scored.missing)
+        sides = checks.column_sides(names, scored.missing)
 
     def teach_one(k: int) -> bool:
         """Teach a unit, and say whether its moments were solved."""
         i, places = teachable[k], slice(ends[k] - sizes[k], ends[k])
-        unit, own, predicted = units[i], units[i].inputs, every[:, places]
-        known = unit.evidence
-        assert known is not None
+        unit, inputs, predicted = units[i], units[i].inputs, every[:, places]
+        known = unit.known
         # 2. Solve the moments, then again with instruments of that φ.
-        missing, observed = scored.missing[:, unit.columns[0]], scored.order[own[0]]
-        if len(own) > 1:
+        missing, observed = scored.missing[:, unit.columns[0]], scored.order[inputs[0]]
+        if len(inputs) > 1:
             observed = np.flatnonzero(~missing)
-        values = np.stack([table[observed, j] for j in own])
-        standard = np.stack([scored.values[observed, j] for j in own])
+        values = np.stack([table[observed, j] for j in inputs])
+        standard = np.stack([scored.values[observed, j] for j in inputs])
         errors = standard - predicted[observed].T
         left = 1.0 - known.revealed_mass / known.n_missing
         coordinates = Coordinates.of(values)
@@ -313,7 +295,7 @@ def teach(
             lost = np.flatnonzero(missing)
             shadow = ShadowEvidence.collect(values, observed, lost, instruments, left)
             theta, converged = solve_moments(shadow, *looked_up)
-            if not last and len(own) > 1:
+            if not last and len(inputs) > 1:
                 # Small where weights are large.
                 scale = np.clip(predicted @ theta[1:], -DAMPED, DAMPED)
                 instruments = np.exp(-scale)[:, None] * instruments
@@ -338,19 +320,19 @@ def teach(
             about = levels[:, None] + NEAR_LEVELS / np.sqrt(known.n_missing)
             points = np.stack(np.broadcast_arrays(about, slopes[:, None]), axis=-1)
             least = float(shadow.criterion(points.reshape(-1, 2))[0].min())
-            test_of = Outcome(least, float(chi2.sf(least, 2)), np.inf)
-            found = as_check("agreement", unit.name, "stated", test_of)
-            unit.checks += [found] if test else []
+            outcome = checks.Outcome(least, float(chi2.sf(least, 2)), np.inf)
         unit.shadow, unit.theta = shadow, coordinates.restore(theta)
         if not test:
             return converged
         if stated is None:
-            unit.checks.append(instrument_strength(worth, explained, unit.name, known))
+            checks.instrument_strength(unit, worth, explained)
+        else:
+            checks.record(unit, "agreement", "stated", outcome)
         if worth >= TESTABLE:
             # In the order of the table: to gather rows by their values takes longer.
             rows = np.flatnonzero(~missing)
-            design = coordinates.design(np.stack([table[rows, j] for j in own]))
-            residuals = Residuals(theta @ design, design[1:], rows, instruments)
+            design = coordinates.design(np.stack([table[rows, j] for j in inputs]))
+            residuals = checks.Residuals(theta @ design, design[1:], rows, instruments)
             form = residuals.form(by_rank[:, places] @ theta[1:])
             # Squares are for several slopes; the constant is no function of a column.
             used = np.flatnonzero(usable[i, :-1])[-1] // width + 1
@@ -362,23 +344,16 @@ def teach(
             other = residuals.any_other(
                 functions[:, at], function_squares[:, at], others, count
             )
-            # A positive residual is an entry observed more often than φ says.
-            unit.checks.append(as_check("form", unit.name, "table", form))
-            unit.checks.append(dependence(unit.name, "table", other, sides, flip=True))
+            checks.record(unit, "form", "table", form)
+            checks.dependence(unit, "table", other, sides)
         if unit.by_lookups is not None:
-            unit.checks.append(agreement(shadow, known, unit.by_lookups, unit.name))
+            checks.agreement(unit)
         return converged
 
     with one_blas_thread(table.size) as threads:
-        step, size = threads if listens(listener) else len(teachable), len(teachable)
-        parts = [range(size)[at : at + step] for at in range(0, size, step)]
-
-        def teach_some(part: range) -> list[bool]:
-            return share(teach_one, part, threads)
-
-        done = told(listener, "columns", parts, teach_some, len(parts))
-    solved = zip(teachable, chain.from_iterable(done), strict=True)
-    warn_unsolved([units[i].name for i, well in solved if not well])
+        solved = share(teach_one, range(len(teachable)), threads)
+    results = zip(teachable, solved, strict=True)
+    warn_unsolved([units[i].name for i, converged in results if not converged])
 
 
 def _efficient_instruments(
@@ -418,15 +393,15 @@ def check_by_lookups(
     The latter by functions of the columns at looked-up rows and at some others, which
     stand for all, whatever was looked up of them.
     """
-    usable, _ = usable_features(np.isnan(table), units, np.arange(len(names)))
+    missing, answered = np.isnan(table), ~np.isnan(answers)
+    usable, _ = usable_features(missing, units, np.arange(len(names)))
     tested = [
-        (unit, unit.evidence, unit.by_lookups, usable[i])
-        for i, unit in enumerate(units)
+        (unit, used)
+        for unit, used in zip(units, usable, strict=True)
         if unit.by_lookups is not None and len(unit.by_lookups) > 1
     ]
     if not tested:
         return
-    missing, answered = np.isnan(table), ~np.isnan(answers)
     n_wanted = max(TEST_ROWS, ROWS_PER_ANSWER * int(answered.sum(axis=0).max()))
     sampled = np.zeros(len(table), dtype=bool)
     sampled[:: max(1, len(table) // n_wanted)] = True
@@ -435,24 +410,21 @@ def check_by_lookups(
     kept = np.flatnonzero(sampled | any_by_row(answered))
     squares = usable.shape[1] > 2 * len(names) + 1
     functions = ScoredTable.of(table[kept]).features(ranked=True, squares=squares)
-    sides = column_sides(names, missing)
-    for unit, known, theta, used in tested:
-        assert known is not None
-        unit.checks.append(form_by_lookups(known, theta, unit.name))
+    sides = checks.column_sides(names, missing)
+    for unit, used in tested:
+        checks.form_by_lookups(unit)
         if used.sum() < 2:
             continue
         revealed = np.flatnonzero(any_by_row(answered[kept][:, unit.columns]))
         observed = np.flatnonzero(sampled[kept] & ~missing[kept, unit.columns[0]])
-        rows = np.append(revealed, observed)
+        rows, n_missing = np.append(revealed, observed), unit.known.n_missing
         mass = np.ones(len(rows))
-        mass[len(revealed) :] = (len(table) - known.n_missing) / len(observed)
+        mass[len(revealed) :] = (len(table) - n_missing) / len(observed)
         values = np.where(missing, answers, table)[np.ix_(kept[rows], unit.inputs)].T
-        some = Evidence(values, len(revealed), mass, known.n_missing)
+        some = Evidence(values, len(revealed), mass, n_missing)
         # The constant is no function of a column.
-        of_others, rows_of = np.append(used[:-1], False), functions[rows].T
-        unit.checks.append(
-            others_by_lookups(some, theta, rows_of, of_others, unit.name, sides)
-        )
+        of_others = np.append(used[:-1], False)
+        checks.others_by_lookups(unit, some, functions[rows].T, of_others, sides)
 
 
 def find_categories(
@@ -470,7 +442,7 @@ def find_categories(
     missing = np.isnan(table)
     groups = given
     if groups is None:
-        shared = shared_masks(missing) & (missing.sum(axis=0) >= FEWEST_SHARED)
+        shared = shared_masks(missing) & (missing.sum(axis=0) >= checks.FEWEST_SHARED)
         alike = np.unique(shared[shared.sum(axis=1) > 1], axis=0)[::-1]
         groups = [np.flatnonzero(columns) for columns in alike]
     categories = []

@@ -1,9 +1,7 @@
 """How far a fitted ratio may be off: standard errors, and intervals on predictions."""
 
+from missratio.uncertainty.intervals import RatioUncertainty as RatioUncertainty
 from missratio.uncertainty.intervals import (
-    RatioUncertainty,
-    UnreliableIntervalWarning,
-    ratio_uncertainty,
+    UnreliableIntervalWarning as UnreliableIntervalWarning,
 )
-
-__all__ = ["RatioUncertainty", "UnreliableIntervalWarning", "ratio_uncertainty"]
+from missratio.uncertainty.intervals import ratio_uncertainty as ratio_uncertainty

@@ -20,7 +20,7 @@ from functools import cached_property
 import numpy as np
 
 from missratio._base.typing import BoolArray, FloatArray, IntArray
-from missratio.learning import Influence, LearnedMissingness, influence_of
+from missratio.learning import LearnedMissingness
 from missratio.missingness import Block, joint_weight
 from missratio.objective import Expectations, KLIEPObjective, Term
 from missratio.ratio import Factor, WeightedMean
@@ -190,8 +190,8 @@ def weights_of(
         weights = np.pad(weights, ((0, 0), (0, lacking)), constant_values=1.0)
     else:
         used = means.mask[0]
-        own = None if groups is None else groups[used]
-        weights = joint_weight(weights[:, used], own)[:, None]
+        groups = None if groups is None else groups[used]
+        weights = joint_weight(weights[:, used], groups)[:, None]
     more = block.sample_weight
     return weights if more is None else weights * more[:, None]
 
@@ -236,15 +236,15 @@ def class_spread(
     def beside(columns: list[FloatArray]) -> FloatArray:
         """What all means have, (n_rows, n_means)."""
         whole = [
-            np.broadcast_to(each, (len(each), width))
-            for each, width in zip(columns, sizes, strict=True)
+            np.broadcast_to(column, (len(column), width))
+            for column, width in zip(columns, sizes, strict=True)
         ]
         return whole[0] if len(whole) == 1 else np.concatenate(whole, axis=1)
 
     # 1. What each factor's weighted sums are divided by.
     masses = rows.fold(
-        lambda block: [each.sum(axis=0) for each in weigh(block, block.ipw)],
-        lambda found: [np.sum(each, axis=0) for each in zip(*found, strict=True)],
+        lambda block: [weights.sum(axis=0) for weights in weigh(block, block.ipw)],
+        lambda parts: [np.sum(part, axis=0) for part in zip(*parts, strict=True)],
     )
     totals = [rows.divisor(mass) for mass in masses]
 
@@ -253,10 +253,9 @@ def class_spread(
     # influence, which is what the sampling of rows moves.
     def work(block: RowBlock) -> FloatArray:
         features = block.features.astype(np.float64, copy=False)
-        each = np.ones(len(features))
-        if block.sample_weight is not None:
-            each = block.sample_weight
-        each = (each / rows.sample_weight_total)[:, None]
+        counts = block.sample_weight
+        counts = np.ones(len(features)) if counts is None else counts
+        counts = (counts / rows.sample_weight_total)[:, None]
         weighed = weigh(block, block.ipw)
         plain, left_out, moved = [], [], []
         for k, (place, means) in enumerate(factors):
@@ -264,7 +263,7 @@ def class_spread(
                 # Slopes come from other folds: to first order only the terms move.
                 terms = adjusted[block.place][:, place]
                 u = np.pad(terms, ((0, 0), (0, len(means.mean) - terms.shape[1])))
-                share, lever = each, each
+                share, lever = counts, counts
             else:
                 share = weighed[k] / totals[k]
                 u, leverage = means.rows(features[:, place])
@@ -273,29 +272,29 @@ def class_spread(
             factor = 1.0 / (1.0 - np.clip(lever, 0.0, LARGEST_LEVERAGE))
             plain.append(change)
             left_out.append(factor * change)
-            moved.append(left_out[-1] if hajek else left_out[-1] - each * means.mean)
+            moved.append(left_out[-1] if hajek else left_out[-1] - counts * means.mean)
         influence = beside(moved)
-        found = [
+        sums = [
             (influence.T @ influence).ravel(),
             ((influence @ to_result.T) ** 4).sum(axis=0),
             weight_sums(beside(weighed)).ravel(),
         ]
         for part in parts:
             assert block.ipw is not None
-            found += part.sums(block.rows, block.ipw, beside(plain), beside(left_out))
-        return np.concatenate(found)
+            sums += part.sums(block.rows, block.ipw, beside(plain), beside(left_out))
+        return np.concatenate(sums)
 
-    found = rows.fold(work, lambda parts: np.sum(parts, axis=0))
+    total = rows.fold(work, lambda parts: np.sum(parts, axis=0))
     ends = np.cumsum([size * size, len(to_result), 5 * size])
-    own, fourth, sums, rest = np.split(found, ends)
-    meat = own.reshape(size, size)
+    squares, fourth, sums, rest = np.split(total, ends)
+    meat = squares.reshape(size, size)
     covariance = to_result @ meat @ to_result.T
     variance = np.diagonal(covariance).copy()
     through = to_result**2 * np.diagonal(meat)
     # 3. What the estimation of φ adds.
     mask = np.concatenate([means.mask for _, means in factors])
     for part in parts:
-        n_groups, width, _ = part.influence.variance.shape
+        n_groups, width, _ = part.influence[2].shape
         sums_of_part, rest = np.split(rest, [2 * width * size * n_groups])
         slope, overlap = sums_of_part.reshape(2, width, size, n_groups)
         by_phi = part.covariance(slope, overlap, mask)
@@ -323,9 +322,9 @@ class LearnedPart:
     block: Block | None = None
 
     @cached_property
-    def influence(self) -> Influence:
+    def influence(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """How the rows that it was learned from move its parameters."""
-        return influence_of(self.model)
+        return self.model.influence()
 
     def sums(
         self,
@@ -345,7 +344,7 @@ class LearnedPart:
         elif self.model.rowwise:
             weights = weights[:, None]
         odds = np.maximum(weights - 1.0, 0.0)
-        known_odds = self.influence.revealed_share * odds
+        known_odds = self.influence[0] * odds
         values = np.where(np.isnan(table), 0.0, table)
         design = values.T[:, :, None] if self.model.rowwise else values[None]
         added = []
@@ -368,12 +367,11 @@ class LearnedPart:
             mask = np.ones((len(mask), 1), dtype=bool)
         # (n_groups, n_means, width)
         slope, overlap = ((each * mask).transpose(2, 1, 0) for each in (slope, overlap))
-        variance = self.influence.variance
+        _, inverse, variance = self.influence
         if not self.shared:
             variance = self.model.covariance.reshape(variance.shape)
-        by_phi = (slope @ variance @ slope.swapaxes(1, 2)).sum(axis=0)
+        by_phi = np.asarray((slope @ variance @ slope.swapaxes(1, 2)).sum(axis=0))
         if not self.shared:
-            return np.asarray(by_phi)
-        inverse = self.influence.information_inverse
+            return by_phi
         cross = (slope @ inverse @ overlap.swapaxes(1, 2)).sum(axis=0)
         return np.asarray(by_phi - cross - cross.T)

@@ -12,29 +12,17 @@ from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 from sklearn.utils.validation import check_is_fitted
 
+from missratio import ratio as ratios
 from missratio._base.hints import check_choice
 from missratio._base.reading import joined, row_blocks
-from missratio._base.summary import Summary, figure
 from missratio._base.threads import one_blas_thread
 from missratio._base.typing import BoolArray, FloatArray
-from missratio.learning import LearnedMissingness, was_learned_from
+from missratio.learning import LearnedMissingness
 from missratio.missingness import Block, BlockMissingness, Missingness
-from missratio.ratio import (
-    LinearRatio,
-    NaiveBayesRatio,
-    basis_features,
-    feature_names,
-    missingness_of,
-    optimum,
-)
+from missratio.ratio import LinearRatio
 from missratio.rows import ClassModel, ClassRows, class_model
+from missratio.uncertainty import reliability
 from missratio.uncertainty.covariance import LearnedPart, class_spread, expand
-from missratio.uncertainty.reliability import (
-    FEWEST_EXPECTED,
-    expected_in_tail,
-    largest_weights,
-    undetermined_features,
-)
 
 SCALES = ("log", "ratio")
 LearnedOn = Literal["auto", "same", "other"]
@@ -126,18 +114,18 @@ class RatioUncertainty:
 
         A row's 1/df is the mean of the coefficients' by their shares in the variance.
         """
-        features = basis_features(self.ratio, X)
+        features = ratios.basis_features(self.ratio, X)
         variance, inverse = np.empty((2, len(features)))
         size = features.shape[1]
         first, cross = self.covariance[:size, :size], self.covariance[:size, size]
-        own, last = np.diagonal(first), self.covariance[size, size]
+        diagonal, last = np.diagonal(first), self.covariance[size, size]
         rates = 1.0 / self.degrees_of_freedom
         for rows in row_blocks((len(features), size)):
             block = features[rows].astype(np.float64, copy=False)
             variance[rows] = ((block @ first - 2.0 * cross) * block).sum(axis=1)
             parts = block**2
-            total = parts @ own + last
-            shared = parts @ (own * rates[:size]) + last * rates[size]
+            total = parts @ diagonal + last
+            shared = parts @ (diagonal * rates[:size]) + last * rates[size]
             inverse[rows] = shared / np.where(total > 0.0, total, 1.0)
             for j, value in self.undetermined.items():
                 variance[rows][block[:, j] != value] = np.nan
@@ -188,44 +176,6 @@ class RatioUncertainty:
         errors = self.standard_errors[:-1]
         return _quantile(level, self.degrees_of_freedom[:-1]) * errors
 
-    def summary(self, level: float = 0.95) -> Summary:
-        """Coefficients with standard errors and intervals, at a glance.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-            Of the intervals.
-
-        Returns
-        -------
-        Summary
-            Prints as text, and renders in a notebook.
-        """
-        whole = self.ratio.summary()
-        names, *numbers, reliable = self._table(level).values()
-        marks = ["" if sound else "(!)" for sound in reliable]
-        cells = [[figure(x) for x in column] for column in numbers]
-        tail = f"{(1.0 - level) / 2.0:.3g}", f"{(1.0 + level) / 2.0:.3g}"
-        log_error = ("std. error of it", figure(float(self.standard_errors[-1])))
-        notes = ["Standard errors by the sandwich formula; intervals by Student's t."]
-        for label, source in self.learned_on.items():
-            rows = "these rows" if source == "same" else "other rows"
-            notes.append(
-                f"φ of class {label!r} was learned from {rows}; its error is included."
-            )
-        if not self.reliable.all():
-            notes.append(
-                "(!) A few rows decide, or none: the interval may be too short, or "
-                "there is none."
-            )
-        return Summary(
-            title=f"{whole.title}, with standard errors",
-            facts=(*whole.facts, log_error),
-            header=("feature", "coefficient", "std. error", "z", *tail, ""),
-            rows=tuple(zip(names, *cells, marks, strict=True)),
-            notes=tuple(notes),
-        )
-
     def summary_frame(self, level: float = 0.95, backend: Backend = "pandas") -> Any:
         """Coefficients with their uncertainty, a row for each basis feature.
 
@@ -243,16 +193,12 @@ class RatioUncertainty:
             `lower` and `upper`, the ends of the interval, and `reliable`. Where the
             rows say nothing of a coefficient there is no interval (NaN).
         """
-        return nw.from_dict(self._table(level), backend=backend).to_native()
-
-    def _table(self, level: float) -> dict[str, list[Any]]:
-        """The columns of `summary_frame`."""
         coef, error = self.ratio.coef_, self.standard_errors[:-1]
         reach = self.reach(level)
         with np.errstate(divide="ignore", invalid="ignore"):
             z = coef / error
-        return {
-            "feature": feature_names(self.ratio),
+        columns: dict[str, Any] = {
+            "feature": ratios.feature_names(self.ratio),
             "coefficient": coef.tolist(),
             "standard_error": error.tolist(),
             "z": z.tolist(),
@@ -260,6 +206,7 @@ class RatioUncertainty:
             "upper": (coef + reach).tolist(),
             "reliable": self.reliable[:-1].tolist(),
         }
+        return nw.from_dict(columns, backend=backend).to_native()
 
 
 def _quantile(level: float, degrees: FloatArray) -> FloatArray:
@@ -338,46 +285,47 @@ def ratio_uncertainty(
     """
     _check(ratio)
     check_choice("learned_on", learned_on, LEARNED_ON)
-    rows, factors = optimum(ratio, X, y, sample_weight, inclusion)
+    rows, factors = ratios.optimum(ratio, X, y, sample_weight, inclusion)
     with one_blas_thread(rows.denominator.source.size):
         expansions = [(factor.features, *expand(factor)) for factor in factors]
         worst = max(decrement for _, _, decrement in expansions)
-        few = min(rows.numerator.n_rows, rows.denominator.n_rows)
-        if worst > max(10.0 * ratio._settings().tol, 0.01 / np.sqrt(few)):
+        n_rows = min(rows.numerator.n_rows, rows.denominator.n_rows)
+        if worst > max(10.0 * ratio._settings().tol, 0.01 / np.sqrt(n_rows)):
             raise ValueError(
                 "X and y are not the rows that the ratio was fitted to: its "
                 f"coefficients are not optimal for them (decrement {worst:.2g}). Give "
                 "the rows of the fit, and its sample_weight where it had any."
             )
         size, in_tail, spreads = len(ratio.coef_) + 1, np.inf, []
-        found: dict[Any, LearnedOn] = {}
-        for place, own in enumerate(rows):
-            model = class_model(missingness_of(ratio), own.label, own.names)
-            learned = _learned(model, own, learned_on)
+        taught: dict[Any, LearnedOn] = {}
+        for place, side in enumerate(rows):
+            model = class_model(ratios.missingness_of(ratio), side.label, side.names)
+            learned = _learned(model, side, learned_on)
             if learned:
                 same = all(part.shared for part in learned)
-                found[own.label] = "same" if same else "other"
+                taught[side.label] = "same" if same else "other"
             means = [(features, pair[place]) for features, pair, _ in expansions]
             # What the class's means do to (θ, log N̂): log normalisers add up.
             columns = []
-            for features, each in means:
-                block = np.zeros((size, each.to_result.shape[1]))
-                block[features] = each.to_result[:-1]
-                block[-1] = each.to_result[-1]
+            for features, mean in means:
+                block = np.zeros((size, mean.to_result.shape[1]))
+                block[features], block[-1] = mean.to_result[:-1], mean.to_result[-1]
                 columns.append(block)
             to_result = np.concatenate(columns, axis=1)
-            in_tail = min(in_tail, expected_in_tail(own, model))
+            in_tail = min(in_tail, reliability.expected_in_tail(side, model))
             # Values that were looked up have weights of their own.
-            largest = largest_weights(own, model) if inclusion is None else None
-            spreads.append(class_spread(own, means, largest, learned, to_result))
+            largest = None
+            if inclusion is None:
+                largest = reliability.largest_weights(side, model)
+            spreads.append(class_spread(side, means, largest, learned, to_result))
         covariance, variance, fourth, through, heavy = (
             np.sum(both, axis=0) for both in zip(*spreads, strict=True)
         )
         classes = [rows.denominator]
         if not ratio._settings()._objective().linear_numerator:
             classes.append(rows.numerator)
-        by_column = isinstance(ratio, NaiveBayesRatio)
-        undetermined = undetermined_features(classes, by_column)
+        by_column = isinstance(ratio, ratios.NaiveBayesRatio)
+        undetermined = reliability.undetermined_features(classes, by_column)
     with np.errstate(divide="ignore", invalid="ignore"):
         # Satterthwaite's degrees of freedom by the rows' influences I: a sum of squares
         # V = ΣI² with relative variance ΣI⁴/V² is spread as χ² with 2V²/ΣI⁴. About 2n/3
@@ -389,66 +337,64 @@ def ratio_uncertainty(
         by_weights = np.where(heavy > 0.0, through / heavy, np.inf)
     by_weights = np.maximum(by_weights, 2.0)
     reliable = (by_rows >= FEWEST_BY_ROWS) & (by_weights >= FEWEST_BY_WEIGHTS)
-    reliable &= in_tail >= FEWEST_EXPECTED
-    names, parts = [repr(name) for name in feature_names(ratio)], []
-    heavy_on = [name for name, sound in zip(names, reliable, strict=False) if not sound]
-    if undetermined:
-        reliable[list(undetermined)] = False
-        unknown = [names[j] for j in undetermined]
-        heavy_on = [name for name in heavy_on if name not in unknown]
+    reliable &= in_tail >= reliability.FEWEST_EXPECTED
+    names, parts = [repr(name) for name in ratios.feature_names(ratio)], []
+    unknown = [names[j] for j in undetermined]
+    few = [name for name, sound in zip(names, reliable, strict=False) if not sound]
+    few = [name for name in few if name not in unknown]
+    reliable[list(undetermined)] = False
+    if unknown:
         parts.append(
             f"{joined(unknown)}: every complete row of the denominator has the same "
             "value, so that the penalty alone made the coefficient up; it has no "
             "interval. Drop the feature, or bring rows with other values."
         )
-    if heavy_on:
+    if few:
         parts.append(
-            f"{joined(heavy_on)}: a few rows with large weights decide, or would if "
+            f"{joined(few)}: a few rows with large weights decide, or would if "
             "they had been observed, so that intervals may be too short. Bring more "
             "rows, or look up missing values where φ is close to 1."
         )
     if parts:
         warnings.warn(" ".join(parts), UnreliableIntervalWarning, stacklevel=2)
     freedom = np.minimum(by_rows, by_weights)
-    facts = _positive(covariance), found, freedom, reliable, undetermined
+    facts = _positive(covariance), taught, freedom, reliable, undetermined
     return RatioUncertainty(ratio, *facts)
 
 
 def _learned(
-    model: ClassModel, own: ClassRows, learned_on: LearnedOn
+    model: ClassModel, rows: ClassRows, learned_on: LearnedOn
 ) -> list[LearnedPart]:
     """A class's φ, where it was learned: of all columns, and of each category."""
     if not isinstance(model, Missingness) or not model.learned:
         return []
-    if own.adjusted is not None:
+    if rows.adjusted is not None:
         raise ValueError(
             "Means that are adjusted by regression move with a learned φ in more ways "
             f"than the sandwich formula here has. Use normalize='hajek'. {BOOTSTRAP}"
         )
     blocks = model.blocks if isinstance(model, BlockMissingness) else ()
     base = model.base if isinstance(model, BlockMissingness) else model
-    table = own.source.every(1).block().rows
+    table = rows.source.every(1).block().rows
     # What the base says of columns in blocks is not looked at.
     rest = np.array(table)
     rest[:, [j for block in blocks for j in block.columns]] = 0.0
     phis: list[tuple[Missingness, Block | None, FloatArray]] = [(base, None, rest)]
     phis += [(block.model, block, table[:, list(block.inputs)]) for block in blocks]
     parts = []
-    for phi, place, rows in phis:
-        if not phi.learned:
-            continue
-        if not isinstance(phi, LearnedMissingness):
+    for phi, place, values in phis:
+        if phi.learned and not isinstance(phi, LearnedMissingness):
             raise ValueError(
                 "How rows move a φ that was learned by another class than "
                 f"LearnedMissingness is not known. {BOOTSTRAP}"
             )
-        # Whether φ̂ and the ratio come from the same rows, and how φ̂ moves is kept.
-        shared = all(shadow is None for shadow in phi.shadow) and (
-            was_learned_from(phi, rows)
-            if learned_on == "auto"
-            else learned_on == "same"
-        )
-        parts.append(LearnedPart(phi, shared, place))
+        if isinstance(phi, LearnedMissingness):
+            # Whether φ̂ and the ratio come from the same rows; of what the table taught
+            # it isn't kept how φ̂ moves.
+            by_table = any(shadow is not None for shadow in phi.shadow)
+            same = learned_on == "same" and not by_table
+            same |= learned_on == "auto" and phi.was_learned_from(values)
+            parts.append(LearnedPart(phi, same, place))
     return parts
 
 

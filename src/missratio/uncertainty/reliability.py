@@ -149,9 +149,7 @@ def undetermined_features(
         least = np.fmin.reduce(used, axis=0, initial=np.inf)
         return np.array([least, -np.fmax.reduce(used, axis=0, initial=-np.inf)])
 
-    found = [
-        rows.source.fold(work, lambda parts: np.min(parts, axis=0)) for rows in classes
-    ]
-    least, largest = np.min(found, axis=0) * np.array([[1.0], [-1.0]])
+    ends = [rows.source.fold(work, lambda p: np.min(p, axis=0)) for rows in classes]
+    least, largest = np.min(ends, axis=0) * np.array([[1.0], [-1.0]])
     constant = np.flatnonzero(least == largest).tolist()
     return {j: float(least[j]) for j in constant}

@@ -82,7 +82,7 @@ def test_a_full_disk_is_the_systems_own_error_and_leaves_nothing(
     with (
         pytest.raises(OSError, match="No space left"),
         written_whole(path, force=True) as draft,
-        closing(SheetWriter(draft, "data", ["a"], to_fill_in="a")) as sheet,
+        closing(SheetWriter(draft, "data", ["a"], fits=True)) as sheet,
     ):
         sheet.write([["x"] * 1000])
     assert list(tmp_path.iterdir()) == []

@@ -103,19 +103,6 @@ def test_a_source_is_read_again_and_again_in_order(folder):
     assert [block.start for block in source] == sorted(b.start for b in source)
 
 
-def test_folders_named_for_a_column_add_it(tmp_path):
-    X, y = labelled(n_rows=200)
-    for label in (0, 1):
-        columns = dict(zip(NAMES, X[y == label].T, strict=True))
-        put(tmp_path / f"y={label}" / "site=north%20east" / "part.parquet", **columns)
-    source = mr.scan_parquet(tmp_path, target="y", columns=NAMES)
-    labels = np.concatenate([block.labels for block in source])
-    np.testing.assert_array_equal(labels, np.sort(y))
-    order = np.argsort(y, kind="stable")
-    expected = mr.KLIEP().fit(X[order], y[order]).coef_
-    np.testing.assert_allclose(mr.KLIEP().fit(source).coef_, expected, atol=1e-12)
-
-
 def test_an_empty_file_and_a_class_that_a_file_lacks_are_fine(tmp_path):
     X, y = labelled(n_rows=300)
     order = np.argsort(y, kind="stable")

@@ -21,7 +21,6 @@ _PLAIN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
 # Thousands set off by commas, before a decimal point.
 _GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?")
 _INFINITE = re.compile(r"[+-]?(inf|infinity|∞)", re.IGNORECASE)
-_DECIMAL_COMMA = r"^[+-]?(\d+,?\d*|,\d+)([eE][+-]?\d+)?$"
 # What may be a number; the rest of a column need not be looked at one by one.
 _LIKELY = r"^[+\-\x{2212}]?([\d.,]|\x{221e}|[iI][nN][fF])"
 DATE = re.compile(r"\d{1,4}([-./])\d{1,2}\1\d{1,4}([T ].*)?")
@@ -79,7 +78,7 @@ def decimal_marks(cells: Iterable[Any]) -> frozenset[Mark]:
     ['.']
     """
     readings = (_readings(_tidy(cell)) for cell in cells if isinstance(cell, str))
-    return frozenset(mark for each in readings if len(each) == 1 for mark in each)
+    return frozenset(mark for some in readings if len(some) == 1 for mark in some)
 
 
 def parse_number(
@@ -271,13 +270,13 @@ class Cells:
         # As numbers of other files: a whole number has no decimals.
         mark = "[.,]" if "," in self.marks else r"\."
         zeros = rf"^([+-]?(?:0|[1-9]\d*)){mark}0+$"
-        column, told = (
+        column, values = (
             compute.replace_substring_regex(texts, zeros, r"\1")
             for texts in (column, pyarrow.array(self.missing_values, pyarrow.string()))
         )
         missing = compute.or_(
             compute.is_in(compute.utf8_lower(column), value_set=pyarrow.array(BLANKS)),
-            compute.is_in(column, value_set=told),
+            compute.is_in(column, value_set=values),
         )
         column = compute.if_else(missing, None, column)
         for text, meant in self.merged:
@@ -333,14 +332,13 @@ class Cells:
             usual = compute.is_in(column, value_set=pyarrow.array(_USUAL))
             with suppress(pyarrow.ArrowInvalid):
                 return compute.if_else(usual, None, column).cast(number)
-        texts = self.texts(column)
-        if self.marks == (",",):
-            decimal = compute.match_substring_regex(texts, _DECIMAL_COMMA)
-            if compute.all(decimal, min_count=0).as_py():
-                return compute.replace_substring(texts, ",", ".").cast(number)
-        elif "," not in self.marks:
+        texts = plain = self.texts(column)
+        pointed = compute.any(compute.match_substring(texts, ".")).as_py()
+        if self.marks == (",",) and not pointed:
+            plain = compute.replace_substring(texts, ",", ".")
+        if "," not in self.marks or plain is not texts:
             with suppress(pyarrow.ArrowInvalid):
-                return texts.cast(number)
+                return plain.cast(number)
         # Otherwise as people and spreadsheets write them, each spelling read once.
         texts = texts.dictionary_encode()
         spellings = texts.dictionary.to_pylist()
@@ -363,7 +361,7 @@ class Cells:
                     doubt = doubt or str(error)
         codes = texts.indices.fill_null(-1).to_numpy(zero_copy_only=False)
         if wrong.any():
-            at = np.append(wrong, False)[codes]
-            raise NotNumbersError(texts.cast(pyarrow.string()), at, doubt)
+            rows = np.append(wrong, False)[codes]
+            raise NotNumbersError(texts.cast(pyarrow.string()), rows, doubt)
         values = values / 100.0 if unit else values
         return pyarrow.array(np.append(values, np.nan)[codes])

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
 
 from missratio._base.hints import listed
 from missratio._files.files import RegularFile
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-# What Hive, Spark and Dask name the folder of rows without a value.
-NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _BATCH_ROWS = 2**16
 
 
@@ -118,8 +115,6 @@ class RowGroup:
         How many rows it has.
     start : int
         The number of its first row among all files' rows.
-    folder : mapping from str to pyarrow.Scalar
-        The columns that folders above the file are named for.
     stamp : tuple of int
         The file's size and when it was written, so that a change is noticed.
     """
@@ -128,7 +123,6 @@ class RowGroup:
     number: int
     rows: int
     start: int
-    folder: Mapping[str, Any]
     stamp: tuple[int, int]
 
     @property
@@ -144,24 +138,17 @@ class RowGroup:
         Parameters
         ----------
         columns : sequence of str
-            Those of folders may be among them.
         size : int
             How many rows a batch has at most.
         """
-        import pyarrow as pa
-
-        row, of_file = 0, [name for name in columns if name not in self.folder]
-        remedy = "Get a sound copy, or leave the file out."
+        row, remedy = 0, "Get a sound copy, or leave the file out."
         with sound(UnreadableFileError, f"{self.where} can't be read", remedy):
             self._check_unchanged()
             with open_parquet(self.path) as file:
-                for batch in file.iter_batches(size, [self.number], of_file, False):
+                wanted = list(columns)
+                for batch in file.iter_batches(size, [self.number], wanted, False):
                     batch.validate(full=True)
-                    whole = batch
-                    for name in (name for name in columns if name in self.folder):
-                        values = pa.repeat(self.folder[name], len(batch))
-                        whole = whole.append_column(name, values)
-                    yield row, whole.select(columns)
+                    yield row, batch.select(wanted)
                     row += len(batch)
             check_count(row, self.rows)
             self._check_unchanged()
@@ -186,14 +173,11 @@ def find_row_groups(
     paths : path or iterable of paths
         Files, and folders of them.
     """
-    import pyarrow as pa
-
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not given:
         raise ValueError("There is no path. Name Parquet files, or folders of them.")
-    # 1. Files, with what the folders above them are named for; hidden ones are left
-    #    out.
-    found: list[tuple[str, dict[str, str]]] = []
+    # 1. Files; hidden ones in folders are left out.
+    files: list[str] = []
     for root in map(Path, given):
         if not (root.is_file() or root.is_dir()):
             raise FileNotFoundError(
@@ -203,61 +187,37 @@ def find_row_groups(
         for file in [root] if root.is_file() else sorted(root.rglob("*.parquet")):
             parts = file.relative_to(root).parts
             if file.is_file() and not any(p.startswith((".", "_")) for p in parts):
-                pairs = (p.partition("=") for p in parts[:-1] if "=" in p)
-                names = {unquote(name): unquote(text) for name, _, text in pairs}
-                found.append((str(file), names))
-    if not found:
+                files.append(str(file))
+    if not files:
         raise ValueError(
             f"There is no file that ends in .parquet in {listed(map(str, given))}."
         )
-    counts = Counter(os.path.realpath(path) for path, _ in found)
-    if twice := [path for path, _ in found if counts[os.path.realpath(path)] > 1]:
+    counts = Counter(map(os.path.realpath, files))
+    if twice := [path for path in files if counts[os.path.realpath(path)] > 1]:
         raise ValueError(
             f"{twice[-1]} is named twice, and its rows would count twice. Name each "
             "file once, by itself or by its folder."
         )
-    # 2. A folder's values are numbers where all of its column's values are.
-    texts: dict[str, set[str]] = {}
-    for name, text in (pair for _, folder in found for pair in folder.items()):
-        texts.setdefault(name, set()).add(text)
-    values = {name: _scalars(some) for name, some in texts.items()}
-    # 3. What the footers say.
+    # 2. What the footers say.
     schemas, groups, start = [], [], 0
-    for path, names in found:
-        folder = {name: values[name][text] for name, text in names.items()}
+    for path in files:
         claim = f"{path} can't be read as a Parquet file"
         remedy = "Get a sound copy, or leave it out."
         with sound(UnreadableFileError, claim, remedy), open_parquet(path) as opened:
             stamp, schema, data = _stamp(path), opened.schema_arrow, opened.metadata
             sizes = [data.row_group(g).num_rows for g in range(data.num_row_groups)]
-        own = [name for name in schema.names if name not in folder]
-        if twice := [name for name, count in Counter(own).items() if count > 1]:
+        if twice := [name for name, n in Counter(schema.names).items() if n > 1]:
             raise ValueError(
                 f"{path} has several columns named {listed(twice)}. Rename or remove "
                 "all but one of each."
             )
-        if folder:
-            types = [(name, value.type) for name, value in folder.items()]
-            schema = pa.schema([*map(schema.field, own), *types])
         # A file without rows may have any types: writers can't tell them.
         schemas += [(path, schema)] if any(sizes) else []
         for number, rows in enumerate(sizes):
             if rows:
-                groups.append(RowGroup(path, number, rows, start, folder, stamp))
+                groups.append(RowGroup(path, number, rows, start, stamp))
             start += rows
     return schemas, tuple(groups)
-
-
-def _scalars(texts: set[str]) -> dict[str, Any]:
-    """Folders' values as PyArrow scalars of one type, by their texts."""
-    import pyarrow as pa
-
-    column = pa.array([None if text == NO_VALUE else text for text in texts])
-    for number in (pa.int64(), pa.float64()):
-        with suppress(pa.ArrowInvalid):
-            column = column.cast(number)
-            break
-    return dict(zip(texts, column, strict=True))
 
 
 def _stamp(path: str) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
-from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 
 from missratio._base.hints import listed
 from missratio._files.files import RegularFile
@@ -178,17 +178,28 @@ def _inspect(file: RegularFile) -> tuple[int, int]:
         if stream.read(4) != b"PK\x03\x04":
             return file.path.stat().st_size, 0
         try:
-            with ZipFile(stream) as archive:
-                size = _check_sizes(file, archive.infolist())
-                for name in archive.namelist():
-                    if not name.endswith(".xml"):
-                        continue
-                    with archive.open(name) as member:
-                        for chunk in iter(partial(member.read, _CHUNK), b""):
-                            if len(chunk) == _CHUNK and b"<" not in chunk:
-                                raise _unreadable(file, "it has an endless text")
-                            if re.fullmatch(r"xl/worksheets/[^/]*\.xml", name):
-                                count += len(_NO_RESULT.findall(chunk))
+            archive = ZipFile(stream)
+            size = sum(info.file_size for info in archive.infolist())
+            if size > MOST_UNPACKED:
+                raise _unreadable(
+                    file, f"it would unpack to {size} bytes, of {MOST_UNPACKED} at most"
+                )
+            for info in archive.infolist():
+                name = info.filename
+                if info.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
+                    raise _unreadable(file, f"{name} is packed as in no workbook")
+                if info.file_size > max(_SMALL, _MOST_PACKED * info.compress_size):
+                    reason = f"{name} unpacks to {info.file_size} bytes from few"
+                    raise _unreadable(file, reason)
+            for name in archive.namelist():
+                if not name.endswith(".xml"):
+                    continue
+                with archive.open(name) as member:
+                    for chunk in iter(partial(member.read, _CHUNK), b""):
+                        if len(chunk) == _CHUNK and b"<" not in chunk:
+                            raise _unreadable(file, "it has an endless text")
+                        if re.fullmatch(r"xl/worksheets/[^/]*\.xml", name):
+                            count += len(_NO_RESULT.findall(chunk))
         except TableError:
             raise
         except (
@@ -196,24 +207,6 @@ def _inspect(file: RegularFile) -> tuple[int, int]:
         ) as error:  # fmt: skip
             raise _unreadable(file, str(error)) from error
     return size, count
-
-
-def _check_sizes(file: RegularFile, infos: Sequence[ZipInfo]) -> int:
-    """Bytes of an archive unpacked."""
-    size = sum(info.file_size for info in infos)
-    if size > MOST_UNPACKED:
-        raise TableError(
-            f"{file.path} would unpack to {size} bytes, and a workbook may have "
-            f"{MOST_UNPACKED}. Save the sheet as CSV or Parquet."
-        )
-    if any(info.compress_type not in (ZIP_STORED, ZIP_DEFLATED) for info in infos):
-        raise _unreadable(file, "it is packed in a way that workbooks aren't")
-    for info in infos:
-        if info.file_size > max(_SMALL, _MOST_PACKED * info.compress_size):
-            raise _unreadable(
-                file, f"{info.filename} unpacks to {info.file_size} bytes from few"
-            )
-    return size
 
 
 def _unreadable(file: RegularFile, reason: str) -> TableError:
@@ -232,17 +225,13 @@ class SheetWriter:
     path : Path
     sheet : str
     names : iterable of str
-    to_fill_in : str, optional
-        The column that a person fills in: it is coloured, and columns are made wide
-        enough. Otherwise only the current row is in memory.
+    fits : bool, default=False
+        Whether columns are made wide enough for what they hold. Otherwise only the
+        current row is in memory.
     """
 
     def __init__(
-        self,
-        path: Path,
-        sheet: str,
-        names: Iterable[str],
-        to_fill_in: str | None = None,
+        self, path: Path, sheet: str, names: Iterable[str], *, fits: bool = False
     ) -> None:
         try:
             workbook = import_module("xlsxwriter").Workbook
@@ -253,11 +242,10 @@ class SheetWriter:
             ) from error
         # An archive in memory: on a full disk one that is open fails twice.
         self._path, self._archive = path, io.BytesIO()
-        self._book = workbook(self._archive, {"constant_memory": not to_fill_in})
+        self._book = workbook(self._archive, {"constant_memory": not fits})
         self._sheet, self._line = self._book.add_worksheet(sheet), 1
-        self._names, self._to_fill_in = list(names), to_fill_in
-        self._coloured = self._book.add_format({"bg_color": "#FFF8DC"})
-        self._sheet.write_row(0, 0, self._names, self._book.add_format({"bold": True}))
+        self._fits = fits
+        self._sheet.write_row(0, 0, names, self._book.add_format({"bold": True}))
         self._sheet.freeze_panes(1, 0)
 
     def write(self, columns: Iterable[Sequence[Any]]) -> None:
@@ -271,20 +259,17 @@ class SheetWriter:
                     f"An Excel sheet has {EXCEL_LINES:,} lines, and there are more: "
                     "write them as .csv or .parquet."
                 )
-            for place, (name, cell) in enumerate(zip(self._names, line, strict=True)):
-                style = self._coloured if name == self._to_fill_in else None
+            for place, cell in enumerate(line):
                 number = isinstance(cell, int | float) and not isinstance(cell, bool)
-                if cell is None:
-                    self._sheet.write_blank(self._line, place, None, style)
-                elif number and math.isfinite(cell) and abs(cell) < _EXCEL_INTEGERS:
-                    self._sheet.write_number(self._line, place, cell, style)
-                else:
-                    self._sheet.write_string(self._line, place, str(cell), style)
+                if number and math.isfinite(cell) and abs(cell) < _EXCEL_INTEGERS:
+                    self._sheet.write_number(self._line, place, cell)
+                elif cell is not None:
+                    self._sheet.write_string(self._line, place, str(cell))
             self._line += 1
 
     def close(self) -> None:
         """Write the file; errors are the system's own: no space left, say."""
-        if self._to_fill_in:
+        if self._fits:
             self._sheet.autofit()
         try:
             self._book.close()

@@ -174,8 +174,7 @@ def scan_parquet(
     if target not in schema.names:
         raise ValueError(
             f"There is no target column {target!r} in {first}; its columns are "
-            f"{listed(schema.names, SHOWN)}. Where folders are named for it, as "
-            f"{target}=value, name the folder that holds them."
+            f"{listed(schema.names, SHOWN)}. What folders are named for isn't read."
         )
     if isinstance(columns, str):
         raise TypeError(f"columns must be a list of names, got {columns!r}.")

@@ -169,7 +169,7 @@ def write_table(
         )
     with written_whole(path, force=force) as draft:
         if kind == ".xlsx":
-            with closing(SheetWriter(draft, SHEET, columns, "value")) as sheet:
+            with closing(SheetWriter(draft, SHEET, columns, fits=True)) as sheet:
                 sheet.write(columns.values())
         elif kind == ".parquet":
             how = {"write_page_checksum": True, "compression": "zstd"}

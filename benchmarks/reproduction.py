@@ -30,7 +30,7 @@ from missratio.reproduce import (
 from missratio.reproduce.experiments import certified_power
 from missratio.reproduce.figures import figures
 from missratio.reproduce.results import make_curve
-from missratio.reproduce.runner import Plan, run_plans
+from missratio.reproduce.runner import fill_in
 
 DOCS = Path(__file__).parents[1] / "docs"
 FIGURES = Path("_static") / "reproduction"
@@ -98,7 +98,7 @@ def run_quick(
     out: Path, correction: str, corrected: dict[str, Result], jobs: int
 ) -> dict[str, Result]:
     """One correction by itself, methods that are quick, as many runs as corrected."""
-    plans = []
+    results = []
     seed = next(iter(corrected.values())).conditions.seed
     for name, point in EFFECTS.items():
         if name in corrected:
@@ -106,15 +106,15 @@ def run_quick(
             quick = tuple(m for m in corrected[name].values if m != methods.IMPUTATION)
             n_runs = len(corrected[name].values[quick[0]])
             conditions = Conditions(correction, seed)
-            plans.append(Plan(experiment, quick, conditions, n_runs))
-    results, _ = run_plans(plans, out, jobs)
+            results.append(Result.planned(experiment, conditions, quick, n_runs))
+    fill_in(results, out, jobs)
     return {result.experiment.id: result for result in results}
 
 
 def normalisations() -> str:
     """M-KLIEP's power by what sums of weights are divided by."""
     experiment = EXPERIMENTS["np_power"]
-    known = published_curves("np_power", experiment.x)["M-KLIEP"]
+    known = published_curves("np_power")["M-KLIEP"]
     body = []
     for place, n_rows in enumerate(SMALL_SIZES):
         runs = [experiment.draw(n_rows, k, Conditions()) for k in range(1000)]
@@ -135,7 +135,7 @@ def _mean_power(runs: list[methods.Run], way: str) -> float:
 def unbounded() -> str:
     """CC-KLIEP on CTG by what stands for an infinite coefficient."""
     experiment = EXPERIMENTS["ctg_vary_missing"]
-    known = published_curves(experiment.id, experiment.x)["CC-KLIEP"]
+    known = published_curves(experiment.id)["CC-KLIEP"]
     limit, body = methods.INFINITE, []
     for share in (0.3, 0.5, 0.7, 0.9):
         cells = [f"{share:g}"]
@@ -204,16 +204,14 @@ def _effects(
             **{f"only {c}": results[name] for c, results in single.items()},
             "corrected": corrected[name],
         }
-        methods = [
-            m for m in published[name].values if m not in experiment.slow_methods
-        ]
+        quick = [m for m in published[name].values if m != methods.IMPUTATION]
         body = [
-            [label, *(_at(result, method, point) for method in methods)]
+            [label, *(_at(result, method, point) for method in quick)]
             for label, result in variants.items()
         ]
         pieces += [
             f"`{name}` at {experiment.x_name} {point:g}:",
-            pages.table(("", *methods), body),
+            pages.table(("", *quick), body),
         ]
     return pieces
 

@@ -258,7 +258,7 @@ def draws(
 
 def select(rule: Rule, sample: CalibrationSample, setting: Setting) -> Selection:
     if sample.n_observed == 0:
-        return Selection(None, rule.name, setting.alpha, 0)
+        return Selection(None, rule.name, setting.alpha)
     return rule.select(sample, setting.alpha, setting.delta)
 
 

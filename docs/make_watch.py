@@ -6,6 +6,7 @@ day on the pulse of those who are well is seven higher, which breaks the promise
     python docs/make_watch.py
 """
 
+import json
 import subprocess
 import sys
 import tempfile
@@ -13,6 +14,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
+
+import missratio as mr
+from missratio.evaluation import MonitorDisplay
 
 FIGURE = Path(__file__).parent / "_static" / "watch.png"
 DAYS = 7
@@ -49,8 +54,12 @@ def main():
         for day in range(1, DAYS + 1):
             table = patients(day, 250, 0.0 if day < 4 else 7.0)
             table.to_csv(folder / f"day{day}.csv", index=False)
-            run(folder, f"watch model.skops day{day}.csv --figure watch.png")
-        FIGURE.write_bytes((folder / "watch.png").read_bytes())
+            run(folder, f"watch model.skops day{day}.csv")
+        state = json.loads((folder / "model.skops.watch.json").read_text())
+    monitor = mr.TypeIErrorMonitor.from_dict(state["monitors"][0])
+    figure = Figure(figsize=(7, 6), layout="constrained")
+    MonitorDisplay(monitor).plot(ax=figure.subplots(2, sharex=True))
+    figure.savefig(FIGURE, dpi=150)
 
 
 if __name__ == "__main__":

@@ -107,5 +107,12 @@ axes[0].axvline(sparse.l1_, color="0.5", linestyle=":", label="chosen")
 axes[0].set(xscale="log", xlabel="strength of the L1 penalty", ylabel="coefficient")
 axes[0].invert_xaxis()
 axes[0].legend(frameon=False)
-mr.RatioDisplay.from_estimator(ratio, X, y, ax=axes[1])
+complete = X.notna().all(axis=1).to_numpy()
+log_ratio = ratio.predict_log_ratio(X[complete])
+for month, label in (("May", 0), ("June", 1)):
+    axes[1].hist(
+        log_ratio[y[complete] == label], 40, density=True, alpha=0.55, label=month
+    )
+axes[1].set(xlabel="log ratio", ylabel="density")
+axes[1].legend(frameon=False)
 axes[1].set_title("June over May")

@@ -36,7 +36,6 @@ from .classifier import (
 from .comparison import estimate_divergence, ratio_test
 from .evaluation import (
     NPROCDisplay,
-    RatioDisplay,
     TypeIErrorMonitor,
     error_scorer,
     np_roc,
@@ -92,7 +91,6 @@ __all__ = [
     "PolynomialBasis",
     "QueryPlan",
     "Ratio",
-    "RatioDisplay",
     "StepMissingness",
     "TiltedImputer",
     "TypeIErrorMonitor",

@@ -42,7 +42,6 @@ class Remedy(StrEnum):
     LOOKED_UP = "use looked-up values as data (plan_queries and inclusion=)"
     OTHER_FORM = "take another form of φ"
     ODDS_FACTOR = "state an odds_factor of {factor:g} or more, to cover what was found"
-    SEE_TRADE_OFF = "look at trade_offs_ to see what there is room for"
 
 
 @dataclass(frozen=True)
@@ -112,8 +111,8 @@ class Message:
             names = tuple(f"x{j}" for j in self.columns)
         fields = {**self.facts, "label": self.label, "columns": listed(names, _SHOWN)}
         text = self.claim.format(**fields)
-        known = (words.get(each, str(each)) for each in self.remedies)
-        said = list(dict.fromkeys(each.format(**fields) for each in known if each))
+        worded = (words.get(remedy, str(remedy)) for remedy in self.remedies)
+        said = list(dict.fromkeys(text.format(**fields) for text in worded if text))
         if said:
             choices = ", or ".join(filter(None, (", ".join(said[:-1]), said[-1])))
             text += f" {choices[:1].upper()}{choices[1:]}."

@@ -213,48 +213,6 @@ class Divergence(BaseEstimator, ABC):
 
 
 @storable()
-class KullbackLeibler(Divergence):
-    """f(u) = u log u."""
-
-    def generator(self, ratio: FloatArray) -> FloatArray:
-        """f(u) = u log u."""
-        return ratio * np.log(ratio)
-
-    def first(self, ratio: FloatArray) -> FloatArray:
-        """f'(u) = 1 + log u."""
-        return 1.0 + np.log(ratio)
-
-    def second(self, ratio: FloatArray) -> FloatArray:
-        """f''(u) = 1/u."""
-        return 1.0 / ratio
-
-    def third(self, ratio: FloatArray) -> FloatArray:
-        """f'''(u) = −1/u²."""
-        return -1.0 / ratio**2
-
-
-@storable()
-class JensenShannon(Divergence):
-    """f(u) = u log u − (u + 1) log((u + 1)/2)."""
-
-    def generator(self, ratio: FloatArray) -> FloatArray:
-        """f(u) = u log u − (u + 1) log((u + 1)/2)."""
-        return ratio * np.log(ratio) - (ratio + 1.0) * np.log((ratio + 1.0) / 2.0)
-
-    def first(self, ratio: FloatArray) -> FloatArray:
-        """f'(u) = log(2u/(1 + u))."""
-        return np.log(2.0 * ratio / (1.0 + ratio))
-
-    def second(self, ratio: FloatArray) -> FloatArray:
-        """f''(u) = 1/(u(1 + u))."""
-        return 1.0 / (ratio * (1.0 + ratio))
-
-    def third(self, ratio: FloatArray) -> FloatArray:
-        """f'''(u) = −(1 + 2u)/(u(1 + u))²."""
-        return -(1.0 + 2.0 * ratio) / (ratio * (1.0 + ratio)) ** 2
-
-
-@storable()
 class Pearson(Divergence):
     """f(u) = (u − 1)²; with the identity link the estimator is LSIF (uLSIF)."""
 
@@ -296,28 +254,25 @@ class FDivergenceObjective(Objective):
         """R and its first two derivatives in the score."""
         if self.link == "identity":
             return score, np.ones_like(score), np.zeros_like(score)
-        with np.errstate(over="ignore"):
-            ratio = np.exp(score)
+        ratio = np.exp(score)
         return ratio, ratio, ratio
 
+    @np.errstate(all="ignore")
     def numerator(self, score: FloatArray) -> Term:
         """g1(s) = −f'(r(s))."""
-        with np.errstate(all="ignore"):
-            ratio, d1, d2 = self._ratio(score)
-            second = self.divergence.second(ratio)
-            curvature = self.divergence.third(ratio) * d1**2 + second * d2
-            return Term(-self.divergence.first(ratio), -second * d1, -curvature)
+        ratio, d1, d2 = self._ratio(score)
+        second = self.divergence.second(ratio)
+        curvature = self.divergence.third(ratio) * d1**2 + second * d2
+        return Term(-self.divergence.first(ratio), -second * d1, -curvature)
 
+    @np.errstate(all="ignore")
     def denominator(self, score: FloatArray) -> Term:
         """g0(s) = f*(f'(r(s))) = r f'(r) − f(r)."""
-        with np.errstate(all="ignore"):
-            ratio, d1, d2 = self._ratio(score)
-            second = self.divergence.second(ratio)
-            value = ratio * self.divergence.first(ratio)
-            value = value - self.divergence.generator(ratio)
-            curvature = (second + ratio * self.divergence.third(ratio)) * d1**2
-            curvature = curvature + ratio * second * d2
-            return Term(value, ratio * second * d1, curvature)
+        ratio, d1, d2 = self._ratio(score)
+        second = self.divergence.second(ratio)
+        value = ratio * self.divergence.first(ratio) - self.divergence.generator(ratio)
+        curvature = (second + ratio * self.divergence.third(ratio)) * d1**2
+        return Term(value, ratio * second * d1, curvature + ratio * second * d2)
 
 
 @storable()
@@ -356,32 +311,29 @@ class JensenShannonObjective(Objective):
         return Term(-log_expit(-score), taken, taken * (1.0 - taken))
 
 
-DIVERGENCES: dict[str, type[Divergence]] = {
-    "kl": KullbackLeibler,
-    "js": JensenShannon,
-    "pearson": Pearson,
-}
-
-# Written out in the score, where the generator's own formulas would overflow.
-_LOG_LINK: dict[type[Divergence], type[Objective]] = {
-    KullbackLeibler: KullbackLeiblerObjective,
-    JensenShannon: JensenShannonObjective,
-}
+DIVERGENCES = ("js", "kl", "pearson")
 
 
 def as_divergence_objective(divergence: str | Divergence, link: Link) -> Objective:
     """Resolve an estimator's `divergence` and `link` into an objective."""
     check_choice("link", link, ("log", "identity"))
     if isinstance(divergence, str):
-        check_choice("divergence", divergence, sorted(DIVERGENCES))
-        divergence = DIVERGENCES[divergence]()
+        check_choice("divergence", divergence, DIVERGENCES)
+        if divergence == "pearson":
+            divergence = Pearson()
+        elif link == "identity":
+            raise ValueError(
+                "link='identity' is for divergence='pearson' and for a Divergence of "
+                f"your own, got {divergence!r}."
+            )
+        else:
+            kl = divergence == "kl"
+            return KullbackLeiblerObjective() if kl else JensenShannonObjective()
     if not isinstance(divergence, Divergence):
         raise TypeError(
-            f"divergence must be one of {sorted(DIVERGENCES)} or an instance of "
+            f"divergence must be one of {list(DIVERGENCES)} or an instance of "
             f"missratio.objective.Divergence, got {divergence!r}."
         )
-    if link == "log" and type(divergence) in _LOG_LINK:
-        return _LOG_LINK[type(divergence)]()
     return FDivergenceObjective(divergence, link)
 
 
@@ -403,14 +355,13 @@ class KLIEPObjective(KullbackLeiblerObjective):
         mean_score, tilted_mass = expectations.value
         value = -mean_score + np.log(tilted_mass) + expectations.log_scale[1]
         inverse = 1.0 / tilted_mass
-        gradient = np.full((2, len(inverse)), -1.0)
-        gradient[1] = inverse
+        gradient = np.array([-np.ones_like(inverse), inverse])
         hessian = np.zeros((2, 2, len(inverse)))
         hessian[1, 1] = -inverse * inverse
         return Combination(value, gradient, hessian)
 
 
-# Scores at which an own objective is checked, and the step of numerical derivatives.
+# Scores at which a user's objective is checked, and the step of numerical derivatives.
 CHECKED = np.linspace(-2.0, 2.0, 17)
 STEP = 1e-4
 # What rounding and the step leave of a numerical derivative, beside its largest.
@@ -458,8 +409,7 @@ def objective_faults(objective: Any) -> list[str]:
     """What is wrong with an objective, in words; nothing where it is sound."""
     if isinstance(objective, Divergence):
         ratio, faults = np.exp(CHECKED), []
-        names = ("generator", "first", "second", "third")
-        for lower, upper in pairwise(names):
+        for lower, upper in pairwise(("generator", "first", "second", "third")):
             numeric = _differences(getattr(objective, lower), ratio)
             faults += _off(upper, getattr(objective, upper)(ratio), numeric)
         return faults or objective_faults(FDivergenceObjective(objective))
@@ -477,7 +427,7 @@ def objective_faults(objective: Any) -> list[str]:
             return [f"{name} isn't finite at ratios from 0.14 to 7.4"]
         numeric = _differences(function, scores)
         for k, term in enumerate(given):
-            what = f"{name}" if len(given) == 1 else f"term {k} of {name}"
+            what = name if len(given) == 1 else f"term {k} of {name}"
             faults += _off(f"the slope of {what}", term[1], numeric[k, 0])
             faults += _off(f"the curvature of {what}", term[2], numeric[k, 1])
         linear = name == "numerator" and objective.linear_numerator
@@ -541,8 +491,8 @@ def objective_faults(objective: Any) -> list[str]:
 
 def _unscaled(function: Any, score: FloatArray) -> FloatArray:
     """Value, slope and curvature of each term, of shape (n_terms, 3, n_scores)."""
-    found = function(score[None])
-    terms = (found,) if isinstance(found, Term) else found
+    given = function(score[None])
+    terms = (given,) if isinstance(given, Term) else given
     parts = [
         np.stack([term.value, term.slope, term.curvature])
         * np.exp(np.asarray(term.log_scale))[..., None]
@@ -551,9 +501,9 @@ def _unscaled(function: Any, score: FloatArray) -> FloatArray:
     return np.stack(parts).reshape(len(parts), 3, len(score))
 
 
-def _differences(function: Any, at: FloatArray) -> Any:
+def _differences(function: Any, points: FloatArray) -> Any:
     """The numerical derivative of a function."""
-    return (function(at + STEP) - function(at - STEP)) / (2.0 * STEP)
+    return (function(points + STEP) - function(points - STEP)) / (2.0 * STEP)
 
 
 def _off(what: str, given: FloatArray, numeric: FloatArray) -> list[str]:

@@ -13,7 +13,7 @@ from missratio.weights import complete_row_weight_edges
 pytestmark = pytest.mark.filterwarnings("ignore:The data cast doubt")
 
 
-BOUNDED = ("paper", "bernstein", "hoeffding-bentkus", "thinning", "betting")
+BOUNDED = ("paper", "bernstein", "thinning", "betting")
 
 
 def certified(model, **options):
@@ -114,7 +114,7 @@ def test_rules_that_need_a_bound_have_one_by_the_cap(rule, learned):
     fitted = certified(phi, rule=rule, on_infeasible="reject_all").fit(X, y)
     assert fitted.certificate_.rule == rule
     assert fitted.calibration_.trust.cap is not None
-    if rule not in ("paper", "bernstein", "hoeffding-bentkus"):
+    if rule not in ("paper", "bernstein"):
         assert fitted.certificate_.certified
 
 

@@ -161,7 +161,7 @@ def test_what_can_not_be_weighted_is_refused_with_a_pointer(
 
 @pytest.mark.parametrize(
     "rule",
-    ["paper", "bernstein", "hoeffding-bentkus", "betting", "flipped-betting"],
+    ["paper", "bernstein", "betting", "flipped-betting"],
 )
 def test_the_threshold_is_the_rules_on_weighted_rows(corrupted, rule):
     X, y = corrupted({0: STEP0}, n=8000)

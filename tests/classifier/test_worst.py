@@ -21,7 +21,7 @@ def test_no_phi_of_the_region_asks_for_a_larger_threshold(d, rowwise, seed):
     X, y, given, _ = learned(2000, d, 100, seed, rowwise, intercept=-1.0)
     # A rule that draws nothing, so that samples made again are the same.
     model = mr.NeymanPearsonClassifier(
-        Total(0), 0.3, 0.1, missingness={0: given}, rule="hoeffding-bentkus",
+        Total(0), 0.3, 0.1, missingness={0: given}, rule="bernstein",
         random_state=0,
     ).fit(X, y)  # fmt: skip
     calibration, held = model.calibration_, X[model.calibration_index_]

@@ -47,30 +47,21 @@ def test_labels_say_the_class_and_the_footer_is_dropped_or_published(ctg):
     np.testing.assert_array_equal(np.isnan(data[5]), [1, 1, 0, 0, 0, 0, 0, 0, 1, 1])
 
 
-def test_a_bunch_and_a_frame_are_as_of_scikit_learn(ctg):
-    where = ctg()
-    table = load_ctg(**where)
+def test_a_bunch_is_as_of_scikit_learn(ctg):
+    table = load_ctg(**ctg())
     assert table.feature_names == CTG_FEATURES
     assert list(table.target_names) == ["suspect or pathologic", "normal"]
-    assert table.frame is None
     assert table.filename.endswith("CTG.xls")
     assert table.DESCR.startswith("Cardiotocograms\n")
-    pandas = pytest.importorskip("pandas")
-    table = load_ctg(as_frame=True, **where)
-    assert isinstance(table.data, pandas.DataFrame)
-    assert list(table.frame.columns) == [*CTG_FEATURES, "target"]
-    data, target = arrays(load_ctg, as_frame=True, **where)
-    assert list(data.columns) == CTG_FEATURES
-    assert target.name == "target"
 
 
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"sheet": "Data"}, "sheet 'Raw Data'"),
-        ({"header": [*CTG_FEATURES, "NPS"]}, "column.*'NSP'"),
-        ({"labels": (1.0, 4.0)}, r"among 1\.0, 2\.0, 3\.0: got '4\.0'"),
-        ({"labels": ()}, "no row with a label"),
+        ({"sheet": "Data"}, "WorksheetNotFound: Raw Data"),
+        ({"header": [*CTG_FEATURES, "NPS"]}, "'NSP' is not in list"),
+        ({"labels": (1.0, 4.0)}, r"among 1\.0, 2\.0, 3\.0, not '4\.0'"),
+        ({"labels": ()}, "no row has a label"),
     ],
 )
 def test_what_is_not_that_sheet_is_refused(ctg, changed, message):
@@ -82,7 +73,7 @@ def test_what_is_no_workbook_is_refused(tmp_path):
     (tmp_path / "CTG.xls").write_bytes(b"damaged")
     with pytest.raises(ValueError, match="SHA-256"):
         load_ctg(data_home=tmp_path)
-    with pytest.raises(ValueError, match="workbook"):
+    with pytest.raises(ValueError, match="publisher's table"):
         load_ctg(data_home=tmp_path, verify=False)
 
 
@@ -124,10 +115,10 @@ def test_high_readings_are_capped_and_fire_is_the_controlled_class(tmp_path):
 @pytest.mark.parametrize(
     ("rows", "header", "message"),
     [
-        ([LOW], [*FIRE_HEADER[:-1], "Alarm"], "column.*'Fire Alarm'"),
+        ([LOW], [*FIRE_HEADER[:-1], "Alarm"], "'Fire Alarm'.* does not exist"),
         ([["hot", *LOW[1:]]], FIRE_HEADER, "can't be read"),
-        ([[*LOW[:-1], 2]], FIRE_HEADER, "among '0', '1': got '2'"),
-        ([[*LOW[:-1], ""]], FIRE_HEADER, "got 'None'"),
+        ([[*LOW[:-1], 2]], FIRE_HEADER, "among '0', '1', not '2'"),
+        ([[*LOW[:-1], ""]], FIRE_HEADER, "not 'None'"),
     ],
 )
 def test_what_is_no_table_of_readings_is_refused(tmp_path, rows, header, message):
@@ -205,17 +196,17 @@ def test_what_is_missing_stays_so_or_is_published_as_a_bound_and_zeros(tmp_path)
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ([(4, 18, "NEE")], "among 'W', .*: got 'NEE'"),
-        ([(4, 21, "Maybe")], "among 'No', 'Yes': got 'Maybe'"),
+        ([(4, 18, "NEE")], "among 'W', .*, not 'NEE'"),
+        ([(4, 21, "Maybe")], "among 'No', 'Yes', .* not 'Maybe'"),
         ([(4, 2, "warm")], "can't be read"),
-        ([(4, -1, "Perhaps")], "got 'Perhaps'"),
-        ([(day, -1, "NA") for day in range(9)], "no day with a label"),
+        ([(4, -1, "Perhaps")], "not 'Perhaps'"),
+        ([(day, -1, "NA") for day in range(9)], "no row has a label"),
     ],
 )
 def test_foreign_values_are_refused(tmp_path, changes, message):
     with pytest.raises(ValueError, match=message):
         load_weather(**write_weather(tmp_path, days(changes)))
-    with pytest.raises(ValueError, match="'MinTemp', 'MaxTemp'"):
+    with pytest.raises(ValueError, match=r"'MinTemp'.* does not exist"):
         load_weather(**write_weather(tmp_path, [["1"]], ["Date"]))
 
 

@@ -6,26 +6,14 @@ import sys
 import matplotlib as mpl
 import numpy as np
 import pytest
-from optional_packages import optional
 from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
-from missratio import (
-    KLIEP,
-    NeymanPearsonClassifier,
-    NPROCDisplay,
-    RatioDisplay,
-    StepMissingness,
-    TypeIErrorMonitor,
-    corrupt,
-    np_roc,
-)
+from missratio import NeymanPearsonClassifier, NPROCDisplay, TypeIErrorMonitor, np_roc
 from missratio.evaluation import MonitorDisplay
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
-
-pd = optional("pandas")
 
 
 @pytest.fixture(autouse=True)
@@ -66,7 +54,7 @@ def test_it_is_drawn_of_a_fitted_classifier(two_normals, controlled):
         scores[y == controlled], scores[y != controlled], alphas=[0.1, 0.2, 0.3]
     )
     np.testing.assert_array_equal(display.roc.power, roc.power)
-    assert display.estimator_name == "LogisticRegression"
+    assert display.roc.name == "LogisticRegression"
     assert display.roc.power[-1] > 0.7
 
 
@@ -112,49 +100,8 @@ def test_rows_that_lost_values_are_weighted_or_refused(two_normals):
         NPROCDisplay.from_estimator(unknown.fit(complete, y), lost, labels)
 
 
-@pytest.fixture(scope="module")
-def fitted():
-    rng = np.random.default_rng(0)
-    phi = StepMissingness([1.0, 0.0], 0.5, 0.5)
-    lossy = corrupt(rng.normal(0, 1, (80, 2)), phi, random_state=0)
-    table = np.concatenate([lossy, rng.normal(0.5, 1, (80, 2))])
-    X, y = pd.DataFrame(table, columns=["age", "dose"]), np.repeat([0, 1], 80)
-    return KLIEP(missingness={0: phi}).fit(X, y), X, y
-
-
-def test_over_the_sample(fitted):
-    estimator, X, y = fitted
-    display = RatioDisplay.from_estimator(estimator, X, y)
-    assert display.ax_.get_xlabel() == "log ratio"
-    seen = ~X.isna().any(axis=1).to_numpy()
-    np.testing.assert_array_equal(np.isnan(display.log_ratio), ~seen)
-    labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert labels == ["denominator", "numerator"]
-
-
-def test_from_predictions_without_labels_there_is_one_group_and_no_legend(fitted):
-    estimator, X, y = fitted
-    ratio = estimator.predict_ratio(X)
-    display = RatioDisplay.from_predictions(ratio, y)
-    np.testing.assert_array_equal(display.is_numerator, y == 1)
-    assert len(display.ax_.get_legend().get_texts()) == 2
-    assert RatioDisplay.from_predictions(ratio).ax_.get_legend() is None
-
-
-def test_a_ratio_of_zero_is_drawn_at_the_floor():
-    ratio = np.append(np.zeros(3), np.random.default_rng(1).uniform(0.5, 2, 40))
-    display = RatioDisplay.from_predictions(ratio)
-    assert np.isfinite(display.ax_.get_xlim()).all()
-
-
-@pytest.mark.parametrize("ratio", [[-1.0, 2.0], np.ones((3, 2))])
-def test_predictions_that_cant_be_drawn_are_refused(ratio):
-    with pytest.raises(ValueError, match="one number a row, not negative"):
-        RatioDisplay.from_predictions(ratio)
-
-
 def test_a_monitor_is_drawn():
     rng = np.random.default_rng(0)
     monitor = TypeIErrorMonitor(0.1).update(rng.random(500) < 0.25)
-    display = MonitorDisplay.from_monitor(monitor)
+    display = MonitorDisplay(monitor).plot()
     assert len(display.figure_.axes) == 2

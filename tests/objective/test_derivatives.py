@@ -2,15 +2,13 @@
 
 import numpy as np
 import pytest
-from objectives import Anchored, Hellinger
+from objectives import Anchored, Hellinger, JensenShannon, KullbackLeibler
 
 from missratio.objective import (
     Expectations,
     FDivergenceObjective,
-    JensenShannon,
     JensenShannonObjective,
     KLIEPObjective,
-    KullbackLeibler,
     KullbackLeiblerObjective,
     Pearson,
     Term,

@@ -152,8 +152,10 @@ def test_every_objective_is_consistent_under_missingness(estimator, model):
     assert np.abs(ignored.coef_ - 0.3).max() > 0.12
 
 
-@pytest.mark.parametrize("link", ["log", "identity"])
-@pytest.mark.parametrize("divergence", ["kl", "js", "pearson"])
+@pytest.mark.parametrize(
+    ("divergence", "link"),
+    [("kl", "log"), ("js", "log"), ("pearson", "log"), ("pearson", "identity")],
+)
 def test_the_score_is_minus_the_objective(divergence, link, two_normals):
     X, y = two_normals(shift=0.1)
     X = np.tanh(X)
@@ -167,11 +169,7 @@ def test_the_score_is_minus_the_objective(divergence, link, two_normals):
         (ObjectiveRatio("kliep"), TypeError, r"missratio\.objective\.Objective"),
         (FDivergenceRatio("hellinger"), ValueError, "divergence must be one of"),
         (FDivergenceRatio(7), TypeError, r"missratio\.objective\.Divergence"),
-        (
-            FDivergenceRatio(link="logit"),
-            ValueError,
-            "link must be one of",
-        ),
+        (FDivergenceRatio(link="logit"), ValueError, "link must be one of"),
     ],
 )
 def test_bad_parameters_are_refused(estimator, error, message, two_normals):

@@ -19,10 +19,7 @@ from missratio import (
 )
 from missratio.engine import Sample
 from missratio.exceptions import NoFiniteOptimumWarning
-from missratio.objective import (
-    KLIEPObjective,
-    as_divergence_objective,
-)
+from missratio.objective import KLIEPObjective, as_divergence_objective
 from missratio.ratio import fit_batch
 from missratio.ratio import solve as solving
 from missratio.ratio.problem import RatioProblem, WeightedMean
@@ -34,8 +31,6 @@ OBJECTIVES = {
     "JS": as_divergence_objective("js", "log"),
     "Pearson": as_divergence_objective("pearson", "log"),
     "Hellinger": as_divergence_objective(Hellinger(), "log"),
-    "KL identity": as_divergence_objective("kl", "identity"),
-    "JS identity": as_divergence_objective("js", "identity"),
     "Pearson identity": as_divergence_objective("pearson", "identity"),
 }
 ESTIMATORS = {
@@ -44,17 +39,12 @@ ESTIMATORS = {
     "JS": FDivergenceRatio("js"),
     "Pearson": FDivergenceRatio("pearson"),
     "Hellinger": FDivergenceRatio(Hellinger()),
-    "KL identity": FDivergenceRatio("kl", link="identity"),
-    "JS identity": FDivergenceRatio("js", link="identity"),
     "Pearson identity": FDivergenceRatio("pearson", link="identity"),
 }
 
 
 def made(name, **parameters):
     return clone(ESTIMATORS[name]).set_params(**parameters)
-
-
-LOG_LINEAR = [name for name in ESTIMATORS if "identity" not in name]
 
 
 def random_problem(objective, weighted, centred, penalised, n_problems=3, d=3):
@@ -116,23 +106,8 @@ def discrete_samples():
     return [KINDS[np.repeat(np.arange(3), COUNTS[label])] for label in (1, 0)]
 
 
-OUT_OF_DOMAIN = pytest.mark.xfail(
-    strict=True,
-    reason="L-BFGS doesn't come back from a point at which a ratio is negative and the "
-    "objective NaN; it says so",
-)
-
-
-@pytest.mark.parametrize(
-    ("name", "solver"),
-    [
-        *((name, "newton") for name in ESTIMATORS),
-        *((name, "lbfgs") for name in LOG_LINEAR),
-        ("Pearson identity", "lbfgs"),
-        pytest.param("KL identity", "lbfgs", marks=OUT_OF_DOMAIN),
-        pytest.param("JS identity", "lbfgs", marks=OUT_OF_DOMAIN),
-    ],
-)
+@pytest.mark.parametrize("solver", ["newton", "lbfgs"])
+@pytest.mark.parametrize("name", ESTIMATORS)
 def test_every_solver_finds_every_objectives_known_optimum(name, solver):
     estimator = made(name, solver=solver)
     ratio = density_ratio(*discrete_samples(), estimator)

@@ -173,7 +173,7 @@ def test_published_counts_scores_at_the_threshold_and_corrected_does_not():
 
     def power(calibration, test, alpha, strict):
         run = Run(*[None] * 5, calibration, test=test, strict=strict)
-        return experiment.outcome(run, score, [alpha])
+        return experiment.measured(run, score, [alpha])
 
     calibration, test = np.repeat([0.0, 1.0], [180, 20]), np.repeat([0.0, 1.0], 50)
     assert power(calibration, test, 0.2, strict=False) == [1.0]

@@ -107,7 +107,7 @@ def test_intervals_overlap_if_neither_lies_above_the_other(ours, theirs):
 @pytest.mark.parametrize("name", list(EXPERIMENTS))
 def test_published_curves_have_names_and_points_of_ours(name):
     experiment = EXPERIMENTS[name]
-    curves = published_curves(name, experiment.x)
+    curves = published_curves(name)
     known = [
         "msd_5dim",
         "np_power",
@@ -118,6 +118,7 @@ def test_published_curves_have_names_and_points_of_ours(name):
     assert bool(curves) == (name in known)
     assert set(curves) <= set(experiment.methods)
     for each in curves.values():
+        assert len(each.mean) == len(each.lo) == len(each.hi) == len(experiment.x)
         known = ~np.isnan(each.mean)
         assert known.sum() >= len(experiment.x) - 1
         assert ((each.lo <= each.mean) & (each.mean <= each.hi))[known].all()

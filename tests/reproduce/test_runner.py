@@ -10,8 +10,8 @@ import pytest
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 from pyarrow import parquet
 
-from missratio.reproduce import EXPERIMENTS, Conditions, Options, reproduce, runner
-from missratio.reproduce.runner import Plan, Task, run_plans
+from missratio.reproduce import EXPERIMENTS, Conditions, reproduce, runner
+from missratio.reproduce.runner import Task, fill_in, plan
 
 SIMULATED = [
     "msd_5dim", "np_boundary", "np_power", "naive_bayes", "diff_variance",
@@ -21,11 +21,8 @@ SIMULATED = [
 
 def run(out, jobs=1, runs=60, seed=0, names=("naive_bayes",), tick=lambda _: None):
     """Results, and how many tasks had been finished before."""
-    plans = [
-        Plan(EXPERIMENTS[name], EXPERIMENTS[name].methods, Conditions(seed=seed), runs)
-        for name in names
-    ]
-    return run_plans(plans, out, jobs, tick)
+    results, _ = plan(names, Conditions(seed=seed), runs=runs)
+    return results, fill_in(results, out, jobs, tick=tick)
 
 
 def tables(results):
@@ -37,7 +34,7 @@ def whole(tmp_path_factory):
     """All runs of an experiment, and the folder in which their tasks are kept."""
     folder = tmp_path_factory.mktemp("whole")
     ticks = []
-    (result,), resumed = run(folder, tick=lambda task: ticks.append(task.size))
+    (result,), resumed = run(folder, tick=ticks.append)
     assert resumed == 0
     assert sum(ticks) == 60 * len(result.experiment.x)
     return folder, result
@@ -78,8 +75,8 @@ def test_what_was_finished_before_a_kill_is_not_computed_again(
 ):
     seen = []
 
-    def kill(task):
-        seen.append(task)
+    def kill(size):
+        seen.append(size)
         if len(seen) == 5:
             raise KeyboardInterrupt
 
@@ -213,7 +210,7 @@ def test_a_task_depends_on_all_its_settings_and_its_data(tmp_path, monkeypatch):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     out = tmp_path_factory.mktemp("out")
-    reproduce(Options(SIMULATED, runs=3), out, command="missratio reproduce <all>")
+    reproduce(out, SIMULATED, runs=3, command="missratio reproduce <all>")
     return out
 
 
@@ -230,7 +227,7 @@ def test_every_experiment_has_its_figures_and_its_table(folder, name):
 
 
 def test_files_are_the_same_every_time(folder, tmp_path):
-    reproduce(Options(["naive_bayes"], runs=3), tmp_path)
+    reproduce(tmp_path, ["naive_bayes"], runs=3)
     for kind in ("png", "svg", "parquet"):
         name = f"naive_bayes.{kind}"
         assert (tmp_path / name).read_bytes() == (folder / name).read_bytes()
@@ -248,15 +245,15 @@ def test_the_summary_has_a_verdict_for_every_point_that_is_known(folder):
 
 
 def test_results_of_another_seed_are_not_replaced_unasked(tmp_path):
-    options = Options(["naive_bayes"], runs=1)
-    reproduce(options, tmp_path)
+    ids = ["naive_bayes"]
+    reproduce(tmp_path, ids, runs=1)
     before = (tmp_path / "results.json").read_bytes()
-    for other in (replace(options, seed=1), replace(options, variant="corrected")):
+    for other in ({"seed": 1}, {"variant": "corrected"}):
         with pytest.raises(FileExistsError, match="would replace them"):
-            reproduce(other, tmp_path)
+            reproduce(tmp_path, ids, runs=1, **other)
     assert (tmp_path / "results.json").read_bytes() == before
-    reproduce(options, tmp_path)
-    reproduce(replace(options, seed=1), tmp_path, force=True)
+    reproduce(tmp_path, ids, runs=1)
+    reproduce(tmp_path, ids, runs=1, seed=1, force=True)
     assert (tmp_path / "results.json").read_bytes() != before
 
 
@@ -264,50 +261,37 @@ def test_without_ids_what_lacks_its_data_is_left_out_with_a_reason(
     tmp_path, monkeypatch
 ):
     monkeypatch.setenv("MISSRATIO_DATA", str(tmp_path))
-    plans, skipped = Options().plans()
-    assert [plan.experiment.id for plan in plans] == SIMULATED
+    results, skipped = plan([], Conditions())
+    assert [result.experiment.id for result in results] == SIMULATED
     assert len(skipped) == 6
     with pytest.raises(FileNotFoundError, match="ctg_vary_alpha can't be run"):
-        Options(["ctg_vary_alpha"]).plans()
+        plan(["ctg_vary_alpha"], Conditions())
+
+
+def test_curves_are_chosen_in_their_own_order():
+    for methods in (["M-KLIEP", "CC-KLIEP"], ["CC-KLIEP", "M-KLIEP"]):
+        (result,), _ = plan(["naive_bayes"], Conditions(), methods)
+        assert list(result.values) == ["M-KLIEP", "CC-KLIEP"]
+    (result,), _ = plan(["naive_bayes"], Conditions(), ["Joint M-KLIEP"])
+    assert list(result.values) == ["Joint M-KLIEP"]
 
 
 @pytest.mark.parametrize(
-    ("options", "methods"),
+    ("ids", "methods", "variant", "message"),
     [
-        ({"methods": ["M-KLIEP", "cc-kliep"]}, ("M-KLIEP", "CC-KLIEP")),
-        ({"methods": ["cc-kliep", "m-kliep"]}, ("M-KLIEP", "CC-KLIEP")),
-        ({"without": ["cc-kliep"]}, ("True ratio", "M-KLIEP")),
-        ({"methods": ["joint m-kliep"]}, ("Joint M-KLIEP",)),
+        (["np_pwer"], [], "published", r"'np_pwer'. Did you mean 'np_power'\?.*msd"),
+        ([], ["M-KLEIP"], "published", "Did you mean 'M-KLIEP'"),
+        (["np_power"], ["Iterative imputation"], "published", "np_power has none of"),
+        ([], [], "fixed", "variant must be one of 'published'"),
     ],
 )
-def test_curves_are_chosen_in_their_own_order_whatever_the_capitals(options, methods):
-    plans, _ = Options(["naive_bayes"], **options).plans()
-    assert plans[0].methods == methods
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"ids": ["np_pwer"]}, r"'np_pwer'. Did you mean 'np_power'\?.*msd"),
-        ({"methods": ["M-KLEIP"]}, "Did you mean 'M-KLIEP'"),
-        (
-            {"ids": ["np_power"], "methods": ["Iterative imputation"]},
-            "np_power has no curve left",
-        ),
-        (
-            {"ids": ["np_power"], "without": ["True ratio", "M-KLIEP", "CC-KLIEP"]},
-            "no curve left, by what was said. It has 'True ratio'",
-        ),
-        ({"variant": "fixed"}, "variant must be one of 'published'"),
-    ],
-)
-def test_what_there_is_not_is_refused(options, message):
+def test_what_there_is_not_is_refused(ids, methods, variant, message):
     with pytest.raises(ValueError, match=message):
-        Options(**options).plans()
+        plan(ids, Conditions(variant), methods)
 
 
 def test_beyond_adds_curves_and_figures(tmp_path):
-    made = reproduce(Options(["naive_bayes"], runs=1, beyond=True), tmp_path)
+    made = reproduce(tmp_path, ["naive_bayes"], runs=1, beyond=True)
     curves = ["True ratio", "M-KLIEP", "CC-KLIEP", "Joint M-KLIEP"]
     assert list(made.results[0].values) == curves
     figures = sorted(path.stem for path in tmp_path.glob("*.png"))
@@ -318,5 +302,5 @@ def test_beyond_adds_curves_and_figures(tmp_path):
 def test_without_matplotlib_nothing_is_begun(tmp_path, monkeypatch):
     monkeypatch.setattr("missratio.reproduce.runner.find_spec", lambda _: None)
     with pytest.raises(ModuleNotFoundError, match=r"missratio\[report\]"):
-        reproduce(Options(["naive_bayes"]), tmp_path)
+        reproduce(tmp_path, ["naive_bayes"])
     assert not list(tmp_path.iterdir())

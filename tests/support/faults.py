@@ -83,10 +83,7 @@ COMMANDS = {
         )
         for kind, out in outs.items()
     },
-    "watch": Command(
-        f"{WATCH.format('whole.csv', 's.json')} --figure w.png", "s.json w.png",
-        forces=False,
-    ),
+    "watch": Command(WATCH.format("whole.csv", "s.json"), "s.json", forces=False),
     "watch-again": Command(
         WATCH.format("later.csv", "s.json"), "s.json", forces=False,
         begins={"s.json": "state.json"},

@@ -19,6 +19,34 @@ class Hellinger(Divergence):
         return -3 * ratio**-2.5 / 4
 
 
+class KullbackLeibler(Divergence):
+    def generator(self, ratio):
+        return ratio * np.log(ratio)
+
+    def first(self, ratio):
+        return 1 + np.log(ratio)
+
+    def second(self, ratio):
+        return 1 / ratio
+
+    def third(self, ratio):
+        return -1 / ratio**2
+
+
+class JensenShannon(Divergence):
+    def generator(self, ratio):
+        return ratio * np.log(ratio) - (ratio + 1) * np.log((ratio + 1) / 2)
+
+    def first(self, ratio):
+        return np.log(2 * ratio / (1 + ratio))
+
+    def second(self, ratio):
+        return 1 / (ratio * (1 + ratio))
+
+    def third(self, ratio):
+        return -(1 + 2 * ratio) / (ratio * (1 + ratio)) ** 2
+
+
 class Anchored(Objective):
     """h = −a + log b + ½c², with b = E exp s and c = E s over the denominator."""
 

@@ -19,7 +19,7 @@ def own(select):
 
 
 def chosen(threshold):
-    return Selection(float(threshold), "own", 0.1, 1)
+    return Selection(float(threshold), "own", 0.1)
 
 
 def refuse(self, sample, alpha, delta):

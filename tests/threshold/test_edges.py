@@ -11,7 +11,6 @@ from missratio.threshold.betting import Bet, largest_bet, log_capital
 WEIGHTED = (
     "paper",
     "bernstein",
-    "hoeffding-bentkus",
     "thinning",
     "betting",
     "flipped-betting",
@@ -142,7 +141,6 @@ def test_thinning_by_edges_is_stricter_than_by_any_weights_between(
     [
         ("paper", BOUND, 1),
         ("bernstein", BOUND, 1),
-        ("hoeffding-bentkus", BOUND, 1),
         ("counting", BOUND, 1),
         ("flipped-betting", None, 0),
     ],

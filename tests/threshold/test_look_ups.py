@@ -204,19 +204,15 @@ def test_weights_are_those_of_the_draw():
 
 
 @pytest.mark.parametrize(
-    ("scores", "inclusion", "options", "match"),
+    ("scores", "inclusion", "match"),
     [
-        ([1.0, 2.0], [1.0], {}, "one number for each row"),
-        ([1.0, 2.0], [1.0, 1.5], {}, "probabilities"),
-        ([np.nan, 2.0], [1.0, 1.0], {}, "complete calibration row"),
-        ([0.0, 1.0, 2.0], [0.2, 0.5, 1.0], {}, "different probabilities"),
-        ([1.0, 2.0], [1.0, 0.0], {"strata": [1]}, "one label for each row"),
-        ([0.0], [1.0], {"expected": (0.1, 1.2)}, "two shares in"),
+        ([np.nan, 2.0], [1.0, 1.0], "complete calibration row"),
+        ([0.0, 1.0, 2.0], [0.2, 0.5, 1.0], "different probabilities"),
     ],
 )
-def test_what_is_refused(scores, inclusion, options, match):
+def test_what_is_refused(scores, inclusion, match):
     with pytest.raises(ValueError, match=match):
-        looked_up_sample(scores, inclusion, **options)
+        looked_up_sample(scores, inclusion)
 
 
 @pytest.mark.parametrize("lost", [0, 1, 3])

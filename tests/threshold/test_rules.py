@@ -12,12 +12,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import gammaln, rel_entr
+from scipy.special import gammaln
 from scipy.stats import binom, kstest, norm
 
 from missratio.threshold import (
     AutoRule,
-    BernsteinRule,
     CalibrationSample,
     PaperRule,
     Rule,
@@ -25,12 +24,12 @@ from missratio.threshold import (
     make_rule,
 )
 from missratio.threshold.betting import largest_tail, tune_bet
+from missratio.threshold.rules import BernsteinRule
 
 BOUND = 5.0
 DETERMINISTIC = [
     "paper",
     "bernstein",
-    "hoeffding-bentkus",
     "betting",
     "flipped-betting",
     "tuned-betting",
@@ -257,7 +256,7 @@ def test_bernsteins_margin_is_the_papers_times_the_root_of_an_eighth_of_alpha():
         assert ratio == pytest.approx(math.sqrt(alpha / 8))
 
 
-@pytest.mark.parametrize("name", [*WEIGHTED[:4], *DRAWING])
+@pytest.mark.parametrize("name", [*WEIGHTED[:3], *DRAWING])
 def test_complete_rows_need_no_weights(name):
     scores = np.random.default_rng(0).normal(size=20_000)
     complete = CalibrationSample.build(scores)
@@ -355,7 +354,7 @@ LOST = CalibrationSample.build([1.0], [0.0], 2.0)
     ("name", "training", "message"),
     [
         *((name, TRAINING, "largest missing probability.*flipped-betting")
-          for name in (*DETERMINISTIC[:4], *DRAWING)),
+          for name in (*DETERMINISTIC[:3], *DRAWING)),
         ("tuned-betting", None, "there are none"),
         ("tuned-betting", LOST, "there are none"),
         ("thining", TRAINING, "Did you mean 'thinning'"),
@@ -388,19 +387,3 @@ def test_a_rule_may_be_ones_own():
 def test_where_nothing_is_observed_nothing_is_certified(name):
     sample = CalibrationSample.build(np.full(50_000, np.nan), np.zeros(50_000), 2.0)
     assert select(name, sample, 0.3, 0.3).threshold is None
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_hoeffding_bentkus_is_the_largest_tail_whose_p_value_passes(seed):
-    """By relative entropies, at one tail after another."""
-    rng = np.random.default_rng(seed)
-    alpha, delta = rng.uniform(0.05, 0.5), rng.uniform(0.01, 0.4)
-    sample = mnar_sample(int(rng.integers(50, 3000)), seed)
-    n, share = sample.n_rows, alpha / BOUND
-    mean = sample.ranked.masses / (n * BOUND)
-    divergence = rel_entr(mean, share) + rel_entr(1 - mean, 1 - share)
-    bentkus = math.e * binom.cdf(np.ceil(n * mean), n, share)
-    p_value = np.where(mean < share, np.minimum(np.exp(-n * divergence), bentkus), 1.0)
-    n_tail = np.flatnonzero(p_value <= delta).max(initial=-1)
-    expected = sample.ranked.scores[n_tail] if n_tail >= 0 else math.inf
-    assert level(select("hoeffding-bentkus", sample, alpha, delta)) == expected

@@ -26,7 +26,7 @@ IGNORE, LEARN = "ignore", "learn"
 METHODS = ("kliep", "js", "kliep-cv", "naive-bayes", "indicators", "indicators-js",
            "ulsif", "rulsif", "kernel-kliep", "kmm", "logistic", "trees",
            "imputed-logistic", "imputed-trees")  # fmt: skip
-RULES = ("auto", "binomial", "paper", "bernstein", "hoeffding-bentkus", "thinning",
+RULES = ("auto", "binomial", "paper", "bernstein", "thinning",
          "counting", "betting", "flipped-betting", "tuned-betting")  # fmt: skip
 # No table is long enough to certify a lower one.
 LEAST_LEVEL = 1e-12
@@ -36,7 +36,7 @@ SETTINGS = Path("missratio.toml")
 # Packages that make some kinds of files, and their extras.
 EXTRAS = {
     ".xlsx": ("xlsxwriter", "tables"), ".html": ("vl_convert", "report"),
-    ".png": ("matplotlib", "report"), ".onnx": ("onnx", "onnx"),
+    ".onnx": ("onnx", "onnx"),
 }  # fmt: skip
 
 
@@ -115,10 +115,9 @@ Pairs = tuple[tuple[str, str, str], ...]
 PANELS = (
     None, "About the promise", "Why values are missing", "How to learn",
     "Which values to look up", "How to read the table", "Files and output",
-    "CSV files for spreadsheets",
 )  # fmt: skip
 """The parts of a command's help, in their order."""
-_promise, _why, _learning, _look_ups, _reading, _files, _csv = (
+_promise, _why, _learning, _look_ups, _reading, _files = (
     partial(asked, panel=panel) for panel in PANELS[1:]
 )
 _share = partial(asked, parser=read_share, metavar="SHARE")
@@ -137,12 +136,6 @@ _new_rows = partial(
     choices=("blanks", "complete"),
 )
 _delta = partial(_share, "Probability with which the bound may fail, such as 5%.", 0.05)
-_escape = partial(
-    _csv,
-    "Escape text in a CSV file that a spreadsheet would run as a formula.",
-    True,
-    "--escape-formulas/--no-escape-formulas",
-)
 _target = partial(asked, "The column of labels.", metavar="COLUMN")
 
 
@@ -174,8 +167,8 @@ class CommandOptions:
     """What every command takes.
 
     `READS` and `WRITES` name the files that are never overwritten, and those that are
-    made; a command that `RESUMES` goes on where it was interrupted. `CONFLICTS` are
-    pairs that don't go together and `NEEDS` pairs of which the first is of no use
+    made; a command that `RESUMES` goes on where it was interrupted. Of `CONFLICTS` the
+    first and any of the second don't go together, and of `NEEDS` the first is of no use
     without the second, both with the reason; each is an option that is given, or
     ``option=value``. `NAMES` is what messages call other conditions.
     """
@@ -217,12 +210,13 @@ class CommandOptions:
                     f"{self._called(each.name)} must end in one of {', '.join(ends)}: "
                     f"got {value.name!r}."
                 )
-        for first, second, reason in self.CONFLICTS:
-            if self._given(first) and self._given(second):
-                raise ValueError(
-                    f"{self._called(first)} and {self._called(second)} don't go "
-                    f"together: {reason}. Leave out one."
-                )
+        for first, others, reason in self.CONFLICTS:
+            for second in filter(self._given, others.split()):
+                if self._given(first):
+                    raise ValueError(
+                        f"{self._called(first)} and {self._called(second)} don't go "
+                        f"together: {reason}. Leave out one."
+                    )
         for first, second, reason in self.NEEDS:
             if self._given(first) and not self._given(second):
                 raise ValueError(
@@ -412,7 +406,6 @@ class QueryOptions(CellOptions):
     id_column: str | None = _look_ups(
         "A column that identifies a row; it is copied to the plan.", None, "--id"
     )
-    escape: bool = _escape()
 
     CONFLICTS: ClassVar[Pairs] = (
         ("budget", "per_feature", "both say how many values to look up"),
@@ -451,10 +444,6 @@ class FitOptions(CellOptions):
         "Bound on the error in one group; the others have --alpha. May be repeated.",
         [],
         metavar="GROUP=SHARE",
-    )
-    shared_threshold: bool = _promise(
-        "One threshold for all rows: it keeps --alpha over all, and --group-alpha.",
-        False,
     )
     new_rows: str | None = _new_rows()
     odds_factor: float = _promise(
@@ -518,34 +507,24 @@ class FitOptions(CellOptions):
         "phi_file": "--missingness FILE",
     }
     _REASONS = "both say what blanks mean"
-    _NO_USE = "it needs no model of missingness, and has no use for one"
     CONFLICTS: ClassVar[Pairs] = (
         ("groups", "several",
          "the error of one class (--controlled) is bounded in each group"),
-        ("several", "controlled", "the bounded classes are named already"),
-        ("several", "versus", "all labels are told apart"),
+        ("several", "controlled versus", "all labels are told apart"),
         ("several", "queries",
          "in Python, fill look-ups in by revealed.fill and give inclusion= to "
          "MulticlassNeymanPearsonClassifier.fit; or take --missingness learn"),
         ("several", "on_infeasible=reject_all",
          "a row can't be given to several classes"),
-        ("phi_file", "queries", _REASONS),
-        ("missingness=ignore", "queries", _REASONS),
-        ("missingness=ignore", "new_rows=complete", _REASONS),
-        ("assume", "queries", _REASONS),
-        ("missingness=ignore", "assume", _REASONS),
-        ("new_rows=blanks", "assume", _NO_USE),
-        ("new_rows=blanks", "queries", _NO_USE),
-        ("new_rows=blanks", "phi_file", _NO_USE),
-        ("new_rows=blanks", "missingness=learn", _NO_USE),
+        ("missingness=ignore", "queries new_rows=complete assume", _REASONS),
+        ("queries", "phi_file assume", _REASONS),
+        ("new_rows=blanks", "assume queries phi_file missingness=learn",
+         "it needs no model of missingness, and has no use for one"),
     )  # fmt: skip
     NEEDS: ClassVar[Pairs] = (
         ("ordered", "several", "it is for bounds on several classes, one for each "
          "class but the last"),
         ("group_alpha", "groups", "say which column tells groups apart"),
-        ("shared_threshold", "groups", "say which column tells groups apart"),
-        ("shared_threshold", "group_alpha", "it makes a promise to the groups that "
-         "--group-alpha GROUP=SHARE names, and to all rows: name some"),
     )  # fmt: skip
 
     @property
@@ -657,7 +636,11 @@ class PredictOptions(Reading, Writing):
     keep: list[str] = _files(
         "Columns to copy to the output, separated by commas; may be repeated.", []
     )
-    escape: bool = _escape()
+    escape: bool = _files(
+        "Escape text in a CSV file that a spreadsheet would run as a formula.",
+        True,
+        "--escape-formulas/--no-escape-formulas",
+    )
 
     READS: ClassVar[tuple[str, ...]] = ("model_file", "data")
 
@@ -701,12 +684,9 @@ class WatchOptions(Reading):
         "The file that keeps the counts so far. Default: MODEL.watch.json.",
         metavar="FILE",
     )
-    figure: Path | None = asked(
-        "Draw the error and the evidence over time.", metavar="PNG", suffixes=(".png",)
-    )
 
     READS: ClassVar[tuple[str, ...]] = ("model_file", "labelled")
-    WRITES: ClassVar[tuple[str, ...]] = ("counts", "figure")
+    WRITES: ClassVar[tuple[str, ...]] = ("counts",)
 
     @property
     def counts(self) -> Path:
@@ -763,13 +743,10 @@ def default_options() -> dict[str, dict[str, Any]]:
     given = read_settings()
     # New tables are other files, which are read in the same way.
     kinds = {**WITH_SETTINGS, "predict": Reading, "watch": Reading}
-    return {
-        command: {
-            each.name: [value] if several and not isinstance(value, list) else value
-            for each in fields(kind)
-            for several in [each.default_factory is not MISSING]
-            for value in [given.get(each.name)]
-            if value is not None
-        }
-        for command, kind in kinds.items()
-    }
+    defaults: dict[str, dict[str, Any]] = {command: {} for command in kinds}
+    for command, kind in kinds.items():
+        for option in (option for option in fields(kind) if option.name in given):
+            value, several = given[option.name], option.type == "list[str]"
+            alone = several and not isinstance(value, list)
+            defaults[command][option.name] = [value] if alone else value
+    return defaults

@@ -16,7 +16,6 @@ from missratio.classifier.multiclass import ClassBounds as ClassBounds
 from missratio.classifier.multiclass import (
     MulticlassNeymanPearsonClassifier as MulticlassNeymanPearsonClassifier,
 )
-from missratio.classifier.multiclass import TradeOff as TradeOff
 from missratio.classifier.multiclass import UnorderedDecision as UnorderedDecision
 from missratio.classifier.neyman_pearson import (
     GroupedNeymanPearsonClassifier as GroupedNeymanPearsonClassifier,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,20 +20,24 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.validation import check_is_fitted
 
 from missratio._base import reading
-from missratio._base.callbacks import CallbackSupportMixin
-from missratio._base.hints import check_choice, check_number
+from missratio._base.blocks import take_rows
+from missratio._base.callbacks import CallbackSupportMixin, handed_down
+from missratio._base.hints import check_choice, check_number, generator
 from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier import estimators
-from missratio.classifier.columns import some_columns
+from missratio.classifier.certify import refuse_open
+from missratio.classifier.columns import read_columns, some_columns
+from missratio.classifier.estimators import ClassTable
 from missratio.classifier.promise import Promise
 from missratio.classifier.reading import read_units
 from missratio.missingness import Missingness, RowInclusion
-from missratio.rows import check_missingness
+from missratio.rows import LabelledSource, as_source, check_missingness, refuse_source
 from missratio.tensor import on_host
 from missratio.threshold import Rule
 
 DEPLOYMENTS = ("complete", "as-observed")
 INFEASIBLE = ("raise", "reject_all")
+IN_MEMORY = "Bring some into memory, or bound one error with NeymanPearsonClassifier."
 # Rows of one class that are looked at where more make no difference.
 MOST_ROWS = 1000
 
@@ -56,56 +60,154 @@ class CertifiedClassifier(
 
     estimator: Any
     alpha: Any
+    delta: float
     missingness: Mapping[Any, Missingness] | Missingness | None
     rule: str | Rule
     deployment: str
     odds_factor: float
+    calibration_size: float
     random_state: Any
     # What to do where nothing can be certified.
     on_infeasible: str = "raise"
+    # The columns to use.
+    columns: Any = "all"
     classes_: Any
+    certificate_: Any
     # Whether one is chosen where none is given.
     _needs_no_estimator: ClassVar[bool] = False
     # The class that a model of missingness by itself is for: the one with blanks.
     _lossy: Any = None
     # Positions of the columns that are used; None for all.
     _positions: IntArray | None = None
+    training_index_: IntArray
     calibration_index_: IntArray
 
     @abstractmethod
     def _labels(self, y: Any) -> list[Any]:
         """Note `classes_`, and give the classes in the order of their positions."""
 
+    @abstractmethod
+    def _promises(self, table: ClassTable) -> list[Promise]:
+        """What is promised, in the order in which thresholds are chosen."""
+
+    @abstractmethod
+    def _fit_scores(self, table: ClassTable, estimator: Any) -> None:
+        """Fit an estimator, and note what gives rows their scores."""
+
+    @abstractmethod
+    def _certify(
+        self, table: ClassTable, rng: np.random.Generator, refit: Any = None
+    ) -> None:
+        """Decide how scores become labels, and certify a threshold for each promise.
+
+        Rows that calibrate take no part in what is decided. Training rows may be scored
+        by clones of `refit` that were not fitted to them, where there is one.
+        """
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        inclusion: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        **params: Any,
+    ) -> Self:
+        """Fit the estimator, and calibrate on rows it hasn't seen.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_columns), or source
+            NaN where a value is missing. A source, as `scan_parquet` gives it, has its
+            labels with it; the estimator must be a ratio that fits sources, and one
+            error alone be bounded.
+        y : array-like of shape (n_rows,)
+            Labels, those of all bounded classes among them.
+        inclusion : array-like of shape (n_rows,) or (n_rows, n_columns), optional
+            Where values were looked up, the probability with which each row or entry is
+            there: `X, inclusion = revealed.fill(X)`. The certificate then assumes
+            nothing about why values are missing. The estimator gets the weights.
+        groups : array-like of shape (n_rows,), optional
+            The unit of each row, such as a patient of whom there are several rows. A
+            unit is fitted on, or calibrates by one row that is drawn at random; its
+            other rows are left out. The error is then that of a random row of a random
+            unit. An estimator whose `fit` takes `groups` gets them, too.
+        **params : dict
+            Such as `sample_weight`, for the estimator's fit; calibration has none.
+
+        Returns
+        -------
+        Self
+            The fitted classifier. `NoCertificateError` is raised where there are too
+            few rows, or bounds leave each other no room.
+        """
+        self._check_parameters()
+        self._forget()
+        if (source := as_source(X, y)) is not None:
+            memory = {"inclusion": inclusion, "groups": groups, **params}
+            return self._fit_source(source, memory)
+        if groups is not None and estimators.takes_groups(self.estimator):
+            params = {**params, "groups": groups}
+        return self._fit(self._table(X, y, inclusion, params, groups))
+
+    def _fit(self, table: ClassTable) -> Self:
+        """Split rows, fit the estimator to some, and keep each promise by others."""
+        rng = generator(self.random_state)
+        table = self._split(table, rng)
+        self.training_index_, self.calibration_index_ = table.fitted, table.held
+        self._learn(table, self.estimator, rng)
+        return self
+
+    def _fit_source(self, source: LabelledSource, memory: dict[str, Any]) -> Self:
+        """The same for rows that are read block by block."""
+        refuse_source(self, source, IN_MEMORY)
+        return self
+
+    def _split(self, table: ClassTable, rng: np.random.Generator) -> ClassTable:
+        """Draw rows to fit on, to choose by and to calibrate on."""
+        return table.split({0: {"calibration_size": self.calibration_size}}, rng)
+
+    def _learn(
+        self, table: ClassTable, estimator: Any, rng: np.random.Generator
+    ) -> None:
+        """Fit the estimator, and certify."""
+        for promise in self._promises(table):
+            refuse_open(promise, take_rows(table.X, promise.held))
+        self._fit_scores(table, handed_down(self, estimator))
+        self._certify(table, rng, estimator)
+
     def _promise(
         self,
-        table: estimators.ClassTable,
+        table: ClassTable,
         alpha: float,
         delta: float,
         held: IntArray,
-        known: IntArray,
         position: int = 0,
         **more: Any,
     ) -> Promise:
-        """A promise about a class's error, with its rows among those given."""
-        rows, training = (table.rows_of(position, part) for part in (held, known))
+        """A promise about a class's error, by its rows among some that calibrate."""
+        rows, training = (table.rows_of(position, x) for x in (held, table.known))
         model, design = table.reasons(position, rows)
         if design is not None and table.drawn is not None:
             design = table.drawn.besides(rows, training)
         return Promise(
-            table.labels[position],
-            more.pop("wrong", table.labels[1]),
-            alpha,
-            delta,
-            self.rule,
-            self.deployment,
-            self.odds_factor,
-            more.pop("on_infeasible", self.on_infeasible),
-            rows,
-            training,
-            model,
-            design,
-            **more,
+            label=table.labels[position],
+            alpha=alpha,
+            delta=delta,
+            rule=self.rule,
+            deployment=self.deployment,
+            odds_factor=self.odds_factor,
+            held=rows,
+            training=training,
+            model=model,
+            design=design,
+            **{"wrong": table.labels[1], "on_infeasible": self.on_infeasible, **more},
         )
+
+    def _forget(self) -> None:
+        """Rows of an earlier fit are no longer those that this one is about."""
+        for name in ("calibration_index_", "training_index_", "_calibrating"):
+            self.__dict__.pop(name, None)
+        self._positions = None
 
     def _table(
         self,
@@ -114,13 +216,14 @@ class CertifiedClassifier(
         inclusion: ArrayLike | None,
         params: dict[str, Any],
         units: ArrayLike | None = None,
-    ) -> estimators.ClassTable:
+    ) -> ClassTable:
         """Rows and labels, and why values are missing."""
         if y is None:
             raise ValueError(
                 f"This {type(self).__name__} estimator requires y to be passed, but "
                 "the target y is None."
             )
+        self._read_columns(X)
         X = self._read(X, reset=True)
         y = reading.read_labels(on_host(y), X)
         labels = self._labels(y)
@@ -129,17 +232,31 @@ class CertifiedClassifier(
         if get_config()["enable_metadata_routing"] and self.estimator is not None:
             params = process_routing(self, "fit", **params).estimator.fit
         self._note_lossy(X, y)
-        return estimators.ClassTable(
+        drawn = None
+        if inclusion is not None:
+            inclusion = np.asarray(inclusion, dtype=np.float64)
+            inclusion = inclusion if inclusion.ndim == 1 else self._used(inclusion)
+            drawn = self._drawn(inclusion, X, y)
+        return ClassTable(
             X,
             codes,
             labels,
             self._models(),
             self.deployment,
-            None if inclusion is None else np.asarray(inclusion, dtype=np.float64),
-            None if inclusion is None else self._drawn(inclusion, X, y),
+            inclusion,
+            drawn,
             params,
             None if units is None else read_units(units, X),
         )
+
+    def _read_columns(self, X: Any) -> None:
+        """Note which columns are asked for; where they are to be chosen, all."""
+        if isinstance(self.columns, str):
+            check_choice("columns", self.columns, ("all", "auto"))
+        else:
+            width = getattr(X, "shape", np.shape(X))[1]
+            names = reading.column_names(X)
+            self._positions = read_columns(self.columns, names, width)
 
     def _note_lossy(self, X: Any, y: Any) -> None:
         """Find the class that a model of missingness by itself is for."""
@@ -273,7 +390,7 @@ class CertifiedClassifier(
             return None
         y, labels = np.asarray(y), self.classes_.tolist()
         models, codes = self._models(), np.searchsorted(self.classes_, y)
-        table = estimators.ClassTable(X, codes, labels, models, self.deployment)
+        table = ClassTable(X, codes, labels, models, self.deployment)
         weights = np.ones(len(y))
         for position in range(len(labels)):
             index = table.rows_of(position)

@@ -57,13 +57,17 @@ FACTOR_PRECISION = 1e-3
 SHOWN_CHECKS = 3
 
 
+# What weights are taken for, the rule, and training rows that prepare it.
+Chosen = tuple[Trust, str | rules.Rule, Weighted | None]
+
+
 def certify(
     promise: Promise,
+    chosen: Chosen,
     table: ClassTable,
     scores: FloatArray,
     score: Callable[[Any], FloatArray],
     rng: np.random.Generator,
-    others: IntArray | None = None,
 ) -> tuple[Certificate, Calibration]:
     """Choose the threshold above which a row of a class is wrong, and what that keeps.
 
@@ -71,6 +75,8 @@ def certify(
     ----------
     promise : Promise
         With the rows of the table that calibrate, and others of the class.
+    chosen : tuple of Trust, rule and Weighted or None
+        By `choose_trust`. The training rows have the scores that are given here.
     table : ClassTable
     scores : ndarray of shape (n_rows,)
         Of these rows of the table, at least.
@@ -78,10 +84,8 @@ def certify(
         Gives the scores of rows, to see how they are rounded.
     rng : Generator
         For rules that draw.
-    others : ndarray of int, or None
-        Rows of the other class, to choose a cap by.
     """
-    model, trust = promise.model, promise.trust
+    model, (trust, how, known) = promise.model, chosen
     X, n_rows = take_rows(table.X, promise.held), len(promise.held)
     drawn: dict[str, Any] = {"inclusion": promise.design}
     # 1. Whether rows contradict φ. Rows of one unit are not independent: a unit
@@ -100,18 +104,19 @@ def certify(
             checks, promise.label, tests, promise.odds_factor
         )
         drawn |= {"draws": rng.uniform(size=n_rows), "coin": float(rng.uniform())}
-    # 2. Weights, and by training rows what promises most power.
+    # 2. Weights.
     held = Weighted.by(trust, X, scores[promise.held], **drawn)
-    trust, how, known, _ = choose_trust(promise, table, scores, others)
+    if known is not None:
+        known = replace(known, scores=scores[promise.training])
     calibration = calibrate(promise, trust, how, held, known)
     # 3. The threshold, and how much more it would hold for.
     sample, name = calibration.sample, calibration.rule.name
     lookups, threshold, facts = sample.lookups, np.inf, dict[str, Any]()
     if sample.n_observed:
-        chosen = calibration.select([promise.alpha])[0]
-        name = chosen.rule
-        if chosen.threshold is not None:
-            rounding = measure_rounding(score, X, held.scores, chosen.threshold)
+        selection = calibration.select([promise.alpha])[0]
+        name = selection.rule
+        if selection.threshold is not None:
+            rounding = measure_rounding(score, X, held.scores, selection.threshold)
             calibration = replace(calibration, rounding=rounding)
             threshold = calibration.threshold(promise.alpha)
             slack = [
@@ -122,7 +127,7 @@ def certify(
             facts = {
                 "certified": True,
                 "estimated_error": sample.estimated_error(threshold),
-                "error_bound": chosen.error_bound,
+                "error_bound": selection.error_bound,
                 "sensitivity": least,
             }
     if not facts and promise.on_infeasible == "raise":
@@ -466,8 +471,9 @@ def choose_trust(
     scores: FloatArray,
     others: IntArray | None,
     *,
+    caps: bool = True,
     forecast: bool = False,
-) -> tuple[Trust, str | rules.Rule, Weighted | None, float]:
+) -> tuple[Chosen, float]:
     """What weights are taken for, the rule, training rows, and the power to expect.
 
     The power is that at the error that so many calibration rows should certify, no
@@ -486,12 +492,14 @@ def choose_trust(
         Rows of the other class, to be told from these. None takes the training rows
         for them, moved as if they were tilted by exp(score), and a cap that promises
         clearly more.
+    caps : bool, default=True
+        Whether rows of large weight may be given up for a smaller bound.
     forecast : bool, default=False
         Whether the power is wanted where there is nothing to choose, too.
     """
     trust, rule, n_rows = promise.trust, promise.rule, len(promise.held)
     if not len(promise.training) or (promise.model is None and not forecast):
-        return trust, rule, None, 0.0
+        return (trust, rule, None), 0.0
     rows = take_rows(table.X, promise.training)
     training, other = Weighted.by(trust, rows, scores[promise.training]), None
     if others is not None:
@@ -505,18 +513,18 @@ def choose_trust(
     heaviest = training.high[training.high > 0.0]
     known = trust.bound(training.X.shape[1])
     for each in named:
-        uses, caps = rules.make_rule(each).bound, heaviest[:0]
+        uses, tried = rules.make_rule(each).bound, heaviest[:0]
         untouched = uses == "unused" or (uses == "given" and known is not None)
-        if promise.caps and not untouched and len(heaviest):
+        if caps and not untouched and len(heaviest):
             reach = (1.0, *BEYOND) if other is None else (1.0,)
-            caps = np.quantile(heaviest, CAP_LEVELS)
-            caps = np.unique(np.append(caps, np.multiply(reach, caps[-1])))[::-1]
-            caps = caps if known is None else caps[caps < known]
-        if known is not None or uses in ("used", "unused") or not len(caps):
+            tried = np.quantile(heaviest, CAP_LEVELS)
+            tried = np.unique(np.append(tried, np.multiply(reach, tried[-1])))[::-1]
+            tried = tried if known is None else tried[tried < known]
+        if known is not None or uses in ("used", "unused") or not len(tried):
             choices.append((trust, each))
-        choices += [(replace(trust, cap=cap), each) for cap in caps.tolist()]
+        choices += [(replace(trust, cap=cap), each) for cap in tried.tolist()]
     if len(choices) == 1 and not forecast:
-        return (*choices[0], training, 0.0)
+        return (*choices[0], training), 0.0
     # 2. Rows of the other class. Where scores are log-ratios, they are those of this
     #    one tilted by exp(score): normal scores move by their variance then. Weights go
     #    with scores as they do here, and beyond the highest row as log-odds do.
@@ -525,7 +533,7 @@ def choose_trust(
     if other is not None:
         masses = np.ones(len(other[0]))
     elif not seen.any():
-        return (*choices[0], training, 0.0)
+        return (*choices[0], training), 0.0
     else:
         order = np.flatnonzero(seen)[np.argsort(training.scores[seen])]
         masses, raw = training.weights[order], training.scores[order]
@@ -568,7 +576,7 @@ def choose_trust(
         if tilted and capped.cap is None:
             promised[-1] += CLEARLY
     best = int(np.argmax(promised))
-    return (*choices[best], training, promised[best])
+    return (*choices[best], training), promised[best]
 
 
 def pilot_size(promise: Promise, n_columns: int) -> int:

@@ -97,10 +97,7 @@ def narrowed_table(table: ClassTable, positions: IntArray) -> ClassTable:
 
 
 def affordable_columns(
-    table: ClassTable,
-    promise: Promise,
-    estimator: Any,
-    fitted: IntArray,
+    table: ClassTable, promise: Promise, estimator: Any
 ) -> tuple[IntArray, float]:
     """The columns with which a certificate promises most power, and that power.
 
@@ -111,11 +108,9 @@ def affordable_columns(
     promise : Promise
         With the calibration rows to come, of which only the number counts.
     estimator : estimator
-    fitted : ndarray of int
-        Training rows.
     """
     width = table.X.shape[1]
-    order, likely = _added_columns(table, promise, fitted)
+    order, likely = _added_columns(table, promise)
     sizes = np.unique(np.geomspace(1, len(order), TRIED).round().astype(int))
     best, power = np.arange(width), 0.0
     for size in sizes.tolist():
@@ -124,22 +119,22 @@ def affordable_columns(
         own = narrowed_estimator(estimator, positions, width)
         # Few rows may be complete in many columns: moments of pairs, which don't need
         # them, have to promise as much.
-        promised = affordable_power(some, promise, own, fitted)
+        promised = affordable_power(some, promise, own)
         promised = min(promised, likely[size - 1])
         if promised > power:
             best, power = positions, promised
     return best, power
 
 
-def affordable_power(
-    table: ClassTable, promise: Promise, estimator: Any, fitted: IntArray
-) -> float:
+def affordable_power(table: ClassTable, promise: Promise, estimator: Any) -> float:
     """The power that a certificate promises, by one half of the training rows.
 
     The estimator is fitted to the other half; 0 where it can't be.
     """
     first, second = (
-        np.sort(np.concatenate([table.rows_of(k, fitted)[half::2] for k in range(2)]))
+        np.sort(
+            np.concatenate([table.rows_of(k, table.fitted)[half::2] for k in range(2)])
+        )
         for half in range(2)
     )
     try:
@@ -154,16 +149,14 @@ def affordable_power(
     controlled, other = (table.rows_of(k, second) for k in range(2))
     model, _ = table.reasons(0, controlled)
     promise = replace(promise, model=model, training=controlled)
-    return max(choose_trust(promise, table, scores, other, forecast=True)[-1], 0.0)
+    return max(choose_trust(promise, table, scores, other, forecast=True)[1], 0.0)
 
 
-def _added_columns(
-    table: ClassTable, promise: Promise, fitted: IntArray
-) -> tuple[IntArray, list[float]]:
+def _added_columns(table: ClassTable, promise: Promise) -> tuple[IntArray, list[float]]:
     """Columns as each promises most, as far as any promises some, and these powers."""
     moments, weights, powers = [], np.empty((0, 0)), list[float]()
     for position in (1, 0):
-        rows = take_rows(table.X, table.rows_of(position, fitted))
+        rows = take_rows(table.X, table.rows_of(position, table.fitted))
         model = (table.models or {}).get(table.labels[position])
         weights = (
             np.ones(rows.shape)

@@ -21,7 +21,7 @@ import math
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -336,7 +336,7 @@ TWO_CLASSES = {0: 0, 1: 1}
 PENALTIES, PARTS = 10, 5
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ClassTable:
     """Rows of two classes or more, and why values of them are missing.
 
@@ -357,6 +357,10 @@ class ClassTable:
         Of the estimator's fit.
     units : ndarray of int of shape (n_rows,), or None
         Rows with equal numbers are of one unit.
+    groups : ndarray of shape (n_rows,), or None
+        The group of each row, where groups have promises of their own.
+    fitted, chosen, held : ndarray of int
+        Rows to fit on, to choose by and to calibrate on.
     """
 
     X: Any
@@ -368,6 +372,15 @@ class ClassTable:
     drawn: RowInclusion | None = None
     params: dict[str, Any] = field(default_factory=dict)
     units: IntArray | None = None
+    groups: Any = None
+    fitted: IntArray = field(default_factory=lambda: np.empty(0, np.intp))
+    chosen: IntArray = field(default_factory=lambda: np.empty(0, np.intp))
+    held: IntArray = field(default_factory=lambda: np.empty(0, np.intp))
+
+    @property
+    def known(self) -> IntArray:
+        """Rows that don't calibrate."""
+        return np.union1d(self.fitted, self.chosen)
 
     def rows_of(self, position: int, index: IntArray | None = None) -> IntArray:
         """The rows of one class, among some rows or all."""
@@ -378,8 +391,8 @@ class ClassTable:
 
     def split(
         self, sizes: Mapping[int, Mapping[str, float]], rng: np.random.Generator
-    ) -> tuple[IntArray, IntArray, IntArray]:
-        """Rows to fit on, to choose by and to calibrate on, drawn class by class.
+    ) -> ClassTable:
+        """Draw rows to fit on, to choose by and to calibrate on, class by class.
 
         Parameters
         ----------
@@ -421,8 +434,8 @@ class ClassTable:
             np.sort(np.concatenate([self.codes[:0], *part])) for part in parts.values()
         )
         members = np.arange(len(self.codes)) if self.units is None else self.units
-        used = members[np.concatenate([chosen, held])]
-        return np.flatnonzero(~np.isin(members, used)), chosen, held
+        used = np.isin(members, members[np.concatenate([chosen, held])])
+        return replace(self, fitted=np.flatnonzero(~used), chosen=chosen, held=held)
 
     def reasons(
         self, position: int, index: IntArray

@@ -15,31 +15,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import combinations
-from typing import Any, Literal, Self
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import logsumexp, ndtr
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.blocks import take_rows
-from missratio._base.callbacks import handed_down
-from missratio._base.hints import another_type, did_you_mean, generator
+from missratio._base.hints import another_type, did_you_mean
 from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.classifier.base import CertifiedClassifier, few
-from missratio.classifier.certificate import MulticlassCertificate, percent
-from missratio.classifier.certify import certify, choose_trust, infeasible
+from missratio.classifier.certificate import (
+    Certificate,
+    MulticlassCertificate,
+    percent,
+)
+from missratio.classifier.certify import Chosen, certify, choose_trust, infeasible
 from missratio.classifier.estimators import ChoosingRows, ClassTable
 from missratio.classifier.promise import Calibration, Promise, Trust
-from missratio.exceptions import Message, NoCertificateError, Remedy
+from missratio.exceptions import Message, NoCertificateError
 from missratio.missingness import Missingness
-from missratio.rows import refuse_source
 from missratio.tensor import in_library_of
-from missratio.threshold import Rule, binomial_bound, binomial_tail, check_levels
+from missratio.threshold import Rule, binomial_tail, check_levels
 
 
 @storable()
@@ -334,7 +334,7 @@ def moved_offsets(
 
 @dataclass(frozen=True)
 class ClassBounds:
-    """ClassBounds on errors of several classes.
+    """Bounds on errors of several classes.
 
     Parameters
     ----------
@@ -365,6 +365,11 @@ class ClassBounds:
     def levels(self) -> dict[int, float]:
         """α of the bounded classes, by position."""
         return {self.labels.index(label): level for label, level in self.alpha.items()}
+
+    @property
+    def bounded(self) -> list[Any]:
+        """The bounded classes, in the order in which thresholds are chosen."""
+        return [self.labels[position] for position in self.undecided().bounded]
 
     @property
     def fallback(self) -> Any:
@@ -433,97 +438,8 @@ class ClassBounds:
 
 # Below +∞ and above every score.
 LARGEST = float(np.finfo(np.float64).max)
-
-
-@storable()
-@dataclass(frozen=True)
-class TradeOff:
-    """The errors of two bounded classes as the border between them moves.
-
-    From held-out rows that take no part in a certificate, so an estimate. What
-    other bounded classes take of the two is counted in.
-
-    Parameters
-    ----------
-    labels : tuple of two labels
-    levels : tuple of two floats
-        The bounds that are asked for.
-    errors : ndarray of shape (n_points, 2)
-        Estimated shares of the two classes' rows that get a wrong bounded class.
-    certifiable : ndarray of shape (n_points, 2)
-        The least levels that the certifying rows would certify at these errors.
-    """
-
-    labels: tuple[Any, Any]
-    levels: tuple[float, float]
-    errors: FloatArray = field(repr=False)
-    certifiable: FloatArray = field(repr=False)
-
-    @property
-    def has_room(self) -> bool:
-        """Whether some border should keep both bounds."""
-        return bool((self.certifiable <= self.levels).all(axis=1).any())
-
-    def least_level(self, place: int) -> float | None:
-        """The least level of one class, 0 or 1, if the other keeps its own.
-
-        None where none is small enough for the other.
-        """
-        kept = self.certifiable[:, 1 - place] <= self.levels[1 - place]
-        return float(self.certifiable[kept, place].min()) if kept.any() else None
-
-    @property
-    def least_factor(self) -> float:
-        """By what factor both levels have to grow until there is room."""
-        return float((self.certifiable / self.levels).max(axis=1).min())
-
-    @property
-    def sentence(self) -> str:
-        """What there is room for."""
-        (a, b), (level_a, level_b) = self.labels, self.levels
-        text = f"alpha={level_a:g} for {a!r} and {level_b:g} for {b!r} "
-        if self.has_room:
-            return f"{text}leave each other little room."
-        least = [self.least_level(0), self.least_level(1)]
-        found = [(x, label) for x, label in zip(least, self.labels, strict=True) if x]
-        text += "leave no room"
-        if found:
-            smallest = min(x for x, _ in found)
-            ways = " or ".join(f"{x:.2g} for {label!r}" for x, label in found)
-            text += f": at least {smallest:.2g} for one of them ({ways})"
-        scaled = [min(1.0, self.least_factor * level) for level in self.levels]
-        return f"{text}; or {scaled[0]:.2g} and {scaled[1]:.2g} for both."
-
-
-def trade_offs(
-    choice: Choice, decision: UnorderedDecision, labels: Sequence[Any]
-) -> tuple[TradeOff, ...]:
-    """The trade-off of every pair of bounded classes, the tightest first."""
-    found = []
-    for pair in combinations(decision.bounded, 2):
-        errors = [
-            [
-                choice.rows[k].share(moved.scores(choice.rows[k].scores, k) == np.inf)
-                for k in pair
-            ]
-            for moved in moved_offsets(choice, decision, pair, pair[1])
-        ]
-        shares = np.array(sorted(errors)).reshape(-1, 2)
-        least = np.ones(shares.shape)
-        for place, k in enumerate(pair):
-            n_rows = max(choice.certifying[k], 1)
-            for row, share in enumerate(shares[:, place].tolist()):
-                wrong = math.ceil(share * n_rows)
-                least[row, place] = binomial_bound(n_rows, wrong, choice.delta)
-        (a, b), (level_a, level_b) = pair, (choice.levels[k] for k in pair)
-        trade = TradeOff((labels[a], labels[b]), (level_a, level_b), shares, least)
-        found.append(trade)
-    return tuple(sorted(found, key=lambda each: -each.least_factor))
-
-
 # With a smaller chance of a certificate at their parts of δ, classes share all of it.
 SURE = 0.95
-IN_MEMORY = "Bring some into memory, or bound one error with NeymanPearsonClassifier."
 
 
 @storable()
@@ -581,10 +497,6 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
     certificate_ : MulticlassCertificate
         What is guaranteed, and under which assumptions; `certificate_[label]` is that
         of one class.
-    trade_offs_ : tuple of TradeOff
-        Which bounds each pair of bounded classes can meet together, the tightest
-        first. Available even if the fit failed because they can't all be met. Empty
-        for ordered classes.
     scores_ : ClassScores
         The fitted estimators.
     decision_ : UnorderedDecision or OrderedDecision
@@ -642,149 +554,163 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         self.random_state = random_state
         self.odds_factor = odds_factor
 
-    def fit(
-        self,
-        X: Any,
-        y: ArrayLike,
-        inclusion: ArrayLike | None = None,
-        **params: Any,
-    ) -> Self:
-        """Fit the estimator, choose how scores become labels, and calibrate.
+    @property
+    def _bounds(self) -> ClassBounds:
+        return ClassBounds(self.alpha, self.delta, self.order, self.classes_.tolist())
 
-        Parameters
-        ----------
-        X, y : array-like or dataframe of shape (n_rows, n_columns), array-like
-            NaN where a value is missing.
-        inclusion : array-like of shape (n_rows,) or (n_rows, n_columns), optional
-            Probabilities of looked-up values: `X, inclusion = revealed.fill(X)`.
-        **params : dict
-            Such as `sample_weight`, for the estimator's fit; calibration has none.
-
-        Returns
-        -------
-        Self
-            The fitted classifier. `NoCertificateError` is raised where there are too
-            few rows, or the bounds leave each other no room.
-        """
-        refuse_source(self, X, IN_MEMORY)
-        self._check_parameters()
-        table, rng = self._table(X, y, inclusion, params), generator(self.random_state)
-        self.caps_: dict[Any, Trust] = {}
-        self.trade_offs_: tuple[TradeOff, ...] = ()
-        labels = table.labels
-        bounds = ClassBounds(self.alpha, self.delta, self.order, labels)
-        undecided = bounds.undecided()
+    def _split(self, table: ClassTable, rng: np.random.Generator) -> ClassTable:
+        bounded, sizes = self._bounds.undecided().bounded, {}
         # With one bounded class of two nothing has to be chosen.
-        settled = len(labels) == 2 and len(self.alpha) == 1
-        sizes = {k: dict[str, float]() for k in range(len(labels))}
-        for position, taken in sizes.items():
-            if position in undecided.bounded:
+        settled = len(table.labels) == 2 and len(bounded) == 1
+        for position in range(len(table.labels)):
+            taken = dict[str, float]()
+            if position in bounded:
                 taken["calibration_size"] = self.calibration_size
             if not settled:
                 taken["choice_size"] = self.choice_size
-        fitted, chosen, held = table.split(sizes, rng)
-        self.calibration_index_, self.choice_index_ = held, chosen
-        self.scores_ = table.fit(handed_down(self, self.estimator), fitted)
-        known, promises = np.sort(np.concatenate([fitted, chosen])), {}
-        for position in undecided.bounded:
-            label = labels[position]
-            promises[position] = self._promise(
+            sizes[position] = taken
+        table = table.split(sizes, rng)
+        self.choice_index_ = table.chosen
+        return table
+
+    def _promises(self, table: ClassTable) -> list[Promise]:
+        bounds = self._bounds
+        return [
+            self._promise(
                 table,
-                self.alpha[label],
+                level,
                 bounds.most,
-                held,
-                known,
-                position,
+                table.held,
+                table.labels.index(label),
                 wrong=bounds.wrong(label),
                 on_infeasible="reject_all",
                 fallback=bounds.fallback,
                 remedies=("bound fewer classes",),
             )
+            for label, level in ((k, self.alpha[k]) for k in bounds.bounded)
+        ]
+
+    def _fit_scores(self, table: ClassTable, estimator: Any) -> None:
+        self.scores_ = table.fit(estimator, table.fitted)
+
+    def _certify(
+        self, table: ClassTable, rng: np.random.Generator, refit: Any = None
+    ) -> None:
+        bounds, labels, trusted = self._bounds, table.labels, list[Chosen]()
+        promises = self._promises(table)
         # 1. Scores of all rows that anything is chosen by.
         training, choosing = (
             [few(table.rows_of(k, part)) for k in range(len(labels))]
-            for part in (fitted, chosen)
+            for part in (table.fitted, table.chosen)
         )
-        weighted = [x.training for x in promises.values() if x.model]
-        index = np.unique(np.concatenate([held, *training, *choosing, *weighted]))
+        weighted = [promise.training for promise in promises if promise.model]
+        index = np.unique(np.concatenate([table.held, *training, *choosing, *weighted]))
         values = np.full((len(table.codes), len(labels)), np.nan)
-        values[index] = self._class_scores(take_rows(table.X, index))
+        rows, self.caps_ = take_rows(table.X, index), dict[Any, Trust]()
+        values[index] = self._class_scores(rows)
         # 2. Caps on weights, where giving rows up is an error of no bounded class: one
         #    that weighs more gets the fallback. Where classes are ordered, that isn't
         #    under-classified; where only one is bounded, it is that one.
-        for position in promises if self.order or len(promises) == 1 else ():
-            promise, alone = promises[position], bounds.alone().scores(values, position)
+        caps = self.order is not None or len(promises) == 1
+        for promise in promises:
+            alone = bounds.alone().scores(values, labels.index(promise.label))
             wrong = [training[labels.index(label)] for label in promise.wrong]
-            others = few(np.sort(np.concatenate(wrong)))
-            capped = replace(promise, caps=True)
-            trust = choose_trust(capped, table, alone, others)[0]
-            if trust.cap is not None:
-                self.caps_[promise.label] = trust
-                promises[position] = replace(promise, cap=trust.cap)
-                rows = np.flatnonzero(~np.isnan(values[:, 0]))
-                X = take_rows(table.X, rows)
-                values[rows] = self._beyond_caps(X, values[rows])
+            others = few(np.sort(np.concatenate(wrong))) if caps else None
+            chosen, _ = choose_trust(promise, table, alone, others, caps=caps)
+            trusted.append(chosen)
+            if chosen[0].cap is not None:
+                self.caps_[promise.label] = chosen[0]
+                values[index] = self._beyond_caps(rows, values[index])
         # 3. How scores become labels, by parts of δ; or, where there may be too little
         #    room for that, by all of it: then a path is fixed, along which thresholds
         #    move together, as far down as each class is certified.
-        parts = {k: replace(each, delta=bounds.part) for k, each in promises.items()}
-        choice = self._choice(bounds, table, training, choosing, parts, values)
-        decision, path = choose_offsets(choice, undecided), None
-        if isinstance(decision, UnorderedDecision):
-            if not choice.is_possible or choice.certain(decision) < SURE:
-                parts = promises
-                choice = self._choice(bounds, table, training, choosing, parts, values)
-                decision = choose_offsets(choice, undecided)
-                path = decision.thresholds
-            if choice.is_possible:
-                assert isinstance(decision, UnorderedDecision)
-                self.trade_offs_ = trade_offs(choice, decision, labels)
-            if choice.is_possible and path is not None:
-                path = choice.with_thresholds(decision).thresholds
+        for delta in (bounds.part, bounds.most):
+            promises = [replace(promise, delta=delta) for promise in promises]
+            choice = self._choice(table, training, choosing, promises, values)
+            decision = choose_offsets(choice, bounds.undecided())
+            if choice.is_possible and choice.certain(decision) >= SURE:
+                break
+        together = delta > bounds.part
+        if together and choice.is_possible:
+            decision = choice.with_thresholds(decision)
         # 4. One threshold after the other, the most severe class's first.
-        certificates, self.calibrations_ = [], {}
-        for position in decision.bounded:
+        certified = []
+        for promise, chosen in zip(promises, trusted, strict=True):
+            position = labels.index(promise.label)
 
             def score(
                 X: Any, fixed: Decision = decision, position: int = position
             ) -> FloatArray:
                 return fixed.scores(self._class_scores(X), position)
 
-            promise, label = parts[position], labels[position]
-            own = decision.scores(values, position)
-            found, calibration = certify(promise, table, own, score, rng)
-            if not found.certified or found.threshold == np.inf:
-                # No threshold below ∞ leaves few enough rows above it.
-                crowded = [trade for trade in self.trade_offs_ if label in trade.labels]
-                sample, needed = calibration.sample, None
-                if sample.lookups is None:
-                    levels = found.alpha, calibration.delta
-                    needed = calibration.rule.least_rows(*levels, sample.bound or 1.0)
-                lost = (sample.values == np.inf).any()
-                if crowded and lost and (needed or 0) <= sample.n_rows:
-                    raise self._crowded(crowded[0], label, calibration)
-                raise infeasible(promise, calibration, found.rule)
-            decision = with_threshold(decision, position, found.threshold)
-            certificates.append(found)
-            self.calibrations_[label] = calibration
-        if path is not None:
-            places = list(decision.bounded)
-            start = np.where(np.isfinite(path), path, 0.0)[places]
-            least = decision.thresholds[places]
-            moved = np.maximum(least, start + (least - start).max()).tolist()
-            for k, (place, threshold) in enumerate(zip(places, moved, strict=True)):
-                decision = with_threshold(decision, place, threshold)
-                sample = self.calibrations_[labels[place]].sample
-                error = sample.estimated_error(threshold)
-                certificates[k] = replace(
-                    certificates[k], threshold=threshold, estimated_error=error
+            scores = decision.scores(values, position)
+            certified.append(certify(promise, chosen, table, scores, score, rng))
+            self._check_room(promise, *certified[-1])
+            if isinstance(decision, OrderedDecision):
+                limit = certified[-1][0].threshold
+                decision = with_threshold(decision, position, limit)
+        # 5. Where thresholds move together, they do along the path that was fixed.
+        places, thresholds = list(decision.bounded), decision.thresholds.copy()
+        limits = np.array([certificate.threshold for certificate, _ in certified])
+        if together:
+            start = np.where(np.isfinite(thresholds), thresholds, 0.0)[places]
+            limits = np.maximum(limits, start + (limits - start).max())
+        thresholds[places] = limits
+        self.decision_ = replace(decision, thresholds=thresholds)
+        self.calibrations_ = {k.controlled_class: own for k, own in certified}
+        certificates = []
+        for (certificate, calibration), limit in zip(certified, limits, strict=True):
+            certificates.append(
+                replace(
+                    certificate,
+                    threshold=float(limit),
+                    estimated_error=calibration.sample.estimated_error(limit),
                 )
-        self.decision_ = decision
+            )
         order = None if self.order is None else tuple(self.order)
         self.certificate_ = MulticlassCertificate(
             self.delta, tuple(certificates), order, bounds.fallback
         )
-        return self
+
+    def _check_room(
+        self,
+        promise: Promise,
+        certificate: Certificate,
+        calibration: Calibration,
+    ) -> None:
+        """Refuse where no threshold below ∞ leaves few enough rows above it."""
+        if certificate.certified and certificate.threshold < np.inf:
+            return
+        sample, needed = calibration.sample, None
+        if sample.lookups is None:
+            alpha, delta = certificate.alpha, calibration.delta
+            needed = calibration.rule.least_rows(alpha, delta, sample.bound or 1.0)
+        lost = (sample.values == np.inf).any() and not self.order
+        if not lost or (needed or 0) > sample.n_rows:
+            raise infeasible(promise, calibration, certificate.rule)
+        levels = (level / 100 for level in range(1, 100))
+        raise NoCertificateError(
+            Message(
+                "alpha={alpha:g} for class {label!r} leaves no room: {share} of its "
+                "{rows} calibration rows are taken for another bounded class, and "
+                "{least:g} is about the least that can be certified.",
+                label=promise.label,
+                remedies=(
+                    "raise one of the levels",
+                    "bound fewer classes",
+                    "bring more rows",
+                    "take an estimator that tells these classes apart",
+                ),
+                facts={
+                    "alpha": promise.alpha,
+                    "share": percent(sample.estimated_error(LARGEST)),
+                    "rows": sample.n_rows,
+                    "least": next(
+                        (a for a in levels if calibration.threshold(a) < np.inf), 1.0
+                    ),
+                },
+            )
+        )
 
     def predict(self, X: Any) -> Any:
         """The classes of rows.
@@ -822,16 +748,15 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         check_classification_targets(y)
         self.classes_ = np.unique(y)
         labels: list[Any] = self.classes_.tolist()
-        ClassBounds(self.alpha, self.delta, self.order, labels).check()
+        self._bounds.check()
         return labels
 
     def _choice(
         self,
-        bounds: ClassBounds,
         table: ClassTable,
         training: list[IntArray],
         choosing: list[IntArray],
-        promises: Mapping[int, Promise],
+        promises: list[Promise],
         values: FloatArray,
     ) -> Choice:
         """The rows to choose by, and what those to calibrate on are worth."""
@@ -840,7 +765,8 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
             [table.choosing(k, index, values[index]) for k, index in enumerate(part)]
             for part in (training, choosing)
         )
-        for position, promise in promises.items():
+        for promise in promises:
+            position = table.labels.index(promise.label)
             share = rows[position].effective / max(len(choosing[position]), 1)
             worth[position] = round(share * len(promise.held))
         # Rows that the estimator was fitted to tell as much, unless it knows them by
@@ -848,8 +774,7 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         error, margin = mistaken(rows)
         if mistaken(seen)[0] >= error - 2.0 * margin:
             rows = [each.joined(more) for each, more in zip(rows, seen, strict=True)]
-        delta = next(iter(promises.values())).delta
-        return Choice(tuple(rows), bounds.levels, worth, delta)
+        return Choice(tuple(rows), self._bounds.levels, worth, promises[0].delta)
 
     def _class_scores(self, X: Any) -> FloatArray:
         scores = self.scores_.of(X, self.deployment)
@@ -861,28 +786,3 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
             assert trust.cap is not None
             scores[trust.edges(X)[1] > trust.cap] = np.nan
         return scores
-
-    def _crowded(
-        self, trade: TradeOff, label: Any, calibration: Calibration
-    ) -> NoCertificateError:
-        """A class has no threshold, as another leaves it no room."""
-        sample = calibration.sample
-        return NoCertificateError(
-            Message(
-                "{sentence} In fact, {share} of {rows} calibration rows of class "
-                "{label!r} are taken for another bounded class.",
-                label=label,
-                remedies=(
-                    "raise one of the levels",
-                    "bound fewer classes",
-                    "bring more rows",
-                    "take an estimator that tells these classes apart",
-                    Remedy.SEE_TRADE_OFF,
-                ),
-                facts={
-                    "sentence": trade.sentence,
-                    "share": percent(sample.estimated_error(LARGEST)),
-                    "rows": sample.n_rows,
-                },
-            )
-        )

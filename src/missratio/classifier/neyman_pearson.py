@@ -23,19 +23,15 @@ from missratio import threshold as rules
 from missratio._base import hints
 from missratio._base.blocks import in_double, take_rows
 from missratio._base.callbacks import handed_down
-from missratio._base.reading import column_names, read_labels
+from missratio._base.reading import read_labels
 from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.classifier import columns as affordable
 from missratio.classifier import estimators, reading
 from missratio.classifier.base import CertifiedClassifier, few
-from missratio.classifier.certificate import GroupedCertificate
-from missratio.classifier.certify import (
-    certify,
-    choose_trust,
-    pilot_size,
-    refuse_open,
-)
+from missratio.classifier.certificate import Certificate, GroupedCertificate
+from missratio.classifier.certify import certify, choose_trust, pilot_size
+from missratio.classifier.estimators import ClassTable
 from missratio.classifier.promise import (
     Calibration,
     Promise,
@@ -47,7 +43,7 @@ from missratio.exceptions import Message, NoCertificateError, Remedy
 from missratio.imputation import ImputationEnsemble
 from missratio.missingness import Missingness
 from missratio.ratio import stack_samples, two_classes
-from missratio.rows import LabelledSource, as_source
+from missratio.rows import LabelledSource
 from missratio.tensor import in_library_of, on_host
 
 # With fewer complete rows among those that calibrate, ways out are named.
@@ -59,15 +55,14 @@ FOLDS = 3
 MOST_REFITTED = 10_000
 # Rows of either class a coefficient, with which in-sample scores are as good.
 FEW_ROWS = 10
+MERGE = ("merge the group with another", Remedy.REJECT_ALL)
 
 
 class TwoClassClassifier(CertifiedClassifier):
     """One of two classes is controlled, and some of its rows calibrate."""
 
-    delta: float
-    calibration_size: float
     controlled_class: Any
-    certificate_: Any
+    missingness_delta: float | None = None
     estimator_: Any
     # Of the estimator's scores: −1 where it takes the controlled class for its second.
     _sign: float = 1.0
@@ -104,9 +99,9 @@ class TwoClassClassifier(CertifiedClassifier):
         ndarray of shape (n_rows, 2)
             In the order of `classes_`.
         """
-        found: FloatArray = self.estimator_.predict_proba(in_double(self._read(X)))
+        shares: FloatArray = self.estimator_.predict_proba(in_double(self._read(X)))
         in_order = self.controlled_class in (None, self.classes_[0])
-        return found if in_order == (self._sign > 0.0) else found[:, ::-1]
+        return shares if in_order == (self._sign > 0.0) else shares[:, ::-1]
 
     def score_samples(self, X: Any) -> FloatArray:
         """The estimator's scores, the larger the more like the other class.
@@ -143,14 +138,70 @@ class TwoClassClassifier(CertifiedClassifier):
         every_label = np.array(labels, self.classes_.dtype)
         return in_library_of(X, every_label[above.astype(np.intp)])
 
-    def _values(
+    @property
+    def columns_(self) -> Any:
+        """Names, or positions, of the columns that are used."""
+        names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
+        return names if self._positions is None else names[self._positions]
+
+    @abstractmethod
+    def _levels(self, table: ClassTable) -> dict[Any, float]:
+        """The bound on the error of each group; None for all rows together."""
+
+    def _promises(self, table: ClassTable) -> list[Promise]:
+        held, levels = table.held, self._levels(table)
+        columns, kept = None, 1.0
+        if self._positions is not None:
+            columns = tuple(self.columns_.tolist())
+            model = (self._models(every=True) or {}).get(table.labels[0])
+            learned = np.array([e is not None for e in getattr(model, "evidence", ())])
+            if learned.any():
+                kept = float(learned[self._positions].sum() / learned.sum())
+        return [
+            self._promise(
+                table,
+                level,
+                self.delta / len(levels),
+                held if group is None else held[table.groups[held] == group],
+                group=group,
+                columns=columns,
+                kept=kept,
+                missingness_delta=self.missingness_delta,
+                remedies=MERGE[group is None :],
+            )
+            for group, level in levels.items()
+        ]
+
+    def _fit_scores(self, table: ClassTable, estimator: Any) -> None:
+        self.estimator_ = table.fit_one(estimator, table.fitted)
+
+    def _certify(
+        self, table: ClassTable, rng: np.random.Generator, refit: Any = None
+    ) -> None:
+        promises, others = self._promises(table), table.rows_of(1, table.fitted)
+        # 1. Scores of all rows that thresholds, rules and caps are chosen by.
+        values = self._values(table, refit, promises[0].model is not None)
+        # 2. What weights are taken for: of all groups the same.
+        strictest = min(promise.alpha for promise in promises)
+        every = replace(promises[0], alpha=strictest, held=table.held)
+        chosen, _ = choose_trust(every, table, values, others if len(others) else None)
+        # 3. A threshold for each promise.
+        certified = [
+            certify(promise, chosen, table, values, self._score, rng)
+            for promise in promises
+        ]
+        self._keep(certified, table, values)
+
+    @abstractmethod
+    def _keep(
         self,
-        table: estimators.ClassTable,
-        held: IntArray,
-        known: IntArray,
-        refit: Any,
-        weighted: bool,
-    ) -> FloatArray:
+        certified: list[tuple[Certificate, Calibration]],
+        table: ClassTable,
+        values: FloatArray,
+    ) -> None:
+        """Note what was certified, and warn where that is worth little."""
+
+    def _values(self, table: ClassTable, refit: Any, weighted: bool) -> FloatArray:
         """Scores of all rows that thresholds, rules and caps are chosen by; else NaN.
 
         Where the estimator may know the rows that it was fitted on by heart, these are
@@ -159,6 +210,7 @@ class TwoClassClassifier(CertifiedClassifier):
         can't be, where a part of the rows is too few to fit on.
         """
         fitted, values = self.estimator_, np.full(len(table.codes), np.nan)
+        held, known = table.held, table.fitted
         shown = known if weighted else few(table.rows_of(1, known))
         index = np.concatenate([held, shown])
         if hasattr(fitted, "winner_"):
@@ -231,10 +283,10 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         inside it, that is None. An estimator without such a parameter gets the weights
         of a whole-row model as `sample_weight`. None takes the estimator's own.
     rule : str or Rule, default="auto"
-        "binomial" for complete rows; "paper", "bernstein", "hoeffding-bentkus",
-        "thinning", "counting", "betting", "flipped-betting" or "tuned-betting" for rows
-        missing not at random; "auto" chooses by φ, the number of rows, and training
-        rows. Or your own `missratio.threshold.Rule`.
+        "binomial" for complete rows; "paper", "bernstein", "thinning", "counting",
+        "betting", "flipped-betting" or "tuned-betting" for rows missing not at random;
+        "auto" chooses by φ, the number of rows, and training rows. Or your own
+        `missratio.threshold.Rule`.
     deployment : {"complete", "as-observed"}, default="complete"
         Rows to be classified are complete, and one with a missing value gets the
         controlled class; or they lose values as the calibration rows did, and are
@@ -295,7 +347,6 @@ class NeymanPearsonClassifier(TwoClassClassifier):
     ('binomial', True)
     """
 
-    training_index_: IntArray
     calibration_: Calibration
     _needs_no_estimator = True
     # Which of the rows that `calibrate` got calibrate, where some don't.
@@ -331,120 +382,58 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         self.odds_factor = odds_factor
         self.columns = columns
 
-    def fit(
-        self,
-        X: Any,
-        y: ArrayLike | None = None,
-        inclusion: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-        **params: Any,
-    ) -> Self:
-        """Fit the estimator, and calibrate on rows it hasn't seen.
+    def _split(self, table: ClassTable, rng: np.random.Generator) -> ClassTable:
+        if not isinstance(self.estimator, FrozenEstimator):
+            return super()._split(table, rng)
+        held = table.rows_of(0)
+        if table.units is not None:
+            held = reading.one_of_each(table.units, held, rng)
+        return replace(table, fitted=table.rows_of(1), held=held)
 
-        Parameters
-        ----------
-        X : array-like or dataframe of shape (n_rows, n_columns), or source
-            NaN where a value is missing. A source, as `scan_parquet` gives it, has its
-            labels with it; the estimator must be a ratio that fits sources.
-        y : array-like of shape (n_rows,)
-            Two labels, the controlled class among them.
-        inclusion : array-like of shape (n_rows,) or (n_rows, n_columns), optional
-            Where values were looked up, the probability with which each row or entry is
-            there: `X, inclusion = revealed.fill(X)`. The certificate then assumes
-            nothing about why values are missing. The estimator gets the weights.
-        groups : array-like of shape (n_rows,), optional
-            The unit of each row, such as a patient of whom there are several rows. A
-            unit is fitted on, or calibrates by one row that is drawn at random; its
-            other rows are left out. The error is then that of a random row of a random
-            unit. An estimator whose `fit` takes `groups` gets them, too.
-        **params : dict
-            Such as `sample_weight`, for the estimator's fit; calibration has none.
-
-        Returns
-        -------
-        Self
-            The fitted classifier.
-        """
-        self._check_parameters()
-        self._forget()
-        if (source := as_source(X, y)) is not None:
-            memory = {"inclusion": inclusion, "groups": groups}
-            memory |= {} if isinstance(self.columns, str) else {"columns": self.columns}
-            names = [
-                k for k, value in {**memory, **params}.items() if value is not None
-            ]
-            if names:
-                raise ValueError(
-                    f"{sorted(names)} go with a table in memory, and these rows are "
-                    "read block by block. Leave them out, or bring rows into memory."
-                )
-            return self._fit_source(source)
-        # 1. The table, with the columns that are asked for.
-        if groups is not None and estimators.takes_groups(self.estimator):
-            params = {**params, "groups": groups}
-        self._read_columns(X)
-        if inclusion is not None and self._positions is not None:
-            inclusion = np.asarray(inclusion, dtype=np.float64)
-            inclusion = inclusion if inclusion.ndim == 1 else self._used(inclusion)
-        table = self._table(X, y, inclusion, params, groups)
-        rng = hints.generator(self.random_state)
-        if isinstance(self.estimator, FrozenEstimator):
-            held, known = table.rows_of(0), table.rows_of(1)
-            if table.units is not None:
-                held = reading.one_of_each(table.units, held, rng)
-            held = self._calibrate(table, held, known, rng)
-            self.calibration_index_, self.training_index_ = held, held[:0]
-            return self
-        # 2. Split rows, and fit the estimator, with the columns that promise most.
-        fitted, _, held = table.split(
-            {0: {"calibration_size": self.calibration_size}}, rng
-        )
-        self.calibration_index_, self.training_index_ = held, fitted
-        estimator, (model, _) = self.estimator, table.reasons(0, held)
+    def _learn(
+        self, table: ClassTable, estimator: Any, rng: np.random.Generator
+    ) -> None:
+        fitted, held = table.fitted, table.held
+        if isinstance(estimator, FrozenEstimator):
+            self.training_index_ = held[:0]
+            self.calibration_index_ = self._calibrate(table, rng)
+            return
+        # 1. The columns that promise most.
+        model, _ = table.reasons(0, held)
         if estimator is None:
             estimator = estimators.default_estimator(table, fitted)
         single = model is not None and not model.rowwise and model.groups is None
         if single and isinstance(self.columns, str) and self.columns == "auto":
-            promise = self._own_promise(table, held, fitted)
+            (promise,) = self._promises(table)
             self._positions, _ = affordable.affordable_columns(
-                table, promise, estimator, fitted
+                table, promise, estimator
             )
             table = affordable.narrowed_table(table, self._positions)
         if self._positions is not None:
             width = self.n_features_in_
             estimator = affordable.narrowed_estimator(estimator, self._positions, width)
-        # 3. Certify a threshold; where too few rows are complete, name ways out.
+        # 2. The threshold; where too few rows are complete, ways out are named.
         try:
-            promise = self._own_promise(table, held, fitted)
-            refuse_open(promise, take_rows(table.X, held))
-            self.estimator_ = table.fit_one(handed_down(self, estimator), fitted)
-            self._certify(table, held, fitted, rng, estimator)
+            super()._learn(table, estimator, rng)
         except ValueError as error:
             complete = estimators.complete_mask(take_rows(table.X, held))
             foreign = type(error) not in (ValueError, NoCertificateError)
             if foreign or not (single and complete.mean() <= FEW_COMPLETE):
                 raise
             message = getattr(error, "message", None) or Message.plain(str(error))
-            promise = self._own_promise(table, held, fitted)
-            ways = self._ways_out(message, table, promise, estimator, complete, fitted)
+            ways = self._ways_out(message, table, estimator, complete)
             raise NoCertificateError(ways) from error
-        return self
 
     def _ways_out(
-        self,
-        message: Message,
-        table: estimators.ClassTable,
-        promise: Promise,
-        estimator: Any,
-        complete: Any,
-        fitted: IntArray,
+        self, message: Message, table: ClassTable, estimator: Any, complete: BoolArray
     ) -> Message:
         """What to do where few rows are complete, with the power to expect of it."""
+        (promise,) = self._promises(table)
         n_held, lost, remedies = len(complete), int((~complete).sum()), []
         facts: dict[str, Any] = {"n_held": n_held, "n_complete": n_held - lost}
         if isinstance(self.columns, str) and self.columns == "all":
             positions, facts["power"] = affordable.affordable_columns(
-                table, promise, estimator, fitted
+                table, promise, estimator
             )
             facts["asked"] = self.columns_[positions].tolist()
             remedies.append(
@@ -452,9 +441,8 @@ class NeymanPearsonClassifier(TwoClassClassifier):
                 "{power:.2f})"
             )
         observed = replace(table, deployment="as-observed", models=None, drawn=None)
-        power = affordable.affordable_power(
-            observed, promise, estimators.default_estimator(observed, fitted), fitted
-        )
+        simple = estimators.default_estimator(observed, table.fitted)
+        power = affordable.affordable_power(observed, promise, simple)
         remedies.append(
             "classify rows as they come, blanks included (deployment='as-observed': "
             f"expected power {power:.2f}, and φ isn't needed)"
@@ -477,23 +465,9 @@ class NeymanPearsonClassifier(TwoClassClassifier):
             facts={**message.facts, **facts},
         )
 
-    def _read_columns(self, X: Any) -> None:
-        """Note which columns are asked for; where they are to be chosen, all."""
-        if isinstance(self.columns, str):
-            hints.check_choice("columns", self.columns, ("all", "auto"))
-        else:
-            names, width = column_names(X), getattr(X, "shape", np.shape(X))[1]
-            self._positions = affordable.read_columns(self.columns, names, width)
-
     @property
     def _reach(self) -> Trust:
         return self.calibration_.trust
-
-    @property
-    def columns_(self) -> Any:
-        """Names, or positions, of the columns that are used."""
-        names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
-        return names if self._positions is None else names[self._positions]
 
     def of_used_columns(self) -> Self:
         """The same classifier, for tables that have the used columns alone.
@@ -517,99 +491,74 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         return alone
 
     def _forget(self) -> None:
-        """Rows of an earlier fit are no longer those that this one is about."""
-        for name in ("calibration_index_", "training_index_", "_calibrating"):
-            self.__dict__.pop(name, None)
+        super()._forget()
         # The estimator will see the controlled class as 0, its first.
-        self._sign, self._positions = 1.0, None
+        self._sign = 1.0
 
-    def _own_promise(
-        self, table: estimators.ClassTable, held: IntArray, known: IntArray
-    ) -> Promise:
-        columns, kept = None, 1.0
-        if self._positions is not None:
-            columns = tuple(self.columns_.tolist())
-            model = (self._models(every=True) or {}).get(table.labels[0])
-            learned = np.array([e is not None for e in getattr(model, "evidence", ())])
-            if learned.any():
-                kept = float(learned[self._positions].sum() / learned.sum())
-        return self._promise(
-            table,
-            self.alpha,
-            self.delta,
-            held,
-            known,
-            columns=columns,
-            kept=kept,
-            missingness_delta=self.missingness_delta,
-            caps=True,
-        )
+    def _levels(self, table: ClassTable) -> dict[Any, float]:
+        return {None: self.alpha}
 
-    def _certify(
+    def _keep(
         self,
-        table: estimators.ClassTable,
-        held: IntArray,
-        known: IntArray,
-        rng: np.random.Generator,
-        refit: Any = None,
-    ) -> Self:
-        """Choose the threshold by rows that the estimator hasn't seen."""
-        promise = self._own_promise(table, held, known)
-        # 1. Scores of rows, the threshold and its certificate.
-        other = table.rows_of(1, known)
-        weighted = promise.model is not None
-        values = self._values(table, held, known, refit, weighted)
-        self.certificate_, self.calibration_ = certify(
-            promise, table, values, self._score, rng, other if len(other) else None
-        )
+        certified: list[tuple[Certificate, Calibration]],
+        table: ClassTable,
+        values: FloatArray,
+    ) -> None:
+        ((self.certificate_, self.calibration_),) = certified
         self.threshold_ = self.certificate_.threshold
-        # 2. Whether it detects any.
-        if self.certificate_.certified:
-            scores, shown = values[held][values[held] > -np.inf], few(other)
-            trust, rows = self.calibration_.trust, take_rows(table.X, shown)
-            seen, what = values[shown], ""
-            if len(shown):
-                seen = trust.score(rows, seen)
-            if len(scores) and scores.min() == scores.max():
-                what = f"all {len(scores)} calibration rows have the same score"
-            elif len(seen) and not (seen > self.threshold_).any():
-                what = f"none of {len(seen)} rows of the other class scores above it"
-            if what:
-                warnings.warn(
-                    f"The threshold {self.threshold_:.6g} is certified, but has no "
-                    f"power: {what}, so (nearly) every row gets the controlled class. "
-                    "Take an estimator that tells the classes apart, a larger alpha, "
-                    "or more calibration rows.",
-                    reading.NoPowerWarning,
-                    stacklevel=2,
-                )
-        return self
+        if not self.certificate_.certified:
+            return
+        # Whether it detects any row of the other class.
+        scores, what = values[table.held], ""
+        scores = scores[scores > -np.inf]
+        shown = few(table.rows_of(1, table.fitted))
+        seen = values[shown]
+        if len(shown):
+            seen = self.calibration_.trust.score(take_rows(table.X, shown), seen)
+        if len(scores) and scores.min() == scores.max():
+            what = f"all {len(scores)} calibration rows have the same score"
+        elif len(seen) and not (seen > self.threshold_).any():
+            what = f"none of {len(seen)} rows of the other class scores above it"
+        if what:
+            warnings.warn(
+                f"The threshold {self.threshold_:.6g} is certified, but has no power: "
+                f"{what}, so (nearly) every row gets the controlled class. Take an "
+                "estimator that tells the classes apart, a larger alpha, or more "
+                "calibration rows.",
+                reading.NoPowerWarning,
+                stacklevel=2,
+            )
 
-    def _fit_source(self, source: LabelledSource) -> Self:
-        """The same for rows that are read block by block."""
+    def _fit_source(self, source: LabelledSource, memory: dict[str, Any]) -> Self:
+        memory |= {} if isinstance(self.columns, str) else {"columns": self.columns}
+        if names := [k for k, value in memory.items() if value is not None]:
+            raise ValueError(
+                f"{sorted(names)} go with a table in memory, and these rows are read "
+                "block by block. Leave them out, or bring rows into memory."
+            )
         rng = hints.generator(self.random_state)
-        rest, labels, incomplete, parts = reading.hold_out(
+        rest, labels, incomplete, rows = reading.hold_out(
             source,
             self.controlled_class,
             self.calibration_size,
             int(rng.integers(2**31)),
         )
-        labels = self._labels(np.array(labels))
-        rows = nw.from_numpy(np.concatenate(parts), source.names, backend="pyarrow")
-        X = self._read(rows.to_native(), reset=True)
-        self._note_lossy(
-            X, np.repeat([labels[0], labels[0], labels[1]], [*map(len, parts)])
-        )
+        labels, sizes = self._labels(np.array(labels)), [len(part) for part in rows]
+        codes = np.repeat([0, 0, 1], sizes)
+        frame = nw.from_numpy(np.concatenate(rows), source.names, backend="pyarrow")
+        X = self._read(frame.to_native(), reset=True)
+        self._note_lossy(X, np.array(labels)[codes])
         models = self._models() or {}
         lost = incomplete and self.deployment == "complete"
         if lost and labels[0] not in models:
             raise estimators.unexplained(labels[0])
-        sizes = [len(part) for part in parts]
-        members = np.repeat([0, 0, 1], sizes)
-        table = estimators.ClassTable(X, members, labels, models, self.deployment)
+        held, fitted = np.split(np.arange(len(codes)), sizes[:1])
+        table = ClassTable(
+            X, codes, labels, models, self.deployment, fitted=fitted, held=held
+        )
         self.estimator_ = table.fit_one(handed_down(self, self.estimator), rest)
-        held, known = np.split(np.arange(len(members)), sizes[:1])
-        return self._certify(table, held, known, rng)
+        self._certify(table, rng)
+        return self
 
     def calibrate(
         self,
@@ -675,32 +624,30 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         if X0_training is not None and drawn is None:
             others = self._read(X0_training)
             rows, _ = stack_samples(rows, others)
-        codes, rng = (
-            np.zeros(rows.shape[0], np.intp),
-            hints.generator(self.random_state),
-        )
-        models = self._models()
-        table = estimators.ClassTable(
-            rows, codes, labels, models, self.deployment, drawn=drawn
-        )
         held, known = np.split(np.arange(rows.shape[0]), [n_rows])
+        table = ClassTable(
+            rows,
+            np.zeros(rows.shape[0], np.intp),
+            labels,
+            self._models(),
+            self.deployment,
+            drawn=drawn,
+            fitted=known,
+            held=held,
+        )
         # Whether losses are explained is a matter of all rows: no seed decides it.
         table.reasons(0, held)
+        rng = hints.generator(self.random_state)
         if groups is not None:
-            table = replace(table, units=read_units(groups, X))
-            held = reading.one_of_each(read_units(groups, X), held, rng)
-        held = self._calibrate(table, held, known, rng)
+            units = read_units(groups, X)
+            held = reading.one_of_each(units, held, rng)
+            table = replace(table, units=units, held=held)
+        held = self._calibrate(table, rng)
         if len(held) < n_rows:
             self._calibrating = held
         return self
 
-    def _calibrate(
-        self,
-        table: estimators.ClassTable,
-        held: IntArray,
-        known: IntArray,
-        rng: np.random.Generator,
-    ) -> IntArray:
+    def _calibrate(self, table: ClassTable, rng: np.random.Generator) -> IntArray:
         """Certify with the estimator as it is, by the rows that are returned."""
         classes, labels = np.asarray(self.estimator.classes_), table.labels
         if set(classes.tolist()) != set(labels):
@@ -711,12 +658,13 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         self._sign = 1.0 if classes[0] == labels[0] else -1.0
         self.estimator_ = self.estimator
         # Where it pays, some rows choose a cap, and the rest calibrate.
-        promise = self._own_promise(table, held, known)
-        if few := pilot_size(promise, table.X.shape[1]):
-            held = rng.permutation(held)
-            known, held = np.sort(np.append(known, held[:few])), np.sort(held[few:])
-        self._certify(table, held, known, rng)
-        return held
+        (promise,) = self._promises(table)
+        if pilots := pilot_size(promise, table.X.shape[1]):
+            drawn = rng.permutation(table.held)
+            fitted = np.union1d(table.fitted, drawn[:pilots])
+            table = replace(table, fitted=fitted, held=np.sort(drawn[pilots:]))
+        self._certify(table, rng)
+        return table.held
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -789,7 +737,6 @@ class NeymanPearsonClassifier(TwoClassClassifier):
 
 
 THRESHOLDS = ("own", "shared")
-MERGE = ("merge the group with another", Remedy.REJECT_ALL)
 
 
 @storable()
@@ -891,7 +838,7 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
         self.random_state = random_state
         self.odds_factor = odds_factor
 
-    def fit(
+    def fit(  # type: ignore[override]
         self,
         X: Any,
         y: ArrayLike,
@@ -916,57 +863,20 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
             The fitted classifier.
         """
         self._check_parameters()
-        self.cap_: Trust | None = None
+        self._forget()
         table = self._table(X, y, inclusion, {})
-        members = read_groups(groups, table.X)
-        levels = self._levels(members)
-        rng = hints.generator(self.random_state)
-        fitted, _, held = table.split(
-            {0: {"calibration_size": self.calibration_size}}, rng
-        )
-        self.calibration_index_ = held
-        self.estimator_ = table.fit_one(handed_down(self, self.estimator), fitted)
-        promises = []
-        for group, level in levels.items():
-            rows = held if group is None else held[members[held] == group]
-            promises.append(
-                self._promise(
-                    table,
-                    level,
-                    self.delta / len(levels),
-                    rows,
-                    fitted,
-                    group=group,
-                    remedies=MERGE[group is None :],
-                )
-            )
-        # 1. Scores of all rows that a cap and thresholds are chosen by.
-        weighted = promises[0].model is not None
-        values = self._values(table, held, fitted, self.estimator, weighted)
-        # 2. A cap on weights for all groups, where that promises power.
-        every = replace(
-            promises[0], alpha=min(levels.values()), group=None, held=held, caps=True
-        )
-        trust = choose_trust(every, table, values, table.rows_of(1, fitted))[0]
-        if trust.cap is not None:
-            self.cap_ = trust
-            index = np.flatnonzero(~np.isnan(values))
-            rows = take_rows(table.X, index)
-            values[index] = self.cap_.score(rows, values[index])
-            promises = [replace(each, cap=self.cap_.cap) for each in promises]
-        # 3. A threshold for each promise.
-        certified = [
-            certify(each, table, values, self._score, rng) for each in promises
-        ]
-        self.calibrations_ = tuple(calibration for _, calibration in certified)
-        self.certificate_ = GroupedCertificate(
-            self.delta,
-            tuple(certificate for certificate, _ in certified),
-            tuple(levels),
-            self.threshold == "shared",
-        )
-        self.groups_ = [g for g in self.certificate_.groups if g is not None]
-        return self
+        return self._fit(replace(table, groups=read_groups(groups, table.X)))
+
+    def _keep(
+        self,
+        certified: list[tuple[Certificate, Calibration]],
+        table: ClassTable,
+        values: FloatArray,
+    ) -> None:
+        certificates, self.calibrations_ = zip(*certified, strict=True)
+        groups, shared = tuple(self._levels(table)), self.threshold == "shared"
+        self.certificate_ = GroupedCertificate(self.delta, certificates, groups, shared)
+        self.groups_ = [group for group in groups if group is not None]
 
     def predict(self, X: Any, groups: ArrayLike | None = None) -> Any:
         """The other class for rows that score above their threshold.
@@ -999,33 +909,19 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
 
     @property
     def _reach(self) -> Trust:
-        return self.cap_ or Trust(None)
+        trust: Trust = self.calibrations_[0].trust
+        return trust
+
+    @property
+    def cap_(self) -> Trust | None:
+        """The cap on weights above which rows get the controlled class, or None."""
+        return None if self._reach.cap is None else self._reach
 
     @property
     def thresholds_(self) -> dict[Any, float]:
         """By group; None is the threshold of all rows where it is shared."""
         limits: dict[Any, float] = self.certificate_.thresholds
         return limits
-
-    def group_table(self, X: Any, y: ArrayLike, groups: ArrayLike) -> Any:
-        """Errors and power of each group, measured on labelled rows: no guarantees.
-
-        Parameters
-        ----------
-        X : array-like or dataframe of shape (n_rows, n_columns)
-        y, groups : array-like of shape (n_rows,)
-
-        Returns
-        -------
-        dataframe
-            For each group its rows of either class, the error on the controlled class
-            and the power, the share of the other class that is recognised.
-        """
-        controlled = self.certificate_.certificates[0].controlled_class
-        predicted = np.asarray(self.predict(X, groups)) != controlled
-        is_other = np.asarray(y) != controlled
-        members = read_groups(groups, X)
-        return reading.shares_by_group(members, predicted, is_other)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -1040,9 +936,8 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
             rules.check_levels(level, self.delta)
         hints.check_choice("threshold", self.threshold, THRESHOLDS)
 
-    def _levels(self, members: Any) -> dict[Any, float]:
-        """The bound on the error of each group; None for all rows together."""
-        groups = sorted(set(members.tolist()), key=str)
+    def _levels(self, table: ClassTable) -> dict[Any, float]:
+        groups = sorted(set(table.groups.tolist()), key=str)
         given = dict(self.group_alpha or {})
         for group in given:
             if group not in groups:

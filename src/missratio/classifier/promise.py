@@ -56,10 +56,6 @@ class Promise:
         The class of rows without a score; None for the label.
     remedies : tuple of str
         What else helps where nothing can be certified.
-    caps : bool
-        Whether rows of large weight may be given up for a smaller bound.
-    cap : float or None
-        A cap that was chosen before.
     columns : tuple or None
         The columns that scores are made of, where these are not all.
     kept : float
@@ -83,8 +79,6 @@ class Promise:
     group: Any = None
     fallback: Any = None
     remedies: tuple[str, ...] = (Remedy.REJECT_ALL,)
-    caps: bool = False
-    cap: float | None = None
     columns: tuple[Any, ...] | None = None
     kept: float = 1.0
 
@@ -100,7 +94,7 @@ class Promise:
     def trust(self) -> Trust:
         """How far the weights by the model are trusted, before a cap is chosen."""
         part = self.kept * self.parts[0] or None
-        return Trust(self.model, part, self.odds_factor, self.cap)
+        return Trust(self.model, part, self.odds_factor)
 
 
 @storable()

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, TypeVar
 
-import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
@@ -16,7 +15,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from missratio._base.blocks import take_rows
 from missratio._base.hints import another_type, listed
 from missratio._base.reading import as_numeric_array, read_labels
-from missratio._base.typing import BoolArray, FloatArray, IntArray
+from missratio._base.typing import FloatArray, IntArray
 from missratio.rows import LabelledBlock, LabelledSource, check_label_types
 
 _ROUNDING = 1e-9
@@ -122,28 +121,6 @@ def warn_of_unknown_groups(members: list[Any], known: list[Any]) -> None:
         UnknownGroupWarning,
         stacklevel=3,
     )
-
-
-def shares_by_group(members: Any, predicted: BoolArray, is_other: BoolArray) -> Any:
-    """For each group its rows of either class, the error and the power, as a table.
-
-    Parameters
-    ----------
-    members : ndarray of shape (n_rows,)
-        The group of each row.
-    predicted, is_other : ndarray of bool of shape (n_rows,)
-        Which rows were given to the other class, and which are of it.
-    """
-    names = sorted(set(members.tolist()), key=str)
-    columns: dict[str, list[Any]] = {"group": [str(name) for name in names]}
-    for kind, rows, share in (
-        (~is_other, "controlled_rows", "error"),
-        (is_other, "other_rows", "power"),
-    ):
-        own = [predicted[kind & (members == name)] for name in names]
-        columns[rows] = [len(each) for each in own]
-        columns[share] = [float(x.mean()) if len(x) else np.nan for x in own]
-    return nw.from_dict(columns, backend="pandas").to_native()
 
 
 _Result = TypeVar("_Result")

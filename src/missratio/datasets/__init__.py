@@ -1,19 +1,12 @@
 """The paper's data: simulators with their true ratios, and loaders of its data sets."""
 
-from missratio.datasets import simulations
-from missratio.datasets.files import DataFile, available, data_folder, fetch
-from missratio.datasets.loaders import load_ctg, load_fire, load_weather
-from missratio.datasets.simulations import GaussianMixture, Simulation
-
-__all__ = [
-    "DataFile",
-    "GaussianMixture",
-    "Simulation",
-    "available",
-    "data_folder",
-    "fetch",
-    "load_ctg",
-    "load_fire",
-    "load_weather",
-    "simulations",
-]
+from missratio.datasets import simulations as simulations
+from missratio.datasets.files import DataFile as DataFile
+from missratio.datasets.files import available as available
+from missratio.datasets.files import data_folder as data_folder
+from missratio.datasets.files import fetch as fetch
+from missratio.datasets.loaders import load_ctg as load_ctg
+from missratio.datasets.loaders import load_fire as load_fire
+from missratio.datasets.loaders import load_weather as load_weather
+from missratio.datasets.simulations import GaussianMixture as GaussianMixture
+from missratio.datasets.simulations import Simulation as Simulation

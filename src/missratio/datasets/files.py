@@ -16,7 +16,6 @@ from missratio._base.hints import did_you_mean, listed
 
 # The environment variable that names the data folder.
 ENVIRONMENT = "MISSRATIO_DATA"
-_TIMEOUT = 30
 
 DigestStatus = Literal["matches", "differs", "unknown", "absent"]
 DataHome = str | os.PathLike[str] | None
@@ -52,11 +51,6 @@ class DataFile:
     sha256: str | None = None
     path: Path | None = None
     digest: DigestStatus = "absent"
-
-    @property
-    def file(self) -> str:
-        """The file's name, as it was found or as it should be."""
-        return self.files[0] if self.path is None else self.path.name
 
     @property
     def account_needed(self) -> bool:
@@ -197,11 +191,8 @@ def read_file(name: str, data_home: DataHome, verify: bool) -> tuple[Path, bytes
             f"The data sets are {listed(SOURCES)}: got {name!r}."
             f"{did_you_mean(str(name), SOURCES)}"
         )
-    source = SOURCES[name]
-    folder = data_folder(data_home)
-    path = _find(source, folder)
-    if path is None:
-        path = _download(source, folder)
+    source, folder = SOURCES[name], data_folder(data_home)
+    path = _find(source, folder) or _download(source, folder)
     content = _content(path)
     digest = sha256(content).hexdigest()
     if verify and source.sha256 not in (None, digest):
@@ -236,25 +227,22 @@ def _download(source: DataFile, folder: Path) -> Path:
     import pooch
 
     file, logger = source.files[0], pooch.get_logger()
-    by_hand = (
-        f"Get it from {source.page} and put it into {folder}, or set {ENVIRONMENT} (or "
-        "data_home) to the folder that holds it."
+    reason = (
+        f"{source.publisher.partition(',')[0]} lets only account holders download it"
     )
-    if source.url is None:
-        raise FileNotFoundError(
-            f"{file} is not in {folder}, and {source.publisher.partition(',')[0]} "
-            f"lets only account holders download it. {by_hand}"
-        )
-    level, http = logger.level, pooch.HTTPDownloader(timeout=_TIMEOUT)
-    # It would announce the download.
-    logger.setLevel(logging.WARNING)
-    try:
-        where = source.url, source.sha256, file, folder
-        return Path(pooch.retrieve(*where, downloader=http))
-    except (OSError, ValueError) as error:
-        reason = str(error)
-    finally:
-        logger.setLevel(level)
+    if source.url is not None:
+        level, http = logger.level, pooch.HTTPDownloader(timeout=30)
+        # It would announce the download.
+        logger.setLevel(logging.WARNING)
+        try:
+            known = source.url, source.sha256, file, folder
+            return Path(pooch.retrieve(*known, downloader=http))
+        except (OSError, ValueError) as error:
+            reason = f"it could not be downloaded ({error})"
+        finally:
+            logger.setLevel(level)
     raise FileNotFoundError(
-        f"{file} is not in {folder}, and could not be downloaded ({reason}). {by_hand}"
+        f"{file} is not in {folder}, and {reason}. Get it from {source.page} and put "
+        f"it into {folder}, or set {ENVIRONMENT} (or data_home) to the folder that "
+        "holds it."
     )

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from importlib.resources import files
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -31,7 +29,6 @@ def load_ctg(
     *,
     variant: Variant = "corrected",
     return_X_y: bool = False,
-    as_frame: bool = False,
     data_home: DataHome = None,
     verify: bool = True,
 ) -> Any:
@@ -44,48 +41,36 @@ def load_ctg(
         empty, as the paper's curves do; "corrected" drops them.
     return_X_y : bool, default=False
         Whether to return ``(data, target)`` instead of a Bunch.
-    as_frame : bool, default=False
-        Whether data and target are a pandas DataFrame and Series.
     data_home, verify
         As of `fetch`.
 
     Returns
     -------
     Bunch, or (data, target)
-        With `data`, `target` (1 for normal, 0 for suspect or pathologic), `frame` (None
-        unless ``as_frame``), `feature_names`, `target_names`, `DESCR` and `filename`.
+        With `data`, `target` (1 for normal, 0 for suspect or pathologic),
+        `feature_names`, `target_names`, `DESCR` and `filename`.
 
     Examples
     --------
     >>> from missratio.datasets import load_ctg
     >>> X, y = load_ctg(return_X_y=True)  # doctest: +SKIP
     """
-    return _load("ctg", variant, return_X_y, as_frame, data_home, verify)
+    return _load("ctg", variant, return_X_y, data_home, verify)
 
 
-def _ctg(content: bytes, path: Path, published: bool) -> Parsed:
-    from python_calamine import CalamineError, CalamineWorkbook, WorksheetNotFound
+def _ctg(content: bytes, published: bool) -> Parsed:
+    from python_calamine import CalamineWorkbook
 
-    try:
-        book = CalamineWorkbook.from_filelike(io.BytesIO(content))
-        sheet = book.get_sheet_by_name("Raw Data")
-        rows: list[list[Any]] = sheet.to_python(skip_empty_area=False)
-    except (CalamineError, WorksheetNotFound) as error:
-        raise ValueError(
-            f"{path} must be a workbook with a sheet 'Raw Data': {error}. Replace it "
-            "by a sound copy."
-        ) from error
-    header, *rows = rows
-    _check_columns(header, [*CTG_FEATURES, "NSP"], path)
-    label = header.index("NSP")
+    book = CalamineWorkbook.from_filelike(io.BytesIO(content))
+    sheet = book.get_sheet_by_name("Raw Data")
+    header, *rows = sheet.to_python(skip_empty_area=False)
+    *features, label = (header.index(name) for name in (*CTG_FEATURES, "NSP"))
     labelled = [place for place, row in enumerate(rows) if row[label] != ""]
-    if not labelled:
-        raise ValueError(f"The sheet 'Raw Data' of {path} has no row with a label.")
-    _check_labels([rows[place][label] for place in labelled], [1.0, 2.0, 3.0], path)
+    _check_labels([rows[place][label] for place in labelled], [1.0, 2.0, 3.0])
     # A blank row follows the header; what follows the last label is the footer.
     end = len(rows) if published else labelled[-1] + 1
-    kept = rows[labelled[0] : end]
-    cells = [[row[header.index(name)] for name in CTG_FEATURES] for row in kept]
+    kept: list[list[Any]] = rows[labelled[0] : end]
+    cells = [[row[place] for place in features] for row in kept]
     data = [[np.nan if cell == "" else float(cell) for cell in row] for row in cells]
     is_normal = np.array([int(row[label] == 1.0) for row in kept])
     classes = ("suspect or pathologic", "normal")
@@ -104,7 +89,6 @@ def load_fire(
     *,
     variant: Variant = "corrected",
     return_X_y: bool = False,
-    as_frame: bool = False,
     data_home: DataHome = None,
 ) -> Any:
     """Load the readings of smoke detectors: 12 capped features, with fire and without.
@@ -119,32 +103,30 @@ def load_fire(
         do.
     return_X_y : bool, default=False
         Whether to return ``(data, target)`` instead of a Bunch.
-    as_frame : bool, default=False
-        Whether data and target are a pandas DataFrame and Series.
     data_home
         As of `fetch`.
 
     Returns
     -------
     Bunch, or (data, target)
-        With `data`, `target` (1 for no fire, 0 for fire), `frame` (None unless
-        ``as_frame``), `feature_names`, `target_names`, `DESCR` and `filename`.
+        With `data`, `target` (1 for no fire, 0 for fire), `feature_names`,
+        `target_names`, `DESCR` and `filename`.
 
     Examples
     --------
     >>> from missratio.datasets import load_fire
     >>> X, y = load_fire(return_X_y=True)  # doctest: +SKIP
     """
-    return _load("fire", variant, return_X_y, as_frame, data_home, verify=True)
+    return _load("fire", variant, return_X_y, data_home, verify=True)
 
 
-def _fire(content: bytes, path: Path, published: bool) -> Parsed:
+def _fire(content: bytes, published: bool) -> Parsed:
     import pyarrow
 
     columns = dict.fromkeys(FIRE_FEATURES, pyarrow.float64())
-    table = _read_csv(content, path, columns | {"Fire Alarm": pyarrow.string()})
+    table = _read_csv(content, columns | {"Fire Alarm": pyarrow.string()})
     labels = table["Fire Alarm"].to_pylist()
-    _check_labels(labels, ["0", "1"], path)
+    _check_labels(labels, ["0", "1"])
     readings = {
         name: np.minimum(table[name], FIRE_CAPS.get(name, np.inf))
         for name in FIRE_FEATURES
@@ -178,7 +160,6 @@ def load_weather(
     *,
     variant: Variant = "corrected",
     return_X_y: bool = False,
-    as_frame: bool = False,
     data_home: DataHome = None,
     verify: bool = True,
 ) -> Any:
@@ -192,55 +173,45 @@ def load_weather(
         "corrected" keeps NaN.
     return_X_y : bool, default=False
         Whether to return ``(data, target)`` instead of a Bunch.
-    as_frame : bool, default=False
-        Whether data and target are a pandas DataFrame and Series.
     data_home, verify
         As of `fetch`.
 
     Returns
     -------
     Bunch, or (data, target)
-        With `data`, `target` (1 for no rain tomorrow, 0 for rain), `frame` (None unless
-        ``as_frame``), `feature_names`, `target_names`, `DESCR` and `filename`.
+        With `data`, `target` (1 for no rain tomorrow, 0 for rain), `feature_names`,
+        `target_names`, `DESCR` and `filename`.
 
     Examples
     --------
     >>> from missratio.datasets import load_weather
     >>> X, y = load_weather(return_X_y=True)  # doctest: +SKIP
     """
-    return _load("weather", variant, return_X_y, as_frame, data_home, verify)
+    return _load("weather", variant, return_X_y, data_home, verify)
 
 
-def _weather(content: bytes, path: Path, published: bool) -> Parsed:
+def _weather(content: bytes, published: bool) -> Parsed:
     import pyarrow
     from pyarrow import compute
 
     columns = dict.fromkeys(WEATHER_MEASUREMENTS, pyarrow.float64())
     columns |= dict.fromkeys([*WEATHER_LEVELS, "RainTomorrow"], pyarrow.string())
-    table = _read_csv(content, path, columns)
+    table = _read_csv(content, columns)
     table = table.filter(table["RainTomorrow"].is_valid())
-    if table.num_rows == 0:
-        raise ValueError(f"{path} has no day with a label in 'RainTomorrow'.")
     labels = np.array(table["RainTomorrow"])
-    _check_labels(np.unique(labels).tolist(), ["No", "Yes"], path)
+    _check_labels(np.unique(labels).tolist(), ["No", "Yes"])
     blocks, names = [], list(WEATHER_MEASUREMENTS)
     for name in WEATHER_MEASUREMENTS:
         # Within median ± 5 IQR.
         values = np.array(table[name])
-        if not np.isnan(values).all():
-            first, median, third = np.nanpercentile(values, [25, 50, 75])
-            low, high = median - 5.0 * (third - first), median + 5.0 * (third - first)
-            values = np.clip(values, low, high)
-            if published:
-                values[np.isnan(values)] = low
-        blocks.append(values)
+        first, median, third = np.nanpercentile(values, [25, 50, 75])
+        low, high = median - 5.0 * (third - first), median + 5.0 * (third - first)
+        values = np.clip(values, low, high)
+        blocks.append(np.where(np.isnan(values), low, values) if published else values)
     for name, levels in WEATHER_LEVELS.items():
         # A column for each level but the first, 1.0 where it is that level.
         code = compute.index_in(table[name], value_set=pyarrow.array(levels))
-        foreign = table[name].filter(
-            compute.and_(table[name].is_valid(), code.is_null())
-        )
-        _check_labels(foreign.unique().to_pylist(), levels, path)
+        _check_labels(table[name].unique().to_pylist(), [*levels, None])
         codes = np.array(code.fill_null(-1))
         indicators = np.eye(len(levels))[codes][:, 1:]
         indicators[codes == -1] = 0.0 if published else np.nan
@@ -251,51 +222,32 @@ def _weather(content: bytes, path: Path, published: bool) -> Parsed:
     return np.column_stack(blocks), no_rain, names, classes
 
 
-def _read_csv(content: bytes, path: Path, columns: Mapping[str, Any]) -> Any:
+def _read_csv(content: bytes, columns: Mapping[str, Any]) -> Any:
     """Columns of a CSV file as a PyArrow table, nulls where a field is empty or NA."""
     import pyarrow
     from pyarrow import csv as arrow_csv
 
-    first_line = content.partition(b"\n")[0].decode("utf-8", errors="replace")
-    _check_columns(next(csv.reader([first_line.strip("\r\ufeff")]), []), columns, path)
     options = arrow_csv.ConvertOptions(
         include_columns=list(columns),
         column_types=dict(columns),
         null_values=["", "NA"],
         strings_can_be_null=True,
     )
-    try:
-        return arrow_csv.read_csv(
-            pyarrow.BufferReader(content), convert_options=options
-        )
-    except pyarrow.ArrowInvalid as error:
-        raise ValueError(
-            f"{path} can't be read as a CSV table: {error}. Replace it by a sound copy."
-        ) from error
+    return arrow_csv.read_csv(pyarrow.BufferReader(content), convert_options=options)
 
 
-def _check_columns(header: Sequence[str], needed: Iterable[str], path: Path) -> None:
-    absent = [name for name in needed if name not in header]
-    if absent:
-        raise ValueError(
-            f"{path} must have the column(s) {listed(absent)}: got {listed(header)}. "
-            "Replace it by the publisher's file."
-        )
-
-
-def _check_labels(labels: Iterable[Any], known: Sequence[Any], path: Path) -> None:
+def _check_labels(labels: Collection[Any], known: Sequence[Any]) -> None:
+    if not labels:
+        raise ValueError("no row has a label")
     foreign = sorted({str(label) for label in labels} - {str(label) for label in known})
     if foreign:
-        raise ValueError(
-            f"Labels in {path} must be among {listed(known)}: got {listed(foreign)}."
-        )
+        raise ValueError(f"labels must be among {listed(known)}, not {listed(foreign)}")
 
 
 def _load(
     name: Literal["ctg", "fire", "weather"],
     variant: Variant,
     return_X_y: bool,
-    as_frame: bool,
     data_home: DataHome,
     verify: bool,
 ) -> Any:
@@ -304,22 +256,22 @@ def _load(
         raise ValueError(f"variant must be one of {listed(VARIANTS)}: got {variant!r}.")
     path, content = read_file(name, data_home, verify)
     parse = {"ctg": _ctg, "fire": _fire, "weather": _weather}[name]
-    parsed: tuple[Any, ...] = parse(content, path, variant == "published")
-    data, target, feature_names, target_names = parsed
-    frame: Any = None
-    if as_frame:
-        import pandas
-
-        data = pandas.DataFrame(data, columns=feature_names)
-        target = pandas.Series(target, name="target")
-        frame = pandas.concat([data, target], axis=1)
+    try:
+        data, target, feature_names, target_names = parse(
+            content, variant == "published"
+        )
+    # Each of the libraries that read files has errors of its own.
+    except Exception as error:
+        raise ValueError(
+            f"{path} can't be read as the publisher's table: {type(error).__name__}: "
+            f"{error}. Replace it by a sound copy."
+        ) from error
     if return_X_y:
         return data, target
     description = files("missratio.datasets") / "descriptions" / f"{name}.rst"
     return Bunch(
         data=data,
         target=target,
-        frame=frame,
         feature_names=feature_names,
         target_names=np.array(target_names),
         DESCR=description.read_text(encoding="utf-8"),

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtr, ndtri
+from scipy.special import logsumexp, ndtr, ndtri
 from sklearn.utils import Bunch
 
 from missratio._base.threads import one_blas_thread
@@ -26,7 +26,6 @@ __all__ = ["diff_variance", "misspecification", "msd_5dim", "naive_bayes", "np_m
 
 Rng = np.random.Generator | np.random.RandomState
 
-_LOG_2_PI = float(np.log(2 * np.pi))
 _LOG2_POINTS = 17
 _SEED = 20230425
 
@@ -64,13 +63,12 @@ class GaussianMixture:
         given = {"weights": weights, "means": means, "covariances": covariances}
         for name, values in given.items():
             object.__setattr__(self, name, np.array(values, dtype=np.float64))
-        each, centres, spreads = self.weights, self.means, self.covariances
+        shares, centres, spreads = self.weights, self.means, self.covariances
         k, d = centres.shape if centres.ndim == 2 else (0, 0)
-        sound = each.shape == (k,) and spreads.shape == (k, d, d) and k * d > 0
         if not (
-            sound
-            and (each >= 0.0).all()
-            and np.isclose(each.sum(), 1.0, rtol=0, atol=1e-9)
+            (shares.shape == (k,) and spreads.shape == (k, d, d) and k * d > 0)
+            and (shares >= 0.0).all()
+            and np.isclose(shares.sum(), 1.0, rtol=0, atol=1e-9)
             and np.isfinite(centres).all()
             and np.allclose(spreads, spreads.transpose(0, 2, 1))
             and (np.linalg.eigvalsh(spreads) > 0.0).all()
@@ -78,7 +76,7 @@ class GaussianMixture:
             raise ValueError(
                 "A mixture has weights of shape (k,), non-negative and of sum 1, "
                 "finite means of shape (k, d), and covariances of shape (k, d, d), "
-                f"symmetric and positive definite: got {each.tolist()}, "
+                f"symmetric and positive definite: got {shares.tolist()}, "
                 f"{centres.tolist()} and {spreads.tolist()}."
             )
 
@@ -136,19 +134,18 @@ class GaussianMixture:
         ndarray of shape (n,)
             A logarithm for each row.
         """
+        from scipy.stats import multivariate_normal
+
         rows = np.asarray(X, dtype=np.float64)
         if rows.ndim != 2 or rows.shape[1] != self.n_features:
             raise ValueError(
                 f"X must have shape (n, {self.n_features}): got {rows.shape}."
             )
-        terms, components = [], zip(self.weights, self.means, self._roots, strict=True)
-        with one_blas_thread(rows.size), np.errstate(divide="ignore"):
-            for weight, mean, root in components:
-                standard = (rows - mean) @ np.linalg.inv(root).T
-                volume = np.log(np.diag(root)).sum() + 0.5 * len(mean) * _LOG_2_PI
-                squares = np.einsum("ij,ij->i", standard, standard)
-                terms.append(np.log(weight) - volume - 0.5 * squares)
-        return reduce(np.logaddexp, terms)
+        terms = [
+            multivariate_normal.logpdf(rows, mean, covariance).reshape(len(rows))
+            for mean, covariance in zip(self.means, self.covariances, strict=True)
+        ]
+        return np.asarray(logsumexp(terms, axis=0, b=self.weights[:, None]))
 
     def tail(self, direction: ArrayLike, cut: ArrayLike) -> FloatArray:
         """P(direction·Z > cut), exactly, for any number of half-spaces at once.
@@ -169,14 +166,10 @@ class GaussianMixture:
         """
         along = np.asarray(direction, dtype=np.float64)
         beyond = np.asarray(cut, dtype=np.float64)
-        if along.ndim == 0 or along.shape[-1] != self.n_features:
-            raise ValueError(
-                f"direction must have shape (..., {self.n_features}): got "
-                f"{along.shape}."
-            )
         total = np.zeros(np.broadcast_shapes(along.shape[:-1], beyond.shape))
-        components = zip(self.weights, self.means, self._roots, strict=True)
-        for weight, mean, root in components:
+        for weight, mean, root in zip(
+            self.weights, self.means, self._roots, strict=True
+        ):
             spread = np.sqrt(np.square(along @ root).sum(axis=-1))
             distance = along @ mean - beyond
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -290,8 +283,8 @@ class Simulation:
             rows = target == label
             if rows.any():
                 data[rows] = corrupt(complete[rows], phi, rng)
-        parts = {"complete": complete, "missingness": self.missingness}
-        return Bunch(data=data, target=target, **parts)
+        truth = {"complete": complete, "missingness": self.missingness}
+        return Bunch(data=data, target=target, **truth)
 
     def log_ratio(self, X: ArrayLike) -> FloatArray:
         """The logarithm of p₁/p₀ at the rows of X.

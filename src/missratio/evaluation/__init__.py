@@ -6,7 +6,6 @@ from missratio.evaluation.curves import compare_np_roc as compare_np_roc
 from missratio.evaluation.curves import np_roc as np_roc
 from missratio.evaluation.displays import MonitorDisplay as MonitorDisplay
 from missratio.evaluation.displays import NPROCDisplay as NPROCDisplay
-from missratio.evaluation.displays import RatioDisplay as RatioDisplay
 from missratio.evaluation.metrics import ErrorScorer as ErrorScorer
 from missratio.evaluation.metrics import Interval as Interval
 from missratio.evaluation.metrics import error_scorer as error_scorer

@@ -14,11 +14,10 @@ from missratio._base.typing import BoolArray, FloatArray
 from missratio.classifier import sorted_scores
 from missratio.evaluation.metrics import exact_interval
 from missratio.threshold import CalibrationSample, Rule, check_levels, make_rule
-from missratio.weights import effective_sample_size
 
-# Of the rows, for a comparison of two curves.
+# How often rows are drawn again to compare two curves.
 RESAMPLES = 1000
-# Rows below which a resampled tail tells nothing.
+# A resampled tail of fewer rows than these tells nothing.
 FEWEST = 10
 LEVELS = np.linspace(0.005, 0.5, 100)
 
@@ -153,9 +152,8 @@ def np_roc(
     for level in levels:
         check_levels(float(level), delta)
     chosen = [chooser.select(sample, level, delta) for level in levels.tolist()]
-    thresholds = np.array(
-        [np.inf if c.threshold is None else c.threshold for c in chosen]
-    )
+    certified = [np.inf if c.threshold is None else c.threshold for c in chosen]
+    thresholds = np.array(certified)
     above = len(other) - np.searchsorted(sorted_scores(other), thresholds, "right")
     bands = [exact_interval(int(n), len(other), 1.0 - delta) for n in above]
     lower, upper = np.array(bands).reshape(-1, 2).T
@@ -243,13 +241,9 @@ def compare_np_roc(
         raise ValueError(
             f"Both curves must have the same delta: got {a.delta} and {b.delta}."
         )
-    masses_a, masses_b = (
-        np.ones(len(roc.sample.values)) if roc.sample.masses is None
-        else roc.sample.masses
-        for roc in (a, b)
-    )  # fmt: skip
+    weights_a, weights_b = a.sample.weights, b.sample.weights
     paired = _same_rows(a.sample.values, b.sample.values)
-    paired = paired and np.array_equal(masses_a, masses_b)
+    paired = paired and np.array_equal(weights_a, weights_b)
     paired_other = _same_rows(a.other, b.other)
     rng = np.random.default_rng(random_state)
 
@@ -261,15 +255,15 @@ def compare_np_roc(
     differences = np.empty((RESAMPLES, len(a.alpha)))
     for resample in range(RESAMPLES):
         counts, other = drawn(a.sample.values), drawn(a.other)
-        resampled = power_a(counts * masses_a, other)
+        resampled = power_a(counts * weights_a, other)
         counts = counts if paired else drawn(b.sample.values)
         other = other if paired_other else drawn(b.other)
-        differences[resample] = resampled - power_b(counts * masses_b, other)
+        differences[resample] = resampled - power_b(counts * weights_b, other)
     low, high = np.quantile(differences, [a.delta / 2.0, 1.0 - a.delta / 2.0], axis=0)
-    estimate_a = power_a(masses_a, np.ones(len(a.other)))
-    estimate_b = power_b(masses_b, np.ones(len(b.other)))
+    estimate_a = power_a(weights_a, np.ones(len(a.other)))
+    estimate_b = power_b(weights_b, np.ones(len(b.other)))
     # A bootstrap of a handful of rows is none.
-    tail = a.alpha * min(effective_sample_size(m) for m in (masses_a, masses_b))
+    tail = a.alpha * min(a.sample.effective_rows, b.sample.effective_rows)
     above = np.maximum(estimate_a * len(a.other), estimate_b * len(b.other))
     below = np.maximum((1 - estimate_a) * len(a.other), (1 - estimate_b) * len(b.other))
     enough = np.minimum(tail, np.minimum(above, below)) >= FEWEST
@@ -279,19 +273,16 @@ def compare_np_roc(
 
 def _same_rows(a: FloatArray, b: FloatArray) -> bool:
     """Whether scores can be of the same rows; sorted ones are in no order of rows."""
-    is_sorted = all(
-        (np.diff(each) <= 0).all() or (np.diff(each) >= 0).all() for each in (a, b)
-    )
+    steps = np.diff(a), np.diff(b)
+    is_sorted = all((step <= 0).all() or (step >= 0).all() for step in steps)
     return len(a) == len(b) and not is_sorted
 
 
 def _power_curve(roc: NPROC) -> Callable[[FloatArray, FloatArray], Any]:
     """The power where the type I error is α, for any weights of the rows."""
-    order = np.argsort(-roc.sample.values)
-    other_order = np.argsort(roc.other)
-    at_most = np.searchsorted(
-        roc.other[other_order], roc.sample.values[order], side="right"
-    )
+    order, other_order = np.argsort(-roc.sample.values), np.argsort(roc.other)
+    scores = roc.sample.values[order]
+    at_most = np.searchsorted(roc.other[other_order], scores, side="right")
 
     def power(controlled: FloatArray, other: FloatArray) -> Any:
         tail = np.cumsum(controlled[order])

@@ -317,17 +317,15 @@ class ErrorScorer:
             classifier = estimator[-1]
             if isinstance(classifier, NeymanPearsonClassifier):
                 rows = estimator[:-1].transform(X)
-        weights, controlled = None, self.controlled_class
-        if controlled is None:
-            controlled = getattr(classifier, "controlled_class", None)
-        if controlled is None:
-            controlled = classifier.classes_[0]
+        labels = self.controlled_class, getattr(classifier, "controlled_class", None)
+        known = [label for label in labels if label is not None]
+        controlled = known[0] if known else classifier.classes_[0]
+        weights, more = None, {}
         if isinstance(classifier, NeymanPearsonClassifier):
             weights = classifier.row_weights(rows, y)
-        takes = (
-            groups is not None and "groups" in signature(classifier.predict).parameters
-        )
-        predicted = estimator.predict(X, **{"groups": groups} if takes else {})
+        if groups is not None and "groups" in signature(classifier.predict).parameters:
+            more = {"groups": groups}
+        predicted = estimator.predict(X, **more)
         options = {"controlled_class": controlled, "sample_weight": weights}
         value = KINDS[self.kind](y, predicted, **options)
         return value if self.kind == "power" else -value

@@ -18,12 +18,6 @@ about 1/(j log² j) of it. An average of bets that begin at different rows is an
 of bets, so false alarms stay below δ; and as they all grow by the same factor, their
 sum is all that has to be known.
 
-Where only some rows get a label, each with a known probability π of a design, a row of
-the controlled class that has one multiplies the capital by 1 + c(s/π)(L/m − 1), and all
-other rows leave it alone. Over the draw of labels that has a mean of at most one, too:
-the rows that weren't drawn need not be known, not even their class. s, the least π of
-the design, keeps the factor above zero, and has to be known before the first row.
-
 The same bets against a grid of levels m give a lower confidence bound that holds at all
 times together. With V = W·1{right}, whose mean is one minus the error, they give the
 upper one.
@@ -51,10 +45,10 @@ BETS = np.geomspace(0.01, 0.95, 24)
 # without any, and after 300 where 2,000 rows at half the level came before (1,550
 # without); half of the capital kept: after 94 and 240.
 KEPT, ADDED_EVERY = 0.05, 50
-# Of what `to_dict` gives, and what no state of rows that came one by one exceeds.
+# The version of what `to_dict` gives, and numbers that no state of rows exceeds.
 STATE_VERSION = 2
 MOST_ROWS, LARGEST = 2**53, 1e300
-# Levels of the confidence sequence, from far below alpha to nearly one.
+# The confidence sequence has levels from far below alpha to nearly one.
 N_LEVELS, FARTHEST = 96, 4.0
 # The capital's history is thinned, so that it never holds more points than this.
 LONGEST_HISTORY = 512
@@ -99,9 +93,6 @@ class TypeIErrorMonitor:
         The promised bound on the error.
     delta : float, default=0.05
         The probability of a false alarm, ever.
-    least_inclusion : float, default=1.0
-        The least probability that any row has of getting a label, where labels are
-        drawn with `inclusion` probabilities. 1 where all rows are labelled.
 
     Attributes
     ----------
@@ -133,45 +124,34 @@ class TypeIErrorMonitor:
     True
     """
 
-    def __init__(
-        self, alpha: float, delta: float = 0.05, least_inclusion: float = 1.0
-    ) -> None:
+    def __init__(self, alpha: float, delta: float = 0.05) -> None:
         check_levels(alpha, delta)
-        if not isinstance(least_inclusion, int | float) or not 0 < least_inclusion <= 1:
-            raise ValueError(
-                "least_inclusion is the least probability of a label, above 0 and at "
-                f"most 1: got {least_inclusion!r}."
-            )
         self.alpha, self.delta = float(alpha), float(delta)
-        self.least_inclusion = float(least_inclusion)
         self.n_rows = 0
         self.alarm_row: int | None = None
         self.history: list[WatchedPoint] = []
         self._levels = expit(
             np.linspace(logit(alpha) - FARTHEST, logit(alpha) + FARTHEST, N_LEVELS)
         )
-        self._wrong_weight, self._seen_weight = 0.0, 0.0
+        self._wrong_weight = 0.0
         self._capital = np.full(len(BETS), np.log(1.0 - KEPT))
         self._against_less = np.zeros((N_LEVELS, len(BETS)))
         self._against_more = np.zeros((N_LEVELS, len(BETS)))
 
     @classmethod
-    def from_certificate(
-        cls, certificate: Certificate, least_inclusion: float = 1.0
-    ) -> Self:
+    def from_certificate(cls, certificate: Certificate) -> Self:
         """A monitor of what a certificate promises, with its α and δ.
 
         Parameters
         ----------
         certificate : Certificate
-        least_inclusion : float, default=1.0
 
         Returns
         -------
         Self
             One that hasn't seen a row.
         """
-        return cls(certificate.alpha, certificate.delta, least_inclusion)
+        return cls(certificate.alpha, certificate.delta)
 
     @property
     def alarm(self) -> bool:
@@ -181,8 +161,7 @@ class TypeIErrorMonitor:
     @property
     def error(self) -> float:
         """The weighted share of wrong rows."""
-        seen = self._seen_weight
-        return self._wrong_weight / seen if seen else float("nan")
+        return self._wrong_weight / self.n_rows if self.n_rows else float("nan")
 
     @property
     def capital(self) -> float:
@@ -190,7 +169,7 @@ class TypeIErrorMonitor:
         return float(np.exp(min(self._log_capital(self._capital), 700.0)))
 
     def _log_capital(self, bets: FloatArray) -> Any:
-        """Of bets, on the last axis, and what is kept for later ones."""
+        """The log capital of bets, on the last axis, with what is kept for later."""
         return np.logaddexp(_log_mean(bets), np.log(_kept(self.n_rows // ADDED_EVERY)))
 
     @property
@@ -203,12 +182,7 @@ class TypeIErrorMonitor:
         high = float(self._levels[more].min(initial=1.0))
         return Interval(low, max(low, high))
 
-    def update(
-        self,
-        wrong: ArrayLike,
-        weights: ArrayLike | None = None,
-        inclusion: ArrayLike | None = None,
-    ) -> Self:
+    def update(self, wrong: ArrayLike, weights: ArrayLike | None = None) -> Self:
         """Take rows of the controlled class into account, in the order they came.
 
         Parameters
@@ -219,52 +193,51 @@ class TypeIErrorMonitor:
             Weights of mean one where values are missing not at random: 1/(1 − φ) for a
             row that was observed and 0 for one that was not. Rows that were not
             observed have to be given.
-        inclusion : array-like of shape (n_rows,), optional
-            Where labels are missing not at random: the probability with which each of
-            these rows, which have a label, was to get one. Rows without a label are not
-            given. None of them is below `least_inclusion`, the least that the design
-            gives any row.
 
         Returns
         -------
         Self
             The monitor.
         """
-        is_wrong = _column("wrong", wrong, None, 0.0, 1.0)
-        if not np.isin(is_wrong, (0.0, 1.0)).all():
+        is_wrong = np.atleast_1d(np.asarray(wrong, dtype=np.float64))
+        if is_wrong.ndim != 1 or not np.isin(is_wrong, (0.0, 1.0)).all():
             raise ValueError(
-                "wrong must hold a 0 or a 1 for each row, and nothing else."
+                "wrong must hold a 0 or a 1 for each row, and nothing else: got shape "
+                f"{is_wrong.shape}."
             )
-        n_rows, least = len(is_wrong), self.least_inclusion
-        given = 1.0 if weights is None else weights
-        mass = _column("weights", given, n_rows, 0.0, LARGEST)
-        given = 1.0 if inclusion is None else inclusion
-        # s/π of each row: what part of a bet is made on it.
-        scales = least / _column("inclusion", given, n_rows, least, 1.0)
+        n_rows = len(is_wrong)
+        mass = np.asarray(1.0 if weights is None else weights, dtype=np.float64)
+        if mass.shape not in ((), (n_rows,)):
+            raise ValueError(
+                f"weights must have one entry for each of the {n_rows} rows, got shape "
+                f"{mass.shape}."
+            )
+        # Written so that NaN is refused, too.
+        if not ((mass >= 0.0) & (mass <= LARGEST)).all():
+            raise ValueError(
+                f"weights must be finite and lie between 0 and {LARGEST:g}, got values "
+                f"from {mass.min():g} to {mass.max():g}."
+            )
         errors, rights = mass * is_wrong, mass * (1.0 - is_wrong)
         length = max(1, -(-n_rows // _POINTS))
         for start in range(0, n_rows, length):
             part = slice(start, start + length)
-            self._take(errors[part], rights[part], scales[part])
+            self._take(errors[part], rights[part])
         return self
 
-    def _take(self, errors: FloatArray, rights: FloatArray, scales: FloatArray) -> None:
-        """One chunk of L and V, and the parts of a bet made on each row."""
+    def _take(self, errors: FloatArray, rights: FloatArray) -> None:
+        """One chunk of L and V."""
         for state, values, levels in (
             (self._against_less, errors, self._levels),
             (self._against_more, rights, 1.0 - self._levels),
         ):
             # Rows come in few different values wherever weights do.
-            pairs = np.stack([values, scales], axis=1)
-            distinct, counts = np.unique(pairs, axis=0, return_counts=True)
-            for (value, scale), count in zip(distinct, counts, strict=True):
-                bets = scale * BETS * (value / levels[:, None] - 1.0)
-                state += count * np.log1p(bets)
-        self._wrong_weight += float((scales * errors).sum())
-        self._seen_weight += float(scales.sum())
-        gains = np.log1p(BETS * scales[:, None] * (errors[:, None] / self.alpha - 1.0))
+            for value, count in zip(*np.unique_counts(values), strict=True):
+                state += count * np.log1p(BETS * (value / levels[:, None] - 1.0))
+        self._wrong_weight += float(errors.sum())
+        gains = np.log1p(BETS * (errors[:, None] / self.alpha - 1.0))
         additions = range(-self.n_rows % ADDED_EVERY, len(errors), ADDED_EVERY)
-        # Rows up to the next addition, and the addition.
+        # Each part has the rows up to the next addition, which follows it.
         for part in filter(len, np.split(gains, additions)):
             paths = self._capital + np.cumsum(part, axis=0)
             beyond = np.flatnonzero(self._log_capital(paths) >= -np.log(self.delta))
@@ -302,12 +275,11 @@ class TypeIErrorMonitor:
 
     def to_dict(self) -> dict[str, Any]:
         """All of the state as plain data."""
-        plain = ("alpha", "delta", "least_inclusion", "n_rows", "alarm_row")
+        plain = ("alpha", "delta", "n_rows", "alarm_row")
         return {
             "version": STATE_VERSION,
             **{name: getattr(self, name) for name in plain},
             "wrong_weight": self._wrong_weight,
-            "seen_weight": self._seen_weight,
             **{name: getattr(self, f"_{name}").tolist() for name in _BETS},
             "history": [list(point) for point in self.history],
         }
@@ -334,7 +306,7 @@ class TypeIErrorMonitor:
             return numbers
 
         try:
-            monitor = cls(state["alpha"], state["delta"], state["least_inclusion"])
+            monitor = cls(state["alpha"], state["delta"])
             n_rows = monitor.n_rows = int(within("n_rows", 0, MOST_ROWS))
             # A row multiplies a bet by 1 − c at least, and by a finite number.
             lowest, highest = n_rows * np.log1p(-BETS[-1]) - 1.0, 1500.0 * n_rows + 1.0
@@ -345,9 +317,6 @@ class TypeIErrorMonitor:
                 setattr(monitor, f"_{name}", bets)
             if state["alarm_row"] is not None:
                 monitor.alarm_row = int(within("alarm_row", 1, n_rows))
-            # Up to rounding.
-            least, most = 0.999 * monitor.least_inclusion * n_rows, 1.001 * n_rows
-            monitor._seen_weight = float(within("seen_weight", least, most))
             monitor._wrong_weight = float(within("wrong_weight", 0.0, LARGEST))
             monitor.history = [WatchedPoint(*point) for point in state["history"]]
             for n, capital, low, high in state["history"]:
@@ -364,32 +333,10 @@ class TypeIErrorMonitor:
 
 
 def _kept(parts: int) -> float:
-    """Of a unit, what is not bet yet when so many parts have been added."""
+    """The part of a unit that is not bet yet when so many parts have been added."""
     return KEPT / (1.0 + float(np.log1p(parts)))
 
 
 def _log_mean(log_capitals: FloatArray) -> Any:
     """The logarithm of the average over bets, the last axis."""
     return logsumexp(log_capitals, axis=-1) - np.log(len(BETS))
-
-
-def _column(
-    name: str, values: ArrayLike, n_rows: int | None, low: float, high: float
-) -> FloatArray:
-    """A number for each row, within its range; a single one is that of all rows."""
-    numbers = np.asarray(values, dtype=np.float64)
-    if n_rows is not None and numbers.ndim == 0:
-        numbers = np.full(n_rows, numbers)
-    numbers = np.atleast_1d(numbers)
-    if numbers.ndim != 1 or n_rows not in (None, len(numbers)):
-        rows = "each row" if n_rows is None else f"each of the {n_rows} rows"
-        raise ValueError(
-            f"{name} must have one entry for {rows}, got shape {numbers.shape}."
-        )
-    # Written so that NaN is refused, too.
-    if not ((numbers >= low) & (numbers <= high)).all():
-        raise ValueError(
-            f"{name} must be finite and lie between {low:g} and {high:g}, got values "
-            f"from {numbers.min():g} to {numbers.max():g}."
-        )
-    return numbers

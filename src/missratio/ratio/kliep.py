@@ -176,10 +176,10 @@ class FDivergenceRatio(fit.PenalisedRatio):
     divergence : {"kl", "js", "pearson"} or Divergence, default="js"
         A name, or your own f as a `Divergence`.
     link : {"log", "identity"}, default="log"
-        Whether the model is linear in log r or in r. Under the log link "pearson" is
-        not convex: its optimum may be local only, and there may be none if a numerator
-        row lies outside the convex hull of the denominator's. Use the identity link and
-        a basis of bumps instead.
+        Whether the model is linear in log r, or, for "pearson" and an f of your own,
+        in r. Under the log link "pearson" is not convex: its optimum may be local only,
+        and there may be none if a numerator row lies outside the convex hull of the
+        denominator's. Use the identity link and a basis of bumps instead.
     basis, missingness, normalize, l2, l1, penalty_weights, solver, tol, max_iter
         As for `KLIEP`. The intercept is not penalised.
 

@@ -10,5 +10,4 @@ from missratio.reproduce.results import Reproduction as Reproduction
 from missratio.reproduce.results import Result as Result
 from missratio.reproduce.results import count_overlaps as count_overlaps
 from missratio.reproduce.results import published_curves as published_curves
-from missratio.reproduce.runner import Options as Options
 from missratio.reproduce.runner import reproduce as reproduce

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize.elementwise import find_root
@@ -28,107 +28,6 @@ FEWER_QUERIES = 10
 ALPHA, DELTA, REAL_DELTA = 0.1, 0.1, 0.05
 LOG2_POINTS = 14
 FAR = 1e3
-
-
-@dataclass(frozen=True, kw_only=True)
-class Experiment(ABC):
-    """A figure of the paper as data: what is varied, what is measured, and how often.
-
-    Parameters
-    ----------
-    id : str
-    title : str
-    x_name, y_name : str
-    x : tuple of float
-        The points of the horizontal axis.
-    methods : tuple of str
-        The curves that the paper draws.
-    runs : int
-        How often the paper repeats it.
-    confidence : float
-        Of the intervals, mean ± z·sd/√runs.
-    runs_per_task : int
-        How many runs are computed together.
-    imputation_runs : int, optional
-        How often iterative imputation is repeated; None: as often as the others.
-    beyond : tuple of str
-        Curves that go past the paper.
-    beyond_runs : int, optional
-        How often these are repeated; None: as often as the paper's.
-    shares_fits : bool
-        Whether all points are computed from the same fits.
-    """
-
-    id: str
-    title: str
-    x_name: str = "n0=n1"
-    y_name: str = "expected power"
-    x: tuple[float, ...] = SIZES
-    methods: tuple[str, ...] = COMPARED
-    runs: int = 100
-    confidence: float = 0.95
-    runs_per_task: int = 50
-    imputation_runs: int | None = None
-    beyond: tuple[str, ...] = ()
-    beyond_runs: int | None = None
-    shares_fits: bool = False
-
-    @property
-    def curves(self) -> tuple[str, ...]:
-        """The paper's curves and those past it."""
-        return self.methods + self.beyond
-
-    def n_runs(self, method: str, asked: int | None) -> int:
-        """How often a method is run: fewer times if it is slow or past the paper."""
-        fewer = self.imputation_runs if method == m.IMPUTATION else None
-        most = (self.beyond_runs if method in self.beyond else fewer) or self.runs
-        # A figure of one run stays one.
-        return most if asked is None or most == 1 else asked
-
-    @property
-    def z(self) -> float:
-        """The normal quantile of the intervals: 1.96 or 2.576."""
-        return float(ndtri(0.5 + 0.5 * self.confidence))
-
-    @abstractmethod
-    def draw(self, point: float, number: int, conditions: Conditions) -> Run:
-        """The samples of a run at a point, from a generator of its own."""
-
-    @abstractmethod
-    def outcome(
-        self, run: Run, score: Score, points: Sequence[float]
-    ) -> float | FloatArray | list[float]:
-        """What is measured at points that share a run's fit."""
-
-    def unavailable(self) -> str | None:
-        """Why it can't be run here, or None."""
-        return None
-
-    def fingerprint(self, _: Conditions) -> str:
-        """What of the outside the numbers depend on, such as a data file."""
-        return ""
-
-    def measure(
-        self,
-        points: Sequence[float],
-        runs: range,
-        methods: Sequence[str],
-        conditions: Conditions,
-    ) -> FloatArray:
-        """Run some runs at a point, or at points that share their fits.
-
-        Returns
-        -------
-        ndarray of shape (n_methods, n_runs, n_points)
-            NaN where a method has nothing to do at a point.
-        """
-        values = np.full((len(methods), len(runs), len(points)), np.nan)
-        for place, number in enumerate(runs):
-            run = self.draw(points[0], number, conditions)
-            for k, method in enumerate(methods):
-                if (score := m.score_run(method, run, conditions)) is not None:
-                    values[k, place] = self.outcome(run, score, points)
-        return values
 
 
 def certified_threshold(scores: FloatArray, alpha: float, delta: float) -> float:
@@ -179,6 +78,119 @@ def boundary(run: Run, score: Score, heights: Sequence[float]) -> FloatArray:
     return np.asarray(find_root(at, (-FAR, FAR), args=(x2,)).x)
 
 
+def powers_by_alpha(run: Run, score: Score, alphas: Sequence[float]) -> list[float]:
+    """Powers of a data set's run at the thresholds that calibration rows certify.
+
+    Published: scores from the threshold on (≥) count. Corrected: those strictly above
+    it, for which alone the certificate is proved where scores may be tied.
+    """
+    assert run.test is not None
+    calibration, test = score.at(run.calibration), score.at(run.test)
+    beyond = np.greater if run.strict else np.greater_equal
+    cuts = [certified_threshold(calibration, alpha, REAL_DELTA) for alpha in alphas]
+    return [float(beyond(test, cut).mean()) for cut in cuts]
+
+
+def power_at_alpha(run: Run, score: Score, _: Sequence[float]) -> list[float]:
+    """The same at the experiments' α."""
+    return powers_by_alpha(run, score, [ALPHA])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment(ABC):
+    """A figure of the paper as data: what is varied, what is measured, and how often.
+
+    Parameters
+    ----------
+    id : str
+    title : str
+    x_name, y_name : str
+    x : tuple of float
+        The points of the horizontal axis.
+    methods : tuple of str
+        The curves that the paper draws.
+    runs : int
+        How often the paper repeats it.
+    confidence : float
+        Of the intervals, mean ± z·sd/√runs.
+    runs_per_task : int
+        How many runs are computed together.
+    beyond : tuple of str
+        Curves that go past the paper.
+    fewer_runs : mapping from str to int
+        How often methods are repeated that are not repeated as often as the others.
+    shares_fits : bool
+        Whether all points are computed from the same fits.
+    measured : callable
+        What is measured of the score that a method learned in a run, at points that
+        share the fit.
+    """
+
+    id: str
+    title: str
+    x_name: str = "n0=n1"
+    y_name: str = "expected power"
+    x: tuple[float, ...] = SIZES
+    methods: tuple[str, ...] = COMPARED
+    runs: int = 100
+    confidence: float = 0.95
+    runs_per_task: int = 50
+    beyond: tuple[str, ...] = ()
+    fewer_runs: Mapping[str, int] = field(default_factory=dict)
+    shares_fits: bool = False
+    measured: Callable[[Run, Score, Sequence[float]], Any] = certified_power
+
+    @property
+    def curves(self) -> tuple[str, ...]:
+        """The paper's curves and those past it."""
+        return self.methods + self.beyond
+
+    def n_runs(self, method: str, asked: int | None) -> int:
+        """How often a method is run: fewer times if it is slow or past the paper."""
+        most = self.fewer_runs.get(method, self.runs)
+        # A figure of one run stays one.
+        return most if asked is None or most == 1 else asked
+
+    @property
+    def z(self) -> float:
+        """The normal quantile of the intervals: 1.96 or 2.576."""
+        return float(ndtri(0.5 + 0.5 * self.confidence))
+
+    @abstractmethod
+    def draw(self, point: float, number: int, conditions: Conditions) -> Run:
+        """The samples of a run at a point, from a generator of its own."""
+
+    def unavailable(self) -> str | None:
+        """Why it can't be run here, or None."""
+        return None
+
+    def fingerprint(self, _: Conditions) -> str:
+        """What of the outside the numbers depend on, such as a data file."""
+        return ""
+
+    def measure(
+        self,
+        points: Sequence[float],
+        runs: range,
+        methods: Sequence[str],
+        conditions: Conditions,
+    ) -> FloatArray:
+        """Run some runs at a point, or at points that share their fits.
+
+        Returns
+        -------
+        ndarray of shape (n_methods, n_runs, n_points)
+            NaN where a method has nothing to do at a point.
+        """
+        values = np.full((len(methods), len(runs), len(points)), np.nan)
+        for place, number in enumerate(runs):
+            run = self.draw(points[0], number, conditions)
+            for k, method in enumerate(methods):
+                if (score := m.score_run(method, run, conditions)) is not None:
+                    values[k, place] = self.measured(run, score, points)
+        return values
+
+
 @dataclass(frozen=True, kw_only=True)
 class Simulated(Experiment):
     """Known laws, of which class 1 loses rows or entries.
@@ -189,17 +201,12 @@ class Simulated(Experiment):
         From a point to its `Simulation`.
     n_rows : callable
         From a point to the rows of each sample.
-    measured : callable
-        What is measured of the score that a method learned in a run, at points.
     at : float, optional
         Where all points are of the same runs: the point that these are drawn at.
     """
 
     simulation: Callable[[float], Simulation]
     n_rows: Callable[[float], int] = int
-    measured: Callable[[Run, Score, Sequence[float]], float | FloatArray] = (
-        certified_power
-    )
     at: float | None = None
 
     def draw(self, point: float, number: int, conditions: Conditions) -> Run:
@@ -213,12 +220,6 @@ class Simulated(Experiment):
         numerator = corrupt(complete, phi, rng)
         calibration = simulation.denominator.sample(n_rows, rng)
         return Run(simulation, phi, numerator, complete, denominator, calibration)
-
-    def outcome(
-        self, run: Run, score: Score, points: Sequence[float]
-    ) -> float | FloatArray:
-        """What is measured of a score."""
-        return self.measured(run, score, points)
 
 
 class SplitSizes(NamedTuple):
@@ -326,28 +327,25 @@ def load_table(name: str, *, corrected: bool) -> RealTable:
 
 @dataclass(frozen=True, kw_only=True)
 class RealData(Experiment):
-    """Runs on a data set, by alpha or by the share that is missing.
+    """Runs on a data set, by the share that is missing or, of the same fits, by alpha.
 
     Parameters
     ----------
     data : {"ctg", "fire", "weather"}
-    varies : {"alpha", "missing"}
-        Experiment 1, in which φ has no shift, or experiment 2.
     sizes : SplitSizes
     """
 
     data: str
-    varies: Literal["alpha", "missing"]
     sizes: SplitSizes
 
     def unavailable(self) -> str | None:
         """Say so where the file is not at hand."""
-        entry = next(e for e in datasets.available() if e.name == self.data)
+        entry = next(file for file in datasets.available() if file.name == self.data)
         if entry.path is not None:
             return None
         return (
-            f"{entry.file} is not at hand: `missratio data fetch {self.data}` says how "
-            "to get it."
+            f"{entry.files[0]} is not at hand: `missratio data fetch {self.data}` says "
+            "how to get it."
         )
 
     def fingerprint(self, conditions: Conditions) -> str:
@@ -357,23 +355,10 @@ class RealData(Experiment):
     def draw(self, point: float, number: int, conditions: Conditions) -> Run:
         """A run, for a share that is to be missing or without a shift."""
         table = load_table(self.data, corrected=conditions.corrects("data"))
-        share = None if self.varies == "alpha" else point
+        share = None if self.shares_fits else point
         key = "alpha" if share is None else f"missing {share:g}"
         rng = conditions.generator(self.data, key, number)
         return draw_run(table, self.sizes, share, rng, conditions)
-
-    def outcome(self, run: Run, score: Score, points: Sequence[float]) -> list[float]:
-        """Powers at the thresholds that calibration rows certify.
-
-        Published: scores from the threshold on (≥) count. Corrected: those strictly
-        above it, for which alone the certificate is proved where scores may be tied.
-        """
-        assert run.test is not None
-        calibration, test = score.at(run.calibration), score.at(run.test)
-        beyond = np.greater if run.strict else np.greater_equal
-        alphas = points if self.varies == "alpha" else [ALPHA]
-        cuts = [certified_threshold(calibration, alpha, REAL_DELTA) for alpha in alphas]
-        return [float(beyond(test, cut).mean()) for cut in cuts]
 
 
 @cache
@@ -442,8 +427,9 @@ def _real(
     title: str,
     sizes: SplitSizes,
     runs: tuple[int, int],
-    imputation_runs: tuple[int | None, int | None] = (None, None),
-    **shared: Any,
+    beyond_runs: int,
+    imputation_runs: tuple[int, int],
+    runs_per_task: int = 1,
 ) -> list[RealData]:
     """Both experiments on a data set.
 
@@ -453,42 +439,44 @@ def _real(
     sizes : SplitSizes
         Of experiment 1; experiment 2 looks up `FEWER_QUERIES` values of each feature.
     runs, imputation_runs : pair of int
-        Of experiments 1 and 2.
-    **shared
-        Further parameters of both.
+        Of experiments 1 and 2; of those runs, how many iterative imputation has.
+    beyond_runs, runs_per_task : int
     """
     paper = (m.KNOWN, m.LEARNED, m.CC_KLIEP, m.IMPUTATION)
-    learners = [kind(each) for each in m.LEARNERS for kind in (m.known, m.learned)]
+    learners = [kind(name) for name in m.LEARNERS for kind in (m.known, m.learned)]
     trees = (m.IMPUTED_TREES, m.NAN_TREES, m.FULL_TREES)
     # Of the weather, on which each point has its own fits, one takes long enough.
     by_share = (*map(m.known, m.LEARNERS), m.IMPUTED_TREES)
-    shared |= {"data": name, "y_name": "out-of-sample power"}
+    by_share = by_share[:1] if name == "weather" else by_share
+    fewer = dict.fromkeys((*learners, *trees), beyond_runs)
+    shared: dict[str, Any] = {"data": name, "runs_per_task": runs_per_task}
+    shared["y_name"] = "out-of-sample power"
     return [
         RealData(
             id=f"{name}_vary_alpha",
             title=f"{title}: power by the bound on the type I error",
-            varies="alpha",
             sizes=sizes,
             x_name="alpha",
             x=(0.05, 0.1, 0.15, 0.2, 0.25, 0.3),
             methods=(m.FULL_DATA, *paper),
             runs=runs[0],
-            imputation_runs=imputation_runs[0],
             beyond=(*learners, *trees),
+            fewer_runs=fewer | {m.IMPUTATION: imputation_runs[0]},
             shares_fits=True,
+            measured=powers_by_alpha,
             **shared,
         ),
         RealData(
             id=f"{name}_vary_missing",
             title=f"{title}: power by the share that is missing",
-            varies="missing",
             sizes=sizes._replace(queries=FEWER_QUERIES),
             x_name="target missing proportion",
             x=TENTHS,
             methods=paper,
             runs=runs[1],
-            imputation_runs=imputation_runs[1],
-            beyond=by_share[:1] if name == "weather" else by_share,
+            beyond=by_share,
+            fewer_runs=fewer | {m.IMPUTATION: imputation_runs[1]},
+            measured=power_at_alpha,
             **shared,
         ),
     ]
@@ -496,10 +484,11 @@ def _real(
 
 CTG, FIRE = SplitSizes(237, 100, 10), SplitSizes(20_000, 5_000, 50)
 WEATHER = SplitSizes(15_000, 10_000, 50)
-SLOW: dict[str, Any] = {"runs_per_task": 1, "beyond_runs": 10}
 REAL = [
-    *_real("ctg", "CTG", CTG, (1000, 1000), runs_per_task=25, beyond_runs=200),
-    *_real("fire", "Fire", FIRE, (100, 100), **SLOW),
-    *_real("weather", "Weather", WEATHER, (100, 30), (15, 2), **SLOW),
+    *_real("ctg", "CTG", CTG, (1000, 1000), 200, (1000, 1000), runs_per_task=25),
+    *_real("fire", "Fire", FIRE, (100, 100), 10, (100, 100)),
+    *_real("weather", "Weather", WEATHER, (100, 30), 10, (15, 2)),
 ]
-EXPERIMENTS: dict[str, Experiment] = {each.id: each for each in [*SIMULATED, *REAL]}
+EXPERIMENTS: dict[str, Experiment] = {
+    experiment.id: experiment for experiment in [*SIMULATED, *REAL]
+}

@@ -14,21 +14,15 @@ from missratio.reproduce.experiments import certified_excess
 from missratio.reproduce.results import Result
 
 # Okabe and Ito's colours, which the colour-blind tell apart.
-COLOURS = {
-    m.TRUE_RATIO: "#000000",
-    m.FULL_DATA: "#000000",
-    m.M_KLIEP: "#0072B2",
-    m.KNOWN: "#0072B2",
-    m.LEARNED: "#009E73",
-    m.CC_KLIEP: "#D55E00",
-    m.IMPUTATION: "#CC79A7",
-    m.JOINT: "#56B4E9",
-    m.PRODUCTS: "#009E73",
-    m.TILTED: "#E69F00",
-    m.IMPUTED_TREES: "#CC79A7",
-    m.NAN_TREES: "#D55E00",
-    m.FULL_TREES: "#000000",
-}
+# A learner has one colour, whether φ is known or learned.
+COLOURS = dict(
+    zip(
+        m.METHODS,
+        ("#0072B2", "#D55E00", "#000000", "#000000", "#CC79A7", "#CC79A7", "#D55E00",
+         "#000000", "#56B4E9", "#009E73", "#E69F00"),
+        strict=True,
+    )
+)  # fmt: skip
 STYLE: dict[Any, Any] = {
     "font.size": 9,
     "axes.titlesize": 10,
@@ -80,18 +74,17 @@ def _draw_curves(result: Result, ax: Any) -> None:
     for place, (method, curve) in enumerate(curves.items()):
         # Curves that coincide are moved apart by a little.
         shift = min(0.08, 0.4 / len(curves)) * step * (place - (len(curves) - 1) / 2)
-        # A learner has one colour, and an open marker where φ is learned.
-        short = method.removesuffix(m.known("")).removesuffix(m.learned(""))
-        again = method not in COLOURS and method.endswith(m.learned(""))
-        style = {"color": COLOURS.get(method) or COLOURS[short]}
+        name, learns = m.without_phi(method)
+        style = {"color": COLOURS[name]}
         ax.errorbar(
             x + shift,
             curve.mean,
             yerr=np.nan_to_num(curve.hi - curve.mean),
             marker="os^Dvp"[place % 6],
             markersize=4,
-            markerfacecolor="white" if again else None,
-            linestyle=":" if again else "-",
+            # The marker is open where φ is learned.
+            markerfacecolor="white" if learns else None,
+            linestyle=":" if learns else "-",
             linewidth=1.2,
             capsize=2,
             label=method,
@@ -127,8 +120,7 @@ def _draw_plane(result: Result, ax: Any, *, title: str) -> None:
     ends = zip(both.min(axis=0) - 0.5, both.max(axis=0) + 0.5, strict=True)
     x1, x2 = np.meshgrid(*(np.linspace(*pair, 241) for pair in ends))
     points = np.stack([x1.ravel(), x2.ravel()], axis=1)
-    shown = [each for each in result.values if each in result.experiment.methods]
-    for method in shown:
+    for method in filter(result.experiment.methods.__contains__, result.values):
         score = m.METHODS[method](run, run.phi)
         excess = certified_excess(run, score)(points).reshape(x1.shape)
         ax.contour(x1, x2, excess, levels=[0.0], colors=[COLOURS[method]])

@@ -38,6 +38,7 @@ IMPUTATION = "Iterative imputation"
 # Past the paper; the first three with φ known or learned.
 JOINT, PRODUCTS = "Joint M-KLIEP", "Joint M-KLIEP with products"
 TILTED = "Tilted imputation and trees"
+LEARNERS = (JOINT, PRODUCTS, TILTED)
 IMPUTED_TREES, NAN_TREES = "Iterative imputation and trees", "Trees on NaN"
 FULL_TREES = "Trees (full data)"
 
@@ -115,10 +116,6 @@ class RealTable:
         return hashlib.sha256(b"".join(parts)).hexdigest()
 
 
-# Rows, and how many each stands for.
-Merged = tuple[FloatArray, FloatArray]
-
-
 @dataclass(frozen=True, eq=False)
 class Run:
     """The samples of one run.
@@ -153,11 +150,6 @@ class Run:
     test: FloatArray | None = None
     seed: int = 0
     strict: bool = False
-
-    @cached_property
-    def merged(self) -> tuple[Merged, Merged]:
-        """Class 1, NaN where lost, and class 0 to fit naive Bayes with."""
-        return merged(self.numerator), merged(self.denominator)
 
 
 @dataclass(frozen=True)
@@ -194,44 +186,19 @@ def linear_score(run: Run, coef: FloatArray) -> Score:
     return Score(at, coef)
 
 
-def merged(rows: FloatArray) -> Merged:
-    """Rows for naive Bayes, fewer where values repeat.
-
-    Each column is sorted by itself, which naive Bayes can't tell. Neighbours that are
-    then the same in all columns become one row: 100,316 rows of the weather become some
-    3,500, and nothing is approximated.
-
-    Returns
-    -------
-    rows : ndarray of shape (n_rows, n_columns)
-    weights : ndarray of shape (n_rows,)
-        How many rows each stands for.
-    """
-    rows = np.sort(rows, axis=0)
-    starts = np.zeros(len(rows), dtype=bool)
-    starts[:1] = True
-    for column in rows.T:
-        # NaN comes last, and is the same as NaN.
-        last = min(int(np.searchsorted(column, np.nan)), len(column) - 1)
-        starts[1 : last + 1] |= column[1 : last + 1] != column[:last]
-    (first,) = np.nonzero(starts)
-    return rows[first], np.diff(first, append=len(rows)).astype(np.float64)
-
-
-def fit_linear(run: Run, ratio: KLIEP, numerator: Merged | None = None) -> Score:
+def fit_linear(run: Run, ratio: KLIEP, numerator: FloatArray | None = None) -> Score:
     """Fit a ratio of all columns where whole rows are lost, else naive Bayes.
 
     Coefficients of naive Bayes are ±100 where no finite optimum exists, since the
     numerator's weighted mean lies outside the range of the denominator's values.
     """
+    X, y = stack_samples(
+        run.numerator if numerator is None else numerator, run.denominator
+    )
     with warnings.catch_warnings(action="ignore", category=UserWarning):
-        if run.phi.rowwise and numerator is None:
-            ratio.fit(*stack_samples(run.numerator, run.denominator))
-            return linear_score(run, ratio.coef_)
-        rows_1, rows_0 = numerator or run.merged[0], run.merged[1]
-        X, y = stack_samples(rows_1[0], rows_0[0])
-        weights = np.concatenate([rows_1[1], rows_0[1]])
-        by_column = NaiveBayesRatio(ratio).fit(X, y, sample_weight=weights)
+        if run.phi.rowwise:
+            return linear_score(run, ratio.fit(X, y).coef_)
+        by_column = NaiveBayesRatio(ratio).fit(X, y)
     infinite = np.copysign(INFINITE, by_column.coef_)
     coef = np.where(by_column.column_converged_, by_column.coef_, infinite)
     return linear_score(run, coef)
@@ -279,28 +246,17 @@ def completed(run: Run) -> FloatArray:
     return rows
 
 
-def with_products(run: Run, phi: Missingness) -> Any:
-    """A joint ratio with squares and products of columns that are not indicators.
+def pairs_of_numbers(run: Run) -> list[tuple[int, int]]:
+    """Pairs of a data set's columns that are not indicators, each with itself too.
 
-    Products that hardly any class-1 row of a data set has both columns of are left out.
+    Those that hardly any class-1 row has both columns of are left out.
     """
     distinct = [len(np.unique(x[~np.isnan(x)])) for x in run.origin.X.T]
     numbers = [j for j, count in enumerate(distinct) if count > 2]
     seen = (~np.isnan(run.numerator)).astype(np.float64)
     rows = seen.T @ seen
     pairs = combinations_with_replacement(numbers, 2)
-    frequent = [(j, k) for j, k in pairs if rows[j, k] >= LEAST_ROWS]
-    basis = PolynomialBasis(1, interactions=frequent)
-    return KLIEPCV(basis, missingness={1: phi}, random_state=0)
-
-
-def tilted(run: Run, phi: Missingness) -> Any:
-    """Boosted trees on imputations that know φ, their scores averaged."""
-    n_imputations = N_IMPUTATIONS[len(run.numerator) > FEW_ROWS]
-    imputer = TiltedImputer(
-        {1: phi}, n_imputations=n_imputations, random_state=run.seed
-    )
-    return ImputationEnsemble(imputer, trees())
+    return [(j, k) for j, k in pairs if rows[j, k] >= LEAST_ROWS]
 
 
 def trees() -> Any:
@@ -310,22 +266,29 @@ def trees() -> Any:
     return HistGradientBoostingClassifier(random_state=0)
 
 
-def fitted(run: Run, learner: Any, numerator: FloatArray) -> Score:
-    """The scores of a learner of these class-1 rows and the run's class-0 rows."""
+def fit_learner(run: Run, learner: Any, numerator: FloatArray | None = None) -> Score:
+    """The scores of a learner of class-1 rows and the run's class-0 rows."""
+    rows = run.numerator if numerator is None else numerator
     with warnings.catch_warnings(action="ignore", category=UserWarning):
-        model = learner.fit(*stack_samples(numerator, run.denominator))
+        model = learner.fit(*stack_samples(rows, run.denominator))
     simulated = isinstance(run.origin, Simulation)
     if simulated and isinstance(model, KLIEPCV) and model.basis == "linear":
         return linear_score(run, model.coef_)
     return Score(model.decision_function)
 
 
-# What learners past the paper fit where φ is given.
-LEARNERS: dict[str, Callable[[Run, Missingness], Any]] = {
-    JOINT: lambda _, phi: KLIEPCV(missingness={1: phi}, random_state=0),
-    PRODUCTS: with_products,
-    TILTED: tilted,
-}
+def fit_joint(run: Run, phi: Missingness, basis: Any = "linear") -> Score:
+    """A penalised ratio of all columns at once."""
+    return fit_learner(run, KLIEPCV(basis, missingness={1: phi}, random_state=0))
+
+
+def fit_tilted(run: Run, phi: Missingness) -> Score:
+    """Boosted trees on imputations that know φ, their scores averaged."""
+    times = N_IMPUTATIONS[len(run.numerator) > FEW_ROWS]
+    imputer = TiltedImputer({1: phi}, n_imputations=times, random_state=run.seed)
+    return fit_learner(run, ImputationEnsemble(imputer, trees()))
+
+
 METHODS: dict[str, Callable[[Run, Missingness], Score]] = {
     # By the printed objective: sums are divided by n.
     M_KLIEP: lambda run, phi: fit_linear(
@@ -333,19 +296,30 @@ METHODS: dict[str, Callable[[Run, Missingness], Score]] = {
     ),
     # What is observed, of each column or row, is taken for the whole.
     CC_KLIEP: lambda run, _: fit_linear(run, KLIEP(missingness="ignore")),
-    FULL_DATA: lambda run, _: fit_linear(run, KLIEP(), merged(run.complete)),
+    FULL_DATA: lambda run, _: fit_linear(run, KLIEP(), run.complete),
     TRUE_RATIO: lambda run, _: Score(run.origin.log_ratio, tail=run.origin.ratio_tail),
-    IMPUTATION: lambda run, _: fit_linear(run, KLIEP(), merged(completed(run))),
-    IMPUTED_TREES: lambda run, _: fitted(run, trees(), completed(run)),
+    IMPUTATION: lambda run, _: fit_linear(run, KLIEP(), completed(run)),
+    IMPUTED_TREES: lambda run, _: fit_learner(run, trees(), completed(run)),
     # Trees take NaN for a value like others.
-    NAN_TREES: lambda run, _: fitted(run, trees(), run.numerator),
+    NAN_TREES: lambda run, _: fit_learner(run, trees()),
     # What trees would reach if nothing were lost.
-    FULL_TREES: lambda run, _: fitted(run, trees(), run.complete),
+    FULL_TREES: lambda run, _: fit_learner(run, trees(), run.complete),
+    JOINT: fit_joint,
+    PRODUCTS: lambda run, phi: fit_joint(
+        run, phi, PolynomialBasis(1, interactions=pairs_of_numbers(run))
+    ),
+    TILTED: fit_tilted,
 }
 """The score of a run by the name of a curve, but for how φ is known.
 
 A further curve is an entry here, and its name among an experiment's methods.
 """
+
+
+def without_phi(method: str) -> tuple[str, bool]:
+    """The name of a curve but for how φ is known, and whether φ is learned."""
+    name = method.removesuffix(learned(""))
+    return name.removesuffix(known("")), name != method
 
 
 def score_run(method: str, run: Run, conditions: Conditions) -> Score | None:
@@ -355,9 +329,5 @@ def score_run(method: str, run: Run, conditions: Conditions) -> Score | None:
     """
     if method in (IMPUTATION, IMPUTED_TREES) and not np.isnan(run.numerator).any():
         return None
-    name = method.removesuffix(learned(""))
-    phi = run.phi if name == method else learned_phi(run, conditions)
-    name = name.removesuffix(known(""))
-    if name in LEARNERS:
-        return fitted(run, LEARNERS[name](run, phi), run.numerator)
-    return METHODS[name](run, phi)
+    name, learns = without_phi(method)
+    return METHODS[name](run, learned_phi(run, conditions) if learns else run.phi)

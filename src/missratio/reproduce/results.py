@@ -73,24 +73,17 @@ def _document() -> dict[str, Any]:
 
 
 @cache
-def published_curves(experiment_id: str, x: tuple[float, ...]) -> dict[str, MeanCurve]:
-    """The published curves of an experiment at the points x, as far as they are known.
+def published_curves(experiment_id: str) -> dict[str, MeanCurve]:
+    """The published curves of an experiment at its points, as far as they are known.
 
     Returns
     -------
     dict from method to MeanCurve
         Empty where none are known.
     """
-    entry = _document()["experiments"].get(experiment_id, {"x": [], "curves": {}})
-
-    def at_points(values: Sequence[float | None]) -> FloatArray:
-        known = dict(zip(entry["x"], values, strict=True))
-        return np.array([known.get(point) for point in x], dtype=np.float64)
-
+    entry = _document()["experiments"].get(experiment_id, {"curves": {}})
     return {
-        method: MeanCurve(
-            at_points(curve["mean"]), at_points(curve["lo"]), at_points(curve["hi"])
-        )
+        method: MeanCurve(*np.array([curve["mean"], curve["lo"], curve["hi"]], float))
         for method, curve in entry["curves"].items()
     }
 
@@ -130,6 +123,32 @@ class Result:
     conditions: Conditions
     values: dict[str, FloatArray]
 
+    @classmethod
+    def planned(
+        cls,
+        experiment: Experiment,
+        conditions: Conditions,
+        methods: Sequence[str],
+        runs: int | None = None,
+    ) -> Result:
+        """A result that is to be filled in.
+
+        Parameters
+        ----------
+        experiment : Experiment
+        conditions : Conditions
+        methods : sequence of str
+        runs : int, optional
+            How many; None for as many as the experiment says.
+        """
+        values = {
+            method: np.full(
+                (experiment.n_runs(method, runs), len(experiment.x)), np.nan
+            )
+            for method in methods
+        }
+        return cls(experiment, conditions, values)
+
     def as_parquet(self) -> bytes:
         """Every run as a row of a Parquet file: x, method, run, value."""
         import pyarrow
@@ -166,7 +185,7 @@ class Result:
     @property
     def published(self) -> dict[str, MeanCurve]:
         """The published curves, where they are known."""
-        curves = published_curves(self.experiment.id, self.experiment.x)
+        curves = published_curves(self.experiment.id)
         return {method: curves[method] for method in self.values if method in curves}
 
     @property

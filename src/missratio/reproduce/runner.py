@@ -9,7 +9,7 @@ import hashlib
 import io
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -29,7 +29,7 @@ from missratio._base.threads import hold_threads
 from missratio._base.typing import FloatArray
 from missratio._files import write_whole
 from missratio.exceptions import DestinationError, Message, Remedy
-from missratio.reproduce.experiments import EXPERIMENTS, Experiment
+from missratio.reproduce.experiments import EXPERIMENTS
 from missratio.reproduce.methods import VARIANTS, Conditions, Variant
 from missratio.reproduce.results import Reproduction, Result
 
@@ -115,128 +115,172 @@ def compute(task: Task) -> tuple[Task, FloatArray]:
         )
 
 
-@dataclass(frozen=True)
-class Plan:
-    """Which runs of an experiment to make.
+def make_tasks(result: Result) -> list[Task]:
+    """The tasks that fill in a result: some runs of methods that are run as often.
 
-    Parameters
-    ----------
-    experiment : Experiment
-    methods : tuple of str
-    conditions : Conditions
-    runs : int, optional
-        How many; None for as many as the experiment says.
+    Points that share their fits are computed together.
     """
-
-    experiment: Experiment
-    methods: tuple[str, ...]
-    conditions: Conditions
-    runs: int | None = None
-
-    def tasks(self) -> list[Task]:
-        """Some runs each, of methods that are run as often; points that share fits."""
-        experiment, tasks = self.experiment, []
-        blocks: list[tuple[float, ...]] = [(point,) for point in experiment.x]
-        if experiment.shares_fits:
-            blocks = [experiment.x]
-        times = {m: experiment.n_runs(m, self.runs) for m in self.methods}
-        for n_runs in dict.fromkeys(times.values()):
-            methods = tuple(m for m in self.methods if times[m] == n_runs)
-            for start in range(0, n_runs, experiment.runs_per_task):
-                runs = range(start, min(start + experiment.runs_per_task, n_runs))
-                tasks += [
-                    Task(experiment.id, block, runs, methods, self.conditions)
-                    for block in blocks
-                ]
-        return sorted(tasks, key=lambda task: task.runs[0])
-
-    def result(self, finished: dict[Task, FloatArray]) -> Result:
-        """All values of the experiment, in an order that no process had a say in."""
-        x, values = self.experiment.x, {}
-        for method in self.methods:
-            n_runs = self.experiment.n_runs(method, self.runs)
-            values[method] = np.full((n_runs, len(x)), np.nan)
-        for task in self.tasks():
-            columns = [x.index(point) for point in task.points]
-            for method, computed in zip(task.methods, finished[task], strict=True):
-                values[method][task.runs.start : task.runs.stop, columns] = computed
-        return Result(self.experiment, self.conditions, values)
+    experiment, size = result.experiment, result.experiment.runs_per_task
+    blocks: list[tuple[float, ...]] = [(point,) for point in experiment.x]
+    if experiment.shares_fits:
+        blocks = [experiment.x]
+    methods: dict[int, list[str]] = {}
+    for method, values in result.values.items():
+        methods.setdefault(len(values), []).append(method)
+    tasks = [
+        Task(experiment.id, block, runs, tuple(names), result.conditions)
+        for n_runs, names in methods.items()
+        for start in range(0, n_runs, size)
+        for runs in [range(start, min(start + size, n_runs))]
+        for block in blocks
+    ]
+    return sorted(tasks, key=lambda task: task.runs[0])
 
 
 def _ignore(*_: Any) -> None:
     """Where nobody wants to know."""
 
 
-def run_plans(
-    plans: Sequence[Plan],
+def fill_in(
+    results: Sequence[Result],
     folder: Path,
     jobs: int = 1,
-    tick: Callable[[Task], None] = _ignore,
-) -> tuple[list[Result], int]:
-    """Compute all that is not finished yet, and keep it.
+    step: Callable[[str, int], None] = _ignore,
+    tick: Callable[[int], None] = _ignore,
+) -> int:
+    """Compute all that is not finished yet, keep it, and put it into its place.
 
     Parameters
     ----------
-    plans : sequence of Plan
+    results : sequence of Result
+        As `Result.planned` makes them.
     folder : Path
         The folder to keep finished tasks in.
     jobs : int
         How many processes.
-    tick : callable
-        Told of every task that is done.
+    step, tick : callable
+        Told what is run, and how many runs at a point that will be; and how many more
+        are done.
 
     Returns
     -------
-    results : list of Result
-    resumed : int
+    int
         How many tasks had been finished before.
     """
-    tasks = [task for plan in plans for task in plan.tasks()]
-    finished, todo = dict[Task, FloatArray](), []
+    tasks = {task: result for result in results for task in make_tasks(result)}
+    names = ", ".join(result.experiment.id for result in results)
+    step(f"Running {names}", sum(task.size for task in tasks))
+
+    def finish(task: Task, values: FloatArray) -> None:
+        result = tasks[task]
+        columns = [result.experiment.x.index(point) for point in task.points]
+        for method, computed in zip(task.methods, values, strict=True):
+            runs = slice(task.runs.start, task.runs.stop)
+            result.values[method][runs, columns] = computed
+        tick(task.size)
+
+    todo = []
     for task in tasks:
         if (before := task.load(folder)) is None:
             todo.append(task)
         else:
-            finished[task] = before
-            tick(task)
-    resumed = len(finished)
+            finish(task, before)
     pool = Parallel(jobs, return_as="generator_unordered", batch_size=1)
     try:
-        for task, made in pool(delayed(compute)(task) for task in todo):
-            task.save(folder, made)
-            finished[task] = made
-            tick(task)
+        for task, values in pool(delayed(compute)(task) for task in todo):
+            task.save(folder, values)
+            finish(task, values)
     except TerminatedWorkerError as error:
         raise ChildProcessError(
             "A process was killed, as happens where memory runs out. Run the same "
             f"command again, with fewer than {jobs} processes (--jobs): what is "
             "finished is kept."
         ) from error
-    return [plan.result(finished) for plan in plans], resumed
+    return len(tasks) - len(todo)
 
 
-def choose(words: Sequence[str], choices: Sequence[str], what: str) -> list[str]:
-    """The choices that are meant, in their own order; an error for any other word.
-
-    Capitals don't matter.
-    """
-    known = {choice.lower(): choice for choice in choices}
+def check_known(words: Sequence[str], choices: Collection[str], what: str) -> None:
+    """Refuse words that are no choice."""
     for word in words:
-        if word.lower() not in known:
+        if word not in choices:
             raise ValueError(
                 f"There is no {what} {word!r}.{did_you_mean(word, choices)} Choose "
                 f"from: {listed(choices)}."
             )
-    wanted = {known[word.lower()] for word in words}
-    return [choice for choice in choices if choice in wanted]
 
 
-@dataclass(frozen=True)
-class Options:
-    """What to reproduce, and how.
+def plan(
+    ids: Sequence[str],
+    conditions: Conditions,
+    methods: Sequence[str] = (),
+    runs: int | None = None,
+    *,
+    beyond: bool = False,
+) -> tuple[list[Result], dict[str, str]]:
+    """Results to fill in, of what can be run, and of the rest why not.
+
+    Parameters are those of `reproduce`.
+
+    Raises
+    ------
+    ValueError
+        For an id, a method or a variant that there isn't.
+    FileNotFoundError
+        Where an experiment was asked for by its id and its data is absent.
+    """
+    if conditions.variant not in VARIANTS:
+        raise ValueError(
+            f"variant must be one of {listed(VARIANTS)}: got {conditions.variant!r}."
+        )
+    curves = [curve for each in EXPERIMENTS.values() for curve in each.curves]
+    check_known(ids, EXPERIMENTS, "experiment")
+    check_known(methods, dict.fromkeys(curves), "method")
+    planned, skipped = [], {}
+    for name, experiment in EXPERIMENTS.items():
+        if ids and name not in ids:
+            continue
+        offered = experiment.curves if beyond else experiment.methods
+        if methods:
+            offered = tuple(curve for curve in experiment.curves if curve in methods)
+        why = experiment.unavailable()
+        if ids and why is not None:
+            raise FileNotFoundError(f"{experiment.id} can't be run: {why}")
+        if ids and not offered:
+            raise ValueError(
+                f"{experiment.id} has none of these curves. It has "
+                f"{listed(experiment.curves)}."
+            )
+        if offered and why is not None:
+            skipped[experiment.id] = why
+        elif offered:
+            planned.append(Result.planned(experiment, conditions, offered, runs))
+    return planned, skipped
+
+
+def reproduce(
+    out: Path,
+    ids: Sequence[str] = (),
+    *,
+    variant: Variant = "published",
+    runs: int | None = None,
+    methods: Sequence[str] = (),
+    seed: int = 0,
+    jobs: int = 1,
+    beyond: bool = False,
+    command: str = "missratio reproduce",
+    force: bool = False,
+    step: Callable[[str, int], None] = _ignore,
+    tick: Callable[[int], None] = _ignore,
+) -> Reproduction:
+    """Run experiments and write their tables and figures, and a summary of all.
+
+    What was finished before under the same settings, by the same code and from the same
+    data is taken from the folder.
 
     Parameters
     ----------
+    out : Path
+        The folder to write to.
     ids : sequence of str
         Experiments; none stands for all whose data is at hand.
     variant : {"published", "corrected"}
@@ -247,91 +291,16 @@ class Options:
         Curves; none stands for all of the paper's.
     seed : int
     jobs : int
-        Processes.
+        How many processes.
     beyond : bool
         Whether curves past the paper are added.
-    without : sequence of str
-        Curves to leave out.
-    """
-
-    ids: Sequence[str] = ()
-    variant: Variant = "published"
-    runs: int | None = None
-    methods: Sequence[str] = ()
-    seed: int = 0
-    jobs: int = 1
-    beyond: bool = False
-    without: Sequence[str] = ()
-
-    def plans(self) -> tuple[list[Plan], dict[str, str]]:
-        """What can be run, and of the rest why not.
-
-        Raises
-        ------
-        ValueError
-            For an id, a method or a variant that there isn't.
-        FileNotFoundError
-            Where an experiment was asked for by its id and its data is absent.
-        """
-        if self.variant not in VARIANTS:
-            raise ValueError(
-                f"variant must be one of {listed(VARIANTS)}: got {self.variant!r}."
-            )
-        ids = choose(self.ids, list(EXPERIMENTS), "experiment")
-        curves = list(dict.fromkeys(m for e in EXPERIMENTS.values() for m in e.curves))
-        wanted = choose(self.methods, curves, "method")
-        unwanted = choose(self.without, curves, "method")
-        plans, skipped = [], {}
-        for experiment in (EXPERIMENTS[name] for name in ids or EXPERIMENTS):
-            offered = experiment.curves if self.beyond else experiment.methods
-            if wanted:
-                offered = tuple(m for m in experiment.curves if m in wanted)
-            methods = tuple(m for m in offered if m not in unwanted)
-            why = experiment.unavailable()
-            if ids and why is not None:
-                raise FileNotFoundError(f"{experiment.id} can't be run: {why}")
-            if ids and not methods:
-                raise ValueError(
-                    f"{experiment.id} has no curve left, by what was said. It has "
-                    f"{listed(experiment.curves)}; those past the paper need "
-                    "beyond=True (--beyond), or their names."
-                )
-            if methods and why is not None:
-                skipped[experiment.id] = why
-            elif methods:
-                conditions = Conditions(self.variant, self.seed)
-                plans.append(Plan(experiment, methods, conditions, self.runs))
-        return plans, skipped
-
-
-def reproduce(
-    options: Options,
-    out: Path,
-    *,
-    command: str = "missratio reproduce",
-    force: bool = False,
-    announce: Callable[[dict[str, int]], None] = _ignore,
-    tick: Callable[[Task], None] = _ignore,
-) -> Reproduction:
-    """Run experiments and write their tables and figures, and a summary of all.
-
-    What was finished before under the same settings, by the same code and from the same
-    data is taken from the folder.
-
-    Parameters
-    ----------
-    options : Options
-    out : Path
-        The folder to write to.
     command : str
         For the summary.
     force : bool
         Whether results of another seed or variant in the folder are replaced, instead
         of an error.
-    announce : callable
-        Told how many runs at points each experiment is going to make.
-    tick : callable
-        Told of every task that is done.
+    step, tick : callable
+        As for `fill_in`.
     """
     if find_spec("matplotlib") is None:
         raise ModuleNotFoundError(
@@ -339,9 +308,9 @@ def reproduce(
         )
     from missratio.reproduce.figures import figures
 
-    began = time.monotonic()
-    plans, skipped = options.plans()
-    wanted = {"seed": options.seed, "variant": options.variant}
+    began, conditions = time.monotonic(), Conditions(variant, seed)
+    results, skipped = plan(ids, conditions, methods, runs, beyond=beyond)
+    wanted = {"seed": seed, "variant": variant}
     # The seed and the variant of the results in the folder, if there are any.
     before: dict[str, Any] = wanted
     with suppress(OSError, ValueError):
@@ -350,13 +319,13 @@ def reproduce(
     if before != wanted and not force:
         raise DestinationError(
             Message(
-                "{folder} has the results of {found}, and {wanted} would replace them.",
-                facts={"folder": out, "found": before, "wanted": wanted},
+                "{folder} has the results of {before}, and {wanted} would replace "
+                "them.",
+                facts={"folder": out, "before": before, "wanted": wanted},
                 remedies=("choose another folder", Remedy.OVERWRITE),
             )
         )
-    announce({p.experiment.id: sum(task.size for task in p.tasks()) for p in plans})
-    results, resumed = run_plans(plans, out, options.jobs, tick)
+    resumed = fill_in(results, out, jobs, step, tick)
     pages: dict[str, bytes] = {}
     for result in results:
         pages[f"{result.experiment.id}.parquet"] = result.as_parquet()
@@ -365,7 +334,7 @@ def reproduce(
     made = Reproduction(results, skipped, command, time.monotonic() - began)
     record = wanted | {
         "command": command,
-        "jobs": options.jobs,
+        "jobs": jobs,
         "wall_seconds": made.wall_seconds,
         "tasks_resumed": resumed,
         "skipped": skipped,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from operator import itemgetter
 
 from missratio._base.hints import check_number, did_you_mean
 from missratio._base.storable import storable
@@ -54,25 +55,21 @@ class AutoRule(rules.Rule):
         if self.complete:
             binomial = rules.BinomialRule()
             return binomial, binomial.expected_root(n_rows, 1.0, alpha, delta)
-        candidates: list[tuple[rules.Rule, float]] = []
+        expected: dict[rules.Rule, float] = {}
         kept = tail = 1.0
         if self.training is not None and self.training.n_observed:
             tuned = betting.tune_bet(self.training, alpha, delta, n_rows, bound)
             kept, tail = tuned.kept, tuned.tail
-            candidates.append(
-                (betting.TunedBettingRule(self.training), tuned.root_error)
-            )
+            expected[betting.TunedBettingRule(self.training)] = tuned.root_error
         if bound is not None:
-            drawing: list[tuple[rules.Rule, float]]
-            drawing = [(rules.ThinningRule(), kept), (rules.CountingRule(), 1.0)]
-            for rule, share in drawing:
+            for rule, share in (
+                (rules.ThinningRule(), kept),
+                (rules.CountingRule(), 1),
+            ):
                 root = rule.expected_root(n_rows, bound, alpha, delta) or 0.0
-                candidates.append((rule, root * math.sqrt(share / tail)))
-        return max(
-            candidates,
-            key=lambda candidate: candidate[1],
-            default=(betting.FlippedBettingRule(), 0.0),
-        )
+                expected[rule] = root * math.sqrt(share / tail)
+        flipped = betting.FlippedBettingRule(), 0.0
+        return max(expected.items(), key=itemgetter(1), default=flipped)
 
     def select(
         self, sample: CalibrationSample, alpha: float, delta: float
@@ -99,7 +96,6 @@ RULES: dict[str, type[rules.Rule]] = {
         rules.BinomialRule,
         rules.PaperRule,
         rules.BernsteinRule,
-        rules.HoeffdingBentkusRule,
         rules.ThinningRule,
         rules.CountingRule,
         betting.BettingRule,

@@ -245,8 +245,7 @@ class BettingRule(Rule):
         self, sample: CalibrationSample, alpha: float, delta: float
     ) -> Selection:
         """Choose the smallest threshold at which the capital reaches 1/δ."""
-        needed = self.bound == "needed"
-        bound = known_bound(sample, self.name) if needed else sample.bound
+        bound = known_bound(sample, self.name) if self.ratio < 1.0 else None
         bets = mixture(self.ratio, alpha, bound)
         n_tail = largest_tail(sample, bets, alpha, delta)
         return self._from_tail(sample, n_tail, alpha)
@@ -283,7 +282,6 @@ class TunedBettingRule(Rule):
 
     def prepare(self, training: CalibrationSample | None, *, complete: bool) -> Rule:
         """Learn from these training rows, unless it has its own."""
-        del complete
         return self if self.training is not None else type(self)(training)
 
     def select(

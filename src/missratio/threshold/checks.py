@@ -11,12 +11,12 @@ import numpy as np
 from scipy.special import expit
 from scipy.stats import binom
 
-from missratio._base.typing import FloatArray, IntArray
+from missratio._base.typing import FloatArray
 from missratio.threshold.auto import check_levels, make_rule
 from missratio.threshold.rules import Rule, Selection
 from missratio.threshold.sample import CalibrationSample
 
-# How unlikely so many broken promises must be of a rule that keeps its level.
+# A rule that keeps its level breaks so many promises with this probability at most.
 SURE = 1e-4
 # φ as a function of a uniform score, and the largest that it is.
 LOSSES: dict[str, tuple[Callable[[FloatArray], Any], float]] = {
@@ -90,14 +90,14 @@ def check_rule(
         chosen = ready.select(sample, alpha, delta)
         if not isinstance(chosen, Selection):
             raise TypeError(
-                f"{name}.select must return a Selection(threshold, rule, error_bound, "
-                f"n_used): got {type(chosen).__name__}."
+                f"{name}.select must return a Selection(threshold, rule, error_bound): "
+                f"got {type(chosen).__name__}."
             )
         return math.inf if chosen.threshold is None else float(chosen.threshold)
 
     broken = dict[str, float]()
     for what in LOSSES:
-        wrong, complaint = 0, ""
+        wrong, complaints = 0, set[str]()
         try:
             for repeat in range(repeats):
                 steps = STEPS if repeat % 2 else None
@@ -112,28 +112,22 @@ def check_rule(
                 wrong += 1.0 - below > alpha + 1e-9
                 # 2. The same rows in another order, and some of them higher.
                 order = rng.permutation(sample.n_observed)
+                names = ("values", "masses", "draws")
+                columns = {column: getattr(sample, column)[order] for column in names}
+                if choose(ready, replace(sample, **columns)) != threshold:
+                    complaints.add("depends on the order of rows")
                 some = rng.uniform(size=sample.n_observed) < 0.2
-                shuffled, higher = (
-                    choose(ready, replace(sample, values=values, **columns))
-                    for values, columns in (
-                        (sample.values[order], _columns(sample, order)),
-                        (np.where(some, 1.0, sample.values), {}),
-                    )
-                )
-                if shuffled != threshold:
-                    complaint = "its threshold depends on the order of rows"
-                elif higher < threshold:
-                    complaint = "its threshold falls when some scores rise"
-                if complaint:
-                    break
+                higher = replace(sample, values=np.where(some, 1.0, sample.values))
+                if choose(ready, higher) < threshold:
+                    complaints.add("falls when some scores rise")
         except ValueError:
             # It doesn't serve such rows, as the binomial rule doesn't.
             continue
-        if complaint:
+        if complaints:
             raise ValueError(
-                f"{name} is not monotone: {complaint}, from {threshold:.6g} "
-                f"where {what}. A rule tests each threshold alone, and takes the "
-                "smallest that passes."
+                f"{name} is not monotone where {what}: its threshold "
+                f"{' and '.join(sorted(complaints))}. A rule tests each threshold "
+                "alone, and takes the smallest that passes."
             )
         broken[what] = wrong / repeats
         if binom.sf(wrong - 1, repeats, delta) < SURE:
@@ -150,9 +144,3 @@ def check_rule(
             "nothing to check. Call its select on a CalibrationSample to see why."
         )
     return broken
-
-
-def _columns(sample: CalibrationSample, order: IntArray) -> dict[str, Any]:
-    """What belongs to rows beside their scores, in another order."""
-    columns = {"masses": sample.masses, "draws": sample.draws}
-    return {k: column[order] for k, column in columns.items() if column is not None}

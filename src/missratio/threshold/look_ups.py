@@ -57,13 +57,13 @@ from missratio.threshold.sample import CalibrationSample, LookUps
 
 # The part of δ that g never falls below: keeps rounding in far tails out of the test.
 FLOOR = 1e-5
-# Of the counts of looked-up rows above a threshold, so many are on the grid.
+# So many counts of looked-up rows above a threshold are on the grid.
 GRID = 32
 LEVEL_STEPS = 11
-# By how much the share looked up may differ from what was expected, either way.
+# The share looked up may differ from what was expected by this factor, either way.
 LEEWAY = 1.5
-# What g is made for where nothing is known beforehand: half of the rows incomplete, and
-# one of these shares looked up.
+# Where nothing is known beforehand, g is made for half of the rows incomplete, and one
+# of these shares looked up.
 USUAL_SHARES = (0.05, 0.1, 0.2, 0.4, 0.8)
 
 
@@ -233,23 +233,11 @@ def looked_up_sample(
     """
     values = np.asarray(scores, dtype=np.float64)
     probability = np.asarray(inclusion, dtype=np.float64)
-    if values.ndim != 1 or probability.shape != values.shape:
-        raise ValueError(
-            "scores and inclusion must hold one number for each row: got shapes "
-            f"{values.shape} and {probability.shape}."
-        )
-    if not ((probability >= 0.0) & (probability <= 1.0)).all():
-        raise ValueError(
-            "inclusion must hold probabilities in [0, 1]: 1 for complete rows, the "
-            "share looked up for rows that were drawn, 0 for the other incomplete ones."
-        )
     if np.isnan(values[probability == 1.0]).any():
         raise ValueError(
             "A complete calibration row has a score of NaN. Score complete rows, or "
             "give rows that can't be scored a score of −∞."
         )
-    if expected is not None and not all(0.0 <= share <= 1.0 for share in expected):
-        raise ValueError(f"expected must hold two shares in [0, 1]: got {expected}.")
     # 0 for complete rows, 1, 2, … for the others.
     observed, lossy = probability > 0.0, probability < 1.0
     stratum = lossy.astype(np.intp)
@@ -264,13 +252,7 @@ def looked_up_sample(
                 "looked_up_sample the strata of all rows."
             )
     else:
-        labels = np.asarray(strata)
-        if labels.shape != values.shape:
-            raise ValueError(
-                f"strata must hold one label for each row: got shape {labels.shape} "
-                f"for {len(values)} rows."
-            )
-        stratum[lossy] += np.unique(labels[lossy], return_inverse=True)[1]
+        stratum[lossy] += np.unique(np.asarray(strata)[lossy], return_inverse=True)[1]
     n_strata, seen = int(stratum.max(initial=0)), values[observed]
     incomplete = np.bincount(stratum, minlength=n_strata + 1)[1:]
     lost = int(np.isnan(seen).sum())
@@ -300,20 +282,14 @@ class LookUpRule(Rule):
         self, sample: CalibrationSample, alpha: float, delta: float
     ) -> Selection:
         """Choose by bisection: the test is monotone in the threshold."""
-        if sample.lookups is None:
-            raise ValueError(
-                "The rule 'look-ups' needs to know how rows were drawn to be looked "
-                "up. Give inclusion probabilities (revealed.fill), or choose a rule "
-                "for rows with a model of missingness."
-            )
+        assert sample.lookups is not None
         lookups, drawn = sample.lookups, sample.lookups.drawn
         if np.count_nonzero(lookups.incomplete) > 1:
             # Rows of strata that nothing was drawn from are errors above every
             # threshold.
-            assert sample.masses is not None
             unseen = int(lookups.incomplete[drawn == 0].sum())
             values = np.append(sample.values, np.full(unseen, np.inf))
-            masses = np.append(sample.masses, np.ones(unseen))
+            masses = np.append(sample.weights, np.ones(unseen))
             sample = CalibrationSample(values, masses, sample.n_rows, sample.bound)
             bets = mixture(0.0, alpha, sample.bound)
             n_tail = largest_tail(sample, bets, alpha, delta)

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import ClassVar, Literal
 
 import numpy as np
-from scipy.special import bdtr, bdtrik, betaincinv, poch, xlogy
+from scipy.special import bdtr, bdtrik, betaincinv, poch
 from scipy.stats import binom
 
 from missratio._base.storable import storable
@@ -19,13 +19,6 @@ from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.threshold.sample import CalibrationSample
 
 BoundUse = Literal["needed", "given", "used", "unused"]
-
-# Rows that a plan may ask for, and those that it may try out by drawing them up.
-MOST_ROWS = 10**9
-MOST_SIMULATED = 10**5
-# How often a threshold that only a coin allows may be wrong.
-MOST_WRONG = 0.5
-TINY = 1e-300
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +35,11 @@ class Selection:
     error_bound : float
         The bound on the type I error that holds with probability 1 − δ: α, or a smaller
         one where order statistics don't come any closer.
-    n_used : int
-        Rows that the choice was made with.
     """
 
     threshold: float | None
     rule: str
     error_bound: float
-    n_used: int
 
 
 class Rule(ABC):
@@ -99,7 +89,6 @@ class Rule(ABC):
         complete : bool
             Whether calibration rows can't be missing.
         """
-        del training, complete
         return self
 
     def expected_root(
@@ -115,7 +104,6 @@ class Rule(ABC):
             Of their weights.
         alpha, delta : float
         """
-        del n_rows, bound, alpha, delta
         return None
 
     def least_rows(self, alpha: float, delta: float, bound: float) -> int | None:
@@ -141,17 +129,39 @@ class Rule(ABC):
             rule = self.prepare(sample, complete=False)
             return rule.select(sample, alpha, delta).threshold is not None
 
-        return fewest(passes, MOST_SIMULATED)
+        return fewest(passes, 10**5)
 
     def _from_tail(
         self, sample: CalibrationSample, n_tail: int, alpha: float
     ) -> Selection:
         certified = n_tail >= 0 and sample.ranked.n_scored > 0
         threshold = sample.threshold(n_tail) if certified else None
-        return Selection(threshold, self.name, alpha, sample.n_rows)
+        return Selection(threshold, self.name, alpha)
+
+    def _counted(
+        self,
+        sample: CalibrationSample,
+        kept: BoolArray,
+        trials: int,
+        bound: float,
+        alpha: float,
+        delta: float,
+        coin: float,
+    ) -> Selection:
+        """The kept row above which as many kept rows lie as Bin(trials, α/B) allows."""
+        most = int(binomial_tail(trials, alpha / bound, delta, coin))
+        if most < 0 or not sample.ranked.n_scored:
+            return Selection(None, self.name, alpha)
+        places = np.flatnonzero(kept)
+        n_tail = int(places[most]) if len(places) > most else sample.n_observed
+        error_bound = alpha
+        if coin == 1.0:
+            # A coin uses up δ; without one the error may be less.
+            error_bound = min(alpha, bound * binomial_bound(trials, most, delta))
+        return Selection(sample.threshold(n_tail), self.name, error_bound)
 
 
-def fewest(passes: Callable[[int], bool], most: int = MOST_ROWS) -> int | None:
+def fewest(passes: Callable[[int], bool], most: int = 10**9) -> int | None:
     """The smallest number that passes a test which is monotone; None if above most."""
     low, high = 0, 1
     while not passes(high):
@@ -202,7 +212,7 @@ def few_enough(
     most = bdtr(k, n_rows, alpha)
     less = np.where(k > 0, bdtr(np.maximum(k - 1, 0), n_rows, alpha), 0.0)
     level = coin * most + (1.0 - coin) * less
-    return np.asarray((level <= delta) & ((k > 0) | (most <= max(delta, MOST_WRONG))))
+    return np.asarray((level <= delta) & ((k > 0) | (most <= max(delta, 0.5))))
 
 
 def mean_root(k: IntArray, n_rows: int | IntArray) -> FloatArray:
@@ -237,19 +247,15 @@ class BinomialRule(Rule):
         self, sample: CalibrationSample, alpha: float, delta: float
     ) -> Selection:
         """Choose an order statistic."""
-        weighted = sample.masses is not None and (sample.masses != 1.0).any()
-        if weighted or sample.n_observed < sample.n_rows:
+        if (sample.weights != 1.0).any() or sample.n_observed < sample.n_rows:
             raise ValueError(_INCOMPLETE)
         kept, coin = sample.kept(1.0)[0], 1.0
-        return order_statistic(
-            self.name, sample, kept, sample.n_rows, 1.0, alpha, delta, coin
-        )
+        return self._counted(sample, kept, sample.n_rows, 1.0, alpha, delta, coin)
 
     def expected_root(
         self, n_rows: int, bound: float | None, alpha: float, delta: float
     ) -> float:
         """The root by the law of an order statistic."""
-        del bound
         return float(mean_root(binomial_tail(n_rows, alpha, delta), n_rows))
 
     def least_rows(self, alpha: float, delta: float, bound: float) -> int | None:
@@ -257,29 +263,6 @@ class BinomialRule(Rule):
         if bound != 1.0:
             raise ValueError(_INCOMPLETE)
         return least_trials(alpha, delta)
-
-
-def order_statistic(
-    name: str,
-    sample: CalibrationSample,
-    kept: BoolArray,
-    trials: int,
-    bound: float,
-    alpha: float,
-    delta: float,
-    coin: float,
-) -> Selection:
-    """The kept row above which as many kept rows lie as Bin(trials, α/B) allows."""
-    most = int(binomial_tail(trials, alpha / bound, delta, coin))
-    if most < 0 or not sample.ranked.n_scored:
-        return Selection(None, name, alpha, trials)
-    places = np.flatnonzero(kept)
-    n_tail = int(places[most]) if len(places) > most else sample.n_observed
-    error_bound = alpha
-    if coin == 1.0:
-        # A coin uses up δ; without one the error may be less.
-        error_bound = min(alpha, bound * binomial_bound(trials, most, delta))
-    return Selection(sample.threshold(n_tail), name, error_bound, trials)
 
 
 def known_bound(sample: CalibrationSample, name: str) -> float:
@@ -306,7 +289,6 @@ class PaperRule(Rule):
 
     def margin(self, alpha: float, delta: float, effective_rows: float) -> float:
         """The paper's Δ."""
-        del alpha
         return math.sqrt(16.0 * math.log(1.0 / delta) / effective_rows)
 
     def select(
@@ -341,45 +323,6 @@ class BernsteinRule(PaperRule):
 
 
 @storable()
-class HoeffdingBentkusRule(Rule):
-    """The smaller of Hoeffding's and Bentkus's p-values for W·1{h > C}/B in [0, 1].
-
-    min(exp(−n·KL(mean/B ‖ α/B)), e·P(Bin(n, α/B) ≤ ⌈n·mean/B⌉)), as in risk-controlling
-    prediction sets.
-    """
-
-    name = "hoeffding-bentkus"
-
-    def select(
-        self, sample: CalibrationSample, alpha: float, delta: float
-    ) -> Selection:
-        """Choose by bisection: the p-value grows with the tail."""
-        bound = known_bound(sample, self.name)
-        n_rows, share = sample.n_rows, alpha / bound
-        sums = np.append(0.0, np.cumsum(sample.ranked.high))
-
-        def fails(n_tail: int) -> bool:
-            mean = sums[n_tail] / (n_rows * bound)
-            if mean >= share:
-                return True
-            divergence = xlogy(mean, mean / share)
-            divergence += xlogy(1.0 - mean, (1.0 - mean) / (1.0 - share))
-            bentkus = math.e * binom.cdf(math.ceil(n_rows * mean), n_rows, share)
-            return bool(min(math.exp(-n_rows * divergence), bentkus) > delta)
-
-        n_tail = bisect_left(range(len(sums)), True, key=fails) - 1
-        return self._from_tail(sample, n_tail, alpha)
-
-    def least_rows(self, alpha: float, delta: float, bound: float) -> int | None:
-        """Hoeffding's p-value of an empty tail is (1 − α/B)ⁿ."""
-        return least_trials(alpha / bound, delta)
-
-
-# With how much certainty the random number of rows that thinning keeps is to suffice.
-THINNING_CERTAINTY = 0.9
-
-
-@storable()
 class ThinningRule(Rule):
     """Keep row i with probability W_i/B: what is left is a complete i.i.d. sample.
 
@@ -399,10 +342,8 @@ class ThinningRule(Rule):
         bound = known_bound(sample, self.name)
         low, high = sample.kept(bound)
         if sample.edges is None:
-            n_kept = int(high.sum())
-            return order_statistic(
-                self.name, sample, high, n_kept, 1.0, alpha, delta, sample.coin
-            )
+            n_kept, coin = int(high.sum()), sample.coin
+            return self._counted(sample, high, n_kept, 1.0, alpha, delta, coin)
         tail = np.append(0, np.cumsum(high))
         rest = np.append(0, np.cumsum(low[::-1]))[::-1]
 
@@ -429,8 +370,7 @@ class ThinningRule(Rule):
     def least_rows(self, alpha: float, delta: float, bound: float) -> int | None:
         """So many that enough are kept with probability 0.9."""
         least = least_trials(alpha, delta)
-        allowed = 1.0 - THINNING_CERTAINTY
-        return fewest(lambda n: bool(binom.cdf(least - 1, n, 1.0 / bound) <= allowed))
+        return fewest(lambda n: bool(binom.sf(least - 1, n, 1.0 / bound) >= 0.9))
 
 
 @storable()
@@ -452,10 +392,8 @@ class CountingRule(Rule):
     ) -> Selection:
         """Choose the kept row that has as many kept rows above it as are allowed."""
         bound = known_bound(sample, self.name)
-        kept = sample.kept(bound)[1]
-        return order_statistic(
-            self.name, sample, kept, sample.n_rows, bound, alpha, delta, sample.coin
-        )
+        kept, coin = sample.kept(bound)[1], sample.coin
+        return self._counted(sample, kept, sample.n_rows, bound, alpha, delta, coin)
 
     def expected_root(
         self, n_rows: int, bound: float | None, alpha: float, delta: float
@@ -485,6 +423,6 @@ def _root_of_kept(n_rows: int, bound: float, alpha: float, delta: float) -> floa
     more = bdtr(k + 1, rows, alpha)
     spent = np.where(k >= 0, bdtr(np.maximum(k, 0), rows, alpha), 0.0)
     possible = (k + 1 < rows) & few_enough(k + 1, rows, alpha, delta, 0.0)
-    chance = np.where(possible, (delta - spent) / np.maximum(more - spent, TINY), 0.0)
+    chance = np.where(possible, (delta - spent) / np.maximum(more - spent, 1e-300), 0.0)
     roots = (1.0 - chance) * mean_root(k, rows) + chance * mean_root(k + 1, rows)
     return float(np.average(roots, weights=times))

@@ -39,21 +39,19 @@ class LookUps:
 
     def check(self, n_observed: int, n_rows: int) -> None:
         """Refuse look-ups that can't be those of so many rows, observed and all."""
-        columns = (self.stratum, self.incomplete)
-        sound = all(
-            isinstance(column, np.ndarray) and column.dtype.kind == "i"
-            for column in columns
+        shares = np.asarray(self.expected or (0.0, 0.0), dtype=np.float64)
+        columns = self.stratum, self.incomplete
+        sound = (
+            all(isinstance(c, np.ndarray) and c.dtype.kind == "i" for c in columns)
+            and self.stratum.shape == (n_observed,)
+            and self.stratum.min(initial=0) >= 0
+            and self.stratum.max(initial=0) <= len(self.incomplete)
+            and (self.drawn <= self.incomplete).all()
+            and n_observed - self.drawn.sum() + sum(self.incomplete.tolist()) == n_rows
+            and shares.shape == (2,)
+            and ((shares >= 0.0) & (shares <= 1.0)).all()
         )
-        sound = sound and self.stratum.shape == (n_observed,)
-        sound = sound and int(self.stratum.min(initial=0)) >= 0
-        sound = sound and int(self.stratum.max(initial=0)) <= len(self.incomplete)
-        sound = sound and bool((self.drawn <= self.incomplete).all())
-        if self.expected is not None:
-            shares = np.asarray(self.expected, dtype=np.float64)
-            sound = sound and shares.shape == (2,)
-            sound = sound and bool(((shares >= 0.0) & (shares <= 1.0)).all())
-        n_incomplete = sum(self.incomplete.tolist())
-        if not sound or n_observed - self.drawn.sum() + n_incomplete != n_rows:
+        if not sound:
             raise ValueError("A calibration sample's look-ups are not what it says.")
 
     @property
@@ -157,25 +155,22 @@ class CalibrationSample:
         if weights is None:
             bound, edges, draws, coin = 1.0, None, None, 1.0
         else:
-            given = [
-                np.asarray(each, dtype=np.float64) for each in (weights, *(edges or ()))
-            ]
+            columns = (weights, *(edges or ()))
+            given = [np.asarray(column, dtype=np.float64) for column in columns]
             for column in given:
-                if column.shape != values.shape:
+                sound = np.isfinite(column) & (column >= 0.0)
+                if column.shape != values.shape or not sound.all():
                     raise ValueError(
-                        "weights must be one for each score: got shapes "
-                        f"{column.shape} and {values.shape}."
+                        "weights must be finite and not negative, one for each score: "
+                        f"got shapes {column.shape} and {values.shape}."
                     )
-                if not (np.isfinite(column) & (column >= 0.0)).all():
-                    raise ValueError("weights must be finite and not negative.")
-                if bound is not None and column.max(initial=0.0) > bound:
-                    heaviest = column.max(where=values > -np.inf, initial=0.0)
-                    if heaviest > bound * (1 + 1e-9):
-                        raise ValueError(
-                            f"A weight of {heaviest:.6g} exceeds the bound {bound:.6g} "
-                            "that the largest missing probability implies: one of the "
-                            "two is wrong."
-                        )
+                heaviest = column.max(where=values > -np.inf, initial=0.0)
+                if bound is not None and heaviest > bound * (1 + 1e-9):
+                    raise ValueError(
+                        f"A weight of {heaviest:.6g} exceeds the bound {bound:.6g} "
+                        "that the largest missing probability implies: one of the two "
+                        "is wrong."
+                    )
             masses = given[0]
             observed = masses > 0.0
             if edges is not None:
@@ -202,20 +197,19 @@ class CalibrationSample:
 
     def check(self) -> None:
         """Refuse a sample that `build` would not make, such as one from a file."""
-        given = [self.masses, self.draws, *(self.edges or ())]
-        columns = [self.values, *(column for column in given if column is not None)]
+        columns = [self.values, self.masses, self.draws, *(self.edges or ())]
         sound = all(
             isinstance(column, np.ndarray)
             and column.dtype == np.float64
             and column.shape == (len(self.values),)
             and not np.isnan(column).any()
             for column in columns
+            if column is not None
         )
         sound = sound and isinstance(self.coin, float) and 0.0 <= self.coin <= 1.0
         if not (sound and len(self.values) <= self.n_rows):
             raise ValueError("A calibration sample's columns don't fit together.")
-        weights = np.ones(len(self.values)) if self.masses is None else self.masses
-        again = self.build(self.values, weights, self.bound, self.edges)
+        again = self.build(self.values, self.weights, self.bound, self.edges)
         if again.n_observed < self.n_observed:
             raise ValueError("A calibration sample's rows are not what it says.")
         if self.lookups is not None:
@@ -246,11 +240,8 @@ class CalibrationSample:
     def ranked(self) -> Ranked:
         """The rows by their scores, the largest first."""
         order = np.argsort(-self.values, kind="stable")
-        scores, n_scored = (
-            self.values[order],
-            int(np.count_nonzero(self.values > -np.inf)),
-        )
-        weights = np.ones(len(order)) if self.masses is None else self.masses[order]
+        n_scored = int(np.count_nonzero(self.values > -np.inf))
+        scores, weights = self.values[order], self.weights[order]
         masses = np.zeros(len(order) + 1)
         np.cumsum(weights, out=masses[1:])
         low = high = weights
@@ -283,6 +274,11 @@ class CalibrationSample:
         return draws < ranked.low, draws < ranked.high
 
     @property
+    def weights(self) -> FloatArray:
+        """The weights of the observed rows."""
+        return np.ones(len(self.values)) if self.masses is None else self.masses
+
+    @property
     def n_observed(self) -> int:
         """How many rows are observed."""
         return len(self.values)
@@ -295,9 +291,8 @@ class CalibrationSample:
     @property
     def effective_rows(self) -> float:
         """Kish's effective sample size of the weights."""
-        masses = np.ones(self.n_observed) if self.masses is None else self.masses
-        total = float(masses.sum())
-        return total**2 / float((masses**2).sum()) if total > 0.0 else 0.0
+        total = float(self.weights.sum())
+        return total**2 / float((self.weights**2).sum()) if total > 0.0 else 0.0
 
     def threshold(self, n_tail: int) -> float:
         """The smallest threshold above which there are at most n_tail rows.

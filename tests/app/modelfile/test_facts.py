@@ -101,7 +101,7 @@ SEVERAL = {
     "decision_.fallback": [3, 2, -3],
     "decision_.offsets": [list, lambda x: x[:2], lambda x: x * np.nan],
     "decision_.thresholds": [list, lambda x: x[:2], moved, lambda x: x * np.nan],
-    "trade_offs_.0.errors": [list], "scores_": [None], "scores_.n_classes": [4],
+    "scores_": [None], "scores_.n_classes": [4],
     "caps_": [None, lambda _: {1: sound("capped").caps_[1]}],
 }  # fmt: skip
 GROUPS = {
@@ -114,7 +114,7 @@ GROUPS = {
     "controlled_class": [7, 1], "delta": [0.1], "threshold": ["shared", 0, True],
     "n_features_in_": [None],
     "groups_": [["a"], ["b", "a"], ["a", "a"]], "alpha": [0.1],
-    "group_alpha": [{"a": 0.1}], "cap_": [lambda _: sound("capped").caps_[1]],
+    "group_alpha": [{"a": 0.1}],
 }  # fmt: skip
 FACTS = {
     "φ": TWO, "table": TABLE, "several": SEVERAL, "groups": GROUPS,

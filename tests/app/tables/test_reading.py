@@ -67,7 +67,7 @@ MEANT = {
     "a;y\n1.234;0\n2.34;1\n": [[1.234], [2.34]],
     "a,y\n1.234,0\n2.345,1\n": [[1.234], [2.345]],
     'a,y\n"1,234.5",0\n"2,5",1\n': [[1234.5], [2.5]],
-    "a;b;y\n12,5 %;12%;0\n;-7 %;1\n": [[0.125, 0.12], [NAN, -0.07]],
+    "a;b;y\n12,5 %;12%;0\n;-7 %;1\n7 %;;1": [[0.125, 0.12], [NAN, -0.07], [0.07, NAN]],
     # Floats hold some whole numbers beyond 2**53.
     f"a,y\n{2**60},0\n1e20,1\n": [[2**60], [1e20]],
 }
@@ -79,8 +79,9 @@ def test_numbers_and_blanks_are_read_as_they_were_meant(read, content):
 
 
 def test_what_is_told_to_be_missing_is(read):
-    table = read("a,b,y\n1,-999.0,0\n?,-999,1\n3,4,1", missing_values=["-999", "?"])
-    same(table.X, [[1, NAN], [NAN, NAN], [3, 4]])
+    content = "a,b,y\n1,-999.0,0\n?,-999,1\n3,4,1\n5,6,0"
+    table = read(content, missing_values=["-999", "?"])
+    same(table.X, [[1, NAN], [NAN, NAN], [3, 4], [5, 6]])
 
 
 def test_blank_row_is_left_out_where_a_blank_is_a_category(read):
@@ -220,10 +221,10 @@ def test_workbooks_are_read_by_sheet(tmp_path):
     with xlsxwriter.Workbook(path) as book:
         book.add_worksheet("notes").write(0, 0, "nothing here")
         sheet = book.add_worksheet("data")
-        for i, row in enumerate([["a", "b", "y"], [1.5, "red", 1], ["", "blue", 0]]):
+        for i, row in enumerate([["a", "b", "y"], [1.5, "red", 1], [2, "blue", 0]]):
             sheet.write_row(2 + i, 1, row)
     table = read_table(path, sheet="data")
-    same(table.X, [[1.5, 1], [NAN, 0]])
+    same(table.X, [[1.5, 1], [2, 0]])
     assert table.y.tolist() == [1, 0]
     with pytest.raises(TableError, match="no sheet 'dta'"):
         read_table(path, sheet="dta")
@@ -237,8 +238,8 @@ def test_a_header_may_be_long(read):
     names = [f"column number {j} with a long name" for j in range(5000)]
     header = ",".join([*names, "y"])
     assert len(header) > 2**17
-    cells = ",".join(["1.5"] * 5000)
-    table = read(f"{header}\n{cells},0\n{cells},1\n", drop=names[1:])
+    lines = [",".join([value] * 5000) for value in ("1.5", "2.5")]
+    table = read(f"{header}\n{lines[0]},0\n{lines[1]},1\n", drop=names[1:])
     assert table.encoder.names == [names[0]]
 
 

@@ -9,11 +9,7 @@ import pytest
 from missratio._files.cells import Cells
 from missratio.app.tables.columns import Encoder, TableColumn
 from missratio.app.tables.labelled import LabelledTable
-from missratio.app.workflow.phi_file import (
-    PhiFileError,
-    example_for,
-    read_missingness,
-)
+from missratio.app.workflow.phi_file import example_for, read_missingness
 from missratio.exceptions import TableError
 
 ENCODER = Encoder(
@@ -76,7 +72,7 @@ def test_an_example_is_refused_until_it_is_filled_in(models):
     text = example_for(lossy(whole=False))
     assert "25 of 50 are missing, 50.0%" in text
     assert set(tomllib.loads(text)["classes"]) == {"well"}
-    with pytest.raises(PhiFileError, match="probability of being missing"):
+    with pytest.raises(TableError, match="probability of being missing"):
         models(text)
     phi = models(text.replace("nan", "0.25"))["well"]
     np.testing.assert_allclose(phi.missing_probability(ROW), [[0.25, 0, 0.25]])
@@ -84,7 +80,7 @@ def test_an_example_is_refused_until_it_is_filled_in(models):
 
 def test_whole_rows_that_are_missing_have_an_example_of_their_own(models):
     text = example_for(lossy(whole=True))
-    with pytest.raises(PhiFileError, match="finite"):
+    with pytest.raises(TableError, match="finite"):
         models(text)
     assert models(text.replace("nan", "0.0"))["well"].rowwise
 
@@ -153,7 +149,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("text", REFUSED)
 def test_what_is_not_understood_is_refused(models, text):
-    with pytest.raises(PhiFileError, match=REFUSED[text]):
+    with pytest.raises(TableError, match=REFUSED[text]):
         models(text)
 
 

@@ -48,7 +48,7 @@ def query(options: asked.QueryOptions, progress: Progress) -> CommandOutcome:
     from missratio.app.workflow import plan_table
 
     plan, out = plan_table(options, progress), options.out
-    plan.write(out, force=options.force, escape_formulas=options.escape)
+    plan.write(out, force=options.force)
     keys = [] if options.id_column is None else [options.id_column]
     then: dict[str, Any] = {"drop": list(dict.fromkeys([*options.drop, *keys]))}
     then |= {"out": out.with_suffix(".skops"), "queries": out, "force": False}

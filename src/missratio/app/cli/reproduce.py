@@ -41,9 +41,6 @@ class ReproduceOptions(Writing):
         "curves of the paper.",
         [],
     )
-    without: list[str] = asked(
-        "Names of curves to leave out, such as the slow 'Iterative imputation'.", []
-    )
     beyond: bool = asked(
         "Add curves that are not in the paper: joint fits, and learners on "
         "imputations.",
@@ -55,9 +52,6 @@ class ReproduceOptions(Writing):
         "Folder for tables, figures and the summary.",
         Path("reproduction"),
         file_okay=False,
-    )
-    force: bool = asked(
-        "Replace results of another seed or variant in the folder.", False
     )
 
     WRITES: ClassVar[tuple[str, ...]] = ()
@@ -71,34 +65,24 @@ def reproduce(options: ReproduceOptions, progress: Progress) -> CommandOutcome:
     """
     from joblib import cpu_count
 
-    from missratio.reproduce import Options
     from missratio.reproduce import reproduce as run
 
     made = run(
-        Options(
-            options.ids or (),
-            cast("Variant", options.variant),
-            options.runs,
-            _names(options.methods),
-            options.seed,
-            options.jobs or int(cpu_count()),
-            options.beyond,
-            _names(options.without),
-        ),
         options.out,
+        options.ids or (),
+        variant=cast("Variant", options.variant),
+        runs=options.runs,
+        methods=[name.strip() for word in options.methods for name in word.split(",")],
+        seed=options.seed,
+        jobs=options.jobs or int(cpu_count()),
+        beyond=options.beyond,
         command=shlex.join(["missratio", *sys.argv[1:]]),
         force=options.force,
-        announce=lambda sizes: progress.step(
-            f"Running {', '.join(sizes)}", sum(sizes.values())
-        ),
-        tick=lambda task: progress.tick(task.size),
+        step=progress.step,
+        tick=progress.tick,
     )
     summary = f"{made.headline} See {options.out / 'summary.md'}."
     return CommandOutcome(made.as_json(), [made.markdown(pictures=False), summary])
-
-
-def _names(words: list[str]) -> list[str]:
-    return [name.strip() for word in words for name in word.split(",")]
 
 
 data = typer.Typer(help="Find or download the paper's data sets.", no_args_is_help=True)

@@ -288,7 +288,6 @@ def phrased(message: Message) -> str:
         Remedy.ODDS_FACTOR: "take --odds-factor {factor:g} or more, to cover what "
         "was found",
         Remedy.OTHER_FORM: "write φ down in another form (--missingness FILE)",
-        Remedy.SEE_TRADE_OFF: "",
         # What estimators say of their own parameters, by how it begins.
         "set pairs": "",
         "set flat_within": "",

@@ -408,7 +408,7 @@ def _check_promises(classifier: Any) -> None:
             groups = [None, *classifier.groups_] if shared else classifier.groups_
             expected["certificate_"] = {"shared": shared, "groups": tuple(groups)}
             caps = {calibration.trust.cap for calibration in calibrations}
-            stored = {classifier.cap_ and classifier.cap_.cap}
+            stored = {calibrations[0].trust.cap}
         else:
             expected["threshold_"] = classifier.certificate_.threshold
         levels = getattr(classifier, "group_alpha", None) or {}

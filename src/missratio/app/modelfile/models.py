@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio._files.cells import canonical
-from missratio.app.tables.columns import Encoder, as_arrow, column_names
+from missratio.app.tables.columns import Encoder, as_arrow, as_frame
 from missratio.classifier import (
     Certificate,
     GroupedNeymanPearsonClassifier,
@@ -297,7 +297,7 @@ class TableModel:
         """
         remedy = "Leave them out, such as by X[model.feature_names_in_]."
         allowed = [self.target, *self.dropped]
-        self.encoder.check_columns(column_names(X), allowed, remedy)
+        self.encoder.check_columns(as_frame(X).columns, allowed, remedy)
         encoder = self.encoder.with_marks(())
         return encoder.encode(as_arrow(X, encoder.names))
 

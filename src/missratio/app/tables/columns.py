@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -46,9 +44,8 @@ def as_arrow(X: Any, columns: Sequence[str]) -> Any:
     """
     import pyarrow
 
-    frame = _frame(X)
     try:
-        return frame.select(columns).to_arrow()
+        return as_frame(X).select(columns).to_arrow()
     except (pyarrow.ArrowException, TypeError) as error:
         raise TableError(
             f"A column holds values of several kinds: {error}. Make numbers or texts "
@@ -56,12 +53,8 @@ def as_arrow(X: Any, columns: Sequence[str]) -> Any:
         ) from error
 
 
-def column_names(X: Any) -> list[str]:
-    """The names of a dataframe's columns; refuses what has none, or doubled ones."""
-    return [str(name) for name in _frame(X).columns]
-
-
-def _frame(X: Any) -> nw.DataFrame[Any]:
+def as_frame(X: Any) -> nw.DataFrame[Any]:
+    """A dataframe of any library; refuses what has no names of columns."""
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame):
         raise TypeError(
@@ -165,7 +158,6 @@ class Encoder:
         self,
         table: Any,
         first_row: int = 0,
-        known: Mapping[str, FloatArray] = MappingProxyType({}),
         place: Callable[[int], str] = lambda row: f"row {row + 1}",
     ) -> FloatArray:
         """The matrix of a table or record batch.
@@ -176,8 +168,6 @@ class Encoder:
             With the columns needed, in any order.
         first_row : int
             The place of its first row, for messages.
-        known : mapping from str to ndarray
-            Columns of numbers that were read already.
         place : callable
             Where a row is, from its number, for messages.
 
@@ -189,9 +179,6 @@ class Encoder:
 
         X: FloatArray = np.empty((len(table), self.width))
         for column, places in zip(self.columns, self.places.values(), strict=True):
-            if column.name in known:
-                X[:, places[0]] = known[column.name]
-                continue
             cells = table.column(column.name)
             try:
                 if column.levels is None:
@@ -210,8 +197,7 @@ class Encoder:
                     f"Column {column.name!r} holds {kind}: it is of type {cells.type}. "
                     f"Make {kind} of it, as they were when the model was fitted."
                 ) from error
-        if infinite := np.argwhere(np.isinf(X)).tolist():
-            row, j = infinite[0]
+        for row, j in np.argwhere(np.isinf(X)).tolist():
             raise TableError(
                 f"Column {self.encoded_names[j]!r} must be finite: got {X[row, j]} in "
                 f"{place(first_row + row)}. {_CORRECT}"
@@ -308,7 +294,7 @@ def read_columns(
     cells: Cells,
     categorical: Sequence[str],
     blank_level: bool,
-) -> tuple[Encoder, dict[str, FloatArray], list[Message]]:
+) -> tuple[Encoder, Any, list[Message]]:
     """Find out what columns hold; what is wrong with any of them is said at once.
 
     Parameters
@@ -327,12 +313,14 @@ def read_columns(
     Returns
     -------
     encoder : Encoder
-    known : dict from str to ndarray
-        Numbers that had to be read to find out.
+    table : PyArrow table
+        The same columns, of which those of numbers are read.
     notes : list of Message
         What may not be as it was meant.
     """
-    columns, problems, known = [], {}, {}
+    import pyarrow
+
+    columns, problems, numbers = [], {}, {}
     notes = list(map(Message.plain, source.notes))
     for name in names:
         column, forced = table.column(name), name in categorical
@@ -348,37 +336,33 @@ def read_columns(
                 problem = f"holds dates: {_DATES}"
         elif not forced:
             try:
-                known[name] = cells.numbers(column)
-            except NotNumbersError as found:
-                numbers = found.n_known - found.n_wrong
-                if found.doubt is not None:
-                    problems[name] = (
-                        f"column {name!r} has numbers in doubt: {found} To leave it "
-                        f"out: {drop_option(name)}."
+                numbers[name] = values = cells.numbers(column)
+            except NotNumbersError as error:
+                count, known, text = error.n_wrong, error.n_known, error.text
+                if error.doubt is not None:
+                    problem = f"has numbers in doubt: {error.doubt[:-1]}"
+                elif count < _MOSTLY * known:
+                    problem = (
+                        f"has {known - count} numbers and {count} cell(s) that are "
+                        f"not: {text!r} in {source.place(error.row)} is the first. "
+                        f"Correct them; or --missing-value {text!r} if that means "
+                        f"missing; or --categorical {shlex.quote(name)} if the numbers "
+                        "are names"
                     )
-                    continue
-                if found.n_wrong < _MOSTLY * found.n_known:
-                    problems[name] = (
-                        f"column {name!r} has {numbers} numbers and {found.n_wrong} "
-                        f"cell(s) that are not: {found.text!r} in "
-                        f"{source.place(found.row)} is the first. Correct them; or "
-                        f"--missing-value {found.text!r} if that means missing; or "
-                        f"--categorical {shlex.quote(name)} if the numbers are names."
-                    )
-                    continue
-                if numbers:
-                    facts = {"name": name, "text": found.text, "count": found.n_wrong}
+                elif count < known:
+                    facts = {"name": name, "text": text, "count": count, "known": known}
                     claim = (
                         "Column {name!r} is taken for one of categories: {count} of "
                         "its {known} values, such as {text!r}, aren't numbers."
                     )
-                    facts["known"] = found.n_known
                     notes.append(Message(claim, facts=facts))
             else:
                 columns.append(TableColumn(name))
-                if np.isnan(known[name]).all():
+                if np.isnan(values).all():
                     problem = "has no value in any row"
-        if problem is None and name not in known:
+                elif np.fmin.reduce(values) == np.fmax.reduce(values):
+                    problem = "has one value only: nothing can be learned from it"
+        if problem is None and name not in numbers:
             counts = {
                 each["values"]: each["counts"]
                 for each in cells.texts(column).value_counts().to_pylist()
@@ -404,10 +388,16 @@ def read_columns(
             )
         if problem is not None:
             end = "" if problem.endswith("?") else "."
-            problems[name] = (
-                f"column {name!r} {problem}{end} Leave it out ({drop_option(name)})."
-            )
-    refuse_columns(problems, source.path)
+            drop = f"--drop {shlex.quote(name)}"
+            problems[drop] = f"column {name!r} {problem}{end} Leave it out ({drop})."
+    if len(problems) == 1:
+        raise TableError(f"{source.path}, {next(iter(problems.values()))}")
+    if problems:
+        raise TableError(
+            f"{source.path}: {len(problems)} columns can't be used as they are:\n"
+            + "\n".join(f"- {problem}" for problem in problems.values())
+            + f"\nTo leave all of them out: {' '.join(problems)}"
+        )
     columns.sort(key=lambda column: column.levels is not None)
     encoder = Encoder(tuple(columns), cells)
     if encoder.width > MOST_COLUMNS:
@@ -416,21 +406,5 @@ def read_columns(
             "a category takes one for each level but the first, and there may be "
             f"{MOST_COLUMNS:,}. Leave some out (--drop)."
         )
-    return encoder, known, notes
-
-
-def refuse_columns(problems: Mapping[str, str], path: Path) -> None:
-    """Refuse columns, each with what is wrong with it, by their names, if any."""
-    if len(problems) == 1:
-        raise TableError(f"{path}, {next(iter(problems.values()))}")
-    if problems:
-        raise TableError(
-            f"{path}: {len(problems)} columns can't be used as they are:\n"
-            + "\n".join(f"- {problem}" for problem in problems.values())
-            + f"\nTo leave all of them out: {' '.join(map(drop_option, problems))}"
-        )
-
-
-def drop_option(name: str) -> str:
-    """The option that leaves a column out, to be pasted into a shell."""
-    return f"--drop {shlex.quote(name)}"
+    known = {name: numbers.get(name, table.column(name)) for name in table.column_names}
+    return encoder, pyarrow.table(known), notes

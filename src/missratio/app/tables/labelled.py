@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from missratio._base.blocks import rows_with_nan
-from missratio._base.hints import did_you_mean, shown
+from missratio._base.hints import did_you_mean, listed, shown
 from missratio._base.typing import FloatArray, IntArray
 from missratio._files import TableFile
 from missratio._files.cells import NUMBERS, Cells, canonical, held_by, whole_numbers
@@ -93,18 +93,25 @@ class LabelledTable:
     rest: tuple[str, ...] = ()
     groups: NDArray[Any] | None = None
 
-    def asked_frame(self) -> Any:
+    @cached_property
+    def asked(self) -> tuple[Any, dict[str, tuple[str, ...]]]:
         """The columns that can be asked about, as a PyArrow table, NaN where missing.
 
-        Those of numbers, and categories that have blanks as the places of their levels.
+        Those of numbers, and categories that have blanks as the places of their levels;
+        and the levels of these.
         """
         import pyarrow
 
-        names = self.encoder.names[: self.encoder.n_numeric]
-        numbers = {name: self.X[:, j] for j, name in enumerate(names)}
-        for name, places in self.blank_categories.items():
-            numbers[name] = self.X[:, places] @ np.arange(1.0, len(places) + 1.0)
-        return pyarrow.table(numbers)
+        numbers, levels = dict[str, FloatArray](), {}
+        for column, places in zip(
+            self.encoder.columns, self.encoder.places.values(), strict=True
+        ):
+            if column.levels is None:
+                numbers[column.name] = self.X[:, places[0]]
+            elif column.name in self.blank_categories:
+                codes = self.X[:, places] @ np.arange(1.0, len(places) + 1.0)
+                numbers[column.name], levels[column.name] = codes, column.levels
+        return pyarrow.table(numbers), levels
 
     @cached_property
     def blank_categories(self) -> dict[str, IntArray]:
@@ -112,17 +119,8 @@ class LabelledTable:
         every = self.encoder.indicators.items()
         return {name: at for name, at in every if np.isnan(self.X[:, at]).any()}
 
-    @property
-    def asked_levels(self) -> dict[str, tuple[str, ...]]:
-        """What the numbers of categories in `asked_frame` stand for."""
-        return {
-            column.name: column.levels
-            for column in self.encoder.columns
-            if column.levels is not None and column.name in self.blank_categories
-        }
-
     def encoded_answers(self, asked: FloatArray) -> FloatArray:
-        """Columns of `asked_frame` as those of X, NaN for others.
+        """The columns that can be asked about as those of X, NaN for others.
 
         Parameters
         ----------
@@ -166,6 +164,12 @@ class LabelledTable:
         """How many rows of a class miss no cell."""
         lost = np.count_nonzero(self.y[self.incomplete] == label)
         return self.counts[label] - int(lost)
+
+    def take(self, rows: IntArray, **changes: Any) -> LabelledTable:
+        """Some of the rows, by their places in this table, and other changes."""
+        groups = None if self.groups is None else self.groups[rows]
+        parts = {"X": self.X[rows], "y": self.y[rows], "rows": self.rows[rows]}
+        return replace(self, **(parts | {"groups": groups} | changes))
 
 
 def read_labelled(
@@ -223,11 +227,11 @@ def read_labelled(
         raise TableError(f"{source.path} has no column but the target: bring features.")
     table = source.read([*names, *beside, target])
     cells = Cells(tuple(missing_values), source.marks, tuple((merge or {}).items()))
-    encoder, known, notes = columns.read_columns(
+    encoder, table, notes = columns.read_columns(
         table, names, source, cells, categorical, blank_level
     )
     with about_file(source.path):
-        X = encoder.encode(table, known=known, place=source.place)
+        X = encoder.encode(table, place=source.place)
         codes, labels = _labels(table.column(target), cells, f"--target {target}")
     # Rows without any cell don't count; others without a label are refused, or left
     # out with a note.
@@ -260,18 +264,13 @@ def read_labelled(
                 "'unknown', or leave these rows out."
             )
         members = np.array(names, dtype=object)[places[kept]]
+    # A dictionary of labels may hold some that no row has.
     sizes = np.bincount(codes, minlength=len(labels)).tolist()
+    counts = {label: n for label, n in zip(labels, sizes, strict=True) if n}
+    notes += sentinels(X, encoder.names[: encoder.n_numeric])
+    y = np.array(labels)[codes]
     return LabelledTable(
-        X,
-        np.array(labels)[codes],
-        encoder,
-        target,
-        dropped,
-        # A dictionary of labels may hold some that no row has.
-        {label: n for label, n in zip(labels, sizes, strict=True) if n},
-        kept,
-        [*notes, *sentinels(X, encoder.names[: encoder.n_numeric])],
-        groups=members,
+        X, y, encoder, target, dropped, counts, kept, notes, groups=members
     )
 
 
@@ -311,16 +310,29 @@ REST = "rest"
 _SHOWN = 6
 
 
+def find_name(typed: str, names: Iterable[Any], claim: str) -> Any:
+    """The label or group that is meant by a text: 1 and 1.0 are the same.
+
+    Parameters
+    ----------
+    typed : str
+    names : iterable
+        What there is.
+    claim : str
+        How the error begins where it isn't among them.
+    """
+    by_text = {canonical(name): name for name in names}
+    if canonical(typed) not in by_text:
+        known = by_text.values()
+        hint = did_you_mean(typed, map(str, known))
+        raise TableError(f"{claim}.{hint} There are {listed(known, _SHOWN)}.")
+    return by_text[canonical(typed)]
+
+
 def find_label(table: LabelledTable, option: str, typed: str) -> Any:
-    """The label that is meant by what an option was given: 1 and 1.0 are the same."""
-    by_name = {canonical(label): label for label in table.counts}
-    if canonical(typed) not in by_name:
-        hint = did_you_mean(typed, map(str, table.counts))
-        raise TableError(
-            f"{option} {typed!r} is not a label in {table.target!r}.{hint} "
-            f"There are {_shown(table)}."
-        )
-    return by_name[canonical(typed)]
+    """The label that is meant by what an option was given."""
+    claim = f"{option} {typed!r} is not a label in {table.target!r}"
+    return find_name(typed, table.counts, claim)
 
 
 def two_classes(
@@ -339,45 +351,36 @@ def two_classes(
         one class.
     """
     label = find_label(table, "--controlled", controlled)
-    if versus is None and len(table.counts) == 2:
+    others = [name for name in table.counts if name != label]
+    if versus is None and len(others) == 1:
         return table, label
-    if versus is None:
+    if versus is None or not others:
         remedy = "Bring rows of another class"
-        if len(table.counts) > 2:
+        if others:
             remedy = (
                 "Take all others as one class (--versus rest), keep one of them "
                 "(--versus LABEL), bound several (--alpha LABEL=SHARE for each, "
                 "without --controlled)"
             )
+        sizes = (f"{shown(name)} ({n} rows)" for name, n in table.counts.items())
+        several = f"{len(others) + 1} labels"
         raise TableError(
-            f"The target {table.target!r} must have two labels: got {_shown(table)}. "
-            f"{remedy}, or choose another target."
+            f"The target {table.target!r} must have two labels: got "
+            f"{several if len(others) >= _SHOWN else ', '.join(sizes)}. {remedy}, or "
+            "choose another target."
         )
     if versus == REST and REST not in map(str, table.counts):
-        others = tuple(str(each) for each in table.counts if each != label)
-        if not others:
-            raise TableError(f"--versus rest: there is no label but {label!r}.")
         # Both are texts then.
         name, count = str(label), table.counts[label]
         y = np.where(table.y == label, name, REST)
         counts = dict(sorted({name: count, REST: len(y) - count}.items()))
-        return replace(table, y=y, counts=counts, rest=others), name
+        return replace(table, y=y, counts=counts, rest=tuple(map(str, others))), name
     other = find_label(table, "--versus", versus)
     if other == label:
         raise TableError(
             f"--versus {versus!r} is the controlled class itself: name another label, "
             f"or {REST!r}."
         )
+    counts = {name: n for name, n in table.counts.items() if name in (label, other)}
     kept = np.flatnonzero(np.isin(table.y, [label, other]))
-    counts = {each: n for each, n in table.counts.items() if each in (label, other)}
-    groups = None if table.groups is None else table.groups[kept]
-    return replace(
-        table, X=table.X[kept], y=table.y[kept], counts=counts, rows=table.rows[kept],
-        groups=groups,
-    ), label  # fmt: skip
-
-
-def _shown(table: LabelledTable) -> str:
-    if len(table.counts) > _SHOWN:
-        return f"{len(table.counts)} labels"
-    return ", ".join(f"{shown(label)} ({n} rows)" for label, n in table.counts.items())
+    return table.take(kept, counts=counts), label

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from itertools import chain, combinations, islice
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -18,12 +17,12 @@ from missratio._base.blocks import rows_with_nan
 from missratio._base.hints import did_you_mean, listed
 from missratio._base.typing import BoolArray, FloatArray
 from missratio._files import TableFile, open_table, written_whole
-from missratio._files.cells import canonical
 from missratio.app import options as asked
 from missratio.app.queries import QueryPlan, Revealed, plan_queries
 from missratio.app.queries.answers import OtherTableError
 from missratio.app.tables import labelled
 from missratio.app.tables.columns import check_names
+from missratio.app.tables.labelled import LabelledTable
 from missratio.app.workflow import phi_file
 from missratio.app.workflow.spelling import check_spellings
 from missratio.exceptions import (
@@ -44,22 +43,28 @@ LOGISTIC = "the certificate assumes that it is logistic in the value itself."
 TRIALS, ENOUGH = 5, 1.0 / 3.0
 # Rows of the controlled class to plan for; a quarter to twice as many are tried.
 ROWS = 80
-# Ways to read a table that a plan may have been drawn by.
-MOST_READINGS = 16
 # Columns that a message names, those that miss most.
 SHOWN = 3
 # Cells of a table up to which trials of look-ups are quick.
 QUICK_CELLS = 150_000
 
 
+def read_table(options: Any, **changes: Any) -> tuple[TableFile, LabelledTable]:
+    """The file that options name, and its table as they say that cells are read.
+
+    What `options.cells` says may be changed.
+    """
+    source = open_table(options.data, **options.how)
+    cells = options.cells | changes
+    return source, labelled.read_labelled(source, options.target, **cells)
+
+
 def plan_table(options: asked.QueryOptions, progress: asked.Listener) -> QueryPlan:
     """Draw missing cells of a table to look up, as `plan_queries` does."""
     progress.step(f"Reading {options.data}")
-    source = open_table(options.data, **options.how)
     keys = [] if options.id_column is None else [options.id_column]
-    check_names(source, "--id", keys)
-    cells = options.cells | {"drop": [*options.drop, *keys]}
-    table = labelled.read_labelled(source, options.target, **cells)
+    check_names(open_table(options.data, **options.how), "--id", keys)
+    source, table = read_table(options, drop=[*options.drop, *keys])
     with about_file(source.path):
         check_spellings(table)
         table, controlled = labelled.two_classes(
@@ -87,8 +92,7 @@ def write_example(
 ) -> asked.CommandOutcome:
     """Write a file about the missing values of a table, to be changed by a person."""
     progress.step(f"Reading {options.data}")
-    source = open_table(options.data, **options.how)
-    table = labelled.read_labelled(source, options.target, **options.cells)
+    source, table = read_table(options)
     with about_file(source.path):
         text = phi_file.example_for(table)
     path = options.written
@@ -99,22 +103,15 @@ def write_example(
     return asked.CommandOutcome({"example": str(path)}, [said, f"    {then}"])
 
 
-def _drawn(table: labelled.LabelledTable, controlled: Any, **how: Any) -> QueryPlan:
-    frame, how = table.asked_frame(), {**how, "levels": table.asked_levels}
+def _drawn(table: LabelledTable, controlled: Any, **how: Any) -> QueryPlan:
+    frame, levels = table.asked
     if not frame.num_columns:
         raise TableError("Nothing is missing, and there is no column of numbers.")
+    how |= {"controlled_class": controlled, "levels": levels}
     try:
-        return plan_queries(frame, table.y, controlled_class=controlled, **how)
+        return plan_queries(frame, table.y, **how)
     except ValueError as error:
         raise TableError(str(error)) from error
-
-
-def column_ranges(table: labelled.LabelledTable) -> tuple[FloatArray, list[str]]:
-    """The least and the largest value of columns of numbers; those with one value."""
-    numbers = table.X[:, : table.encoder.n_numeric]
-    ends = np.column_stack([np.fmin.reduce(numbers), np.fmax.reduce(numbers)])
-    same = np.flatnonzero(ends[:, 0] == ends[:, 1])
-    return ends, [table.encoder.names[j] for j in same]
 
 
 @dataclass(frozen=True)
@@ -173,7 +170,7 @@ class Account:
 
 
 def account_of(
-    table: labelled.LabelledTable,
+    table: LabelledTable,
     controlled: Any,
     source: TableFile,
     options: asked.FitOptions,
@@ -215,8 +212,10 @@ def account_of(
             models = _learned(table, table.counts, revealed)
         except ValueError as error:
             raise TableError(f"{options.queries} was refused. {error}") from error
-        n_found = int(revealed.answered.sum())
-        sentence = f"{PHI} is learned from {n_found} looked-up values and the table's "
+        n_answers = int(revealed.answered.sum())
+        sentence = (
+            f"{PHI} is learned from {n_answers} looked-up values and the table's "
+        )
         return Account("both", f"{sentence}other columns; {LOGISTIC}", X, models)
     learns, texts = options.missingness == asked.LEARN, list(options.assume)
     texts += [] if given is None else phi_file.read_assumptions(given)
@@ -280,59 +279,45 @@ def account_of(
     return Account("file", sentence, X, models)
 
 
-def _stated(
-    table: labelled.LabelledTable, texts: Iterable[str]
-) -> dict[Any, list[Assumption]]:
+def _stated(table: LabelledTable, texts: Iterable[str]) -> dict[Any, list[Assumption]]:
     """What is assumed of the columns of each class, checked against the table."""
     stated: dict[Any, list[Assumption]] = {}
-    names = [column.name for column in table.encoder.columns]
-    labels = {canonical(label): label for label in table.counts}
     for text in texts:
-        each = Assumption.read(text)
-        if each.column not in names:
-            hint = did_you_mean(each.column, names)
+        assumption, chosen, whose = Assumption.read(text), list(table.counts), ""
+        name, label = assumption.column, assumption.label
+        if name not in table.encoder.names:
+            hint = did_you_mean(name, table.encoder.names)
+            raise TableError(f"{text!r}: the table has no column {name!r}.{hint}")
+        if name in table.encoder.indicators:
             raise TableError(
-                f"{text!r}: the table has no column {each.column!r}.{hint}"
+                f"{text!r}: {name!r} is a category, which has no higher values. Say "
+                "which levels are missing how often in a file (--example)."
             )
-        if each.column in table.encoder.indicators:
-            raise TableError(
-                f"{text!r}: {each.column!r} is a category, which has no higher values. "
-                "Say which levels are missing how often in a file (--example)."
-            )
-        chosen = [label for label in labels.values() if each.label is None]
-        if each.label is not None:
-            if canonical(each.label) not in labels:
-                hint = did_you_mean(each.label, map(str, labels.values()))
-                raise TableError(
-                    f"{text!r}: the table has no class {each.label!r}.{hint} It has "
-                    f"{listed(labels.values())}."
-                )
-            chosen = [labels[canonical(each.label)]]
-        lossy = [label for label in chosen if each.column in table.missing[label]]
+        if label is not None:
+            claim = f"{text!r}: the table has no class {label!r}"
+            chosen = [labelled.find_name(label, chosen, claim)]
+            whose = f" of {label!r}"
+        lossy = [label for label in chosen if name in table.missing[label]]
         if not lossy:
-            whose = f" of {chosen[0]!r}" if each.label is not None else ""
-            raise TableError(
-                f"{text!r}: no value{whose} is missing in {each.column!r}."
-            )
+            raise TableError(f"{text!r}: no value{whose} is missing in {name!r}.")
         for label in lossy:
-            stated.setdefault(label, []).append(each)
+            stated.setdefault(label, []).append(assumption)
     return stated
 
 
 def _read_answers(
-    table: labelled.LabelledTable, source: TableFile, options: asked.FitOptions
+    table: LabelledTable, source: TableFile, options: asked.FitOptions
 ) -> Revealed:
     """What was looked up, of the table as it is read, or was when the plan was drawn.
 
     Then some of what marks a missing cell now may have counted as a value.
     """
     codes, refused = options.missing_value, None
-    sizes = range(len(codes), -1, -1)
-    readings = chain.from_iterable(combinations(codes, size) for size in sizes)
-    for told in islice(readings, MOST_READINGS):
+    # Codes that are told later come after those that were told before.
+    for marks in (codes[:size] for size in range(len(codes), -1, -1)):
         then = table
         if refused is not None:
-            cells = options.cells | {"missing_values": told}
+            cells = options.cells | {"missing_values": marks}
             try:
                 then = labelled.read_labelled(source, options.target, **cells)
             except TableError:
@@ -340,17 +325,19 @@ def _read_answers(
             rows = np.flatnonzero(np.isin(then.rows, table.rows))
             if len(rows) != len(table.rows):
                 continue
-            then = replace(then, X=then.X[rows], y=table.y, rows=table.rows)
-        frame, levels = then.asked_frame(), then.asked_levels
+            then = then.take(rows)
+        frame, levels = then.asked
         try:
             revealed = QueryPlan.read(options.queries, frame, table.y, levels=levels)
         except OtherTableError as error:
             refused = refused or error
             continue
-        now = table.asked_frame().column_names, table.asked_levels
-        if (frame.column_names, levels) != now:
+        if (frame.column_names, levels) != (
+            table.asked[0].column_names,
+            table.asked[1],
+        ):
             raise TableError(
-                f"It was drawn when {listed([c for c in codes if c not in told])} "
+                f"It was drawn when {listed([c for c in codes if c not in marks])} "
                 "counted as a category. Draw another plan."
             )
         if count := int(_lost_since(table, revealed).sum()):
@@ -365,15 +352,15 @@ def _read_answers(
     raise refused
 
 
-def _lost_since(table: labelled.LabelledTable, revealed: Revealed) -> BoolArray:
+def _lost_since(table: LabelledTable, revealed: Revealed) -> BoolArray:
     """Cells that are missing, and were not when the plan was drawn."""
-    columns = [column.to_numpy() for column in table.asked_frame().columns]
+    columns = [column.to_numpy() for column in table.asked[0].columns]
     since: BoolArray = np.isnan(np.column_stack(columns)) & ~revealed.lost
     return since
 
 
 def _learned(
-    table: labelled.LabelledTable,
+    table: LabelledTable,
     labels: Iterable[Any],
     revealed: Revealed | None = None,
     stated: Mapping[Any, list[Assumption]] | None = None,
@@ -436,7 +423,7 @@ def _named(counts: Mapping[str, int]) -> str:
 
 
 def _data_account(
-    table: labelled.LabelledTable,
+    table: LabelledTable,
     controlled: Any,
     revealed: Revealed,
     trial: Mapping[str, Any],
@@ -446,7 +433,7 @@ def _data_account(
     Class by class: whole rows are data, and so are single values where a certificate
     or a score can do with them. Otherwise φ is learned, and the rows stay as they were.
     """
-    filled, asked = revealed.fill(table.asked_frame())
+    filled, asked = revealed.fill(table.asked[0])
     cells = np.column_stack([column.to_numpy() for column in filled.columns])
     X = np.where(np.isnan(table.X), table.encoded_answers(cells), table.X)
     # Each entry's probability to be there.
@@ -458,17 +445,17 @@ def _data_account(
     data, otherwise = [], []
     for label in [label for label, counts in table.missing.items() if counts]:
         mine, code = table.y == label, revealed.classes.index(label)
-        n_found = int(revealed.answered[code].sum())
+        n_answers = int(revealed.answered[code].sum())
         silent = (revealed.missing[code] > 0) & (revealed.answered[code] == 0)
-        values = f"{n_found} single values of {label!r} were looked up"
+        values = f"{n_answers} single values of {label!r} were looked up"
         # 1. Whole rows are data; so are single values where they complete enough rows
         # for a certificate, or where a score has some of each column.
-        if not n_found and label == controlled:
+        if not n_answers and label == controlled:
             raise ValueError(
                 f"Nothing of the controlled class {label!r} is filled in, and it has "
                 "incomplete rows. Fill some in, or add --missingness learn."
             )
-        if n_found and revealed.rowwise[code]:
+        if n_answers and revealed.rowwise[code]:
             drawn = (inclusion.min(axis=1) > 0.0) & rows_with_nan(table.X) & mine
             lost = int((drawn & rows_with_nan(X)).sum())
             note = f" ({lost} of them not found)" if lost else ""
@@ -488,18 +475,16 @@ def _data_account(
         else:
             names = [revealed.feature_names[j] for j in np.flatnonzero(silent)]
             why = f"for the score, as no value of {listed(names)} was looked up"
-        by_phi = f"φ of {label!r} is learned from {n_found} looked-up values and the "
+        by_phi = f"φ of {label!r} is learned from {n_answers} looked-up values and the "
         by_phi += f"table's other columns, {why}"
+        if not n_answers:
+            by_phi = f"φ of {label!r} is learned from the table, for the score alone"
         try:
-            models |= _learned(table, [label], revealed if n_found else None)
+            models |= _learned(table, [label], revealed if n_answers else None)
         except ValueError:
-            if n_found:
+            if n_answers:
                 raise
             by_phi = f"Incomplete rows of {label!r} are left out of the score"
-        else:
-            if not n_found:
-                by_phi = f"φ of {label!r} is learned from the table, for the score "
-                by_phi += "alone"
         otherwise.append(by_phi)
         X[mine] = table.X[mine]
         inclusion[mine] = np.where(np.isnan(table.X[mine]), 0.0, 1.0)
@@ -535,7 +520,7 @@ def _certifiable(
 
 
 def ways_of(
-    table: labelled.LabelledTable,
+    table: LabelledTable,
     controlled: Any,
     options: asked.FitOptions,
     settings: Mapping[str, Any] | None = None,
@@ -546,8 +531,7 @@ def ways_of(
     """
     if table.has_blank_level:
         # For complete rows a blank category is a value to look up.
-        source = open_table(options.data, **options.how)
-        table = labelled.read_labelled(source, options.target, **options.cells)
+        _, table = read_table(options)
         if options.controlled is not None:
             table, controlled = labelled.two_classes(
                 table, options.controlled, options.versus

@@ -25,7 +25,7 @@ from missratio.app.report import pages
 from missratio.app.report.sections import ReportSection, Table
 from missratio.app.tables import labelled
 from missratio.app.tables.columns import MOST_LEVELS, check_names
-from missratio.app.workflow.account import Way, column_ranges, ways_of
+from missratio.app.workflow.account import Way, read_table, ways_of
 from missratio.app.workflow.spelling import variants
 from missratio.classifier import NeymanPearsonClassifier
 from missratio.exceptions import TableError
@@ -416,6 +416,8 @@ def _column(
         except NotNumbersError:
             said = "has whole numbers too long to be exact, as keys have"
             return "key", [_drop(name, said)]
+        if len(spellings) == 1:
+            return "one value", [_drop(name, "has one value only, and blanks")]
         found = []
         for note in labelled.sentinels(numbers, [name]):
             value = f"{note.facts['value']:g}"
@@ -512,15 +514,11 @@ def _promises(
     known: dict[str, Any] = {**settings, "data": options.data, "skip_unlabelled": True}
     known["alpha"] = [settings.get("alpha", "5%")]
     given = asked.FitOptions(**known)
-    source = open_table(given.data, **given.how)
     try:
-        table = labelled.read_labelled(source, options.target, **given.cells)
+        _, table = read_table(given)
     except TableError as error:
         findings.append(Finding("", f"The table can't be read as it is: {error}"))
         return {}, "", []
-    if constant := column_ranges(table)[1]:
-        note = f"{listed(constant)} have one value only: leave them out."
-        findings.append(Finding("", note))
     if notes := [str(each) for each in table.notes if "unlabelled" in each.facts]:
         settings["skip_unlabelled"] = True
         findings.append(Finding("", notes[0], "skip_unlabelled"))
@@ -546,8 +544,7 @@ def _promises(
     # rows a blank category is a level.
     seen = table
     if table.blank_categories:
-        cells = {**given.cells, "blank_level": True}
-        seen = labelled.read_labelled(source, options.target, **cells)
+        _, seen = read_table(given, blank_level=True)
         seen, _ = labelled.two_classes(seen, given.controlled, given.versus)
     rng = np.random.default_rng(given.seed)
     own = rng.permutation(np.flatnonzero(table.y == controlled))[:_TRIED]

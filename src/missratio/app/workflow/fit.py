@@ -10,7 +10,7 @@ import os
 import re
 import shlex
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -21,10 +21,9 @@ from threadpoolctl import threadpool_limits
 from missratio import classifier as classifiers
 from missratio import exceptions
 from missratio._base.blocks import rows_with_nan
-from missratio._base.hints import did_you_mean, listed
+from missratio._base.hints import listed
 from missratio._base.reading import columns_named
-from missratio._files import open_table
-from missratio._files.cells import canonical
+from missratio._base.typing import FloatArray
 from missratio.app.modelfile import TableModel, TrainingData, plain
 from missratio.app.options import (
     CheckOptions,
@@ -35,13 +34,13 @@ from missratio.app.options import (
 )
 from missratio.app.report import LabelledRows, Names, describe
 from missratio.app.tables import labelled
-from missratio.app.tables.columns import BLANK, Encoder, drop_option, refuse_columns
+from missratio.app.tables.columns import BLANK, Encoder
 from missratio.app.workflow import methods
 from missratio.app.workflow.account import (
     Account,
     Way,
     account_of,
-    column_ranges,
+    read_table,
     ways_of,
 )
 from missratio.app.workflow.spelling import check_spellings
@@ -56,13 +55,11 @@ THREADED_CELLS = 1_000_000
 MOST_COLUMNS = 5_500
 # The library's share of rows to choose offsets by, where several classes are bounded.
 CHOICE_SIZE = 0.1
-# Columns that a message names.
-NAMED = 3
 # Rows of each class to compare methods on, and parts to leave out in turn, where
 # missing values are drawn: a fit takes several times as long.
 IMPUTED_ROWS, IMPUTED_FOLDS = 2_000, 3
-# Groups that a message lists, and columns that one is about.
-SHOWN, NAMED = 10, 3
+# Columns that a message names.
+NAMED = 3
 
 
 def fit_table(
@@ -82,10 +79,7 @@ def fit_table(
     """
     # 1. The table, the bounded classes with their levels, and their order.
     progress.step(f"Reading {options.data}")
-    source = open_table(options.data, **options.how)
-    table = labelled.read_labelled(
-        source, options.target, blank_level=options.as_observed, **options.cells
-    )
+    source, table = read_table(options, blank_level=options.as_observed)
     with exceptions.about_file(source.path):
         table.notes.extend(check_spellings(table))
         table, bounded, order = _classes(table, options)
@@ -96,15 +90,6 @@ def fit_table(
             f"and a model file can hold {MOST_COLUMNS:,}. Leave out (--drop) those "
             "that say least about the classes."
         )
-    ranges, constant = column_ranges(table)
-    refuse_columns(
-        {
-            name: f"column {name!r} has one value only, in every row: nothing can be "
-            f"learned from it. Leave it out ({drop_option(name)})."
-            for name in constant
-        },
-        source.path,
-    )
     several = options.several
     controlled = None if several else next(iter(bounded))
     # None leaves the number of threads as it is.
@@ -174,8 +159,12 @@ def fit_table(
                 common["on_infeasible"] = options.on_infeasible
             if table.groups is not None:
                 kind = classifiers.GroupedNeymanPearsonClassifier
-                common["group_alpha"] = _group_levels(table.groups, options)
-                common["threshold"] = "shared" if options.shared_threshold else "own"
+                claim = f"--group-alpha {{}} is not a group in {options.groups!r}"
+                names = sorted(set(table.groups.tolist()), key=str)
+                common["group_alpha"] = {
+                    labelled.find_name(typed, names, claim.format(repr(typed))): level
+                    for typed, level in options.group_levels.items()
+                } or None
             classifier = kind(estimator, **common)
             more = {} if table.groups is None else {"groups": table.groups}
             try:
@@ -235,7 +224,7 @@ def fit_table(
         table.dropped, method,
         TrainingData(
             file, digest, dict(table.counts), table.missing,
-            np.array([float(f"{end:.3g}") for end in ranges.flat]).reshape(-1, 2),
+            _ranges(table.X[:, :numbers]),
         ),
         report.json(), comparison, rest=table.rest, group_column=options.groups,
     )  # fmt: skip
@@ -270,7 +259,7 @@ def fit_table(
         f"Rows: {sizes}. Columns: {len(model.encoder.columns)}.",
         f"Method: {method}, {why}.",
         *findings,
-        *_certificate_lines(str(model.certificate), facts["warnings"]),
+        _without_repeats(model.certificate),
         *(f"Warning: {text}" for text in condensed(said, phrase, NAMED)),
         f"Written: {options.out}",
         f"Then: {shown}",
@@ -388,20 +377,11 @@ def _shape(text: str) -> tuple[list[str], str]:
     return names, re.sub(r"(?<!\w)'[^']*'(?!\w)|\d[\d.,]*", "#", rest)
 
 
-def _certificate_lines(text: str, warned: Iterable[str]) -> Iterator[str]:
-    """A certificate without tests that warnings tell of; many alike are one line."""
-    said = {_shape(line)[1] for each in warned for line in each.split("\n")}
-    tested: dict[str, list[str]] = {}
-    for line in text.split("\n"):
-        test = line.removeprefix("Tested: ")
-        if test == line:
-            yield line
-        elif (key := _shape(test)[1]) not in said:
-            tested.setdefault(key, []).append(test)
-    for tests in tested.values():
-        if len(tests) > NAMED:
-            tests = condensed(map(exceptions.Message.plain, tests), most=NAMED)
-        yield from (f"Tested: {test}" for test in tests)
+def _without_repeats(certificate: Any) -> str:
+    """A certificate without tests of a learned φ: warnings tell of those that fail."""
+    if getattr(certificate, "checks", ()) and certificate.missingness_delta:
+        certificate = replace(certificate, checks=())
+    return str(certificate)
 
 
 def _messages(caught: list[Any], names: list[str]) -> list[exceptions.Message]:
@@ -433,21 +413,6 @@ def _classes(
         every = (word.strip() for word in options.ordered.split(","))
         order = [labelled.find_label(table, "--ordered", typed) for typed in every]
     return table, bounded, order
-
-
-def _group_levels(groups: Any, options: FitOptions) -> dict[Any, float] | None:
-    """α of the groups that have one of their own."""
-    known = {canonical(group): group for group in groups.tolist()}
-    levels = {}
-    for typed, level in options.group_levels.items():
-        if canonical(typed) not in known:
-            names = sorted(map(str, known.values()))
-            raise exceptions.TableError(
-                f"--group-alpha {typed!r} is not a group in {options.groups!r}."
-                f"{did_you_mean(typed, names)} There are {listed(names, SHOWN)}."
-            )
-        levels[known[canonical(typed)]] = level
-    return levels or None
 
 
 def _over_the_range(rows: LabelledRows) -> dict[str, Any]:
@@ -515,6 +480,12 @@ def _settled(classifier: Any) -> classifiers.PowerComparison:
         untimed = tuple(replace(each, seconds=0.0) for each in comparison.candidates)
         comparison = replace(comparison, candidates=untimed, seconds=0.0)
     return comparison
+
+
+def _ranges(numbers: FloatArray) -> FloatArray:
+    """The least and the largest value of each column, to three digits."""
+    ends = np.column_stack([np.fmin.reduce(numbers), np.fmax.reduce(numbers)])
+    return np.array([float(f"{end:.3g}") for end in ends.flat]).reshape(-1, 2)
 
 
 def _names(encoder: Encoder) -> Names:

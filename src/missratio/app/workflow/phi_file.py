@@ -16,10 +16,9 @@ from scipy.special import logit
 
 from missratio._base.blocks import rows_with_nan
 from missratio._base.hints import did_you_mean, listed, shown
-from missratio._files.cells import canonical
 from missratio._files.files import RegularFile
 from missratio.app.tables.columns import Encoder
-from missratio.app.tables.labelled import LabelledTable
+from missratio.app.tables.labelled import LabelledTable, find_name
 from missratio.exceptions import TableError
 from missratio.missingness import (
     Block,
@@ -37,10 +36,6 @@ NEVER = -700.0
 _ENDS = (0.1, 0.9)
 
 
-class PhiFileError(TableError):
-    """A file that doesn't say why values are missing, with where and what to do."""
-
-
 @dataclass(frozen=True)
 class _Section:
     """A table of the file, and where it is."""
@@ -51,14 +46,14 @@ class _Section:
     def check_keys(self, known: Sequence[str]) -> None:
         for key in self.content:
             if key not in known:
-                raise PhiFileError(
+                raise TableError(
                     f"{self.where}: {key!r} is not known here."
                     f"{did_you_mean(key, known)} Known are {listed(known)}."
                 )
 
     def get(self, key: str, kinds: Any, what: str, choices: Sequence[str] = ()) -> Any:
         if key not in self.content:
-            raise PhiFileError(
+            raise TableError(
                 f"{self.where} has no {key!r}. `missratio fit --example` shows what a "
                 "file looks like."
             )
@@ -66,7 +61,7 @@ class _Section:
         wrong = isinstance(value, bool) or not isinstance(value, kinds)
         if wrong or (choices and value not in choices):
             hint = did_you_mean(str(value), choices)
-            raise PhiFileError(
+            raise TableError(
                 f"{self.where}: {key} must be {what}, got {shown(value)}.{hint}"
             )
         return value
@@ -79,19 +74,17 @@ class _Section:
         if "at" not in self.content:
             return self.number("intercept"), self.number("coef")
         if len(self.content) > 1:
-            raise PhiFileError(
+            raise TableError(
                 f"{self.where} must have either at, or intercept and coef."
             )
         points = np.zeros((1, 2))
         with suppress(TypeError, ValueError):
             points = np.array(self.content["at"], dtype=np.float64)
         shaped = points.shape in ((1, 2), (2, 2)) and bool(np.isfinite(points).all())
-        if (
-            not shaped
-            or not all(0.0 < chance < 1.0 for chance in points[:, 1])
-            or (len(np.unique(points[:, 0])) < len(points))
-        ):
-            raise PhiFileError(
+        chances = points[:, 1] if shaped else np.zeros(1)
+        likely = bool(((chances > 0.0) & (chances < 1.0)).all())
+        if not likely or len(np.unique(points[:, 0])) < len(points):
+            raise TableError(
                 f"{self.where}: at must be one value or two different ones, each with "
                 "its probability of being missing, above 0 and below 1, such as "
                 f"[[60, 0.1], [100, 0.6]]: got {shown(self.content['at'])}."
@@ -114,11 +107,11 @@ def _root(path: Path) -> _Section:
     with RegularFile.at(path).open() as stream:
         content = stream.read(_MOST_BYTES + 1)
     if len(content) > _MOST_BYTES:
-        raise PhiFileError(f"{path} is too large for a file about missing values.")
+        raise TableError(f"{path} is too large for a file about missing values.")
     try:
         root = _Section(str(path), tomllib.loads(content.decode("utf-8-sig")))
     except (ValueError, RecursionError) as error:
-        raise PhiFileError(f"{path} is no TOML file: {error}.") from error
+        raise TableError(f"{path} is no TOML file: {error}.") from error
     root.check_keys(["classes", "assume"])
     return root
 
@@ -130,7 +123,7 @@ def read_assumptions(path: Path) -> list[str]:
         return []
     said: list[str] = root.get("assume", list, "a list of texts")
     if not all(isinstance(text, str) for text in said):
-        raise PhiFileError(f"{path}: assume must be a list of texts.")
+        raise TableError(f"{path}: assume must be a list of texts.")
     return said
 
 
@@ -141,24 +134,20 @@ def read_missingness(
     root = _root(path)
     if "classes" not in root.content and "assume" in root.content:
         return {}
-    by_name, models = {canonical(label): label for label in labels}, {}
+    models = {}
     for key, given in root.section("classes").content.items():
-        if canonical(key) not in by_name:
-            raise PhiFileError(
-                f"{path}: the table has no class {key!r}."
-                f"{did_you_mean(key, by_name)} It has {listed(labels)}."
-            )
+        label = find_name(key, labels, f"{path}: the table has no class {key!r}")
         section = _Section(f"{path}, [classes", {key: given}).section(key)
         unit = section.choice("missing", "values", "rows")
         is_step = section.choice("kind", "logistic", "step") == "step"
         make = _values if unit == "values" else _rows
         try:
-            models[by_name[canonical(key)]] = make(section, encoder, is_step)
-        except PhiFileError:
+            models[label] = make(section, encoder, is_step)
+        except TableError:
             raise
         except (ValueError, OverflowError) as error:
             said = str(error).rstrip(".")
-            raise PhiFileError(f"{section.where}: {said}.") from error
+            raise TableError(f"{section.where}: {said}.") from error
     return models
 
 
@@ -183,7 +172,7 @@ def _values(section: _Section, encoder: Encoder, is_step: bool) -> Missingness:
             continue
         feature.check_keys(["above", "below", "probability"])
         if ("above" in feature.content) == ("below" in feature.content):
-            raise PhiFileError(
+            raise TableError(
                 f"{feature.where} must say either above or below which value the step "
                 "is."
             )
@@ -204,7 +193,7 @@ def _block(section: _Section, encoder: Encoder, name: str) -> Block:
     given.check_keys(levels)
     chance = [given.number(each) if each in given.content else 0.0 for each in levels]
     if not all(0.0 <= each < 1.0 for each in chance) or not any(chance):
-        raise PhiFileError(
+        raise TableError(
             f"{given.where} must have the probability of being missing for each level, "
             "0 or more and below 1, and not all of them 0."
         )
@@ -234,18 +223,18 @@ def _places(section: _Section, encoder: Encoder) -> dict[str, int]:
     numeric = {name: j for j, name in enumerate(encoder.names[: encoder.n_numeric])}
     for name in section.content:
         if name in encoder.indicators:
-            raise PhiFileError(
+            raise TableError(
                 f"{section.where}: {name!r} is a column of categories, and whole rows "
                 "go missing by a function of numbers. Leave it out here; where single "
                 'values go missing (missing = "values"), give it levels = { … }.'
             )
         if name not in numeric:
             hint = did_you_mean(name, numeric)
-            raise PhiFileError(
+            raise TableError(
                 f"{section.where}: the table has no column {name!r}.{hint}"
             )
     if not section.content:
-        raise PhiFileError(f"{section.where} names no column.")
+        raise TableError(f"{section.where} names no column.")
     return {name: numeric[name] for name in section.content}
 
 

@@ -68,7 +68,7 @@ def predict_table(
         encoder.check_columns(
             source.names, [model.target, *model.dropped, *keep, *drop]
         )
-    if model.needs_groups and model.group_column not in source.names:
+    if model.group_column not in (None, *source.names):
         raise TableError(
             f"{source.path} has no column {model.group_column!r}: each group has a "
             "threshold of its own. Add that column."

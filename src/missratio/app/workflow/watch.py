@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from missratio.app.modelfile import GROUPS, TableModel
 from missratio.app.modelfile.models import TablePromise
 from missratio.app.options import ALARM, CommandOutcome, Listener, WatchOptions
 from missratio.app.tables.columns import check_names
-from missratio.evaluation import MonitorDisplay, TypeIErrorMonitor
+from missratio.evaluation import TypeIErrorMonitor
 from missratio.exceptions import TableError, UnexplainedMissingError, about_file
 
 FORMAT = 5
@@ -94,17 +94,15 @@ def watch_table(
             write()
     # 3. What there is to say, of one promise as such, and of several by name.
     by_group, alone = model.kind == GROUPS, len(monitors) == 1
-    lines, found = [], {}
+    lines, watched = [], {}
     if seen_before:
         lines.append(f"{source.path} was counted before, and isn't counted again.")
     for promise, monitor in monitors.items():
-        key, name = promise.label, f"{promise.label!r}: "
-        if by_group:
-            key = "all rows" if promise.group is None else promise.group
-            name = "All rows: " if promise.group is None else f"Group {key!r}: "
+        key = promise.group if by_group else promise.label
+        name = f"{'Group ' * by_group}{key!r}: "
         lines.append(name * (not alone) + monitor.summary())
         low, high = monitor.bound
-        found[str(key)] = {
+        watched[str(key)] = {
             "alarm": monitor.alarm,
             "alarm_row": monitor.alarm_row,
             "rows": monitor.n_rows,
@@ -120,35 +118,18 @@ def watch_table(
             "since the model gives them the controlled class. So an alarm is true; "
             "without one, complete rows may still fare worse."
         )
-    if options.figure is not None:
-        _draw(options.figure, dict(zip(found, monitors.values(), strict=True)))
     alarm = any(monitor.alarm for monitor in monitors.values())
-    run: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "alarm": alarm,
         "new_rows": new_rows,
         "seen_before": seen_before,
+        "blanks": blanks,
     }
-    run["blanks"] = blanks
     if alone and not by_group:
-        facts = {**next(iter(found.values())), **run}
+        facts = watched.popitem()[1] | facts
     else:
-        facts = {**run, ("groups" if by_group else "classes"): found}
+        facts["groups" if by_group else "classes"] = watched
     return CommandOutcome(facts, lines, ALARM if alarm else 0)
-
-
-def _draw(path: Path, monitors: Mapping[str, TypeIErrorMonitor]) -> None:
-    """A column of two panels for each promise: the error, and the evidence."""
-    from matplotlib.figure import Figure
-
-    count = len(monitors)
-    figure = Figure(figsize=(7 * count, 6), layout="constrained")
-    panels = figure.subplots(2, count, sharex="col", squeeze=False)
-    for place, (name, monitor) in enumerate(monitors.items()):
-        MonitorDisplay(monitor).plot(ax=panels[:, place])
-        if count > 1:
-            panels[0, place].set_title(name)
-    with written_whole(path, force=True) as draft:
-        figure.savefig(draft, format="png", dpi=150)
 
 
 @contextmanager
@@ -209,13 +190,13 @@ def _rows(
         members = model.members(groups)
     codes, rows, blanks = model.decide(X, groups).codes, {}, 0
     for promise in model.promises:
-        of_all, label = promise.group is None, canonical(promise.label)
+        wanted, pairs = canonical(promise.label), zip(labels, members, strict=True)
+        # A promise without a group is about all rows of a class.
         mine = np.array(
             [
-                each == label and (of_all or group == promise.group)
-                for each, group in zip(labels, members, strict=True)
-            ],
-            dtype=bool,
+                label == wanted and promise.group in (None, group)
+                for label, group in pairs
+            ]
         )
         weights: FloatArray | None = None
         wrong = model.wrong(codes[mine], promise.label)
@@ -249,31 +230,21 @@ def _read_state(
     if not state.exists():
         new = {each: TypeIErrorMonitor(each.alpha, each.delta) for each in promises}
         return new, [], []
-    known = []
     try:
         content = json.loads(RegularFile.at(state).path.read_text(encoding="utf-8"))
-        owner, version = content["model_sha256"], content["format"]
-        if version == FORMAT:
-            if content.pop("sha256") != _checksum(content):
-                raise ValueError("its checksum is another")
-            known = [TypeIErrorMonitor.from_dict(each) for each in content["monitors"]]
-        tables, held = (
-            [str(each) for each in content.get(name, ())] for name in ("tables", "held")
-        )
+        if content["format"] != FORMAT:
+            raise ValueError("it was written by another version, which bets otherwise")
+        if content.pop("sha256") != _checksum(content):
+            raise ValueError("its checksum is another")
+        known = [TypeIErrorMonitor.from_dict(each) for each in content["monitors"]]
+        owner, tables, held = (content[k] for k in ("model_sha256", "tables", "held"))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise TableError(
             f"{state} is damaged, or not what `missratio watch` writes ({error}). "
             "Restore it, or name another file by --state, in which counts begin anew."
         ) from error
-    if version != FORMAT:
-        raise TableError(
-            f"{state} was written by another version of missratio, which bets "
-            "otherwise. Name another file by --state, in which counts begin anew."
-        )
-    same = [(m.alpha, m.delta) for m in known] == [
-        (each.alpha, each.delta) for each in promises
-    ]
-    if owner != model_digest or not same:
+    levels, promised = ([(x.alpha, x.delta) for x in xs] for xs in (known, promises))
+    if owner != model_digest or levels != promised:
         raise TableError(
             f"{state} is about another model. Name another file by --state: each model "
             "has a state of its own."

@@ -28,6 +28,8 @@ METHODS = ("kliep", "js", "kliep-cv", "naive-bayes", "indicators", "indicators-j
            "imputed-logistic", "imputed-trees")  # fmt: skip
 RULES = ("auto", "binomial", "paper", "bernstein", "thinning",
          "counting", "betting", "flipped-betting", "tuned-betting")  # fmt: skip
+# So many choices stand beside an option in its help, more below it.
+SHORT = 3
 # No table is long enough to certify a lower one.
 LEAST_LEVEL = 1e-12
 EXAMPLE_FILE = Path("missingness.toml")
@@ -89,7 +91,7 @@ def asked(
     default : object
         ``...`` where it is needed.
     *names : str
-        What it is called, where the field's name doesn't say it.
+        What it is called, where it is a flag or the field's name doesn't say it.
     panel : str, optional
         The part of the help that it is in.
     choices, suffixes : tuple of str
@@ -97,7 +99,19 @@ def asked(
     **more : object
         As typer takes it.
     """
-    info = typer.Option(..., *names, help=text, rich_help_panel=panel, **more)
+    if isinstance(default, bool):
+        more["metavar"] = ""
+    if 0 < len(choices) <= SHORT:
+        more["metavar"] = "|".join(choices)
+    elif choices:
+        text += f" One of {', '.join(choices)}."
+    if choices:
+        # The shell completes what was begun.
+        more["autocompletion"] = lambda incomplete: [
+            choice for choice in choices if choice.startswith(incomplete)
+        ]
+    more["show_default"] = default is not False and default not in (None, [])
+    info = typer.Option(default, *names, help=text, rich_help_panel=panel, **more)
     metadata = {"typer": info, "choices": choices, "suffixes": suffixes}
     if isinstance(default, list):
         return field(default_factory=default.copy, metadata=metadata)
@@ -106,7 +120,8 @@ def asked(
 
 def argument(text: str, metavar: str, *, needed: bool = True) -> Any:
     """A field that is given by its place."""
-    info = typer.Argument(..., help=text, metavar=metavar, show_default=False)
+    usual = ... if needed else None
+    info = typer.Argument(usual, help=text, metavar=metavar, show_default=False)
     metadata = {"typer": info, "choices": (), "suffixes": ()}
     return field(default=MISSING if needed else None, metadata=metadata)
 
@@ -153,7 +168,7 @@ class CommandOutcome:
 
 
 class Listener:
-    """Told what is done next, and that some of it is done; this one tells nobody."""
+    """Hears what is done next, and that some of it is done; this one tells nobody."""
 
     def step(self, what: str, total: int | None = None) -> None:
         """Begin another step, of so many parts."""
@@ -282,7 +297,7 @@ class CommandOptions:
 class Writing(CommandOptions):
     """A command that writes what wasn't there."""
 
-    force: bool = _files("Overwrite the output.", False)
+    force: bool = _files("Overwrite the output.", False, "--force")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -328,7 +343,9 @@ class CellOptions(Reading, Writing):
         [],
         metavar="TEXT=MEANT",
     )
-    skip_unlabelled: bool = _reading("Leave out rows without a label.", False)
+    skip_unlabelled: bool = _reading(
+        "Leave out rows without a label.", False, "--skip-unlabelled"
+    )
 
     READS: ClassVar[tuple[str, ...]] = ("data",)
 
@@ -472,15 +489,13 @@ class FitOptions(CellOptions):
     example: bool = _why(
         f"Write {EXAMPLE_FILE}, a file for --missingness to start from, and stop.",
         False,
+        "--example",
     )
     method: str = _learning(
-        "auto: compare the others on training rows left out in turn, and take the "
-        "one with most power; kliep, js, kliep-cv or naive-bayes: density ratios; "
-        "ulsif, rulsif, kernel-kliep or kmm: density ratios by Gaussian kernels; "
-        "indicators or indicators-js: logistic regression or a density ratio on "
-        "columns that say what is missing; logistic; trees: boosted trees; "
-        "imputed-logistic or imputed-trees: the same, missing values drawn by why they "
-        "are missing.",
+        "auto: compare the others on training rows left out in turn, and take the one "
+        "with most power. Indicators say what is missing; imputed: missing values are "
+        "drawn by why they are missing; the others are density ratios, by Gaussian "
+        "kernels from ulsif to kmm, logistic regression and boosted trees.",
         "auto",
         choices=("auto", *METHODS),
     )
@@ -678,7 +693,7 @@ class WatchOptions(Reading):
         "A table of rows that came since, with their labels.", "LABELLED"
     )
     skip_unlabelled: bool = _reading(
-        "Leave out rows that will never get a label.", False
+        "Leave out rows that will never get a label.", False, "--skip-unlabelled"
     )
     state: Path | None = asked(
         "The file that keeps the counts so far. Default: MODEL.watch.json.",

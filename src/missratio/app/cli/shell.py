@@ -12,13 +12,11 @@ import threading
 import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from copy import copy
 from inspect import Parameter, Signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 import typer
-from typer.models import OptionInfo
 
 from missratio.app.options import (
     PANELS,
@@ -37,8 +35,6 @@ STATUS = {
     "DataError": TABLE, "ModelFileError": MODEL, "NoCertificateError": NO_CERTIFICATE,
 }  # fmt: skip
 TRACEBACK = "MISSRATIO_TRACEBACK"
-# So many choices stand beside an option in its help, more below it.
-SHORT = 3
 
 
 class Progress(Listener):
@@ -93,27 +89,10 @@ def command(work: Callable[[Any, Progress], CommandOutcome]) -> Callable[..., No
     kind: type[CommandOptions] = get_type_hints(work)["options"]
     types, parameters = get_type_hints(kind), []
     for each in dataclasses.fields(kind):
-        info, default = copy(each.metadata["typer"]), each.default
-        if each.default_factory is not dataclasses.MISSING:
-            default = each.default_factory()
-        info.default = ... if default is dataclasses.MISSING else default
-        if isinstance(info, OptionInfo):
-            flag = types[each.name] is bool
-            if flag:
-                info.metavar = ""
-                dashed = each.name.replace("_", "-")
-                info.param_decls = info.param_decls or (f"--{dashed}",)
-            one_sided = flag and "/" not in str(info.param_decls)
-            info.show_default = not one_sided and default not in (None, [])
-            if choices := each.metadata["choices"]:
-                _offer(info, choices)
-        how: dict[str, Any] = {"default": info, "annotation": types[each.name]}
-        parameters.append(Parameter(each.name, Parameter.KEYWORD_ONLY, **how))
+        info = {"default": each.metadata["typer"], "annotation": types[each.name]}
+        parameters.append(Parameter(each.name, Parameter.KEYWORD_ONLY, **info))
     parameters.sort(key=lambda each: PANELS.index(each.default.rich_help_panel))
-
-    parameters.append(
-        Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context)
-    )
+    context = Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context)
 
     def run(context: typer.Context, **given: Any) -> None:
         sources = {name: context.get_parameter_source(name) for name in given}
@@ -140,21 +119,8 @@ def command(work: Callable[[Any, Progress], CommandOutcome]) -> Callable[..., No
             raise typer.Exit(done.status)
 
     run.__name__, run.__doc__ = work.__name__, work.__doc__
-    run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    run.__signature__ = Signature([*parameters, context])  # type: ignore[attr-defined]
     return run
-
-
-def _offer(info: OptionInfo, choices: tuple[str, ...]) -> None:
-    """Show what an option may be in its help, and let the shell complete it."""
-    if len(choices) <= SHORT:
-        info.metavar = "|".join(choices)
-    elif not all(choice in str(info.help) for choice in choices):
-        info.help = f"{info.help} One of {', '.join(choices)}."
-
-    def complete(incomplete: str) -> list[str]:
-        return [choice for choice in choices if choice.startswith(incomplete)]
-
-    info.autocompletion = complete
 
 
 @contextmanager
@@ -273,9 +239,7 @@ def phrased(message: Message) -> str:
         Remedy.REJECT_ALL: "take --on-infeasible reject_all",
         Remedy.AS_OBSERVED: "take --new-rows blanks",
         Remedy.PENALTY: "take --method kliep-cv",
-        Remedy.COLUMN_PENALTY: "take --method kliep-cv",
         Remedy.DROP_COLUMNS: "leave them out (--drop)",
-        Remedy.FEWER_FEATURES: "leave columns out (--drop)",
         Remedy.MODEL: "say why values are missing (--missingness learn or FILE, "
         "or --queries PLAN)",
         Remedy.COMPLETE_CASES: "take complete cases (--missingness ignore)",
@@ -289,21 +253,18 @@ def phrased(message: Message) -> str:
         "was found",
         Remedy.OTHER_FORM: "write φ down in another form (--missingness FILE)",
         # What estimators say of their own parameters, by how it begins.
-        "set pairs": "",
-        "set flat_within": "",
-        "give inclusion": "",
         "add a ridge penalty": "take --method kliep-cv",
         "take FDivergenceRatio": "take --method js, which uses both classes' rows",
         "use NaiveBayesRatio": "take --method naive-bayes",
-        "use fewer columns": "leave columns out (--drop)",
+        "use fewer": "leave columns out (--drop)",
         "leave such columns out": "leave such columns out (--drop)",
         "classify rows as they come": "take --new-rows blanks",
         "look up": "look rows up (missratio query, then fit with --queries)",
     }
-    said = {
-        each: text
-        for each in message.remedies
-        for start, text in words.items()
-        if each.startswith(start)
-    }
+    said = {}
+    for remedy in message.remedies:
+        # What only Python has is left out: parameters, and functions.
+        plain = "" if re.search(r"\w=|\w\(|_\b|^give ", remedy) else remedy
+        known = (text for start, text in words.items() if remedy.startswith(start))
+        said[remedy] = next(known, plain)
     return message.phrased(said)

@@ -63,7 +63,8 @@ def plan_table(options: asked.QueryOptions, progress: asked.Listener) -> QueryPl
     """Draw missing cells of a table to look up, as `plan_queries` does."""
     progress.step(f"Reading {options.data}")
     keys = [] if options.id_column is None else [options.id_column]
-    check_names(open_table(options.data, **options.how), "--id", keys)
+    if keys:
+        check_names(open_table(options.data, **options.how), "--id", keys)
     source, table = read_table(options, drop=[*options.drop, *keys])
     with about_file(source.path):
         check_spellings(table)

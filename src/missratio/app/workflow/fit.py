@@ -160,9 +160,9 @@ def fit_table(
             if table.groups is not None:
                 kind = classifiers.GroupedNeymanPearsonClassifier
                 claim = f"--group-alpha {{}} is not a group in {options.groups!r}"
-                names = sorted(set(table.groups.tolist()), key=str)
+                known = sorted(set(table.groups.tolist()), key=str)
                 common["group_alpha"] = {
-                    labelled.find_name(typed, names, claim.format(repr(typed))): level
+                    labelled.find_name(typed, known, claim.format(repr(typed))): level
                     for typed, level in options.group_levels.items()
                 } or None
             classifier = kind(estimator, **common)

@@ -3,7 +3,6 @@
 import copy
 import io
 import json
-from dataclasses import replace
 from functools import cache
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
@@ -21,7 +20,6 @@ from missratio.app.modelfile import TableModel, TrainingData
 from missratio.app.modelfile.checks import header_of
 from missratio.app.modelfile.files import HEADER, SCHEMA, _digest, pack
 from missratio.app.tables.columns import Encoder, TableColumn
-from missratio.classifier import CandidatePower, PowerComparison
 
 PHI = mr.LogisticMissingness([-2.0, -np.inf], [0.5, 0.0])
 COLUMNS = Encoder((TableColumn("p"), TableColumn("q")), Cells())
@@ -80,14 +78,6 @@ def grouped(threshold="own", estimator=None, **options):
     ).fit(X, y, groups)  # fmt: skip
 
 
-def compared():
-    """A table's model with all that it may have."""
-    candidates = (CandidatePower("kliep", 0.5, 0.1), CandidatePower("trees"))
-    comparison = PowerComparison("kliep", candidates, 0.3, 5, 60, 60, 1.0, 9.0)
-    model = table(two(mr.KLIEP()))
-    return replace(model, comparison=comparison)
-
-
 def capped():
     """Three ordered classes, of which one or two have a cap on their weights."""
     phi = mr.LogisticMissingness([-2.0, -2.0], [0.8, 0.0])
@@ -135,7 +125,7 @@ def ensemble():
 
 
 MODELS = {
-    "table": compared,
+    "table": lambda: table(two(mr.KLIEP())),
     "φ": lambda: two(mr.KLIEP(), PHI),
     "beyond": beyond,
     "kernel": lambda: two(mr.KernelRatio(centers=5, random_state=0), PHI),

@@ -9,17 +9,15 @@ Class = TypeVar("Class", bound=type)
 
 
 class Storable(NamedTuple):
-    """A class, and what of it a loaded file has to be checked for."""
+    """What of a class a loaded file has to be checked for."""
 
-    cls: type
     finite: frozenset[str] = frozenset()
     """Attributes that are finite numbers, or arrays or lists of them."""
     counts: frozenset[str] = frozenset()
     """Attributes that say how many things are to be made."""
 
 
-STORABLE: dict[str, Storable] = {}
-"""By the name of the class, which is all that a file holds of it: classes may move."""
+STORABLE: dict[type, Storable] = {}
 
 
 def storable(
@@ -40,13 +38,7 @@ def storable(
     """
 
     def register(cls: Class) -> Class:
-        known = STORABLE.get(cls.__name__)
-        if known is not None and known.cls.__module__ != cls.__module__:
-            raise TypeError(
-                f"Two storable classes are called {cls.__name__}: model files couldn't "
-                "tell them apart. Rename one of them."
-            )
-        STORABLE[cls.__name__] = Storable(cls, frozenset(finite), frozenset(counts))
+        STORABLE[cls] = Storable(frozenset(finite), frozenset(counts))
         return cls
 
     return register

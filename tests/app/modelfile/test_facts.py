@@ -74,8 +74,6 @@ TABLE = {
         columns(("p",), ("q", ("u", 1))),
     ],
     "dropped": [[], (5,)], "rest": [["b"], (5,)], "group_column": ["who"],
-    "comparison": [5], "comparison.candidates": [(5,)],
-    "comparison.candidates.0.name": [5], "comparison.candidates.0.note": [5],
     "training": [None], "training.file": [5], "training.sha256": [5],
     "training.rows": [{0: 300}], "training.rows.0": [119.0],
     "training.missing.0": [{"p": 1.0}],

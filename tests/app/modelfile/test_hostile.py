@@ -324,7 +324,7 @@ def test_what_is_as_large_as_is_allowed_is_loaded(
         ({"columns": []}, "its header has another columns"),
         ({"training": {}}, "its header has another training"),
         ({"certificate": {"alpha": 0.001}}, "its header has another certificate"),
-        ({"approved": "by an authority"}, "says more than what a model is"),
+        ({"approved": "by an authority"}, "its header has another approved"),
     ],
 )
 def test_a_header_of_another_model_is_refused(members, refused, change, match):

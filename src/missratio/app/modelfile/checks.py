@@ -38,15 +38,16 @@ class ModelFileError(ValueError):
     """A model that can't be saved, or a file that can't be loaded, and why."""
 
 
-# scikit-learn's attributes that must be finite, by the names of their classes.
+# These attributes of scikit-learn's classes must be finite.
 _FINITE = {
-    "LogisticRegression": {"coef_", "intercept_"},
-    "StandardScaler": {"mean_", "var_", "scale_"},
-    "HistGradientBoostingClassifier": {"_baseline_prediction"},
+    "LogisticRegression": frozenset({"coef_", "intercept_"}),
+    "StandardScaler": frozenset({"mean_", "var_", "scale_"}),
+    "HistGradientBoostingClassifier": frozenset({"_baseline_prediction"}),
 }
 NUMBERS: dict[Any, Any] = {int: (int, np.integer), float: (int, float, np.number)}
-# What a header says of the file, and not of the model.
+# These entries of a header are about the file, and not about the model.
 OF_THE_FILE = {"format", "versions", "content_sha256"}
+PROMISED = ("controlled_class", "other_class", "alpha", "delta")
 MOST_COUNTED = 10_000
 MOST_COLUMNS = 10**6
 # The exact test of look-ups has tables of as many rows as may lie above a threshold.
@@ -77,10 +78,9 @@ def check_model(model: Any, header: dict[str, Any]) -> None:
             _check_promises(classifier)
         _check_scores(classifier)
         expected = header_of(model)
-        for name, value in expected.items():
-            require(header.get(name) == value, f"its header has another {name}")
-        others = header.keys() - expected.keys() - OF_THE_FILE
-        require(not others, "its header says more than what a model is")
+        for name in sorted((header.keys() | expected.keys()) - OF_THE_FILE):
+            known = header.get(name) == expected.get(name)
+            require(known, f"its header has another {name}")
     except ModelFileError:
         raise
     except Exception as error:
@@ -219,9 +219,9 @@ def _attributes(part: Any) -> dict[str, Any]:
 @cache
 def _rules(cls: Any) -> tuple[set[str], set[str], dict[str, Any], set[str]]:
     """Attributes of a class that are finite, that count, its fields and methods."""
-    names = [base.__name__ for base in cls.__mro__]
-    known = [STORABLE[name] for name in names if name in STORABLE]
-    finite = [*(s.finite for s in known), *(_FINITE.get(name, ()) for name in names)]
+    known = [STORABLE[base] for base in cls.__mro__ if base in STORABLE]
+    finite = [stored.finite for stored in known]
+    finite += [_FINITE.get(base.__name__, frozenset()) for base in cls.__mro__]
     hints = get_type_hints(cls) if known and is_dataclass(cls) else {}
     hints = {field.name: hints[field.name] for field in fields(cls)} if hints else {}
     plain = (cached_property, types.MemberDescriptorType)
@@ -265,25 +265,17 @@ def fits(value: Any, hint: Any) -> bool:
 
 def _check_tree(nodes: Any, width: int) -> None:
     """scikit-learn follows a tree's nodes without a look at where they lead."""
-    require(
-        isinstance(nodes, np.ndarray)
-        and nodes.dtype == PREDICTOR_RECORD_DTYPE
-        and nodes.ndim == 1
-        and len(nodes) > 0,
-        "a tree has no nodes",
-    )
-    inner = nodes[nodes["is_leaf"] == 0]
+    sound = isinstance(nodes, np.ndarray) and nodes.dtype == PREDICTOR_RECORD_DTYPE
+    require(sound and nodes.ndim == 1 and len(nodes), "a tree has no nodes")
     places = np.flatnonzero(nodes["is_leaf"] == 0)
     for side in ("left", "right"):
-        ahead = (inner[side] > places) & (inner[side] < len(nodes))
+        ahead = (nodes[side][places] > places) & (nodes[side][places] < len(nodes))
         require(ahead.all(), "a tree's branches lead nowhere")
-    asked = inner["feature_idx"]
-    there = (asked >= 0) & (asked < width)
+    columns = nodes["feature_idx"][places]
+    there = (columns >= 0) & (columns < width)
     require(there.all(), "a tree asks for columns that don't exist")
-    require(
-        not nodes["is_categorical"].any(),
-        "a tree splits by categories; encode them as numbers before it",
-    )
+    categories = "a tree splits by categories; encode them as numbers before it"
+    require(not nodes["is_categorical"].any(), categories)
     require(np.isfinite(nodes["value"]).all(), "a tree's values aren't finite")
 
 
@@ -322,30 +314,27 @@ def recertified(
         sample.lookups is None or level * sample.n_rows <= MOST_LOOKED_UP,
         "its look-ups are of more rows than can be tested",
     )
-    again = replace(
-        certificate, rows=sample.n_rows, observed=sample.n_known,
-        effective_rows=sample.effective_rows, threshold=math.inf, certified=False,
-        estimated_error=0.0, error_bound=0.0,
-    )  # fmt: skip
+    threshold, bound, error, rule = math.inf, 0.0, 0.0, certificate.rule
     chosen = calibration.select([level])[0] if sample.n_observed else None
-    if chosen is None or chosen.threshold is None:
-        return again
-    threshold, bound, rule = chosen.threshold, chosen.error_bound, chosen.rule
-    if moved and threshold <= certificate.threshold < math.inf:
-        threshold, rule = certificate.threshold, certificate.rule
-        bound = min(certificate.error_bound, level)
-    error = sample.estimated_error(threshold)
+    certified = chosen is not None and chosen.threshold is not None
+    if chosen is not None and chosen.threshold is not None:
+        threshold, bound, rule = chosen.threshold, chosen.error_bound, chosen.rule
+        if moved and threshold <= certificate.threshold < math.inf:
+            threshold, rule = certificate.threshold, certificate.rule
+            bound = min(certificate.error_bound, level)
+        error = sample.estimated_error(threshold)
     return replace(
-        again, threshold=threshold, certified=True, error_bound=bound,
-        estimated_error=error, rule=rule,
+        certificate, rows=sample.n_rows, observed=sample.n_known,
+        effective_rows=sample.effective_rows, threshold=threshold, certified=certified,
+        estimated_error=error, error_bound=bound, rule=rule,
     )  # fmt: skip
 
 
 def _check_promises(classifier: Any) -> None:
     """What is stored must be what parameters and calibration rows make of it."""
-    kind, classes = kind_of(classifier), classifier.classes_
-    require(type(classifier.n_features_in_) is int, "its number of columns")
+    kind, classes, delta = kind_of(classifier), classifier.classes_, classifier.delta
     several, labels = kind == SEVERAL_CLASSES, classes.tolist()
+    require(type(classifier.n_features_in_) is int, "its number of columns")
     require(
         isinstance(classes, np.ndarray)
         and classes.ndim == 1
@@ -353,97 +342,87 @@ def _check_promises(classifier: Any) -> None:
         and (several or len(labels) == 2),
         "its classes",
     )
-    models: Any = classifier.missingness or {}
-    models = models.values() if isinstance(models, dict) else [models]
-    sound = all(each is None or isinstance(each, Missingness) for each in models)
-    require(sound, "its missingness is of another type")
-    every = certificates_of(classifier)
-    known: Any = getattr(classifier, "calibrations_", None)
-    calibrations = list(known.values()) if isinstance(known, dict) else known
-    calibrations = calibrations or [classifier.calibration_]
+    certificates = certificates_of(classifier)
     # 1. What was asked for: classes, levels and δ, and what predictions go by.
-    delta, groups = classifier.delta, [None]
     expected: dict[str, Any] = {}
-    caps: Any = None
-    stored: Any = None
+    facts: dict[str, Any] = {}
     if several:
         order = None if classifier.order is None else tuple(classifier.order)
         bounds = ClassBounds(classifier.alpha, delta, order, labels)
         bounds.check()
         decision: Any = bounds.undecided()
-        bounded = [labels[place] for place in decision.bounded]
+        places, names = list(decision.bounded), [labels[k] for k in decision.bounded]
+        require(list(classifier.calibrations_) == names, "its calibrations are others")
+        calibrations, caps = [*classifier.calibrations_.values()], classifier.caps_
         # All of δ, where thresholds move together.
-        part = every[0].delta if every[0].delta == bounds.most else bounds.part
-        asked = [(k, bounds.wrong(k), bounds.alpha[k], part) for k in bounded]
-        expected["certificate_"] = {"order": order, "fallback": bounds.fallback}
+        part = certificates[0].delta
+        part = part if part == bounds.most else bounds.part
+        asked = [(k, bounds.wrong(k), bounds.alpha[k], part) for k in names]
+        facts = {"order": order, "fallback": bounds.fallback}
         thresholds = decision.thresholds.copy()
-        thresholds[list(decision.bounded)] = [each.threshold for each in every]
-        offsets = getattr(classifier.decision_, "offsets", np.zeros(len(labels)))
-        require(
-            offsets.shape == classes.shape
-            and np.isfinite(offsets).all()
-            and list(known) == bounded,
-            "its calibrations are of other classes",
-        )
-        more = {"offsets": offsets} if hasattr(decision, "offsets") else {}
-        expected["decision_"] = replace(decision, thresholds=thresholds, **more)
-        trusted = {k: calibration.trust for k, calibration in known.items()}
-        caps, stored = (
-            {
-                k: (t.cap, t.delta, t.odds_factor, repr(t.model))
-                for k, t in every_trust.items()
-                if t.cap
-            }
-            for every_trust in (trusted, classifier.caps_)
-        )
+        thresholds[places] = [certificate.threshold for certificate in certificates]
+        if order is None:
+            offsets = classifier.decision_.offsets
+            sound = offsets.shape == classes.shape and np.isfinite(offsets).all()
+            require(sound, "its offsets")
+            decision = replace(decision, offsets=offsets)
+        expected["decision_"] = replace(decision, thresholds=thresholds)
     else:
         controlled = classifier.controlled_class
         controlled = labels[0] if controlled is None else controlled
         require(controlled in labels, "its controlled class is none of its classes")
         (other,) = (label for label in labels if label != controlled)
         require(getattr(classifier, "_sign", 1.0) in (1.0, -1.0), "its sign")
+        names, levels = [None], None
         if kind == GROUPS:
             shared = classifier.threshold == "shared"
             require(shared or classifier.threshold == "own", "its kind of threshold")
-            groups = [None, *classifier.groups_] if shared else classifier.groups_
-            expected["certificate_"] = {"shared": shared, "groups": tuple(groups)}
-            caps = {calibration.trust.cap for calibration in calibrations}
-            stored = {calibrations[0].trust.cap}
+            names = [None] * shared + classifier.groups_
+            calibrations, levels = classifier.calibrations_, classifier.group_alpha
+            reach = replace(calibrations[0].trust, point=None)
+            caps = dict.fromkeys(names, reach) if reach.cap else {}
+            facts = {"shared": shared, "groups": tuple(names)}
         else:
+            calibrations, caps = [classifier.calibration_], None
             expected["threshold_"] = classifier.certificate_.threshold
-        levels = getattr(classifier, "group_alpha", None) or {}
-        part = delta / len(groups)
+        part = delta / len(names)
         asked = [
-            (controlled, other, levels.get(g, classifier.alpha), part) for g in groups
+            (controlled, other, (levels or {}).get(name, classifier.alpha), part)
+            for name in names
         ]
-    require(caps == stored and len(set(groups)) == len(groups), "its caps or groups")
+    require(
+        len(set(names)) == len(certificates) == len(calibrations) == len(asked),
+        "its promises are others",
+    )
+    trusts = [replace(calibration.trust, point=None) for calibration in calibrations]
+    capped = {name: t for name, t in zip(names, trusts, strict=True) if t.cap}
+    require(caps is None or same(caps, capped), "its caps are others")
     # 2. Certificates as their own rows give them.
-    require(len(asked) == len(every) == len(calibrations), "its promises are others")
     again = []
-    names = ("controlled_class", "other_class", "alpha", "delta")
-    known_models = classifier._models() or {}
-    for each, claims, calibration in zip(every, asked, calibrations, strict=True):
-        trust, sample = calibration.trust, calibration.sample
+    models, some = classifier._models() or {}, classifier._positions
+    width = classifier.n_features_in_ if some is None else len(some)
+    for certificate, claims, calibration in zip(
+        certificates, asked, calibrations, strict=True
+    ):
+        trust, label = calibration.trust, claims[0]
         require(trust.model is not None or trust.cap is None, "its cap is on no φ")
         if trust.model is not None:
             by = trust if trust.point is None else trust.at_point
-            some = classifier._positions
-            width = classifier.n_features_in_ if some is None else len(some)
             require(
-                same(trust.model, known_models.get(claims[0]))
+                same(trust.model, models.get(label))
                 and trust.odds_factor == classifier.odds_factor
-                and sample.bound == by.bound(width),
+                and calibration.sample.bound == by.bound(width),
                 "its φ or cap is not the one that it was calibrated with",
             )
-        promised = dict(zip(names, claims, strict=True))
-        claimed = replace(each, **promised, deployment=classifier.deployment)
+        promised = dict(zip(PROMISED, claims, strict=True))
+        claimed = replace(certificate, **promised, deployment=classifier.deployment)
         again.append(recertified(claimed, calibration, moved=several))
-    whole: Any = again[0]
+    expected["certificate_"] = again[0]
     if kind != TWO_CLASSES:
-        more = expected["certificate_"]
-        claimed = classifier.certificate_
-        whole = replace(claimed, delta=delta, certificates=tuple(again), **more)
-    for name, value in {**expected, "certificate_": whole}.items():
+        expected["certificate_"] = replace(
+            classifier.certificate_, delta=delta, certificates=tuple(again), **facts
+        )
+    for name, value in expected.items():
         require(
             same(getattr(classifier, name), value),
             f"its {name} is not what its parameters and calibration rows give",
@@ -451,13 +430,19 @@ def _check_promises(classifier: Any) -> None:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two objects have the same type and the same parts."""
+    """Whether two objects have the same types and the same parts."""
+    if type(one) is not type(other):
+        return False
     if isinstance(one, np.ndarray):
-        return type(one) is type(other) and np.array_equal(one, other)
+        return np.array_equal(one, other)
     if is_dataclass(one):
-        pairs = ((getattr(x, f.name) for x in (one, other)) for f in fields(one))
-        return type(one) is type(other) and all(same(*pair) for pair in pairs)
-    return type(one) is type(other) and bool(one == other)
+        names = [field.name for field in fields(one)]
+        return all(same(getattr(one, name), getattr(other, name)) for name in names)
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(one[k], other[k]) for k in one)
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other)
 
 
 def _check_scores(model: Any) -> None:

@@ -67,8 +67,15 @@ _LOADERS: dict[str, list[str]] = {
         "sklearn.preprocessing._label.LabelEncoder",
     ],
 }  # fmt: skip
-_STORED_AS = "missratio"
-FORMAT = 2
+# Why no file can hold some types.
+_NEVER = {
+    "FunctionMissingness": "A FunctionMissingness can't be saved: a model file holds "
+    "no code, and its function is code. Use StepMissingness, LogisticMissingness or "
+    "learn_missingness.",
+    "NoneType": "A model of rows without labels can't be saved: fit it with y, one "
+    "label for all rows if need be, or pickle it.",
+}
+FORMAT = 3
 HEADER, SCHEMA = "missratio.json", "schema.json"
 PACKAGES = ("missratio", "scikit-learn", "numpy", "skops")
 
@@ -79,37 +86,20 @@ MOST_MEMBERS = 100_000
 # Packing makes models up to 9 times smaller, and texts of wide tables 39 times. What a
 # small file may unpack to beyond that, in all and as text.
 MOST_PACKED, ROOM, JSON_ROOM = 100, 2**24, 2**18
-# Of every member, so that it doesn't matter when a model was saved.
+# Every member has this date, so that it doesn't matter when a model was saved.
 _WRITTEN = (1980, 1, 1, 0, 0, 0)
-# What the entry of a member in the archive's directory begins with.
+# The entry of a member in the archive's directory begins with these bytes.
 _ENTRY = b"PK\x01\x02"
-
-
-def _modules() -> dict[str, str]:
-    """The module that each of missratio's classes is in now, by the class's name."""
-    # What classifiers don't import themselves.
-    for name in ("imputation", "ratio.choice", "ratio.cv"):
-        import_module(f"missratio.{name}")
-    return {name: stored.cls.__module__ for name, stored in STORABLE.items()}
 
 
 def allowed() -> dict[str, set[str]]:
     """For each of skops' ways to make an object, the types that may be made by it."""
-    found = {loader: set(names) for loader, names in _LOADERS.items()}
-    found["ObjectNode"] |= {f"{module}.{name}" for name, module in _modules().items()}
-    return found
-
-
-def located(schema: bytes) -> bytes:
-    """A schema with the modules that missratio's classes are in now."""
-    tree, modules = _parsed(SCHEMA, schema), _modules()
-    for node in _nodes(tree):
-        name = node.get("__class__")
-        if isinstance(name, str) and name in modules:
-            # One name for one class: a path of today is none in a file.
-            known = node.get("__module__") == _STORED_AS
-            node["__module__"] = modules[name] if known else "?"
-    return json.dumps(tree).encode()
+    # These are not imported by classifiers themselves.
+    for name in ("imputation", "ratio.choice", "ratio.cv"):
+        import_module(f"missratio.{name}")
+    types = {loader: set(names) for loader, names in _LOADERS.items()}
+    types["ObjectNode"] |= {f"{cls.__module__}.{cls.__name__}" for cls in STORABLE}
+    return types
 
 
 def foreign_types(schema: bytes, trusted: Collection[str] = ()) -> list[str]:
@@ -125,13 +115,12 @@ def foreign_types(schema: bytes, trusted: Collection[str] = ()) -> list[str]:
         raise ModelFileError(f"Its {SCHEMA} is damaged: {error}.") from error
     if size > MOST_OBJECTS:
         raise ModelFileError("Its parts refer to each other more often than in models.")
-    found = {
-        f"{node.get('__module__')}.{node.get('__class__')}"
-        for node in _nodes(tree)
-        if f"{node.get('__module__')}.{node.get('__class__')}"
-        not in known.get(str(node.get("__loader__")), ())
-    }
-    return sorted(found.difference(trusted))
+    foreign = set()
+    for node in _nodes(tree):
+        name = f"{node.get('__module__')}.{node.get('__class__')}"
+        if name not in known.get(str(node.get("__loader__")), ()):
+            foreign.add(name)
+    return sorted(foreign.difference(trusted))
 
 
 def _parsed(name: str, content: bytes) -> Any:
@@ -187,10 +176,10 @@ def pack(objects: bytes, header: Mapping[str, Any]) -> bytes:
         What can be known of the model without loading it.
     """
     with ZipFile(io.BytesIO(objects)) as source:
-        found = {name: source.read(name) for name in source.namelist()}
+        contents = {name: source.read(name) for name in source.namelist()}
     # skops names objects and files after their places in memory; here they are numbered
-    # in the order of the schema, and classes have names without modules.
-    tree, modules = json.loads(found[SCHEMA]), _modules()
+    # in the order of the schema.
+    tree = json.loads(contents[SCHEMA])
     numbers: dict[Any, int] = {}
     files: dict[str, str] = {}
     for node in _nodes(tree):
@@ -199,9 +188,7 @@ def pack(objects: bytes, header: Mapping[str, Any]) -> bytes:
         if "file" in node:
             number = f"{len(files)}{Path(node['file']).suffix}"
             node["file"] = files.setdefault(node["file"], number)
-        if node["__module__"] == modules.get(node["__class__"]):
-            node["__module__"] = _STORED_AS
-    members = {name: found[file] for file, name in files.items()}
+    members = {name: contents[file] for file, name in files.items()}
     members[SCHEMA] = json.dumps(tree).encode()
     full = {"format": FORMAT, "versions": versions(), **header,
             "content_sha256": _digest(members)}  # fmt: skip
@@ -397,17 +384,9 @@ def save_model(
     objects = skops_io.dumps(model)
     with ZipFile(io.BytesIO(objects)) as archive:
         foreign = foreign_types(archive.read(SCHEMA), trusted)
-    if any(name.endswith(".FunctionMissingness") for name in foreign):
-        raise ModelFileError(
-            "A FunctionMissingness can't be saved: a model file holds no code, and its "
-            "function is code. Use StepMissingness, LogisticMissingness or "
-            "learn_missingness."
-        )
-    if "builtins.NoneType" in foreign:
-        raise ModelFileError(
-            "A model of rows without labels can't be saved: fit it with y, one label "
-            "for all rows if need be, or pickle it."
-        )
+    for name in foreign:
+        if reason := _NEVER.get(name.rpartition(".")[2]):
+            raise ModelFileError(reason)
     if foreign:
         raise ModelFileError(
             f"A model file can't hold {', '.join(foreign[:5])}. Give save_model and "
@@ -471,7 +450,6 @@ def load_model(
         raise FileNotFoundError(f"There is no model file {path}.")
     try:
         header, members = unpack(path)
-        members[SCHEMA] = located(members[SCHEMA])
         foreign = foreign_types(members[SCHEMA], trusted)
         if foreign:
             raise ModelFileError(

@@ -18,7 +18,6 @@ from missratio.classifier import (
     GroupedNeymanPearsonClassifier,
     MulticlassNeymanPearsonClassifier,
     NeymanPearsonClassifier,
-    PowerComparison,
 )
 
 TWO_CLASSES, SEVERAL_CLASSES, GROUPS = "two classes", "several classes", "groups"
@@ -37,8 +36,8 @@ def kind_of(classifier: Any) -> str | None:
 
 def certificates_of(classifier: Any) -> tuple[Certificate, ...]:
     """The certificate of each promise of a fitted classifier."""
-    found = classifier.certificate_
-    return (found,) if isinstance(found, Certificate) else found.certificates
+    whole = classifier.certificate_
+    return (whole,) if isinstance(whole, Certificate) else whole.certificates
 
 
 @storable()
@@ -110,8 +109,6 @@ class TableModel:
     training : TrainingData
     report : str, optional
         What `missratio report` shows, as JSON.
-    comparison : PowerComparison, optional
-        The methods that were compared, where the method was chosen so.
     rest : tuple of str
         Labels that the other class stands for, where it is all but the controlled one.
     group_column : str, optional
@@ -126,7 +123,6 @@ class TableModel:
     method: str
     training: TrainingData
     report: str | None = None
-    comparison: PowerComparison | None = None
     rest: tuple[str, ...] = field(kw_only=True, default=())
     group_column: str | None = field(kw_only=True, default=None)
 
@@ -145,8 +141,7 @@ class TableModel:
     @property
     def classes_(self) -> NDArray[Any]:
         """The labels, sorted."""
-        classes: NDArray[Any] = self.classifier.classes_
-        return classes
+        return np.asarray(self.classifier.classes_)
 
     @property
     def labels(self) -> list[Any]:
@@ -164,11 +159,9 @@ class TableModel:
     @property
     def fallback(self) -> Any:
         """The label of a row that can't be scored."""
-        if self.kind == GROUPS:
-            return self.classifier.controlled_class
         if self.kind == SEVERAL_CLASSES:
             return self.certificate.fallback
-        return self.certificate.controlled_class
+        return certificates_of(self.classifier)[0].controlled_class
 
     @property
     def fallback_words(self) -> str:
@@ -199,17 +192,16 @@ class TableModel:
     @property
     def promises(self) -> list[TablePromise]:
         """The bounds that labelled rows can be held against."""
-        if self.kind == GROUPS:
-            # A group without a threshold has no error at all.
-            return [
-                TablePromise(self.fallback, each.group, each.level, each.delta)
-                for each in self.certificate.promises
-                if each.kind == "error" and each.certified
-            ]
-        every = certificates_of(self.classifier)
+        certificates = certificates_of(self.classifier)
         # Each has an equal part of δ.
-        part = self.certificate.delta / len(every)
-        return [TablePromise(c.controlled_class, None, c.alpha, part) for c in every]
+        part = self.certificate.delta / len(certificates)
+        groups = getattr(self.certificate, "groups", [None] * len(certificates))
+        return [
+            TablePromise(each.controlled_class, group, each.alpha, part)
+            for each, group in zip(certificates, groups, strict=True)
+            # A group without a threshold has no error at all.
+            if each.certified or self.kind != GROUPS
+        ]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The label of each row of a dataframe, as `missratio predict` gives it.
@@ -330,11 +322,12 @@ class TableModel:
         if self.kind == SEVERAL_CLASSES:
             codes = self.classifier.decision_.decide(scores)
             return Decisions(codes, scores, np.isnan(scores[:, 0]), {})
-        limit = getattr(self.classifier, "threshold_", np.inf)
-        if self.kind == GROUPS:
-            limit = self.classifier.thresholds_.get(None, np.inf)
-        limits, notes, column = np.full(len(X), limit), {}, self.group_column
-        if self.needs_groups:
+        notes: dict[int, str] = {}
+        if self.kind == TWO_CLASSES:
+            limits = self.classifier.threshold_
+        elif not self.needs_groups:
+            limits = self.classifier.thresholds_[None]
+        else:
             texts = [None] * len(X) if groups is None else groups
             members, thresholds = self.members(texts), self.classifier.thresholds_
             # A group that isn't known is None, which has no threshold.
@@ -344,9 +337,10 @@ class TableModel:
                 notes[row] = f"{named} has no certified threshold"
                 if texts[row] is None:
                     why = "is missing, and each group has its own threshold"
-                    notes[row] = f"{column!r} {why}"
+                    notes[row] = f"{self.group_column!r} {why}"
                 elif members[row] is None:
-                    notes[row] = f"{named} of {column!r} is new, and has no threshold"
+                    new = f"of {self.group_column!r} is new, and has no threshold"
+                    notes[row] = f"{named} {new}"
         above = scores[:, 0] > limits
         return Decisions(above.astype(np.intp), scores, scores[:, 0] == -np.inf, notes)
 
@@ -384,4 +378,4 @@ class TableModel:
         wrong: Sequence[Any] = [self.other_class]
         if self.kind == SEVERAL_CLASSES:
             wrong = self.certificate[label].other_class
-        return np.isin(codes, [self.labels.index(each) for each in wrong])
+        return np.isin(codes, [self.labels.index(other) for other in wrong])

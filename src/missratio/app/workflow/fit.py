@@ -226,7 +226,7 @@ def fit_table(
             file, digest, dict(table.counts), table.missing,
             _ranges(table.X[:, :numbers]),
         ),
-        report.json(), comparison, rest=table.rest, group_column=options.groups,
+        report.json(), rest=table.rest, group_column=options.groups,
     )  # fmt: skip
     # 6. What there is to say about it.
     findings, measured = _findings(report.data, rows)

@@ -103,6 +103,17 @@ def test_independent_rows_that_coincide_are_not_accused(draw, n_rows):
             warn_of_repeated_rows(rows)
 
 
+@pytest.mark.parametrize("steps", [5, 20, 60])
+def test_training_rows_are_known_again_where_columns_are_rounded(steps):
+    rng = np.random.default_rng(steps)
+    rows = np.c_[rng.integers(0, steps, (1200, 2)), rng.normal(size=(1200, 2)).round(1)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of_repeated_rows(rows[:400], rows[400:])
+    with pytest.warns(RepeatedRowsWarning, match="are training rows as well"):
+        warn_of_repeated_rows(rows[:400], rows[200:])
+
+
 def test_rows_that_repeat_by_chance_are_no_cause_for_alarm(two_normals):
     X, y = two_normals(300, 2, shift=1.5)
     with warnings.catch_warnings():

@@ -236,6 +236,8 @@ FEWEST_KINDS = 5
 STEPS = 40
 # From which share of repeated rows on it is said.
 REPEATED = 0.05
+# Pairs of equal rows that chance may have left out of a sample: six rows.
+BY_CHANCE = 6
 
 
 class NoPowerWarning(UserWarning):
@@ -299,7 +301,12 @@ def warn_of_repeated_rows(rows: Any, training: Any = None) -> None:
         if len(values) >= DISTINCT * len(distinct) and len(gaps):
             on_grids &= bool(np.ptp(values) <= STEPS * len(values) * gaps.min())
     repeated = np.count_nonzero(counts > 1)
-    if on_grids or repeated < max(REPEATED * len(distinct), FEWEST_KINDS):
+    kinds = on_grids or repeated < max(REPEATED * len(distinct), FEWEST_KINDS)
+    # Rows of one law that took no part in fitting meet a training row about as often
+    # as one of their number, of which BY_CHANCE more might have been seen.
+    more = max(1.0, (len(table) - len(own)) / len(own))
+    by_chance = more * (np.count_nonzero(twice > 1) + BY_CHANCE) / len(own)
+    if kinds and trained.mean() < max(REPEATED, 2.0 * by_chance):
         return
     if trained.mean() >= REPEATED:
         what = (

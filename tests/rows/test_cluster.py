@@ -137,15 +137,13 @@ def test_rows_and_labels_that_cannot_be_fitted_are_refused(
 def test_a_cluster_that_is_closed_says_so():
     with distributed.LocalCluster(
         n_workers=1, processes=False, dashboard_address=None
-    ) as own:
-        client = distributed.Client(own, set_as_default=False)
+    ) as closing:
+        client = distributed.Client(closing, set_as_default=False)
         with client.as_current():
             source = cluster_rows.of_collection(*collections(*labelled(200)))
         client.close()
         with pytest.raises(RuntimeError, match="client or the cluster was closed"):
             mr.KLIEP().fit(source)
-    with pytest.raises(TypeError, match=r"must be a distributed\.Client, got None"):
-        cluster_rows.of_files(source, None)
 
 
 def test_predictions_map_over_partitions(cluster):
@@ -158,18 +156,3 @@ def test_predictions_map_over_partitions(cluster):
     for fitted in (ratio, classifier.fit(table, y)):
         with pytest.raises(TypeError, match="Map over its partitions"):
             fitted.predict(frame)
-
-
-@pytest.mark.usefixtures("blockwise")
-def test_files_that_workers_read_themselves(cluster, tmp_path):
-    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    X, y = labelled()
-    for i, part in enumerate(np.split(np.arange(6000), 3)):
-        table = pa.table({**{f"x{j}": X[part, j] for j in range(3)}, "y": y[part]})
-        pq.write_table(table, tmp_path / f"{i}.parquet", row_group_size=500)
-    source = mr.scan_parquet(tmp_path, target="y")
-    here = mr.KLIEP().fit(source).coef_.copy()
-    np.testing.assert_array_equal(mr.KLIEP().fit(source.on(cluster)).coef_, here)
-    cluster.restart(wait_for_workers=False)
-    cluster.wait_for_workers(1, timeout=60)
-    np.testing.assert_array_equal(mr.KLIEP().fit(source.on(cluster)).coef_, here)

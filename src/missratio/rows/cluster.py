@@ -1,4 +1,4 @@
-"""Rows that lie on a cluster: partitions of a Dask collection, or files of workers.
+"""Rows that lie on a cluster: partitions of a Dask collection.
 
 One task a worker and pass: parameters travel to the workers, each sums up the parts
 that it holds, and only sums come back. They are merged in the parts' order, so that
@@ -61,21 +61,17 @@ class ClusterSource(LabelledSource):
     ) -> Result:
         """One task a worker; what it makes of its parts is merged in their order."""
 
-        def on_parts(parts: list[tuple[int, Any]]) -> bytes:
-            found = []
-            for number, part in parts:
-                if isinstance(part, LabelledSource):
-                    found.append((number, part.fold(work, merge)))
-                elif len(part.labels):
-                    found.append((number, merge([work(part)])))
+        def on_blocks(blocks: list[tuple[int, LabelledBlock]]) -> bytes:
+            some = ((number, block) for number, block in blocks if len(block.rows))
+            results = [(number, merge([work(block)])) for number, block in some]
             # Dask would take a list of hundreds apart, which for 1,000 parts takes
             # longer than all else of a pass.
-            return pickle.dumps(found, pickle.HIGHEST_PROTOCOL)
+            return pickle.dumps(results, pickle.HIGHEST_PROTOCOL)
 
         with _explained():
-            packed = _gathered(self.client, on_parts, self.holdings)
-        found = dict(chain(*map(pickle.loads, packed)))
-        return merge([found[number] for number in sorted(found)])
+            packed = _gathered(self.client, on_blocks, self.holdings)
+        results = dict(chain(*map(pickle.loads, packed)))
+        return merge([results[number] for number in sorted(results)])
 
 
 @contextmanager
@@ -95,13 +91,6 @@ def _explained() -> Iterator[None]:
         ) from error
 
 
-def _workers(client: Any) -> list[str]:
-    """Addresses of the cluster's workers."""
-    if workers := list(client.scheduler_info(-1)["workers"]):
-        return workers
-    raise RuntimeError("The cluster has no worker: start some, and fit again.")
-
-
 def _on_each(client: Any, work: Callable[[Any], Any], holdings: Holdings) -> Holdings:
     """The same workers with what one task each makes of what they hold."""
     # Without a worker's address the scheduler may move its parts to another one.
@@ -114,8 +103,7 @@ def _on_each(client: Any, work: Callable[[Any], Any], holdings: Holdings) -> Hol
 
 def _gathered(client: Any, work: Callable[[Any], Any], holdings: Holdings) -> list[Any]:
     """What one task a worker makes of what it holds, here."""
-    found = [future for _, future in _on_each(client, work, holdings)]
-    return list(client.gather(found))
+    return list(client.gather([made for _, made in _on_each(client, work, holdings)]))
 
 
 def of_collection(X: Any, y: Any) -> ClusterSource:
@@ -169,13 +157,17 @@ def of_collection(X: Any, y: Any) -> ClusterSource:
         # 1. Where partitions lie, and how many rows they have.
         wait([*rows, *labels])
         holders = client.who_has(rows)
-        held: dict[str, list[int]] = {worker: [] for worker in _workers(client)}
+        held: dict[str, list[int]] = {
+            worker: [] for worker in client.scheduler_info(-1)["workers"]
+        }
+        if not held:
+            raise RuntimeError("The cluster has no worker: start some, and fit again.")
         for i, part in enumerate(rows):
-            there = [each for each in holders.get(part.key, ()) if each in held]
-            held[min(there or held, key=lambda each: len(held[each]))].append(i)
-        asked = [(each, [rows[i] for i in own]) for each, own in held.items()]
-        counted = _gathered(client, lambda parts: [len(part) for part in parts], asked)
-    worker_of = {i: worker for worker, own in held.items() for i in own}
+            there = [worker for worker in holders.get(part.key, ()) if worker in held]
+            held[min(there or held, key=lambda worker: len(held[worker]))].append(i)
+        parts = [(worker, [rows[i] for i in some]) for worker, some in held.items()]
+        counted = _gathered(client, lambda some: [len(part) for part in some], parts)
+    worker_of = {i: worker for worker, some in held.items() for i in some}
     counts = dict(zip(worker_of, chain(*counted), strict=True))
     starts = [0, *np.cumsum([counts[i] for i in range(len(rows))]).tolist()]
     # 2. How they are joined depends on their rows alone, and so do the digits.
@@ -188,24 +180,11 @@ def of_collection(X: Any, y: Any) -> ClusterSource:
     for first, end in pairwise([*firsts, len(rows)]):
         worker = worker_of[first]
         if end - first > 1:
-            worker = min(given, key=lambda each: len(given[each]))
+            worker = min(given, key=lambda other: len(given[other]))
         pairs = list(zip(rows[first:end], labels[first:end], strict=True))
         given[worker].append((first, starts[first], pairs))
     blocks = _on_each(client, partial(_as_blocks, names), list(given.items()))
     return ClusterSource(client, blocks, tuple(names), starts[-1])
-
-
-def of_files(source: LabelledSource, client: Any) -> ClusterSource:
-    """A source of files that workers read themselves, a part for each row group."""
-    if not hasattr(client, "scheduler_info"):
-        raise TypeError(
-            f"client must be a distributed.Client, got {client!r}. Make one by "
-            "distributed.Client(address)."
-        )
-    parts, workers = list(enumerate(source.split())), _workers(client)
-    dealt = [(each, parts[k :: len(workers)]) for k, each in enumerate(workers)]
-    holdings = _on_each(client, list, dealt)
-    return ClusterSource(client, holdings, source.names, source.n_rows)
 
 
 def _as_blocks(names: list[str], runs: Any) -> list[tuple[int, LabelledBlock]]:
@@ -217,9 +196,9 @@ def _as_blocks(names: list[str], runs: Any) -> list[tuple[int, LabelledBlock]]:
         where = f"partition {first}"
         if len(parts) > 1:
             where = f"partitions {first} to {first + len(parts) - 1}"
-            check_label_types(each[0].item() for _, each in parts if len(each))
-            table = np.concatenate([each for each, _ in parts])
-            marks = np.concatenate([each for _, each in parts])
+            check_label_types(labels[0].item() for _, labels in parts if len(labels))
+            table = np.concatenate([rows for rows, _ in parts])
+            marks = np.concatenate([labels for _, labels in parts])
         blocks.append((first, LabelledBlock(table, marks, start, where)))
     return blocks
 
@@ -227,9 +206,9 @@ def _as_blocks(names: list[str], runs: Any) -> list[tuple[int, LabelledBlock]]:
 def _as_arrays(names: list[str], number: int, rows: Any, labels: Any) -> Any:
     """The table and the labels of one partition, on a worker."""
     where = f"partition {number}"
-    found = [str(name) for name in getattr(rows, "columns", names)]
-    if found != names:
-        raise ValueError(f"The columns of {where} are {found}, not {names}.")
+    columns = [str(name) for name in getattr(rows, "columns", names)]
+    if columns != names:
+        raise ValueError(f"The columns of {where} are {columns}, not {names}.")
     try:
         refuse_foreign(rows)
         options = {"ensure_all_finite": False, "ensure_min_samples": 0}

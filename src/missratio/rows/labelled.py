@@ -93,10 +93,6 @@ class LabelledSource(ABC):
             "time, as by pyarrow.parquet.read_table(path)."
         )
 
-    def split(self) -> Sequence[LabelledSource]:
-        """The source in parts, for workers that read them themselves."""
-        return [self]
-
     @abstractmethod
     def fold(
         self, work: Callable[[LabelledBlock], Result], merge: Merge[Result]
@@ -160,8 +156,8 @@ class ClassSource(Source):
             some = [part for part in parts if part is not None]
             return merge(some) if some else None
 
-        found: Result = self.labelled.fold(on_class, merge_some)
-        return found
+        result: Result = self.labelled.fold(on_class, merge_some)
+        return result
 
     def with_features(self, evaluate: Evaluate) -> ClassSource:
         """The same class with basis features, evaluated block by block."""

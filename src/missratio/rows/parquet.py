@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -60,22 +60,6 @@ class ParquetSource(LabelledSource):
     def n_rows(self) -> int:  # type: ignore[override]
         """How many rows the files have, as their footers say."""
         return sum(group.rows for group in self.groups)
-
-    def split(self) -> Sequence[ParquetSource]:
-        """A source for each row group, which know where their rows begin."""
-        return [replace(self, groups=(group,)) for group in self.groups]
-
-    def on(self, client: Any) -> LabelledSource:
-        """The same rows, read by the workers of a cluster.
-
-        Parameters
-        ----------
-        client : distributed.Client
-            Its workers must see the files under the same paths.
-        """
-        from missratio.rows.cluster import of_files
-
-        return of_files(self, client)
 
     def __iter__(self) -> Iterator[LabelledBlock]:
         for group in self.groups:
@@ -145,7 +129,6 @@ def scan_parquet(
     ----------
     paths : path or iterable of paths
         Files, or folders, which are searched for files that end in ``.parquet``.
-        Folders named ``column=value`` (hive partitions) add a column.
     target : str
         The column of labels.
     columns : sequence of str, optional

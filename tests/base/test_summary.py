@@ -1,4 +1,4 @@
-"""Summaries print within a terminal, render in a notebook, and hold the figures."""
+"""Summaries print within a terminal, and hold the figures."""
 
 import numpy as np
 import pytest
@@ -42,14 +42,6 @@ def test_a_certificate_shows_its_figures_and_assumptions(fitted):
     assert repr(certificate.summary()) == str(certificate.summary())
 
 
-def test_names_are_escaped_and_tables_are_read_out():
-    page = Summary("<b>", (("a", "1 < 2"),), ("x", "y"), (("<i>", "3"),))._repr_html_()
-    assert "<b>" not in page
-    assert "<i>" not in page
-    assert "1 &lt; 2" in page
-    assert '<th scope="col">y</th>' in page
-
-
 def test_long_tables_and_names_are_cut_where_they_are_seen():
     rows = tuple((f"{'column ' * 20}{i}", "1.5", "2.5") for i in range(100))
     facts = (("a", "1"), ("b", "word " * 30), ("c", "2"), ("d", "3"))
@@ -57,7 +49,6 @@ def test_long_tables_and_names_are_cut_where_they_are_seen():
     assert max(map(len, text.splitlines())) <= WIDTH
     assert "… and 40 more" in text
     assert sum("…" in line for line in text.splitlines()) == 61
-    assert any("c: 2" in line and "d: 3" in line for line in text.splitlines())
 
 
 def test_a_ratio_without_an_optimum_says_so_and_offers_no_standard_errors(fitted):

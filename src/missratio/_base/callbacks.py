@@ -1,7 +1,8 @@
 """The progress of long fits, by scikit-learn's callbacks.
 
-An estimator inherits `CallbackSupportMixin` and works its items off by `told`. One that
-only passes rows on to another estimator gives that one its callbacks, by `handed_down`.
+An estimator inherits `CallbackSupportMixin` and works its items off by `run_tasks`. One
+that only passes rows on to another estimator gives that one its callbacks, by
+`with_callbacks_of`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _Result = TypeVar("_Result")
 
 
 @with_callbacks
-def told(
+def run_tasks(
     estimator: Any,
     name: str,
     items: Iterable[_Item],
@@ -55,7 +56,7 @@ def listens(estimator: Any) -> bool:
     return bool(getattr(estimator, "_skl_callbacks", None))
 
 
-def handed_down(owner: Any, estimator: Any) -> Any:
+def with_callbacks_of(owner: Any, estimator: Any) -> Any:
     """An estimator with its owner's callbacks, where it takes some and has none.
 
     Parameters

@@ -65,11 +65,11 @@ def another_type(label: Any, known: Iterable[Any]) -> str:
     >>> another_type("2", [0, 1])
     ''
     """
-    for each in known:
-        if str(each) == str(label) and type(each) is not type(label):
-            kind = _KINDS.get(type(each), f"of type {type(each).__name__}")
-            own = "string" if isinstance(label, str) else type(label).__name__
-            return f" They are {kind}: write {each!r}, not the {own} {label!r}."
+    for other in known:
+        if str(other) == str(label) and type(other) is not type(label):
+            kind = _KINDS.get(type(other), f"of type {type(other).__name__}")
+            wrong = "string" if isinstance(label, str) else type(label).__name__
+            return f" They are {kind}: write {other!r}, not the {wrong} {label!r}."
     return ""
 
 
@@ -113,9 +113,8 @@ def generator(random_state: Any) -> Any:
     """A generator: the one given, or a new one from a seed, a RandomState or None."""
     import numpy as np
 
-    if isinstance(random_state, np.random.RandomState):
-        random_state = random_state.randint(2**31 - 1)
-    return np.random.default_rng(random_state)
+    given = isinstance(random_state, np.random.Generator)
+    return np.random.default_rng(random_state if given else entropy(random_state))
 
 
 def entropy(random_state: Any) -> Any:
@@ -123,7 +122,7 @@ def entropy(random_state: Any) -> Any:
     import numpy as np
 
     if isinstance(random_state, np.random.RandomState):
-        return random_state.randint(2**31)
+        return random_state.randint(2**31 - 1)
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**63))
     return random_state

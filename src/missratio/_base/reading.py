@@ -14,11 +14,8 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import (
-    check_consistent_length,
-    column_or_1d,
-    validate_data,
-)
+from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils.validation import validate_data
 
 from missratio._base.blocks import unmasked
 from missratio._base.hints import listed
@@ -81,10 +78,9 @@ def read_table(
             owner.__dict__.pop("feature_names_in_", None)
             return X
         named, width = hasattr(owner, "feature_names_in_"), X.shape[1]
-        if not (reset or named) and width == getattr(owner, "n_features_in_", 0):
-            complete = not finite or check_no_infinity(X)
-            if complete or finite == "allow-nan":
-                return X
+        known = not (reset or named) and width == getattr(owner, "n_features_in_", 0)
+        if known and (not finite or check_no_infinity(X) or finite == "allow-nan"):
+            return X
     if dtype is FLOATS:
         refuse_foreign(X)
     return validate_data(
@@ -153,7 +149,7 @@ def as_frame(X: Any) -> "nw.DataFrame[Any] | None":
 
 def column_names(X: Any) -> list[str] | None:
     """The names of a dataframe's columns; None for what has none."""
-    frame = None if isinstance(X, np.ndarray) else as_frame(X)
+    frame = as_frame(X)
     return None if frame is None else list(frame.columns)
 
 
@@ -242,17 +238,15 @@ def without_levels(X: Any) -> Any:
 
     φ is a function of numbers, and may stand beside categories that a learner reads.
     """
-    frame = None if isinstance(X, np.ndarray) else as_frame(X)
-    kinds = (nw.Categorical, nw.Enum)
-    schema = {} if frame is None else frame.schema
-    levels = [name for name, kind in schema.items() if kind in kinds]
-    if frame is None or not levels:
+    frame = as_frame(X)
+    if frame is None:
         return X
-    known = (
+    known = [
         nw.when(~nw.col(name).is_null()).then(nw.lit(0.0)).alias(name)
-        for name in levels
-    )
-    return frame.with_columns(*known).to_native()
+        for name, kind in frame.schema.items()
+        if kind in (nw.Categorical, nw.Enum)
+    ]
+    return frame.with_columns(*known).to_native() if known else X
 
 
 def as_numeric_array(X: Any) -> NDArray[Any]:
@@ -274,16 +268,14 @@ def as_numeric_array(X: Any) -> NDArray[Any]:
         Where X is not two-dimensional, has no column, or has values that are not
         numbers.
     """
-    plain = isinstance(X, np.ndarray) and not isinstance(X, np.ma.MaskedArray)
-    if not plain:
-        refuse_foreign(X)
-    frame = None if plain else as_frame(X)
+    refuse_foreign(X)
+    frame = as_frame(X)
     if frame is not None:
         if any(kind != nw.Float64 for kind in frame.schema.values()):
             frame = frame.select(nw.all().cast(nw.Float64))
         array = frame.to_numpy()
     else:
-        array = X if plain else np.asarray(unmasked(X))
+        array = np.asarray(unmasked(X))
         try:
             if array.dtype.kind not in "biufO":
                 raise TypeError(f"values of type {array.dtype}")

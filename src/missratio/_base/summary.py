@@ -1,11 +1,10 @@
-"""Results as a table that prints in a terminal and renders in a notebook."""
+"""Results as a table that prints in a terminal, and so in a notebook."""
 
 from __future__ import annotations
 
 import math
 import textwrap
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 WIDTH = 78
@@ -17,7 +16,7 @@ MOST_ROWS = 60
 class Summary:
     """A title, facts in pairs, a table and notes.
 
-    Prints as text of 78 columns, and renders as HTML in a notebook.
+    Prints as text of 78 columns.
 
     Parameters
     ----------
@@ -38,64 +37,30 @@ class Summary:
 
     def __str__(self) -> str:
         """The summary as text."""
-        heavy, light, half = "=" * WIDTH, "-" * WIDTH, WIDTH // 2 - 1
+        heavy, light = "=" * WIDTH, "-" * WIDTH
         lines = [self.title.center(WIDTH).rstrip(), heavy]
-        # Facts in two columns, where they are short enough.
-        alone = False
         for name, value in self.facts:
-            cell = f"{name}: {value}"
-            short = len(cell) <= half
-            if alone and short:
-                lines[-1] = f"{lines[-1].ljust(half + 2)}{cell}"
-            else:
-                lines += textwrap.wrap(cell, WIDTH, subsequent_indent="  ")
-            alone = short and not alone
+            lines += textwrap.wrap(f"{name}: {value}", WIDTH, subsequent_indent="  ")
         if self.rows:
             table = [self.header, *self.rows[:MOST_ROWS]]
-            widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+            first, *widths = (
+                max(map(len, cells)) for cells in zip(*table, strict=True)
+            )
             # Names give way to figures where both don't fit.
-            most = WIDTH - sum(widths[1:]) - 2 * len(widths)
-            widths[0] = max(8, min(widths[0], most))
-            set_out = []
-            for first, *cells in table:
-                cut = first[: widths[0] - 1] + "…" if len(first) > widths[0] else first
-                figures = [c.rjust(w) for c, w in zip(cells, widths[1:], strict=True)]
-                set_out.append("  ".join([cut.ljust(widths[0]), *figures]).rstrip())
-            lines += [light] if self.facts else []
-            lines += [set_out[0], light, *set_out[1:], *self._more]
+            first = max(8, min(first, WIDTH - sum(widths) - 2 * len(widths)))
+            lines.append(light)
+            for name, *cells in table:
+                cut = f"{name[: first - 1]}…" if len(name) > first else name
+                figures = (c.rjust(w) for c, w in zip(cells, widths, strict=True))
+                lines.append("  ".join([cut.ljust(first), *figures]).rstrip())
+            more = len(self.rows) - MOST_ROWS
+            lines += [f"… and {more} more"] * (more > 0)
         lines.append(heavy)
         for note in self.notes:
             lines += textwrap.wrap(note, WIDTH)
         return "\n".join(lines)
 
-    def __repr__(self) -> str:
-        """The summary as text."""
-        return str(self)
-
-    def _repr_html_(self) -> str:
-        """The summary as HTML, with tables that a screen reader understands."""
-
-        def lines(rows: tuple[tuple[str, ...], ...]) -> str:
-            return "".join(
-                f'<tr><th scope="row" style="text-align: left">{escape(name)}</th>'
-                + "".join(f"<td>{escape(cell)}</td>" for cell in cells)
-                + "</tr>"
-                for name, *cells in rows
-            )
-
-        facts, body = lines(self.facts), lines(self.rows[:MOST_ROWS])
-        head = "".join(f'<th scope="col">{escape(name)}</th>' for name in self.header)
-        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        notes = "".join(f"<p>{escape(note)}</p>" for note in (*self._more, *self.notes))
-        return (
-            f"<div><table><caption>{escape(self.title)}</caption><tbody>{facts}</tbody>"
-            f"</table>{table if self.rows else ''}{notes}</div>"
-        )
-
-    @property
-    def _more(self) -> list[str]:
-        more = len(self.rows) - MOST_ROWS
-        return [f"… and {more} more"] if more > 0 else []
+    __repr__ = __str__
 
 
 def figure(value: Any, digits: int = 4) -> str:

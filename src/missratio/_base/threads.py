@@ -31,9 +31,9 @@ _Result = TypeVar("_Result")
 
 @cache
 def _blas_libraries() -> list[Any]:
-    libraries = ThreadpoolController().lib_controllers
-    blas = [lib for lib in libraries if lib.user_api == "blas"]
-    return [lib for lib in blas if lib.num_threads is not None]
+    every = ThreadpoolController().lib_controllers
+    blas = [library for library in every if library.user_api == "blas"]
+    return [library for library in blas if library.num_threads is not None]
 
 
 _held = ContextVar[int | None]("_held", default=None)
@@ -63,23 +63,24 @@ def hold_threads(threads: int) -> Iterator[None]:
     """
     libraries, hold, token = _blas_libraries(), _hold(), _held.set(threads)
     with hold.lock:
-        own = [lib.num_threads for lib in libraries]
-        hold.noted = hold.noted if hold.holders else own
+        before = [library.num_threads for library in libraries]
+        hold.noted = hold.noted if hold.holders else before
         hold.holders += 1
-        for lib in libraries:
-            _limit(lib, 1)
+        for library in libraries:
+            _limit(library, 1)
     try:
         yield
     finally:
         _held.reset(token)
         with hold.lock:
             hold.holders -= 1
-            for lib, mine, noted in zip(libraries, own, hold.noted, strict=True):
-                layer = getattr(lib, "threading_layer", None)
-                if lib.internal_api not in ("openblas", "blis") or layer == "openmp":
-                    _limit(lib, mine)
+            for library, mine, noted in zip(libraries, before, hold.noted, strict=True):
+                layer = getattr(library, "threading_layer", None)
+                has_one_limit = library.internal_api in ("openblas", "blis")
+                if not has_one_limit or layer == "openmp":
+                    _limit(library, mine)
                 elif not hold.holders:
-                    _limit(lib, noted)
+                    _limit(library, noted)
 
 
 @contextmanager
@@ -99,7 +100,8 @@ def one_blas_thread(size: int) -> Iterator[int]:
         return
     # As many as the user lets BLAS have: the least of the libraries loaded. Others may
     # be loaded after the user has set a limit, and know nothing of it.
-    threads = int(min((lib.num_threads for lib in _blas_libraries()), default=1))
+    limits = (library.num_threads for library in _blas_libraries())
+    threads = int(min(limits, default=1))
     with hold_threads(threads):
         yield min(threads, useful)
 
@@ -124,7 +126,7 @@ def share(
     # A helper that has no turn stays in the queue, and must not keep the items alive.
     waiting = [work_off]
     helpers = [
-        _workers(threads - 1).submit(lambda: [each() for each in [*waiting]])
+        _workers(threads - 1).submit(lambda: [turn() for turn in [*waiting]])
         for _ in range(threads - 1)
     ]
     work_off()

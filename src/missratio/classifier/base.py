@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from missratio._base import reading
 from missratio._base.blocks import take_rows
-from missratio._base.callbacks import CallbackSupportMixin, handed_down
+from missratio._base.callbacks import CallbackSupportMixin, with_callbacks_of
 from missratio._base.hints import check_choice, check_number, generator
 from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier import estimators
@@ -172,7 +172,7 @@ class CertifiedClassifier(
         """Fit the estimator, and certify."""
         for promise in self._promises(table):
             refuse_open(promise, take_rows(table.X, promise.held))
-        self._fit_scores(table, handed_down(self, estimator))
+        self._fit_scores(table, with_callbacks_of(self, estimator))
         self._certify(table, rng, estimator)
 
     def _promise(

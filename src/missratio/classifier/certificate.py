@@ -114,7 +114,7 @@ class Certificate:
         Returns
         -------
         Summary
-            Prints as text, and renders in a notebook.
+            Prints as text.
         """
         words = str(self).split("\n")
         facts = [

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from missratio import threshold as rules
 from missratio._base import hints
 from missratio._base.blocks import in_double, take_rows
-from missratio._base.callbacks import handed_down
+from missratio._base.callbacks import with_callbacks_of
 from missratio._base.reading import read_labels
 from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray, IntArray
@@ -556,7 +556,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         table = ClassTable(
             X, codes, labels, models, self.deployment, fitted=fitted, held=held
         )
-        self.estimator_ = table.fit_one(handed_down(self, self.estimator), rest)
+        self.estimator_ = table.fit_one(with_callbacks_of(self, self.estimator), rest)
         self._certify(table, rng)
         return self
 

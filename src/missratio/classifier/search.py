@@ -18,7 +18,7 @@ from sklearn.model_selection import StratifiedGroupKFold, check_cv
 from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.blocks import take_rows
-from missratio._base.callbacks import CallbackSupportMixin, told
+from missratio._base.callbacks import CallbackSupportMixin, run_tasks
 from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.classifier.base import few
@@ -403,7 +403,9 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             spent = time.process_time() - began
             return CandidatePower(name, share, spread, spent, doubt)
 
-        powers = told(self, "candidate", self.candidates, tried, len(self.candidates))
+        powers = run_tasks(
+            self, "candidate", self.candidates, tried, len(self.candidates)
+        )
         # 3. Take the best; of equal ones, or where nothing was measured, the first.
         bounded = tuple(self.alpha) if isinstance(self.alpha, Mapping) else (0,)
         is_bounded = np.isin(table.codes[used], bounded)

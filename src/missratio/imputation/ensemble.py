@@ -11,7 +11,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from missratio._base.callbacks import CallbackSupportMixin, handed_down, told
+from missratio._base.callbacks import CallbackSupportMixin, run_tasks, with_callbacks_of
 from missratio._base.storable import storable
 from missratio._base.typing import FloatArray
 from missratio.tensor import in_library_of, on_host
@@ -85,11 +85,11 @@ class ImputationEnsemble(
         Self
             The fitted ensemble.
         """
-        self.imputer_ = clone(handed_down(self, self.imputer))
+        self.imputer_ = clone(with_callbacks_of(self, self.imputer))
         more = {} if inclusion is None else {"inclusion": inclusion}
         X, y = on_host(X), on_host(y)
         tables = self.imputer_.fit_impute(X, y, **more)
-        self.estimators_ = told(
+        self.estimators_ = run_tasks(
             self,
             "imputation",
             tables,

@@ -14,7 +14,7 @@ from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.blocks import any_by_row
-from missratio._base.callbacks import CallbackSupportMixin, listens, told
+from missratio._base.callbacks import CallbackSupportMixin, listens, run_tasks
 from missratio._base.hints import entropy
 from missratio._base.reading import check_no_infinity, read_table
 from missratio._base.storable import storable
@@ -270,7 +270,7 @@ class TiltedImputer(
             return impute_chains(job[0], self, job[1])
 
         total = len(populations) * self.n_imputations
-        chains = chain.from_iterable(told(self, "imputation", jobs, run, total))
+        chains = chain.from_iterable(run_tasks(self, "imputation", jobs, run, total))
         # 3. Completed tables, how chains went, and laws for rows without labels.
         completed = [table.copy(order="F") for _ in range(self.n_imputations)]
         self.convergence_: dict[Any, ImputationTrace] = {}

@@ -331,7 +331,7 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         Returns
         -------
         Summary
-            Prints as text, and renders in a notebook.
+            Prints as text.
         """
         check_is_fitted(self)
         denominator, numerator = self.classes_.tolist()

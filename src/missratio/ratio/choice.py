@@ -141,7 +141,7 @@ class Ratio(BaseRatio):
         Returns
         -------
         Summary
-            Prints as text, and renders in a notebook.
+            Prints as text.
         """
         best = super().summary()
         losses = [(name, figure(loss, 4)) for name, loss in self.comparison_.items()]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from missratio._base.callbacks import CallbackSupportMixin, told
+from missratio._base.callbacks import CallbackSupportMixin, run_tasks
 from missratio._base.storable import storable
 from missratio._base.typing import FloatArray
 from missratio.objective import KLIEPObjective, KullbackLeiblerObjective, Objective
@@ -160,7 +160,7 @@ class KLIEPCV(CallbackSupportMixin, fit.JointRatio):
                     scores.append(len(intercepts) - judge.value(coef, intercepts))
             return scores
 
-        scores = np.array(told(self, "fold", folds, scores_of, len(folds)))
+        scores = np.array(run_tasks(self, "fold", folds, scores_of, len(folds)))
         mean = scores.mean(axis=0)
         if not np.isfinite(mean).any():
             raise ValueError(

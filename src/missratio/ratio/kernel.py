@@ -20,7 +20,7 @@ from scipy.spatial.distance import cdist
 from sklearn.utils import check_scalar
 
 from missratio import solver
-from missratio._base.callbacks import CallbackSupportMixin, told
+from missratio._base.callbacks import CallbackSupportMixin, run_tasks
 from missratio._base.hints import check_choice, check_real, generator
 from missratio._base.storable import storable
 from missratio._base.typing import FloatArray, IntArray
@@ -629,7 +629,7 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
             return np.array([np.full(len(l2), sigma), l2, losses, errors])
 
         falling = widths[::-1].tolist()
-        at_widths = told(self, "width", falling, candidates_at, len(widths))
+        at_widths = run_tasks(self, "width", falling, candidates_at, len(widths))
         sigmas, l2, losses, errors = np.concatenate(list(at_widths), axis=1)
         best = _best(losses, errors, float(self.flat_within))
         self.sigma_, self.l2_ = float(sigmas[best]), float(l2[best])

@@ -61,24 +61,21 @@ def test_a_value_beyond_the_range_is_an_error():
 
 
 @pytest.mark.parametrize(
-    ("interactions", "error", "message"),
+    ("interactions", "message"),
     [
-        ("al", ValueError, r"one of \['all'\], got 'al'.*mean 'all'"),
-        ([("age", "dos")], ValueError, r"'dos'.*'age', 'dose'.*mean 'dose'"),
-        ([("age", "zzz")], ValueError, r"'zzz'.*Its columns: 'age', 'dose'\.$"),
-        ([(0, 2)], ValueError, "column 2; X has 2 columns, numbered from 0 to 1"),
-        ([(0, -1)], ValueError, "column -1"),
-        ([(0, True)], TypeError, "numbers or names; got True of type bool"),
-        ([(0, 1.0)], TypeError, r"got 1\.0 of type float"),
-        ([()], ValueError, "one or more columns"),
-        (("age", "dose"), ValueError, r"tuple of one or more columns; got 'age'"),
+        ("al", r"one of \['all'\], got 'al'.*mean 'all'"),
+        ([("age", "dos")], r"'age', 'dose'\], got 'dos'.*mean 'dose'"),
+        ([(0, 2)], r"one of \[0, 1, 'age', 'dose'\], got 2"),
+        ([(0, -1)], "got -1"),
+        ([()], "one or more columns"),
+        (("age", "dose"), r"tuple of one or more columns; got 'age'"),
     ],
 )
-def test_interactions_that_make_no_sense_are_an_error(interactions, error, message):
+def test_interactions_that_make_no_sense_are_an_error(interactions, message):
     frame = pd.DataFrame({"age": [1.0, 2.0], "dose": [3.0, 4.0]})
-    with pytest.raises(error, match=message):
+    with pytest.raises(ValueError, match=message):
         PolynomialBasis(interactions=interactions).fit(frame)
-    with pytest.raises(ValueError, match=r"'age'.* X has no column names: fit on"):
+    with pytest.raises(ValueError, match=r"\[0, 1, 2, 'x0', 'x1', 'x2'\], got 'age'"):
         PolynomialBasis(interactions=[("age", 0)]).fit(X)
     for degree in (0, 1.5):
         with pytest.raises((TypeError, ValueError), match="degree"):

@@ -100,18 +100,11 @@ def test_each_column_is_fitted_by_itself_on_its_observed_values():
     )
 
 
-def test_columns_are_chosen_by_number_or_name():
-    frame = pd.DataFrame(X, columns=["age", "dose", "mass"])
-    spline = SplineTransformer(n_knots=2, degree=1)
-    by_name = ColumnwiseBasis(spline, columns=["mass", "age"]).fit(frame)
-    by_number = ColumnwiseBasis(spline, columns=[2, 0]).fit(X)
-    np.testing.assert_array_equal(
-        by_name.required_columns_, by_number.required_columns_
-    )
-    names = by_name.get_feature_names_out()
-    assert " ".join(names) == "mass_sp_0 mass_sp_1 age_sp_0 age_sp_1"
-    with pytest.raises(ValueError, match="Did you mean 'dose'"):
-        ColumnwiseBasis(spline, columns=["does"]).fit(frame)
+def test_features_of_a_column_are_named_after_it():
+    spline, frame = SplineTransformer(n_knots=2, degree=1), pd.DataFrame(X[:, :2])
+    frame.columns = ["age", "dose"]
+    names = ColumnwiseBasis(spline).fit(frame).get_feature_names_out()
+    assert " ".join(names) == "age_sp_0 age_sp_1 dose_sp_0 dose_sp_1"
 
 
 def made_of(function):
@@ -124,13 +117,13 @@ NONE_IN_1 = X * [1.0, np.nan, 1.0]
 @pytest.mark.parametrize(
     ("basis", "table", "message"),
     [
-        (TransformerBasis(StandardScaler()), NONE_IN_1, "got 40 rows and none has one"),
-        (TransformerBasis(made_of(np.sqrt)), -np.abs(X), "infinity for a complete row"),
+        (TransformerBasis(StandardScaler()), NONE_IN_1, "got 40 rows and none is"),
+        (TransformerBasis(made_of(np.sqrt)), -np.abs(X), "infinity for complete rows"),
         (TransformerBasis(made_of(lambda x: x.sum(axis=1))), X, r"got shape \(1,\)"),
         (TransformerBasis(made_of(lambda x: np.vstack([x, x]))), X, r"shape \(2, 3\)"),
-        (ColumnwiseBasis(made_of(np.sqrt)), -np.abs(X), "for a value of column x0"),
-        (ColumnwiseBasis(made_of(lambda x: x[:1])), X, "must map 40 rows"),
-        (ColumnwiseBasis(StandardScaler()), NONE_IN_1, "needs a value of column x1"),
+        (ColumnwiseBasis(made_of(np.sqrt)), -np.abs(X), "Column x0: .*infinity for"),
+        (ColumnwiseBasis(made_of(lambda x: x[:1])), X, "Column x0: .* must map 40"),
+        (ColumnwiseBasis(StandardScaler()), NONE_IN_1, "Column x1: .*needs complete"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:invalid value")
@@ -157,11 +150,10 @@ def test_a_name_is_a_new_basis_a_basis_itself_and_any_other_transformer_is_wrapp
         ("gausian", r"'linear', 'polynomial', 'gaussian'.*mean 'gaussian'\?"),
         ("Linear", r"got 'Linear'\. Did you mean 'linear'\?"),
         ("tree", r"got 'tree'\.$"),
-        (LinearBasis, r"got the class LinearBasis\. Give an instance.*LinearBasis\("),
-        (StandardScaler, r"StandardScaler\(\.\.\.\)"),
-        (LinearRegression(), "has no fit and transform"),
-        (np.tanh, "'linear', 'polynomial', 'gaussian', a Basis, or a"),
-        (None, "got None of type NoneType"),
+        (LinearBasis, "or an instance of a Basis.*got <class .*LinearBasis"),
+        (LinearRegression(), "with fit and transform; got LinearRegression"),
+        (np.tanh, "'linear', 'polynomial', 'gaussian', or an instance of a Basis"),
+        (None, "got None"),
     ],
 )
 def test_anything_else_is_an_error_that_lists_the_choices(basis, message):

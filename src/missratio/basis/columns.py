@@ -1,24 +1,20 @@
 """The columns themselves, and powers and products of them."""
 
-from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations
 from numbers import Integral
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
-from missratio._base.hints import check_choice, did_you_mean, listed
+from missratio._base.hints import check_choice
 from missratio._base.reading import row_blocks
 from missratio._base.storable import storable
 from missratio._base.typing import Names
 from missratio.basis.contract import Basis
-
-# The factors of a product, as ascending column numbers: z0² z1 is (0, 0, 1).
-Term: TypeAlias = tuple[int, ...]
 
 
 @storable()
@@ -123,23 +119,22 @@ class PolynomialBasis(Basis):
         asked: Any = () if self.interactions is None else self.interactions
         if isinstance(asked, str):
             check_choice("interactions", asked, ("all",))
-            asked = combinations(range(n_columns), 2)
-        names = [str(name) for name in getattr(self, "feature_names_in_", [])]
+            terms, asked = [*terms, *combinations(range(n_columns), 2)], ()
+        places = {j: j for j in range(n_columns)}
+        places |= {name: j for j, name in enumerate(self._input_names(None))}
         for item in asked:
             if not isinstance(item, tuple | list) or not item:
                 raise ValueError(
                     "Each of interactions must be a tuple of one or more columns; got "
                     f"{item!r}. Write a single product of two columns as [(0, 1)]."
                 )
-            found = [column_number(c, n_columns, names, "interactions") for c in item]
-            terms.append(tuple(sorted(found)))
+            for column in item:
+                check_choice("A column of interactions", column, [*places])
+            terms.append(tuple(sorted(places[column] for column in item)))
         # A dict keeps the first of equal terms, in order.
-        terms, columns = list(dict.fromkeys(terms)), np.arange(n_columns)
+        distinct = dict.fromkeys(terms)
         self.exponents_ = np.array(
-            [
-                (np.array(term)[:, None] == columns).sum(axis=0)
-                for term in dict.fromkeys(terms)
-            ]
+            [np.bincount(term, minlength=n_columns) for term in distinct]
         )
         self.required_columns_ = self.exponents_ > 0
         return self
@@ -147,8 +142,9 @@ class PolynomialBasis(Basis):
     def transform(self, X: Any) -> Any:
         """Evaluate the powers and products at every row."""
         check_is_fitted(self)
-        validated = self._validated(X)
-        terms = self._terms()
+        validated, columns = self._validated(X), np.arange(self.n_features_in_)
+        # The factors of each product: z0² z1 is (0, 0, 1).
+        terms = [np.repeat(columns, powers).tolist() for powers in self.exponents_]
         out = np.empty((len(validated), len(terms)), dtype=validated.dtype)
         for rows in row_blocks((len(out), sum(self.exponents_.shape))):
             try:
@@ -159,10 +155,8 @@ class PolynomialBasis(Basis):
                             out[rows, i] *= validated[rows, column]
             except FloatingPointError as error:
                 raise ValueError(
-                    f"A power or product of columns is beyond the range of "
-                    f"{validated.dtype}: got values up to "
-                    f"{np.nanmax(np.abs(validated[rows])):.3g}. Standardise the "
-                    f"columns, or lower the degree."
+                    "A power or product of columns is beyond the range of "
+                    f"{validated.dtype}. Standardise the columns, or lower the degree."
                 ) from error
         return out
 
@@ -171,37 +165,10 @@ class PolynomialBasis(Basis):
         names = self._input_names(input_features)
         formulas = [
             " ".join(
-                names[j] if power == 1 else f"{names[j]}^{power}"
-                for j, power in sorted(Counter(term).items())
+                name if power == 1 else f"{name}^{power}"
+                for name, power in zip(names, powers, strict=True)
+                if power
             )
-            for term in self._terms()
+            for powers in self.exponents_.tolist()
         ]
         return np.array(formulas, dtype=object)
-
-    def _terms(self) -> list[Term]:
-        columns = np.arange(self.exponents_.shape[1])
-        return [tuple(np.repeat(columns, p).tolist()) for p in self.exponents_]
-
-
-def column_number(column: Any, n_columns: int, names: list[str], parameter: str) -> int:
-    """Find a column, that a parameter asks for, by number or name."""
-    if isinstance(column, str) and column in names:
-        return names.index(column)
-    if isinstance(column, str):
-        known = f"Its columns: {listed(names)}.{did_you_mean(column, names)}"
-        if not names:
-            known = "X has no column names: fit on a dataframe, or give numbers."
-        raise ValueError(
-            f"{parameter} ask for column {column!r}, which X does not have. {known}"
-        )
-    if not isinstance(column, int | np.integer) or isinstance(column, bool):
-        raise TypeError(
-            f"{parameter} take column numbers or names; got {column!r} of type "
-            f"{type(column).__name__}."
-        )
-    if not 0 <= column < n_columns:
-        raise ValueError(
-            f"{parameter} ask for column {column}; X has {n_columns} columns, numbered "
-            f"from 0 to {n_columns - 1}."
-        )
-    return int(column)

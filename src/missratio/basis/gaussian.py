@@ -82,55 +82,51 @@ class GaussianBasis(Basis):
         """
         validated = self._validated(X, reset=True)
         rng = generator(self.random_state)
-        whole = ~rows_with_nan(validated)
         # 1. The centres, as given or drawn.
         if not isinstance(self.centers, Integral):
             given = read_centers(self.centers, validated.shape[1])
             self.centers_ = given.astype(validated.dtype)
         else:
             count = int(check_scalar(self.centers, "centers", Integral, min_val=1))
-            numerator, whose = np.ones(len(validated), dtype=bool), ""
+            rows, whose = validated, ""
             labels = None if y is None else read_labels(y, validated)
             if labels is not None and len(classes := np.unique(labels)) == 2:
-                numerator, whose = labels == classes[-1], " of the class sorted last"
-            rows = validated[numerator & whole]
+                rows, whose = rows[labels == classes[1]], " of the class sorted last"
+            n_rows, rows = len(rows), rows[~rows_with_nan(rows)]
             if not len(rows):
                 raise ValueError(
-                    f"Centres are drawn from the complete rows{whose}; got "
-                    f"{numerator.sum()} rows{whose} and none is complete. Give the "
-                    "centres as an array, or use a basis that takes columns one by "
-                    "one: 'linear' or 'polynomial'."
+                    f"Centres are drawn from complete rows{whose}; got {n_rows} rows"
+                    f"{whose} and none is complete. Give the centres as an array, or "
+                    "use 'linear' or 'polynomial', which take columns one by one."
                 )
-            # Drawn without replacement until so many of them are distinct.
-            rows, drawn = rows[rng.permutation(len(rows))], count
-            while True:
-                _, first = np.unique(rows[:drawn], axis=0, return_index=True)
-                if len(first) >= count or drawn >= len(rows):
+            # Rows are drawn without replacement until so many are distinct.
+            distinct: dict[tuple[float, ...], FloatArray] = {}
+            for row in rows[rng.permutation(len(rows))]:
+                distinct.setdefault(tuple(row.tolist()), row)
+                if len(distinct) == count:
                     break
-                drawn *= 2
-            self.centers_ = rows[np.sort(first)[:count]]
+            self.centers_ = np.array([*distinct.values()])
         self.required_columns_ = np.ones(self.centers_.shape, dtype=bool)
         # 2. The bandwidth.
         if not isinstance(self.bandwidth, str):
-            limits = {"max_val": np.inf, "include_boundaries": "neither"}
-            check_real(self.bandwidth, "bandwidth", min_val=0.0, **limits)
+            ends = {"max_val": np.inf, "include_boundaries": "neither"}
+            check_real(self.bandwidth, "bandwidth", min_val=0.0, **ends)
             self.bandwidth_ = float(self.bandwidth)
             return self
         check_choice("bandwidth", self.bandwidth, ("median",))
-        complete = validated[whole]
+        complete = validated[~rows_with_nan(validated)]
         size = min(len(complete), _BANDWIDTH_ROWS)
         sample = complete[rng.choice(len(complete), size=size, replace=False)]
         # Pairwise differences, not the expanded square: equal rows are exactly at zero,
         # and are left out, so that repeated rows can't make the median vanish.
         distances = cdist(sample, self.centers_)
-        positive = distances[distances > 0]
-        self.bandwidth_ = float(np.median(positive)) if positive.size else 0.0
+        distances = distances[distances > 0]
+        self.bandwidth_ = float(np.median(distances)) if distances.size else 0.0
         if not 0 < self.bandwidth_ < np.inf:
             raise ValueError(
                 f"The median distance gives no bandwidth: got {self.bandwidth_} from "
                 f"n_samples={len(complete)} complete rows and {len(self.centers_)} "
-                "centres, which must differ and be within range. Give bandwidth as a "
-                "number."
+                "centres. Give bandwidth as a number."
             )
         return self
 
@@ -156,8 +152,7 @@ class GaussianBasis(Basis):
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Names:
         """Name the features ``gaussian0``, ``gaussian1`` and so on."""
         self._input_names(input_features)
-        names = [f"gaussian{i}" for i in range(len(self.centers_))]
-        return np.array(names, dtype=object)
+        return np.array([f"gaussian{i}" for i, _ in enumerate(self.centers_)], object)
 
 
 def read_centers(centers: ArrayLike, n_columns: int) -> FloatArray:

@@ -1,5 +1,6 @@
 """Transformers as bases, and what a ``basis`` parameter may be."""
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import narwhals.stable.v2 as nw
@@ -13,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from missratio._base.blocks import rows_with_nan
 from missratio._base.hints import did_you_mean, listed
 from missratio._base.storable import storable
-from missratio._base.typing import BoolArray, FloatArray, IntArray, Names
-from missratio.basis.columns import LinearBasis, PolynomialBasis, column_number
+from missratio._base.typing import BoolArray, FloatArray, Names
+from missratio.basis.columns import LinearBasis, PolynomialBasis
 from missratio.basis.contract import Basis
 from missratio.basis.gaussian import GaussianBasis
 
@@ -54,66 +55,45 @@ class TransformerBasis(Basis):
     def __init__(self, transformer: Any) -> None:
         self.transformer = transformer
 
-    transformers_: list[Any]
-
-    @property
-    def transformer_(self) -> Any:
-        """The fitted copy."""
-        return self.transformers_[0]
-
-    def _parts(self) -> list[tuple[slice, str, str]]:
-        """Columns that a copy of the transformer has, in words, and what if none."""
-        remedy = "Use a basis that takes columns one by one: 'linear' or 'polynomial'."
-        return [(slice(None), "complete row", remedy)]
+    transformer_: Any
 
     def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
         """Fit the transformer on the complete rows, with their labels."""
         validated = self._validated(X, reset=True)
+        complete = ~rows_with_nan(validated)
+        if not complete.any():
+            raise ValueError(
+                f"{self.transformer!r} needs complete rows; got {len(complete)} rows "
+                "and none is. Use 'linear' or 'polynomial', which take single columns."
+            )
         if y is not None:
             check_consistent_length(validated, y)
-            y = np.asarray(y)
-        columns = np.arange(validated.shape[1])
-        self.transformers_, self._widths, needed = [], [], []
-        for part, what, remedy in self._parts():
-            complete = ~rows_with_nan(validated[:, part])
-            if not complete.any():
-                raise ValueError(
-                    f"{self.transformer!r} needs a {what}; got {len(complete)} rows "
-                    f"and none has one. {remedy}"
-                )
-            rows = self._rows(X, validated, part, complete)
-            labels = None if y is None else y[complete]
-            self.transformers_.append(clone(self.transformer).fit(rows, labels))
-            # One row is enough to see how many features there are.
-            first = np.arange(len(complete)) == complete.argmax()
-            mapped = self._map(-1, self._rows(X, validated, part, first), what)
-            self._widths.append(mapped.shape[1])
-            needed.append(np.isin(columns, columns[part]))
-        self.required_columns_ = np.repeat(needed, self._widths, axis=0)
+            y = np.asarray(y)[complete]
+        rows = self._rows(X, validated, complete)
+        self.transformer_ = clone(self.transformer).fit(rows, y)
+        # One row is enough to see how many features there are.
+        first = np.arange(len(complete)) == complete.argmax()
+        n_features = self._map(self._rows(X, validated, first)).shape[1]
+        self.required_columns_ = np.ones((n_features, validated.shape[1]), dtype=bool)
         return self
 
     def transform(self, X: Any) -> Any:
-        """Map what is complete; all else is NaN."""
+        """Map the complete rows; all others are NaN."""
         check_is_fitted(self)
         validated = self._validated(X)
+        complete = ~rows_with_nan(validated)
         shape = (len(validated), len(self.required_columns_))
         out = np.full(shape, np.nan, validated.dtype)
-        ends = np.cumsum(self._widths)
-        for i, (part, what, _) in enumerate(self._parts()):
-            complete = ~rows_with_nan(validated[:, part])
-            if complete.any():
-                rows = self._rows(X, validated, part, complete)
-                features = slice(ends[i] - self._widths[i], ends[i])
-                out[complete, features] = self._map(i, rows, what)
+        if complete.any():
+            out[complete] = self._map(self._rows(X, validated, complete))
         return out
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Names:
         """Name the features as the transformer does, or ``f0``, ``f1`` and so on."""
         self._input_names(input_features)
+        names = [f"f{i}" for i in range(len(self.required_columns_))]
         if hasattr(self.transformer_, "get_feature_names_out"):
             names = self.transformer_.get_feature_names_out(input_features)
-        else:
-            names = [f"f{i}" for i in range(len(self.required_columns_))]
         return np.asarray(names, dtype=object)
 
     def __sklearn_tags__(self) -> Any:
@@ -127,19 +107,16 @@ class TransformerBasis(Basis):
         tags.non_deterministic = inner.non_deterministic
         return tags
 
-    def _rows(
-        self, X: Any, validated: FloatArray, part: slice, chosen: BoolArray
-    ) -> Any:
+    def _rows(self, X: Any, validated: FloatArray, chosen: BoolArray) -> Any:
         """Take rows of a dataframe with names as such, and else of the array."""
         frame = nw.from_native(X, eager_only=True, pass_through=True)
-        named = hasattr(self, "feature_names_in_") and part == slice(None)
-        if named and isinstance(frame, nw.DataFrame):
+        if hasattr(self, "feature_names_in_") and isinstance(frame, nw.DataFrame):
             return X if chosen.all() else frame.filter(chosen.tolist()).to_native()
-        return validated[:, part] if chosen.all() else validated[chosen, part]
+        return validated if chosen.all() else validated[chosen]
 
-    def _map(self, i: int, rows: Any, what: str) -> FloatArray:
+    def _map(self, rows: Any) -> FloatArray:
         """Transform rows without NaN into an array of finite numbers."""
-        mapped = self.transformers_[i].transform(rows)
+        mapped = self.transformer_.transform(rows)
         mapped = np.asarray(mapped.toarray() if issparse(mapped) else mapped)
         if mapped.ndim != 2 or len(mapped) != len(rows):
             raise ValueError(
@@ -148,9 +125,8 @@ class TransformerBasis(Basis):
             )
         if not np.isfinite(mapped).all():
             raise ValueError(
-                f"{self.transformer!r} gave NaN or infinity for a {what}. NaN is kept "
-                "for missing values; use a transformer that is finite wherever its "
-                "input is."
+                f"{self.transformer!r} gave NaN or infinity for complete rows. Use one "
+                "that is finite wherever its input is."
             )
         return mapped
 
@@ -168,15 +144,11 @@ class ColumnwiseBasis(TransformerBasis):
     transformer : scikit-learn transformer
         A copy of it is fitted to the observed values of each column, as a table of
         one column.
-    columns : list of int or str, optional
-        The columns to use, by number or name; all of them by default.
 
     Attributes
     ----------
-    transformers_ : list of scikit-learn transformers
-        The fitted copies.
-    columns_ : ndarray of int, shape (n_columns_used,)
-        The columns used.
+    bases_ : list of TransformerBasis
+        The fitted copies, one for each column.
     required_columns_ : ndarray of bool, shape (k, p)
         One true entry a row.
 
@@ -192,44 +164,42 @@ class ColumnwiseBasis(TransformerBasis):
            [0.5, 0.5, nan, nan]])
     """
 
-    def __init__(
-        self, transformer: Any, columns: list[int] | list[str] | None = None
-    ) -> None:
-        self.transformer = transformer
-        self.columns = columns
-
-    columns_: IntArray
+    bases_: list[TransformerBasis]
 
     def fit(self, X: Any, y: ArrayLike | None = None) -> Self:
         """Fit a copy of the transformer to each column's values, with their labels."""
         n_columns = self._validated(X, reset=True).shape[1]
-        names = [str(name) for name in getattr(self, "feature_names_in_", [])]
-        chosen = range(n_columns) if self.columns is None else self.columns
-        numbers = [column_number(c, n_columns, names, "columns") for c in chosen]
-        self.columns_ = np.array(numbers, dtype=np.intp)
-        return super().fit(X, y)
+        self.bases_ = [TransformerBasis(self.transformer) for _ in range(n_columns)]
+        features = self._by_column(X, lambda basis, rows: basis.fit(rows, y))
+        widths = [len(basis.required_columns_) for basis in features]
+        self.required_columns_ = np.eye(n_columns, dtype=bool).repeat(widths, axis=0)
+        return self
 
-    def _parts(self) -> list[tuple[slice, str, str]]:
-        names = self._input_names(None)
-        remedy = "Drop the column, or leave it out of columns."
-        return [
-            (slice(j, j + 1), f"value of column {names[j]}", remedy)
-            for j in self.columns_.tolist()
-        ]
+    def transform(self, X: Any) -> Any:
+        """Map the values that are observed; all else is NaN."""
+        check_is_fitted(self)
+        features = self._by_column(X, lambda basis, rows: basis.transform(rows))
+        return np.concatenate(features, axis=1)
+
+    def _by_column(
+        self, X: Any, work: Callable[[TransformerBasis, FloatArray], Any]
+    ) -> list[Any]:
+        """What each column's basis makes of that column."""
+        results, validated = [], self._validated(X)
+        for j, name in enumerate(self._input_names(None)):
+            try:
+                results.append(work(self.bases_[j], validated[:, [j]]))
+            except ValueError as error:
+                raise ValueError(f"Column {name}: {error}") from error
+        return results
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Names:
         """Name the features as the transformer does, or by column and number."""
-        columns = self._input_names(input_features)
         names: list[str] = []
-        for i, transformer in enumerate(self.transformers_):
-            name = str(columns[self.columns_[i]])
-            given: Any = range(self._widths[i])
-            if hasattr(transformer, "get_feature_names_out"):
-                given = transformer.get_feature_names_out([name])
-            names += [
-                each if each.startswith(name) else f"{name}_{each}"
-                for each in map(str, given)
-            ]
+        columns = self._input_names(input_features)
+        for column, basis in zip(map(str, columns), self.bases_, strict=True):
+            given = map(str, basis.get_feature_names_out([column]))
+            names += [n if n.startswith(column) else f"{column}_{n}" for n in given]
         return np.array(names, dtype=object)
 
 
@@ -268,17 +238,11 @@ def as_basis(basis: Any) -> Basis:
         return _BY_NAME[basis]()
     if isinstance(basis, Basis):
         return basis
-    if isinstance(basis, type):
-        name = basis.__name__
-        came = f"the class {name}. Give an instance of it: {name}(...)."
-    elif isinstance(basis, str):
-        came = f"{basis!r}.{did_you_mean(basis, _BY_NAME)}"
-    elif hasattr(basis, "fit") and hasattr(basis, "transform"):
+    transforms = hasattr(basis, "fit") and hasattr(basis, "transform")
+    if transforms and not isinstance(basis, type):
         return TransformerBasis(basis)
-    else:
-        kind = type(basis).__name__
-        came = f"{basis!r} of type {kind}, which has no fit and transform."
+    hint = did_you_mean(basis, _BY_NAME) if isinstance(basis, str) else ""
     raise TypeError(
-        f"basis must be {listed(_BY_NAME)}, a Basis, or a scikit-learn transformer; "
-        f"got {came}"
+        f"basis must be {listed(_BY_NAME)}, or an instance of a Basis or of a "
+        f"scikit-learn transformer, with fit and transform; got {basis!r}.{hint}"
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.linalg.lapack import dposv as posv
 
 from missratio._base.typing import FloatArray
 from missratio.solver.smooth import (
@@ -15,10 +14,13 @@ from missratio.solver.smooth import (
     Evaluate,
     Solution,
     Status,
+    newton_direction,
+    single_status,
 )
 
 SHORTEST_STEP = 2.0**-40
-# Of the quadratic model's own optimality, beside that of the point it is built at.
+# How far the quadratic model's minimum may be missed, beside how far the point that it
+# is built at is from an optimum.
 MODEL_TOL = 1e-3
 MODEL_SWEEPS = 1000
 
@@ -67,15 +69,13 @@ def proximal_newton(
         gradient, hessian = here.gradient[0], here.hessian[0] + floor
         slope = shortest_subgradient(theta, gradient, l1)
         free, step = (theta != 0.0) | (slope != 0.0), np.zeros_like(slope)
-        step[free] = _solve(hessian[np.ix_(free, free)], -slope[free])
-        fall = -float(slope @ step)
-        # Rounding may have left a Hessian that isn't convex.
-        decrement = math.sqrt(fall) if fall >= 0.0 else math.inf
+        if free.any():
+            step[free] = _solve(hessian[np.ix_(free, free)], -slope[free])
+        decrement = math.sqrt(max(-float(slope @ step), 0.0))
         solved = decrement <= tol or sunk
-        status = Status.OUT_OF_ITERATIONS if n_iter >= max_iter else Status.RUNNING
-        if solved or here.no_optimum[0]:
-            status = Status.CONVERGED if solved else Status.NO_OPTIMUM
-        elif status == Status.RUNNING and math.isinf(decrement):
+        status = single_status(solved, here.no_optimum[0], n_iter, max_iter)
+        if status == Status.RUNNING and (np.diagonal(hessian)[free] <= 0.0).any():
+            # Rounding left a Hessian that isn't convex.
             status = Status.STALLED
         if status != Status.RUNNING:
             break
@@ -102,8 +102,7 @@ def proximal_newton(
         sunk, n_iter = fall <= noise and decrement**2 <= noise, n_iter + 1
         theta, value, here = trial, reached, there
 
-    end = (value, gradient, step, decrement, n_iter, int(status))
-    return Solution.single(theta, *end)
+    return Solution.single(theta, value, gradient, step, decrement, n_iter, int(status))
 
 
 def shortest_subgradient(
@@ -170,10 +169,6 @@ def minimise_quadratic(
 
 
 def _solve(matrix: FloatArray, target: FloatArray) -> FloatArray:
-    """Solve a symmetric system, by least squares where it is singular."""
-    if not len(target):
-        return target
-    _, solution, info = posv(matrix, target)
-    if info:
-        solution = np.linalg.lstsq(matrix, target, rcond=None)[0]
-    return np.asarray(solution, dtype=np.float64)
+    """Solve a symmetric system, if it is singular as Newton's method does."""
+    direction, _ = newton_direction(matrix[None], -target[None], np.zeros(len(target)))
+    return np.asarray(direction[0])

@@ -11,12 +11,15 @@ from scipy.optimize import nnls
 from missratio._base.typing import FloatArray
 from missratio.solver.smooth import Status
 
-# Of the Hessian's mean diagonal: components that are the same would make it singular.
+# What is added to the diagonal, as a part of its mean: of the Hessian of a likelihood,
+# which components that are the same make singular, and of a form.
 RIDGE = 1e-10
-SHRINK = 0.5
+FORM_RIDGE = 1e-13
+# Steps of Lawson and Hanson's method, for each unknown.
+MOST_STEPS = 10
 SUFFICIENT = 1e-4
 MOST_HALVINGS = 40
-# Of the largest pull: components with less of it wait for the next step.
+# Components with less than this part of the largest pull wait for the next step.
 WANTED = 0.3
 # No row's likelihood falls by more than this at once.
 LEAST_LEFT = 1e-6
@@ -62,17 +65,13 @@ def mixture_proportions(
     """
     n_components = likelihood.shape[1]
     point = np.full(n_components, 1.0 / n_components) if start is None else start
-    there = np.flatnonzero(point)
-    mixed = likelihood.T[there].T @ point[there]
-    status, gap, n_iter = Status.OUT_OF_ITERATIONS, np.inf, 0
+    mixed = likelihood @ point
     for n_iter in range(max_iter + 1):
         # 1. The derivative towards each component; none is positive at the optimum.
         pull = likelihood.T @ (weights / mixed) - 1.0
         gap = float(pull.max())
-        if gap <= tol:
-            status = Status.CONVERGED
-            break
-        if n_iter == max_iter:
+        status = Status.CONVERGED if gap <= tol else Status.OUT_OF_ITERATIONS
+        if gap <= tol or n_iter == max_iter:
             break
         # 2. Newton's step among components that are there or wanted most: to the least
         #    of the second-order model of −Σ w log Lπ + Σ π over π ≥ 0.
@@ -80,15 +79,15 @@ def mixture_proportions(
         part = likelihood.T[among].T
         scaled = part * np.sqrt(weights / mixed**2)[:, None]
         hessian = _ridged(scaled.T @ scaled, RIDGE)
-        target = _least_form(hessian, hessian @ point[among] + pull[among])
-        step = target - point[among]
+        slope = hessian @ point[among] + pull[among]
+        step = _least_form(hessian, slope) - point[among]
         # 3. Back until the likelihood rises, by enough of what the slope promises.
-        change, slope = part @ step, float(pull[among] @ step)
-        for length in SHRINK ** np.arange(MOST_HALVINGS):
+        change, rise = part @ step, float(pull[among] @ step)
+        for length in 0.5 ** np.arange(MOST_HALVINGS):
             after = mixed + length * change
             if (after > LEAST_LEFT * mixed).all():
                 gain = weights @ np.log(after / mixed) - length * step.sum()
-                if gain >= SUFFICIENT * length * slope > 0.0:
+                if gain >= SUFFICIENT * length * rise > 0.0:
                     break
         else:
             status = Status.STALLED
@@ -103,22 +102,14 @@ def mixture_proportions(
 
 def _ridged(form: FloatArray, ridge: float) -> FloatArray:
     """A form whose diagonal is lifted by a part of its mean."""
-    lift: FloatArray = ridge * form.trace() / len(form) * np.eye(len(form))
-    return form + lift
+    return np.asarray(form + ridge * form.trace() / len(form) * np.eye(len(form)))
 
 
-def _least_form(
-    form: FloatArray, slope: FloatArray, max_iter: int | None = None
-) -> FloatArray:
+def _least_form(form: FloatArray, slope: FloatArray) -> FloatArray:
     """Minimise ½xᵀPx − aᵀx over x ≥ 0: with P = UᵀU these are least squares."""
     upper = np.linalg.cholesky(form).T
     target = solve_triangular(upper, slope, trans="T")
-    return np.asarray(nnls(upper, target, maxiter=max_iter)[0])
-
-
-# Of the form's mean diagonal: columns that are the same would make it singular.
-FORM_RIDGE = 1e-13
-MOST_STEPS = 10
+    return np.asarray(nnls(upper, target, maxiter=MOST_STEPS * len(form))[0])
 
 
 def least_on_simplex(form: FloatArray, normal: FloatArray) -> SimplexSolution:
@@ -129,10 +120,9 @@ def least_on_simplex(form: FloatArray, normal: FloatArray) -> SimplexSolution:
 
     P, of shape (n, n), is positive semidefinite, and a is positive.
     """
-    most = MOST_STEPS * len(form)
     try:
-        x = _least_form(_ridged(form, FORM_RIDGE), normal, most)
+        x = _least_form(_ridged(form, FORM_RIDGE), normal)
     except RuntimeError:
         flat = np.full(len(form), 1.0 / normal.sum())
-        return SimplexSolution(flat, np.inf, most, Status.OUT_OF_ITERATIONS)
+        return SimplexSolution(flat, np.inf, 1, Status.OUT_OF_ITERATIONS)
     return SimplexSolution(x / (normal @ x), 0.0, 1, Status.CONVERGED)

@@ -24,6 +24,15 @@ class Status(IntEnum):
     OUT_OF_ITERATIONS = 4
 
 
+def single_status(solved: bool, no_optimum: bool, n_iter: int, max_iter: int) -> Status:
+    """How the solve of one problem stands."""
+    if no_optimum:
+        return Status.NO_OPTIMUM
+    if solved:
+        return Status.CONVERGED
+    return Status.OUT_OF_ITERATIONS if n_iter >= max_iter else Status.RUNNING
+
+
 class Evaluation(NamedTuple):
     """An objective at a point, for a batch of problems.
 
@@ -93,9 +102,8 @@ SUFFICIENT_DECREASE = 1e-4
 RELATIVE_FLOOR = 1e-10
 LEAST_DAMPING = 1e-3
 MOST_DAMPING = 1e16
-DAMPING_UP = 10.0
-DAMPING_DOWN = 0.1
-# At most so many tries for each step allowed.
+DAMPING_FACTOR = 10.0
+# Vain steps included, so many steps are tried for each one allowed.
 TRIALS = 10
 # How many units of rounding an objective's value may be off.
 ROUNDING = 256.0
@@ -140,7 +148,7 @@ def newton(
     status[here.no_optimum] = Status.NO_OPTIMUM
     # Whether the Hessian is that at theta.
     exact = True
-    for n_trials in range(1, TRIALS * max_iter + 1):
+    for _ in range(TRIALS * max_iter):
         running = status == Status.RUNNING
         if not running.any():
             break
@@ -167,8 +175,8 @@ def newton(
         step, decrement = newton_direction(hessian, gradient, RELATIVE_FLOOR * scale)
         trial, fall = step, decrement
         if vain.any() or (damping > RELATIVE_FLOOR).any():
-            less = np.maximum(DAMPING_DOWN * damping, RELATIVE_FLOOR)
-            more = np.maximum(DAMPING_UP * damping, LEAST_DAMPING)
+            less = np.maximum(damping / DAMPING_FACTOR, RELATIVE_FLOOR)
+            more = np.maximum(DAMPING_FACTOR * damping, LEAST_DAMPING)
             damping = np.where(vain, more, less)
             trial, fall = newton_direction(hessian, gradient, damping[:, None] * scale)
         # 4. See where that leaves each problem: a decrement that has sunk into the
@@ -177,9 +185,8 @@ def newton(
         status[running & ((decrement <= tol) | sunk)] = Status.CONVERGED
         status[taken & there.no_optimum] = Status.NO_OPTIMUM
         status[running & (damping > MOST_DAMPING)] = Status.STALLED
-        if n_trials >= max_iter:
-            spent = (status == Status.RUNNING) & (n_iter >= max_iter)
-            status[spent] = Status.OUT_OF_ITERATIONS
+        spent = (status == Status.RUNNING) & (n_iter >= max_iter)
+        status[spent] = Status.OUT_OF_ITERATIONS
     status[status == Status.RUNNING] = Status.OUT_OF_ITERATIONS
     return Solution(theta, value, gradient, step, decrement, n_iter, status)
 
@@ -220,12 +227,6 @@ def newton_direction(
     return direction, decrement
 
 
-# If a Hessian that isn't its own serves, a step falls by at least this part of the
-# squared decrement, and the decrement shrinks by this factor in one of two steps.
-LEAST_SERVED = 0.1
-SLOW = 0.7
-
-
 def quick_newton(
     evaluate: Evaluate,
     start: FloatArray,
@@ -251,42 +252,31 @@ def quick_newton(
         The evaluation at start; its Hessian may be an approximation if not `fresh`.
     """
     theta = np.array(start)
-    limits: dict[str, Any] = {"tol": tol, "precision": precision}
+    limits: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "precision": precision}
     first = evaluate(theta, second_order=True) if first is None else first
     assert first.hessian is not None
     here, hessian = first, first.hessian
     floor = RELATIVE_FLOOR * np.abs(np.diagonal(hessian, axis1=1, axis2=2))
-    least = SUFFICIENT_DECREASE if fresh else LEAST_SERVED
-    earlier, noise, n_slow, n_iter = math.inf, 0.0, 0, 0
+    earlier, noise, n_iter = math.inf, 0.0, 0
     while True:
         # 1. Are we there? A decrement that has sunk into the rounding error of the
         #    value and falls no more is as good as zero.
         step, decrement = newton_direction(hessian, here.gradient, floor)
         length = float(decrement[0])
         solved = length <= tol or (length**2 <= noise and length > 0.5 * earlier)
-        status = Status.OUT_OF_ITERATIONS if n_iter >= max_iter else Status.RUNNING
-        if here.no_optimum[0] or solved:
-            status = Status.NO_OPTIMUM if here.no_optimum[0] else Status.CONVERGED
+        status = single_status(solved, here.no_optimum[0], n_iter, max_iter)
         if status != Status.RUNNING:
             end = (here.value[0], here.gradient[0], step[0], length)
             return Solution.single(theta[0], *end, n_iter, int(status))
-        # 2. Try a step. A Hessian is left out where the step should be the last, and
-        #    one that serves so badly that two steps were slow is given up.
+        # 2. Try a step. A Hessian is left out where the step should be the last.
         noise = ROUNDING * precision * max(1.0, abs(float(here.value[0])))
-        n_slow = n_slow + 1 if length > SLOW * earlier and not fresh else 0
         bends = fresh and (here.hessian is None or length > math.sqrt(tol))
-        there = None if n_slow > 1 else evaluate(theta + step, second_order=bends)
-        most = float(here.value[0]) - least * length**2 + noise
-        if (
-            there is None
-            or not there.value[0] <= most
-            or not np.isfinite(there.gradient.sum())
-        ):
-            if fresh:
-                # Where Hessians differ much, damping is in units of the first one.
-                return newton(evaluate, start, max_iter=max_iter, first=first, **limits)
-            rest = newton(evaluate, theta, max_iter=max_iter - n_iter, **limits)
-            return rest._replace(n_iter=rest.n_iter + n_iter)
+        there = evaluate(theta + step, second_order=bends)
+        most = float(here.value[0]) - SUFFICIENT_DECREASE * length**2 + noise
+        if not (there.value[0] <= most and np.isfinite(there.gradient.sum())):
+            # Where Hessians differ much, damping is in units of the first one.
+            known = first if fresh else None
+            return newton(evaluate, start, first=known, **limits)
         # 3. Bring the Hessian up to date: it maps the step to the gradient's change.
         if there.hessian is not None:
             hessian = there.hessian
@@ -302,10 +292,6 @@ def quick_newton(
 
 # Below this the line search of L-BFGS can't tell values apart.
 FINEST_TOL = 1e-6
-
-
-class _NoOptimumError(Exception):
-    pass
 
 
 def lbfgs(
@@ -332,37 +318,20 @@ def lbfgs(
     max_iter : int
     """
     tol = max(tol, FINEST_TOL)
-    # Where it was evaluated last, on L-BFGS's scale, and the evaluation there.
-    latest: list[tuple[FloatArray, Evaluation]] = []
 
     def function(point: FloatArray) -> tuple[float, FloatArray]:
         here = evaluate((scale * point)[None], second_order=False)
-        latest[:] = [(point.copy(), here)]
-        if here.no_optimum[0]:
-            raise _NoOptimumError
-        value, gradient = float(here.value[0]), scale * here.gradient[0]
-        if not (math.isfinite(value) and np.isfinite(gradient).all()):
-            # Outside of the objective's domain: the line search must turn back.
-            return math.inf, np.zeros_like(gradient)
-        return value, gradient
+        return float(here.value[0]), scale * here.gradient[0]
 
-    status, n_iter = Status.CONVERGED, 0
     options = {"maxiter": max_iter, "maxfun": 2 * max_iter, "gtol": tol, "ftol": 0}
-    try:
-        result = minimize(
-            function, start[0] / scale, jac=True, method="L-BFGS-B", options=options
-        )
-        n_iter = int(result.nit)
-        if not np.array_equal(result.x, latest[0][0]):
-            function(result.x)
-    except _NoOptimumError:
-        status = Status.NO_OPTIMUM
-    point, end = latest[0]
+    result = minimize(
+        function, start[0] / scale, jac=True, method="L-BFGS-B", options=options
+    )
+    theta, n_iter = scale * result.x, int(result.nit)
+    end = evaluate(theta[None], second_order=False)
     gradient = scale * end.gradient[0]
     length = float(np.abs(gradient).max())
-    if status == Status.CONVERGED and not length <= tol:
-        out = n_iter >= max_iter
-        status = Status.OUT_OF_ITERATIONS if out else Status.STALLED
-    step = -scale * gradient
-    last = (end.value[0], end.gradient[0], step, length, n_iter, int(status))
-    return Solution.single(scale * point, *last)
+    status = single_status(length <= tol, end.no_optimum[0], n_iter, max_iter)
+    status = Status.STALLED if status == Status.RUNNING else status
+    last = (end.value[0], end.gradient[0], -scale * gradient, length, n_iter)
+    return Solution.single(theta, *last, int(status))

@@ -6,9 +6,9 @@ Rows or entries of either sample may be missing: complete rows weigh 1/P(complet
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import cached_property
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from numbers import Integral
 from typing import Any, Literal, NamedTuple
 
@@ -18,37 +18,23 @@ from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.utils import check_scalar
 
-from missratio._base.blocks import take_rows
+from missratio import ratio as ratios
 from missratio._base.hints import check_choice, check_real, generator
 from missratio._base.reading import column_names, read_floats
 from missratio._base.threads import one_blas_thread
-from missratio._base.typing import FloatArray, IntArray
+from missratio._base.typing import FloatArray
 from missratio.exceptions import DataError, Message, SmallSampleWarning
-from missratio.missingness import (
-    Missingness,
-    missingness_check,
-    warn_of_contradiction,
-)
-from missratio.ratio import (
-    Bumps,
-    FDivergenceRatio,
-    MissingnessParameter,
-    Two,
-    WeightedTable,
-    check_columns,
-    gaussian,
-    stack_samples,
-)
+from missratio.missingness import Missingness, missingness_check, warn_of_contradiction
+from missratio.ratio import Fold, Two, WeightedTable, deal
 from missratio.rows import ClassModel, check_missingness, class_model
 from missratio.weights import complete_row_weights, effective_sample_size
 
 __all__ = ["DivergenceEstimate", "RatioTest", "estimate_divergence", "ratio_test"]
 
 DivergenceName = Literal["kl", "js", "pearson"]
-TestMethod = Literal["auto", "permutation", "bootstrap"]
 
-# Of a divergence. In units of the means' variances: enough for an optimum, too little
-# for a bias.
+# The ridge of a divergence's ratio, in units of the means' variances: enough for an
+# optimum, too little for a bias.
 PENALTY = 0.01
 # Quantiles of the columns at which scores may bend, and the rows that a feature needs.
 KNOTS = (0.1, 0.3, 0.5, 0.7, 0.9)
@@ -58,7 +44,7 @@ ROWS_PER_FEATURE = 10
 # of N(1, 1), 500 rows each).
 LEAST_CARRYING = 100.0
 
-# Of the test. Of the bumps' mean variance, added to all of them.
+# The test's ridge, as a part of the bumps' mean variance.
 RIDGE = 0.1
 N_CENTERS, N_WIDTHS = 100, 5
 # Relative to the largest divergence: rounding of kernel means stays far below it.
@@ -67,10 +53,10 @@ ROUNDING = 1e-9
 CONSTANT = 1e-6
 # Resamples whose means are taken at once, in numbers.
 BLOCK_ELEMENTS = 4_000_000
-# Of its sample's weight, that one row may have. With step φ at 0.9 and shares of 0.1 to
-# 0.17 the test rejected 3% to 5% of the time at 1%.
+# The largest share of its sample's weight that one row may have. With step φ at 0.9 and
+# shares of 0.1 to 0.17 the test rejected 3% to 5% of the time at 1%.
 LARGEST_SHARE = 0.05
-# Of the rows, that the weights must add up to.
+# The part of the rows that the weights must add up to.
 LEAST_MASS = 2.0 / 3.0
 
 
@@ -80,59 +66,44 @@ class ComparedSample:
 
     Parameters
     ----------
-    given : array-like or dataframe of shape (n_rows, n_columns)
-        As the user has them.
     table : ndarray of shape (n_rows, n_columns)
-    weights : ndarray of shape (n_rows,)
-        1/P(complete), and 0 for a row with a missing value.
+        All rows, NaN where a value is missing.
     model : Missingness, "ignore" or None
         Why values are missing, for these columns.
+    rows : ndarray of shape (n_complete, n_columns)
+        Complete rows.
+    weights : ndarray of shape (n_complete,)
+        Their 1/P(complete).
     """
 
-    given: Any
     table: FloatArray
-    weights: FloatArray
     model: ClassModel
+    rows: FloatArray
+    weights: FloatArray
 
-    @cached_property
-    def rows(self) -> IntArray:
-        """The places of complete rows."""
-        return np.flatnonzero(self.weights)
-
-    @cached_property
-    def complete(self) -> FloatArray:
-        """Complete rows."""
-        return self.table[self.rows]
-
-    @cached_property
+    @property
     def shares(self) -> FloatArray:
         """The weights of complete rows, of sum one."""
-        return np.asarray(self.weights[self.rows] / self.weights.sum())
+        return np.asarray(self.weights / self.weights.sum())
 
 
-Samples = tuple[ComparedSample, ComparedSample]
-
-
-def read_samples(X1: Any, X0: Any, missingness: Any) -> Samples:
+def read_samples(X1: Any, X0: Any, missingness: Any) -> Two[ComparedSample]:
     """The numerator's and the denominator's sample, checked."""
     check_missingness(missingness, [0, 1])
     samples = []
     for X, label in ((X1, 1), (X0, 0)):
-        model, table = (
-            class_model(missingness, label, column_names(X)),
-            read_floats(X, f"X{label}"),
-        )
-        if not len(table):
-            raise ValueError(f"X{label} has no rows.")
+        model = class_model(missingness, label, column_names(X))
+        table = read_floats(X, f"X{label}")
         weights = complete_row_weights(table, model)
-        if (complete := np.count_nonzero(weights)) < 2:
+        complete = weights > 0.0
+        if complete.sum() < 2:
             raise ValueError(
-                f"X{label} has {complete} complete row(s) of {len(table)}; at least 2 "
-                "are needed."
+                f"X{label} has {complete.sum()} complete row(s) of {len(table)}: bring 2."
             )
-        samples.append(ComparedSample(X, table, weights, model))
-    check_columns(X1, X0)
-    return samples[0], samples[1]
+        rows, weights = table[complete], weights[complete]
+        samples.append(ComparedSample(table, model, rows, weights))
+    ratios.check_columns(X1, X0)
+    return Two(*samples)
 
 
 class ConfidenceInterval(NamedTuple):
@@ -169,14 +140,18 @@ def estimate_divergence(
     X1: Any,
     X0: Any,
     divergence: DivergenceName = "kl",
-    estimator: Any = None,
     *,
-    missingness: MissingnessParameter = None,
+    missingness: ratios.MissingnessParameter = None,
     confidence: float = 0.95,
     cv: int = 5,
     random_state: Any = None,
 ) -> DivergenceEstimate:
     """Estimate D_f(P1‖P0) from samples of both, with an interval of given confidence.
+
+    The ratio r̂ is logistic regression (`FDivergenceRatio` with "js") on all columns and
+    their squares, and, where there are ten rows for each feature and its log loss on
+    folds held out is the smaller, on products of two columns or on bends of single
+    ones as well; with a ridge penalty too small to matter where the samples overlap.
 
     The estimate is Ê₁[f'(r̂)] − Ê₀[r̂f'(r̂) − f(r̂)] with weights 1/P(complete). It is
     largest, and equal to the divergence, at the true ratio, so that an error of r̂
@@ -199,12 +174,6 @@ def estimate_divergence(
     divergence : {"kl", "js", "pearson"}, default="kl"
         E₁[log r]; the mean of both laws' KL divergences from their mixture (at most
         log 2); E₀[(r − 1)²].
-    estimator : ratio estimator, default=None
-        How the ratio is estimated; it is cloned. None is logistic regression
-        (`FDivergenceRatio` with "js") on all columns and their squares, and, where
-        there are ten rows for each feature and its log loss on folds held out is the
-        smaller, on products of two columns or on bends of single ones as well; with a
-        ridge penalty too small to matter where the samples overlap.
     missingness : mapping from {1, 0} to Missingness, "ignore" or None
         Why values are missing.
     confidence : float, default=0.95
@@ -251,97 +220,55 @@ def estimate_divergence(
         if isinstance(sample.model, Missingness):
             checks = missingness_check(sample.table, sample.model, complete=True)
             warn_of_contradiction(checks, label, 2)
-    # 1. A column that has one value in one sample, and never in the other, tells them
-    #    apart. KL and Pearson's divergence are infinite even if X1 alone has others.
-    for name, one, two in (("X1", *samples), ("X0", *samples[::-1])):
-        same = two.complete == one.complete[0]
-        infinite = name == "X0" and divergence != "js"
-        shared = same.all(axis=0) if infinite else same.any(axis=0)
-        constant = (one.complete == one.complete[0]).all(axis=0)
-        if (constant & ~shared).any():
-            raise DataError(
-                Message(
-                    "Column(s) {columns} have one value in all complete rows of "
-                    f"{name}, and other values in the other sample: where the laws "
-                    "don't overlap, KL and Pearson's divergence are infinite (and "
-                    "Jensen and Shannon's is log 2 if nothing overlaps).",
-                    columns=tuple(np.flatnonzero(constant & ~shared).tolist()),
-                    remedies=("drop them", "bring more rows"),
-                )
-            )
-    # 2. The folds have as many complete rows each.
-    rng, folds = generator(random_state), []
-    for sample in samples:
-        if len(sample.rows) < cv:
-            raise ValueError(
-                f"cv={cv} folds need as many complete rows of each sample; one has "
-                f"{len(sample.rows)}. Lower cv, or bring more rows."
-            )
-        order = rng.permutation(len(sample.table))
-        order = order[np.argsort(sample.weights[order] == 0.0, kind="stable")]
-        folds.append(np.empty(len(order), dtype=np.intp))
-        folds[-1][order] = np.arange(len(order)) % cv
-    # 3. Log ratios, by the model of the least balanced log loss on folds held out. Rows
+    _refuse_constants(samples, finite=divergence != "js")
+    # 1. Every complete row is held out once, and once none is.
+    every = samples.map(lambda sample: np.ones(len(sample.rows), dtype=bool))
+    if min(map(len, every)) < cv:
+        raise ValueError(
+            f"cv={cv} folds need as many complete rows of each sample; one has "
+            f"{min(map(len, every))}. Lower cv, or bring more rows."
+        )
+    folds = deal(every, cv, generator(random_state))
+
+    # 2. Log ratios, by the model of the least balanced log loss on folds held out. Rows
     #    that a ratio was fitted to make it look better by as much as fresh rows make it
     #    look worse: the mean of both is free of it, to first order.
-    if estimator is None:
-        models = [*_logistics(samples)]
-    else:
-        ratio = clone(estimator)
-        if missingness is not None:
-            ratio.set_params(missingness=missingness)
-        models = [(samples, ratio)]
+    def log_loss(scores: Two[FloatArray]) -> float:
+        gains = [samples.numerator.shares @ log_expit(scores.numerator)]
+        gains += [samples.denominator.shares @ log_expit(-scores.denominator)]
+        return -float(sum(gains))
 
-    def log_loss(scores: Sequence[FloatArray]) -> float:
-        signed = zip((1.0, -1.0), scores, samples, strict=True)
-        return -float(
-            sum(each.shares @ log_expit(s * score) for s, score, each in signed)
-        )
-
-    weighed = estimator is None
-    tried = [(_scores(*model, folds, cv, weighed), model) for model in models]
+    tried = [(_scores(*model, folds), model) for model in _logistics(samples)]
     crossed, model = min(tried, key=lambda pair: log_loss(pair[0]))
-    fitted = _scores(*model, [0 * fold_of for fold_of in folds], 1, weighed)
-    shown = (crossed, fitted) if estimator is None else (crossed,)
-    if any(np.nanmin(s1) > np.nanmax(s0) for s1, s0 in shown):
-        what = "KL and Pearson's divergence can't be told"
-        if divergence == "js":
-            what = "the interval, close to log 2, is too short"
+    fitted = _scores(*model, [(every, every)])
+    if any(s1.min() > s0.max() for s1, s0 in (crossed, fitted)):
         message = Message(
             "The estimated ratio tells X1 from X0 without error: the rows don't show "
-            f"where the laws overlap, and {what}.",
-            remedies=(
-                "test the difference by ratio_test",
-                "bring more rows",
-                "use fewer columns",
-            ),
+            "where the laws overlap. KL and Pearson's divergence can't be told, and "
+            "an interval for Jensen and Shannon's, close to log 2, is too short.",
+            remedies=("test the difference by ratio_test", "bring more rows"),
         )
         if divergence != "js":
             raise DataError(message)
         warnings.warn(SmallSampleWarning(message), stacklevel=2)
-    # 4. The estimate, a difference of weighted means, and its error.
+    # 3. The estimate, a difference of weighted means, and its error.
     pairs = zip(_terms(divergence, crossed), _terms(divergence, fitted), strict=True)
     value, variance = 0.0, 0.0
     for sign, sample, pair in zip((1.0, -1.0), samples, pairs, strict=True):
-        term, n_rows = sum(pair) / 2.0, len(sample.rows)
-        mean = float(sample.shares @ term)
+        term, shares, n_rows = sum(pair) / 2.0, sample.shares, len(sample.rows)
+        mean = float(shares @ term)
         value += sign * mean
-        influences = sample.shares * (term - mean) * np.sqrt(n_rows / (n_rows - 1.0))
+        influences = shares * (term - mean) * np.sqrt(n_rows / (n_rows - 1.0))
         variance += float(influences @ influences)
     if divergence != "js":
         # The terms of the others have no bound, and few rows may carry their means.
-        power, what = (
-            (2.0, "squared ratio") if divergence == "pearson" else (1.0, "ratio")
-        )
-        carried = np.log(samples[1].shares) + power * fitted[1]
-        with np.errstate(under="ignore"):
-            size = float(effective_sample_size(np.exp(carried - carried.max())))
+        power, what = (2, "squared ratio") if divergence == "pearson" else (1, "ratio")
+        log_mass = np.log(samples.denominator.shares) + power * fitted.denominator
+        size = float(effective_sample_size(np.exp(log_mass - log_mass.max())))
         if size < LEAST_CARRYING:
             message = Message(
-                f"The interval can't be trusted: the mean of the {what} rests on "
-                f"{size:.1f} effective rows of X0 (Kish), fewer than "
-                f"{LEAST_CARRYING:.0f}. It may miss the truth far more often than its "
-                "confidence says.",
+                f"The interval may miss the truth far too often: the mean of the {what} "
+                f"rests on {size:.1f} effective rows of X0 (Kish), fewer than 100.",
                 remedies=("take divergence='js', which is bounded", "bring more rows"),
             )
             warnings.warn(SmallSampleWarning(message), stacklevel=2)
@@ -351,103 +278,105 @@ def estimate_divergence(
     return DivergenceEstimate(divergence, value, error, interval, float(confidence))
 
 
-def _logistics(samples: Samples) -> Iterator[tuple[Samples, FDivergenceRatio]]:
+def _refuse_constants(samples: Two[ComparedSample], *, finite: bool) -> None:
+    """Refuse a column with one value in one sample, and never that in the other.
+
+    KL and Pearson's divergence, which must be finite, are infinite even if X1 alone has
+    other values.
+    """
+    X1, X0 = (sample.rows for sample in samples)
+    for name, one, two in (("X1", X1, X0), ("X0", X0, X1)):
+        differs = two != one[0]
+        tells = differs.any(axis=0) if finite and name == "X0" else differs.all(axis=0)
+        columns = np.flatnonzero((one == one[0]).all(axis=0) & tells)
+        if len(columns):
+            raise DataError(
+                Message(
+                    "Column(s) {columns} have one value in all complete rows of "
+                    f"{name}, and other values in the other sample: where the laws "
+                    "don't overlap, KL and Pearson's divergence are infinite.",
+                    columns=tuple(columns.tolist()),
+                    remedies=("drop them", "bring more rows"),
+                )
+            )
+
+
+def _logistics(
+    samples: Two[ComparedSample],
+) -> Iterator[tuple[Two[WeightedTable], ratios.FDivergenceRatio]]:
     """Balanced logistic regressions on columns and what is made of them.
 
     They are hardly penalised, and have an optimum where KLIEP has none: where means of
     the numerator's features lie outside of the denominator's rows. Squares see means
     and spreads, products correlations, and bends |z − knot| other shapes of single
-    columns. Each has the samples' features in the place of their columns, in units
-    that a ridge treats alike: a column far from zero is all but a multiple of its
-    square.
+    columns. Each comes with the features of complete rows, in units that a ridge treats
+    alike: a column far from zero is all but a multiple of its square.
     """
-    rows = np.concatenate([each.complete for each in samples])
-    shares = np.concatenate([each.shares for each in samples])
-    shares /= shares.sum()
+    rows = np.concatenate([sample.rows for sample in samples])
+    shares = np.concatenate([sample.shares for sample in samples]) / 2.0
 
-    def spread(table: FloatArray) -> tuple[FloatArray, FloatArray]:
-        mean = shares @ table
-        deviation = np.sqrt(shares @ (table - mean) ** 2)
+    def spread(table: FloatArray) -> FloatArray:
+        deviation = np.sqrt(shares @ (table - shares @ table) ** 2)
         constant = (table == table[0]).all(axis=0) | (deviation == 0.0)
-        return mean, np.where(constant, 1.0, deviation)
+        return np.where(constant, 1.0, deviation)
 
-    origin, unit = spread(rows)
-    width, pairs = len(unit), np.triu_indices(len(unit), k=1)
+    origin, unit, width = shares @ rows, spread(rows), rows.shape[1]
     knots = np.quantile((rows - origin) / unit, KNOTS, axis=0)
+    first, second = np.triu_indices(width, k=1)
 
     def features(table: FloatArray, more: str) -> FloatArray:
         z = (table - origin) / unit
         parts = [z, z**2]
         if more == "products":
-            parts.append(z[:, pairs[0]] * z[:, pairs[1]])
+            parts.append(z[:, first] * z[:, second])
         elif more == "bends":
             parts += [np.abs(z - knot) for knot in knots]
         return np.concatenate(parts, axis=1)
 
-    size = min(float(effective_sample_size(each.weights)) for each in samples)
+    size = min(float(effective_sample_size(sample.weights)) for sample in samples)
     numbers = {"": 0.0, "bends": width * (2 + len(KNOTS))}
-    if width > 1:
-        numbers["products"] = width * (width + 3) / 2
+    numbers["products"] = width * (width + 3) / 2 if width > 1 else np.inf
     for more in (m for m, n in numbers.items() if ROWS_PER_FEATURE * n <= size):
-        one, two = (replace(each, given=features(each.table, more)) for each in samples)
-        l2 = PENALTY * spread(features(rows, more))[1] ** 2 / size
-        # Complete rows alone, by their weights.
-        yield (one, two), FDivergenceRatio("js", l2=l2, missingness="ignore")
+        made = [WeightedTable(features(s.rows, more), s.shares) for s in samples]
+        l2 = PENALTY * spread(features(rows, more)) ** 2 / size
+        yield Two(*made), ratios.FDivergenceRatio("js", l2=l2)
 
 
 def _scores(
-    samples: Samples,
-    ratio: Any,
-    folds: Sequence[IntArray],
-    n_folds: int,
-    weighed: bool,
-) -> list[FloatArray]:
-    """Log r̂ at complete rows of both samples, from fits to the other folds.
-
-    With one fold, from a fit to all rows. Rows are weighed here where the ratio isn't
-    told why values are missing.
-    """
-    scores = [np.empty(len(each.rows)) for each in samples]
-    for fold in range(n_folds):
-        kept = [np.flatnonzero((fold_of != fold) | (n_folds == 1)) for fold_of in folds]
-        pairs = list(zip(samples, kept, strict=True))
-        X, y = stack_samples(*(take_rows(each.given, rows) for each, rows in pairs))
-        weights = np.concatenate([each.weights[rows] for each, rows in pairs])
-        fitted = clone(ratio).fit(X, y, **{"sample_weight": weights} if weighed else {})
-        for each, sample, fold_of in zip(scores, samples, folds, strict=True):
-            held = fold_of[sample.rows] == fold
-            rows = take_rows(sample.given, sample.rows[held])
-            each[held] = fitted.predict_log_ratio(rows)
+    tables: Two[WeightedTable], ratio: Any, folds: Sequence[Fold]
+) -> Two[FloatArray]:
+    """Log r̂ at the rows of both samples, held out from fits to other rows."""
+    scores = tables.map(lambda table: np.empty(len(table)))
+    for kept, held in folds:
+        pairs = list(zip(tables, kept, strict=True))
+        X = np.concatenate([table.rows[chosen] for table, chosen in pairs])
+        weights = np.concatenate([table.weights[chosen] for table, chosen in pairs])
+        y = np.repeat([1, 0], [chosen.sum() for chosen in kept])
+        fitted = clone(ratio).fit(X, y, sample_weight=weights)
+        for score, table, chosen in zip(scores, tables, held, strict=True):
+            score[chosen] = fitted.predict_log_ratio(table.rows[chosen])
     return scores
 
 
-def _terms(divergence: str, scores: Sequence[FloatArray]) -> tuple[FloatArray, ...]:
+def _terms(divergence: str, scores: Two[FloatArray]) -> Two[FloatArray]:
     """f'(r) at numerator rows, and r f'(r) − f(r) at denominator rows, of log r."""
     s1, s0 = scores
     with np.errstate(over="ignore"):
-        if divergence == "kl":
-            terms = 1.0 + s1, np.exp(s0)
-        elif divergence == "js":
+        if divergence == "js":
             # Half of the f-divergence.
             half = np.log(2.0)
-            terms = (half + log_expit(s1)) / 2.0, (-log_expit(-s0) - half) / 2.0
-        else:
-            terms = 2.0 * np.expm1(s1), np.expm1(2.0 * s0)
-        squares = [term**2 for term in terms]
-    for square, score, name in zip(squares, scores, ("X1", "X0"), strict=True):
-        bad = ~np.isfinite(square) & ~np.isnan(score)
-        if bad.any():
-            raise DataError(
-                Message(
-                    f"The estimated log ratio is {score[bad][0]:.3g} at {bad.sum()} "
-                    f"row(s) of {name}, and {divergence!r} is not finite there.",
-                    remedies=(
-                        "leave out estimator, or give one whose ratios are positive",
-                        "bring more rows",
-                    ),
-                )
-            )
-    return terms
+            return Two((half + log_expit(s1)) / 2.0, (-log_expit(-s0) - half) / 2.0)
+        terms = Two(1.0 + s1, np.exp(s0))
+        if divergence == "pearson":
+            terms = Two(2.0 * np.expm1(s1), np.expm1(2.0 * s0))
+        if all(np.isfinite(term @ term) for term in terms):
+            return terms
+    raise DataError(
+        Message(
+            f"The estimated ratio is so large at some row that {divergence!r} overflows.",
+            remedies=("take divergence='js'", "bring more rows"),
+        )
+    )
 
 
 @dataclass(frozen=True)
@@ -480,8 +409,7 @@ def ratio_test(
     X1: Any,
     X0: Any,
     *,
-    missingness: MissingnessParameter = None,
-    method: TestMethod = "auto",
+    missingness: ratios.MissingnessParameter = None,
     n_resamples: int = 1000,
     random_state: Any = None,
 ) -> RatioTest:
@@ -499,8 +427,6 @@ def ratio_test(
         Rows of P1 and P0, NaN where a value is missing.
     missingness : mapping from {1, 0} to Missingness, "ignore" or None
         Why values are missing. With "ignore" the test is of the laws of complete rows.
-    method : {"auto", "permutation", "bootstrap"}, default="auto"
-        "auto" permutes where that is exact; "permutation" is an error elsewhere.
     n_resamples : int, default=1000
     random_state : int, RandomState, Generator or None, default=None
 
@@ -520,44 +446,28 @@ def ratio_test(
     """
     check_scalar(n_resamples, "n_resamples", Integral, min_val=1)
     samples = read_samples(X1, X0, missingness)
-    check_choice("method", method, ("auto", "permutation", "bootstrap"))
     # 1. Labels are permuted where both samples lose values for the same reason, as far
     #    as is known.
-    alike = True
-    if isinstance(missingness, Mapping):
-        one, two = missingness.get(1), missingness.get(0)
-        alike = one is two or (
-            type(one) is type(two)
-            and is_dataclass(one)
-            and all(
-                np.array_equal(getattr(one, each.name), getattr(two, each.name))
-                for each in fields(one)
-            )
-        )
-    if method == "permutation" and not alike:
-        raise ValueError(
-            "Permutation is not exact where the samples lose values for different "
-            "reasons: complete rows of one law then have different laws. Use "
-            "method='bootstrap', or 'auto'."
-        )
-    if method == "auto":
-        method = "permutation" if alike else "bootstrap"
-    if method == "bootstrap":
+    one, two = (sample.model for sample in samples)
+    alike = one is two
+    if isinstance(one, Missingness) and type(one) is type(two):
+        alike = all(map(np.array_equal, vars(one).values(), vars(two).values()))
+    if not alike:
         _warn_of_heavy_rows(samples)
+    method = "permutation" if alike else "bootstrap"
     # 2. The statistic of the samples, and of all resamples. A width at which all have
     #    one divergence, up to rounding, tells nothing: to divide by its deviation, made
     #    of rounding errors, would blow them up.
-    with one_blas_thread(N_CENTERS * sum(len(each.table) for each in samples)):
-        found = _kernel_divergences(
-            samples, method, n_resamples, generator(random_state)
-        )
-    size, spread = np.abs(found).max(axis=0), found.std(axis=0)
+    rng = generator(random_state)
+    with one_blas_thread(N_CENTERS * sum(len(sample.table) for sample in samples)):
+        distances = _kernel_divergences(samples, method, n_resamples, rng)
+    size, spread = np.abs(distances).max(axis=0), distances.std(axis=0)
     varies = spread > CONSTANT * size
     if not varies.any():
-        return RatioTest(1.0, 0.0, float(found[0].max()), method, n_resamples)
-    found, size, spread = found[:, varies], size[varies], spread[varies]
-    scaled = (found - found.mean(axis=0)) / spread
-    statistic, divergence = scaled.max(axis=1), float(found[0, scaled[0].argmax()])
+        return RatioTest(1.0, 0.0, float(distances[0].max()), method, n_resamples)
+    distances, size, spread = distances[:, varies], size[varies], spread[varies]
+    scaled = (distances - distances.mean(axis=0)) / spread
+    statistic, divergence = scaled.max(axis=1), float(distances[0, scaled[0].argmax()])
     # 3. Rounding must not tell a resample from its equal. The tolerance is the same for
     #    all resamples, so that it can make the p-value larger only.
     rounding = ROUNDING * float((size / spread).max())
@@ -566,7 +476,7 @@ def ratio_test(
     return RatioTest(pvalue, float(statistic[0]), divergence, method, n_resamples)
 
 
-def _warn_of_heavy_rows(samples: Samples) -> None:
+def _warn_of_heavy_rows(samples: Two[ComparedSample]) -> None:
     """Warn where single rows decide the weighted means that a bootstrap draws.
 
     Rows that would weigh most may be those that are missing: a sample's heaviest
@@ -574,102 +484,90 @@ def _warn_of_heavy_rows(samples: Samples) -> None:
     hypothesis; and weights that add up to fewer rows than there are tell of a part of
     the law of which no row was observed.
     """
-    complete = np.concatenate([each.complete for each in samples])
+    complete = np.concatenate([sample.rows for sample in samples])
     for label, sample in zip((1, 0), samples, strict=True):
-        n_rows, mass = len(sample.weights), float(sample.weights.sum())
+        n_rows, mass = len(sample.table), float(sample.weights.sum())
         total, heaviest = mass, float(sample.weights.max())
-        modelled = isinstance(sample.model, Missingness)
-        if modelled:
+        if isinstance(sample.model, Missingness):
             heaviest = float(complete_row_weights(complete, sample.model).max())
             total = float(n_rows)
-        unseen = modelled and mass < LEAST_MASS * n_rows
-        if heaviest <= LARGEST_SHARE * total and not unseen:
+        if heaviest <= LARGEST_SHARE * total and mass >= LEAST_MASS * total:
             continue
         message = Message(
-            f"The bootstrap's level can't be trusted: one complete row of X{label} may "
-            f"weigh {heaviest / total:.0%} of its sample, more than "
-            f"{LARGEST_SHARE:.0%}, and its complete rows stand for {mass:.0f} of "
-            f"{n_rows} rows (Kish's effective sample size "
-            f"{effective_sample_size(sample.weights):.1f}). The test may reject far "
-            "too often.",
+            f"The bootstrap's level can't be trusted, and it may reject far too often: "
+            f"one complete row of X{label} may weigh {heaviest / total:.0%} of its "
+            f"sample, and its complete rows stand for {mass:.0f} of {n_rows} rows.",
             label=label,
-            remedies=(
-                "bring more rows",
-                "cap the missing probability by design",
-                "take the p-value for a rough guide",
-            ),
+            remedies=("bring more rows", "cap the missing probability by design"),
         )
         warnings.warn(SmallSampleWarning(message), stacklevel=3)
         return
 
 
 def _kernel_divergences(
-    samples: Samples, method: str, n_resamples: int, rng: np.random.Generator
+    samples: Two[ComparedSample],
+    method: str,
+    n_resamples: int,
+    rng: np.random.Generator,
 ) -> FloatArray:
     """Divergences of the samples, then of all resamples, at every width."""
-    rows = np.concatenate([each.complete for each in samples])
-    weights = [each.weights[each.rows] for each in samples]
+    rows = np.concatenate([sample.rows for sample in samples])
     if (rows == rows[0]).all():
         return np.zeros((n_resamples + 1, 1))
     # 1. What doesn't depend on the labels: centres, widths, and the bumps' covariance,
     #    under which the divergence is the squared length of a difference of means.
-    shares = np.concatenate(weights)
+    weights = np.concatenate([sample.weights for sample in samples])
     if method == "bootstrap":
-        shares = np.concatenate([w * len(w) / w.sum() for w in weights])
-    pooled = WeightedTable(rows, shares / shares.sum())
+        weights = np.concatenate([len(s.rows) * s.shares for s in samples])
+    pooled = WeightedTable(rows, weights / weights.sum())
     both = Two(pooled, pooled)
-    bumps = Bumps.around(both, N_CENTERS, True, rng)
+    bumps = ratios.Bumps.around(both, N_CENTERS, True, rng)
     squares = bumps.squares(rows)
     features = []
     for width in bumps.widths(both, N_WIDTHS, 2.0, rng):
         # Bumps whose squared length is that of the penalised regression on them.
-        kernel = gaussian(squares, float(width))
+        kernel = ratios.gaussian(squares, float(width))
         centred = kernel - pooled.weights @ kernel
         scaled = centred * np.sqrt(pooled.weights)[:, None]
         values, vectors = np.linalg.eigh(scaled.T @ scaled)
         ridge = RIDGE * max(float(values.mean()), np.finfo(np.float64).tiny)
         whitened = (centred @ vectors) / np.sqrt(np.maximum(values, 0) + ridge)
-        features.append((1.0 - len(weights[0]) / len(rows)) * whitened)
+        features.append(len(samples.denominator.rows) / len(rows) * whitened)
     # 2. Each resample is a row of signed weights; the first are the samples' own.
-    make = _permuted if method == "permutation" else _perturbed
+    resample = _permuted if method == "permutation" else _perturbed
     most = max(1, BLOCK_ELEMENTS // len(rows))
     counts = [min(most, n_resamples - i) for i in range(0, n_resamples, most)]
-    found = []
-    for contrasts in make(weights, counts, rng):
-        each = [((contrasts @ matrix) ** 2).sum(axis=1) for matrix in features]
-        found.append(np.column_stack(each))
-    return np.concatenate(found)
+    observed = np.concatenate([samples.numerator.shares, -samples.denominator.shares])
+    blocks = chain([observed[None]], (resample(samples, n, rng) for n in counts))
+    distances = [
+        [((signed @ z) ** 2).sum(axis=1) for z in features] for signed in blocks
+    ]
+    return np.concatenate(distances, axis=1).T
 
 
 def _permuted(
-    weights: list[FloatArray], counts: list[int], rng: np.random.Generator
-) -> Iterator[FloatArray]:
-    """Weights of a difference of weighted means; labels as they are, then permuted."""
-    together = np.concatenate(weights)
-    own = np.arange(len(together)) < len(weights[0])
-    for count in (0, *counts):
-        labels = rng.permuted(np.tile(own, (count, 1)), axis=1) if count else own[None]
-        numerator = np.where(labels, together, 0.0)
-        denominator = np.where(labels, 0.0, together)
-        numerator /= numerator.sum(axis=-1, keepdims=True)
-        denominator /= denominator.sum(axis=-1, keepdims=True)
-        yield numerator - denominator
+    samples: Two[ComparedSample], count: int, rng: np.random.Generator
+) -> FloatArray:
+    """Weights of a difference of weighted means, under labels that are permuted."""
+    weights = np.concatenate([sample.weights for sample in samples])
+    given = np.arange(len(weights)) < len(samples.numerator.weights)
+    labels = rng.permuted(np.tile(given, (count, 1)), axis=1)
+    numerator, denominator = labels * weights, ~labels * weights
+    numerator /= numerator.sum(axis=1, keepdims=True)
+    denominator /= denominator.sum(axis=1, keepdims=True)
+    return np.asarray(numerator - denominator)
 
 
 def _perturbed(
-    weights: list[FloatArray], counts: list[int], rng: np.random.Generator
-) -> Iterator[FloatArray]:
-    """The difference of means, then its errors as random multipliers draw them.
+    samples: Two[ComparedSample], count: int, rng: np.random.Generator
+) -> FloatArray:
+    """The errors of a difference of means, as random multipliers draw them.
 
     A row's error is its weight times its distance from the class's mean, and larger
     than it looks by 1/(1 − share), since the row pulls the mean towards itself.
     """
-    numerator, denominator = (each / each.sum() for each in weights)
-    yield np.concatenate([numerator, -denominator])[None]
-    for count in counts:
-        parts = []
-        for share, sign in ((numerator, 1.0), (denominator, -1.0)):
-            drawn = rng.standard_normal((count, len(share))) * (share / (1.0 - share))
-            drawn -= drawn.sum(axis=1, keepdims=True) * share
-            parts.append(sign * drawn)
-        yield np.concatenate(parts, axis=1)
+    parts = []
+    for sign, shares in zip((1.0, -1.0), (s.shares for s in samples), strict=True):
+        drawn = rng.standard_normal((count, len(shares))) * (shares / (1.0 - shares))
+        parts.append(sign * (drawn - drawn.sum(axis=1, keepdims=True) * shares))
+    return np.concatenate(parts, axis=1)

@@ -1,7 +1,9 @@
 """What other rooms use of the ratios, and where it lives."""
 
+from .base import Fold as Fold
 from .base import MissingnessParameter as MissingnessParameter
 from .base import Two as Two
+from .base import deal as deal
 from .base import two_classes as two_classes
 from .batch import BatchFit as BatchFit
 from .batch import fit_batch as fit_batch
@@ -28,4 +30,3 @@ from .kliep import NaiveBayesRatio as NaiveBayesRatio
 from .kliep import ObjectiveRatio as ObjectiveRatio
 from .kliep import density_ratio as density_ratio
 from .problem import WeightedMean as WeightedMean
-from .problem import pair_moments as pair_moments

@@ -575,23 +575,30 @@ def deal_folds(two: Two[ClassRows], cv: Any, random: Any) -> list[Fold]:
             )
             for fitted, held in parts
         ]
-    n_folds, dealt = int(check_scalar(cv, "cv", Integral, min_val=2)), []
+    n_folds, observed = int(check_scalar(cv, "cv", Integral, min_val=2)), []
     for rows in two:
+        weights = rows.weights()
         if rows.n_rows < n_folds:
             raise ValueError(
                 f"cv={n_folds} folds need as many rows of each class; class "
                 f"{rows.label!r} has {rows.n_rows}. Lower cv, or bring more rows."
             )
-        order, weights = random.permutation(rows.n_rows), rows.weights()
-        if weights is not None:
-            observed = np.asarray(weights.reshape(rows.n_rows, -1).all(axis=1))
-            order = order[np.argsort(~observed[order], kind="stable")]
-        dealt.append(np.empty(len(order), dtype=np.intp))
-        dealt[-1][order] = np.arange(len(order)) % n_folds
-    return [
-        (Two(*(numbers != i for numbers in dealt)), Two(*(n == i for n in dealt)))
-        for i in range(n_folds)
-    ]
+        known = np.ones(rows.n_rows) if weights is None else weights
+        observed.append(np.asarray(known.reshape(rows.n_rows, -1).all(axis=1)))
+    return deal(Two(*observed), n_folds, random)
+
+
+def deal(observed: Two[BoolArray], n_folds: int, random: Any) -> list[Fold]:
+    """Deal both classes' rows at random, with as many observed ones in every fold."""
+    dealt = []
+    for known in observed:
+        order = random.permutation(len(known))
+        order = order[np.argsort(~known[order], kind="stable")]
+        numbers = np.empty(len(order), dtype=np.intp)
+        numbers[order] = np.arange(len(order)) % n_folds
+        dealt.append(numbers)
+    held = [Two(*(numbers == fold for numbers in dealt)) for fold in range(n_folds)]
+    return [(chosen.map(np.logical_not), chosen) for chosen in held]
 
 
 REASONS = {

@@ -98,7 +98,7 @@ def read_samples(X1: Any, X0: Any, missingness: Any) -> Two[ComparedSample]:
         complete = weights > 0.0
         if complete.sum() < 2:
             raise ValueError(
-                f"X{label} has {complete.sum()} complete row(s) of {len(table)}: bring 2."
+                f"X{label} has {complete.sum()} complete row(s) of {len(table)}, not 2."
             )
         rows, weights = table[complete], weights[complete]
         samples.append(ComparedSample(table, model, rows, weights))
@@ -267,7 +267,7 @@ def estimate_divergence(
         size = float(effective_sample_size(np.exp(log_mass - log_mass.max())))
         if size < LEAST_CARRYING:
             message = Message(
-                f"The interval may miss the truth far too often: the mean of the {what} "
+                f"The interval may miss the truth too often: the mean of the {what} "
                 f"rests on {size:.1f} effective rows of X0 (Kish), fewer than 100.",
                 remedies=("take divergence='js', which is bounded", "bring more rows"),
             )
@@ -373,7 +373,7 @@ def _terms(divergence: str, scores: Two[FloatArray]) -> Two[FloatArray]:
             return terms
     raise DataError(
         Message(
-            f"The estimated ratio is so large at some row that {divergence!r} overflows.",
+            f"The estimated ratio is so large at a row that {divergence!r} overflows.",
             remedies=("take divergence='js'", "bring more rows"),
         )
     )

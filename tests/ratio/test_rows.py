@@ -156,7 +156,7 @@ PARAMETERS = [
         "l2 must be one number",
     ),
     ({"basis": "linaer"}, TypeError, "Did you mean 'linear'"),
-    ({"basis": 3}, TypeError, "has no fit and transform"),
+    ({"basis": 3}, TypeError, "with fit and transform; got 3"),
 ]
 
 

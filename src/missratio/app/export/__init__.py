@@ -1,5 +1,4 @@
 """Certified classifiers for other runtimes: ONNX."""
 
-from missratio.app.export.graph import CantExportError, export_onnx
-
-__all__ = ["CantExportError", "export_onnx"]
+from missratio.app.export.graph import CantExportError as CantExportError
+from missratio.app.export.graph import export_onnx as export_onnx

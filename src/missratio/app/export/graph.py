@@ -13,14 +13,14 @@ import json
 import math
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from sklearn import ensemble, linear_model
+from sklearn import linear_model
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
-from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.validation import check_is_fitted
 
 import missratio
@@ -36,23 +36,17 @@ LINEAR = (
     linear_model.SGDClassifier,
     LinearSVC,
 )
-FORESTS = (
-    DecisionTreeClassifier,
-    ensemble.RandomForestClassifier,
-    ensemble.ExtraTreesClassifier,
-)
 EXPORTED = (
     "KLIEP, KLIEPCV, FDivergenceRatio and NaiveBayesRatio with a linear basis, "
     "LogisticRegression, RidgeClassifier, SGDClassifier, LinearSVC, "
-    "HistGradientBoostingClassifier without categories, DecisionTreeClassifier, "
-    "RandomForestClassifier, ExtraTreesClassifier, and pipelines of StandardScaler "
-    "and one of these"
+    "HistGradientBoostingClassifier without categories, and pipelines of "
+    "StandardScaler and one of these"
 )
 EPS = float(np.finfo(np.float64).eps)
-# What the few operations around a sum round by, in units of EPS.
+# The few operations around a sum round by this many units of EPS.
 AROUND = 4
 OPSET, TREES_OPSET = 18, 5
-# As ONNX numbers what becomes of trees' values, and how a node compares.
+# ONNX numbers what becomes of trees' values, and how a node compares.
 SUM, LEQ = 1, 0
 
 
@@ -81,12 +75,13 @@ class Graph:
         from onnx import helper, numpy_helper
 
         named = []
-        for each in inputs:
-            if not isinstance(each, str):
+        for value in inputs:
+            name = value
+            if not isinstance(value, str):
                 name = f"c{len(self.constants)}"
-                array = numpy_helper.from_array(np.asarray(each), name)
+                array = numpy_helper.from_array(np.asarray(value), name)
                 self.constants.append(array)
-            named.append(each if isinstance(each, str) else name)
+            named.append(name)
         output: str = attributes.pop("output", f"v{len(self.nodes)}")
         self.nodes.append(helper.make_node(kind, named, [output], **attributes))
         return output
@@ -104,7 +99,9 @@ def scored(graph: Graph, rows: str, estimator: Any, threshold: float) -> Any:
     """
     if isinstance(estimator, Pipeline):
         *before, (_, last) = estimator.steps
-        for step in (each for _, each in before if each != "passthrough"):
+        for _, step in before:
+            if step == "passthrough":
+                continue
             if type(step) is not StandardScaler:
                 raise _cant(step, "it comes before the classifier in a pipeline")
             mean = 0.0 if step.mean_ is None else step.mean_
@@ -118,12 +115,9 @@ def scored(graph: Graph, rows: str, estimator: Any, threshold: float) -> Any:
                 raise _cant(estimator, f"its basis is {name}, and not linear")
     if isinstance(estimator, LinearRatio) or type(estimator) in LINEAR:
         return _linear(graph, rows, estimator)
-    at = abs(threshold) if math.isfinite(threshold) else 0.0
-    if type(estimator) is ensemble.HistGradientBoostingClassifier:
-        return _boosted(graph, rows, estimator, at)
-    if type(estimator) in FORESTS:
-        return _voted(graph, rows, estimator, at)
-    raise _cant(estimator, "it is neither linear nor made of trees")
+    if type(estimator) is HistGradientBoostingClassifier:
+        return _boosted(graph, rows, estimator, threshold)
+    raise _cant(estimator, "it is neither linear nor made of boosted trees")
 
 
 def _cant(what: Any, why: str) -> CantExportError:
@@ -145,94 +139,52 @@ def _linear(graph: Graph, rows: str, estimator: Any) -> tuple[str, str]:
     return score, graph.add("Add", graph.add("Mul", size, [share / 4.0]), [least])
 
 
-class Tree(NamedTuple):
-    """Nodes of one tree, the root first: an array for each, an entry a node."""
-
-    feature: Any
-    left: Any
-    right: Any
-    limit: Any
-    """Rows with a value up to it go left."""
-    missing_left: Any
-    is_leaf: Any
-    value: Any
-    """What leaves add to the sum."""
-
-
-def _boosted(graph: Graph, rows: str, estimator: Any, at: float) -> tuple[str, Any]:
-    """The sum of trees and a start."""
-    names = ("feature_idx", "left", "right", "num_threshold", "missing_go_to_left",
-             "is_leaf", "value")  # fmt: skip
-    every = [predictor.nodes for (predictor,) in estimator._predictors]
-    if any(nodes["is_categorical"].any() for nodes in every):
-        raise _cant(estimator, "it splits by categories")
-    trees = [Tree(*(nodes[name] for name in names)) for nodes in every]
-    start = float(np.ravel(estimator._baseline_prediction)[0])
-    size = sum(float(np.abs(tree.value[tree.is_leaf > 0]).max()) for tree in trees)
-    size += abs(start) + at
-    score = graph.add("Add", _sum(graph, rows, trees), [start])
-    return score, [(len(trees) + AROUND) * EPS * size]
-
-
-def _voted(graph: Graph, rows: str, estimator: Any, at: float) -> tuple[str, Any]:
-    """The log-odds of the mean probability; values are compared in single precision."""
-    from onnx import TensorProto
-
-    single = graph.add("Cast", rows, to=TensorProto.FLOAT)
-    rows, logs = graph.add("Cast", single, to=TensorProto.DOUBLE), []
-    members = [each.tree_ for each in getattr(estimator, "estimators_", [estimator])]
-    for k in (1, 0):
-        trees = [
-            Tree(tree.feature, tree.children_left, tree.children_right, tree.threshold,
-                 tree.missing_go_to_left, tree.children_left == -1,
-                 tree.value[:, 0, k] / tree.value[:, 0].sum(axis=1))
-            for tree in members
-        ]  # fmt: skip
-        mean = graph.add("Div", _sum(graph, rows, trees), [float(len(trees))])
-        logs.append(graph.add("Log", mean))
-    # At the threshold neither logarithm is beyond |threshold| + log 2.
-    size = 2.0 * (1.0 + at + math.log(2.0))
-    return graph.add("Sub", *logs), [(len(members) + AROUND) * EPS * size]
-
-
-def _sum(graph: Graph, rows: str, trees: list[Tree]) -> str:
-    """The sum of what each tree's leaf holds.
+def _boosted(
+    graph: Graph, rows: str, estimator: Any, threshold: float
+) -> tuple[str, Any]:
+    """The start, and the sum of what each tree's leaf holds.
 
     Nodes are numbered through all trees, and leaves by themselves. A tree that is one
     leaf gets a node whose branches both end there.
     """
     from onnx import TensorProto, helper
 
+    trees = [predictor.nodes for (predictor,) in estimator._predictors]
+    if any(tree["is_categorical"].any() for tree in trees):
+        raise _cant(estimator, "it splits by categories")
     nodes: dict[str, list[Any]] = {}
     roots: list[int] = []
     limits: list[float] = []
     values: list[float] = []
+    start = float(np.ravel(estimator._baseline_prediction)[0])
+    size = abs(start) + (abs(threshold) if math.isfinite(threshold) else 0.0)
     for tree in trees:
         roots.append(len(limits))
-        leaf = tree.is_leaf.astype(bool)
+        leaf = tree["is_leaf"].astype(bool)
         inner = np.flatnonzero(~leaf)
-        left, right = tree.left[inner], tree.right[inner]
+        left, right = tree["left"][inner], tree["right"][inner]
         if leaf[0]:
             inner = left = right = np.zeros(1, dtype=np.intp)
         places = np.where(
             leaf, len(values) + np.cumsum(leaf) - 1, len(limits) + np.cumsum(~leaf) - 1
         )
-        values += tree.value[leaf].tolist()
-        limits += np.where(leaf, 0.0, tree.limit)[inner].tolist()
+        values += tree["value"][leaf].tolist()
+        size += float(np.abs(tree["value"][leaf]).max())
+        limits += np.where(leaf, 0.0, tree["num_threshold"])[inner].tolist()
         for name, column in (
-            ("featureids", np.where(leaf, 0, tree.feature)[inner]),
+            ("featureids", np.where(leaf, 0, tree["feature_idx"])[inner]),
             ("truenodeids", places[left]),
             ("falsenodeids", places[right]),
             ("trueleafs", leaf[left]),
             ("falseleafs", leaf[right]),
-            ("missing_value_tracks_true", tree.missing_left[inner]),
+            ("missing_value_tracks_true", tree["missing_go_to_left"][inner]),
         ):
             nodes.setdefault(f"nodes_{name}", []).extend(map(int, column))
 
-    def tensor(name: str, found: Any, kind: int = TensorProto.DOUBLE) -> Any:
-        return helper.make_tensor(name, kind, [len(found)], found)
+    def tensor(name: str, numbers: Any, kind: int = TensorProto.DOUBLE) -> Any:
+        return helper.make_tensor(name, kind, [len(numbers)], numbers)
 
-    return graph.add(
+    total = graph.add(
         "TreeEnsemble",
         rows,
         domain="ai.onnx.ml",
@@ -245,6 +197,8 @@ def _sum(graph: Graph, rows: str, trees: list[Tree]) -> str:
         leaf_targetids=[0] * len(values),
         leaf_weights=tensor("values", values),
     )
+    share = (len(trees) + AROUND) * EPS
+    return graph.add("Add", total, [start]), [share * size]
 
 
 def export_onnx(model: Any, path: str | Path, *, force: bool = False) -> Path:

@@ -48,7 +48,7 @@ def table(phi, rng):
 
 
 def answered(X, y, Z, seed, **options):
-    plan = plan_queries(X, y, budget=BUDGET, classes=[0], random_state=seed, **options)
+    plan = plan_queries(X, y, budget=BUDGET, random_state=seed, **options)
     frame = plan.to_frame()
     frame["value"] = Z[plan.rows, plan.columns]
     return QueryPlan.read(frame, X, y)

@@ -79,7 +79,7 @@ COMMANDS = {
             ("report", "report m.skops --quiet --out",
              {"": "r.html", "markdown": "r.md"}),
             ("query", f"query {TABLE} --per-feature 5 --out",
-             {"": "plan.csv", "workbook": "plan.xlsx", "parquet": "plan.parquet"}),
+             {"": "plan.csv", "workbook": "plan.xlsx"}),
         )
         for kind, out in outs.items()
     },

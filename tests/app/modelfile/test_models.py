@@ -48,18 +48,12 @@ def test_a_frame_gets_the_labels_of_its_groups(threshold):
         assert not notes
 
 
-def test_a_row_is_above_the_threshold_where_its_decision_is_above_zero():
+def test_a_row_gets_the_other_class_where_its_score_is_above_the_threshold():
     classifier, (X, _) = two(), sample(2)
     model, frame = table(classifier), pa.table({"p": X[:, 0], "q": X[:, 1]})
-    above = model.decision_function(frame) > 0.0
+    above = model.score_samples(frame) > model.certificate.threshold
     assert (model.predict(frame) == above.astype(int)).all()
     assert (model.other_class, model.fallback, model.labels) == (1, 0, [0, 1])
-    scores = model.score_samples(frame)
-    np.testing.assert_allclose(
-        model.decision_function(frame), scores - classifier.threshold_
-    )
-    classifier.threshold_ = np.inf
-    assert (model.decision_function(frame) == -np.inf).all()
 
 
 def test_a_row_with_a_category_that_was_never_seen_gets_the_controlled_class():
@@ -85,8 +79,6 @@ def test_a_frame_of_several_classes_gets_the_classifiers_labels(kind):
     assert model.score_columns == ["score_0", "score_1", "score_2"]
     scores = model.score_samples(frame)
     np.testing.assert_array_equal(scores, classifier.class_scores(X))
-    with pytest.raises(AttributeError, match="this one is of several classes"):
-        model.decision_function(frame)
     found = model.decide(X)
     assert (model.classes_[found.codes] == labels).all()
     assert found.scores.shape == (360, 3)

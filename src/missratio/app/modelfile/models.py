@@ -252,28 +252,6 @@ class TableModel:
         scores = self._scores(self.encode(X))
         return scores if self.kind == SEVERAL_CLASSES else scores[:, 0]
 
-    def decision_function(self, X: Any) -> FloatArray:
-        """How far each row's score is above the certified threshold.
-
-        Parameters
-        ----------
-        X : dataframe of pandas, polars or PyArrow
-            As for `predict`.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            Above 0 where the label is `other_class`; −∞ for a row that can't be scored,
-            and for every row where no threshold was certified.
-        """
-        if self.kind != TWO_CLASSES:
-            raise AttributeError(
-                "decision_function is for a model of two classes; this one is of "
-                f"{self.kind}. Use score_samples or predict."
-            )
-        scores, threshold = self.score_samples(X), self.classifier.threshold_
-        return np.where(threshold == np.inf, -np.inf, scores - threshold)
-
     def encode(self, X: Any) -> FloatArray:
         """The numbers that the classifier takes, of the rows of a dataframe.
 

@@ -11,7 +11,6 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +47,7 @@ REQUIRED = ("value", "key")
 NOT_FOUND = frozenset({"not found", "not-found", "notfound"})
 # No table has so many cells that a key is longer.
 KEY = f"([{LETTERS}]{{1,40}})-([{LETTERS}]{{1,40}})"
-SUFFIXES = (".csv", ".parquet", ".xlsx")
+SUFFIXES = (".csv", ".xlsx")
 SHOWN = 5
 
 Columns = dict[str, list[Any]]
@@ -81,7 +80,7 @@ class MissingCells:
     feature_names: tuple[str, ...]
 
     @classmethod
-    def of(cls, X: Any, y: Any = None) -> MissingCells:
+    def read(cls, X: Any, y: Any = None) -> MissingCells:
         """Read a table and its labels, None for rows of a single class."""
         missing = np.isnan(read_floats(X))
         names = names_or_numbers(X, missing.shape[1])
@@ -153,12 +152,11 @@ def _spelt(text: str, length: int) -> str:
     return "".join(LETTERS[byte % len(LETTERS)] for byte in digest)
 
 
-def write_table(
-    columns: Columns, path: str | Path, *, force: bool, escape_formulas: bool
-) -> None:
-    """Write columns as a CSV, Parquet or Excel file, whole or not at all.
+def write_table(columns: Columns, path: str | Path, *, force: bool) -> None:
+    """Write columns as a CSV or Excel file, whole or not at all.
 
-    A file that exists is left as it is unless `force` is true.
+    A file that exists is left as it is unless `force` is true. Texts in a CSV file that
+    a spreadsheet would take for formulas are marked by an apostrophe.
     """
     path = Path(path)
     kind = path.suffix.lower()
@@ -171,27 +169,21 @@ def write_table(
         if kind == ".xlsx":
             with closing(SheetWriter(draft, SHEET, columns, fits=True)) as sheet:
                 sheet.write(columns.values())
-        elif kind == ".parquet":
-            how = {"write_page_checksum": True, "compression": "zstd"}
-            table = import_module("pyarrow").table(columns)
-            import_module("pyarrow.parquet").write_table(table, draft, **how)
         else:
             text = io.StringIO()
             writer = csv.writer(text, lineterminator="\r\n")
             writer.writerow(columns)
             for line in zip(*columns.values(), strict=True):
                 # None is written as nothing.
-                escaped = (
+                writer.writerow(
                     without_formula(c) if isinstance(c, str) else c for c in line
                 )
-                writer.writerow(escaped if escape_formulas else line)
             # Excel takes a file without the mark for one in the system's old encoding;
             # other readers are better off without it, so only text that needs it gets
             # it.
             content = text.getvalue()
-            draft.write_bytes(
-                content.encode("utf-8" if content.isascii() else "utf-8-sig")
-            )
+            encoding = "utf-8" if content.isascii() else "utf-8-sig"
+            draft.write_bytes(content.encode(encoding))
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,7 +265,7 @@ class Revealed:
             is missing that was a value when the plan was drawn: no look-up stands for
             it, and a certificate counts every such row as an error.
         """
-        cells = MissingCells.of(X)
+        cells = MissingCells.read(X)
         same = cells.feature_names == self.feature_names
         same = same and cells.missing.shape == self.lost.shape
         if not same or (self.lost & ~cells.missing).any():
@@ -341,12 +333,9 @@ def read_answers(
     for.
     """
     # 1. Whether the plan is for this table.
-    cells = MissingCells.of(X, y)
-    fingerprint, shape, names = (
-        cells.fingerprint,
-        cells.missing.shape,
-        cells.feature_names,
-    )
+    cells = MissingCells.read(X, y)
+    fingerprint, shape = cells.fingerprint, cells.missing.shape
+    names = cells.feature_names
     columns, places, marks = _read_table(source)
     marks = decimal_marks(columns["value"]) or marks
     kinds = {table_word(fingerprint, rowwise=whole): whole for whole in (False, True)}
@@ -380,7 +369,6 @@ def read_answers(
                 "the same random_state instead."
             )
         row, column, draw = cell
-        at = row, column
         code = cells.codes[row]
         facts = {"row": row, "feature": names[column], "draw": draw}
         facts |= {"class": cells.classes[code]} if cells.labelled else {}
@@ -394,13 +382,13 @@ def read_answers(
         # As the plan calls it: by the line of the user's own file, if it has that.
         line_there = columns["line"][line] if "line" in columns else None
         called[row] = f"row {row}" if line_there is None else f"line {line_there}"
-        order[at] = draw
+        order[row, column] = draw
         asked_whole[code].add(kinds[key[1]])
         given = columns["value"][line]
         if is_blank(given):
             return
         if isinstance(given, str) and given.strip().lower() in NOT_FOUND:
-            not_found[at] = True
+            not_found[row, column] = True
             return
         where = f"{called[row]}, feature {names[column]!r}"
         if (known := (levels or {}).get(names[column])) is not None:
@@ -419,13 +407,13 @@ def read_answers(
                 raise ValueError(
                     f"the value at {where} must be a number: {problem}"
                 ) from None
-        place, last = answered.setdefault(at, (places[line], given))
-        if place != places[line] and table[at] != value:
+        place, last = answered.setdefault(cell[:2], (places[line], given))
+        if place != places[line] and table[row, column] != value:
             raise ValueError(
                 f"{where} was answered before, by {last} in {place}, and now by "
                 f"{given}. Keep one of them."
             )
-        table[at] = value
+        table[row, column] = value
         low, high = lowest[column], highest[column]
         # Missing values may well lie beyond those observed. Further out than twice
         # the range they may be slips, such as of a decimal mark.

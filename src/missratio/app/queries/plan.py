@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import product
@@ -34,19 +34,19 @@ from missratio.missingness.contract import RandomState
 from missratio.threshold import LookUpRule, looked_up_sample
 
 GOALS = ("certificate", "ratio", "both")
-# Which shares of a budget the rows of the controlled class may get.
+# Rows of the controlled class may get one of these shares of a budget.
 SHARES = (0.25, 0.4, 0.55, 0.7, 0.85)
 AS_GOOD = 0.01
-# And which multiples of it the table of powers shows.
+# The table of powers shows these multiples of it.
 MULTIPLES = (0.25, 0.5, 1.0, 1.5, 2.0)
-# Walks for each division; fewer where rows are many, and powers steadier.
+# Each division is tried so often, and less where rows are many and powers steadier.
 WALKS = 8
 MANY_ROWS = 20_000
 # Log-odds of being missing for each standard deviation of a value towards the other
 # class; beyond MOST_DEVIATIONS of them they stay, so that no single row stands for all.
 TILT = 1.5
 MOST_DEVIATIONS = 3.0
-# What is added to variances, as a share of them: columns may repeat each other.
+# This share is added to variances: columns may repeat each other.
 RIDGE = 1e-3
 
 
@@ -58,7 +58,6 @@ def plan_queries(
     budget: int | None = None,
     goal: Literal["certificate", "ratio", "both"] | None = None,
     rowwise: bool = False,
-    classes: Iterable[Any] | None = None,
     ids: ArrayLike | None = None,
     lines: ArrayLike | None = None,
     levels: Levels | None = None,
@@ -100,8 +99,6 @@ def plan_queries(
     rowwise : bool, default=False
         Whether rows with a missing value are drawn, and all their missing values looked
         up: for certificates, and where rows are missing as a whole.
-    classes : iterable of labels, default=None
-        The classes to ask about; None for all.
     ids : array-like of shape (n,), default=None
         The user's own key of each row, such as a patient's number, for the person who
         looks things up. None takes the index of a pandas dataframe, if it has one.
@@ -137,7 +134,7 @@ def plan_queries(
     >>> QueryPlan.read(frame, X).answered
     array([[1, 1]])
     """
-    cells = MissingCells.of(X, y)
+    cells = MissingCells.read(X, y)
     # An int to draw from again, whatever the source.
     seed = entropy(np.random.default_rng() if random_state is None else random_state)
     check_scalar(seed, "random_state", Integral, min_val=0)
@@ -160,13 +157,7 @@ def plan_queries(
         place = cells.classes.index(controlled_class)
         pools = _pools(cells, [place], [1 - place] if goal == "both" else [])
     else:
-        wanted = [classes] if isinstance(classes, str) else list(classes or ())
-        if classes is not None and not (wanted and set(wanted) <= set(cells.classes)):
-            raise ValueError(
-                f"classes must be some of {listed(cells.classes)}: got "
-                f"{listed(wanted)}. Name labels, and give y."
-            )
-        codes = sorted({cells.classes.index(k) for k in wanted or cells.classes})
+        codes = range(len(cells.classes))
         pools = _pools(cells, *((codes, []) if rowwise else ([], codes)))
         if (per_feature is None) == (budget is None):
             raise ValueError(
@@ -183,8 +174,8 @@ def plan_queries(
     if by_budget and most < len(pools):
         raise ValueError(
             "A budget must allow one draw for each class and feature with missing "
-            f"values, {len(pools)} values: got {budget}. Raise it, restrict classes, "
-            "or take goal='certificate', which leaves the other class alone."
+            f"values, {len(pools)} values: got {budget}. Raise it, or take "
+            "goal='certificate', which leaves the other class alone."
         )
     power, for_rows, counts = None, None, np.full(len(pools), most)
     if certified:
@@ -331,26 +322,22 @@ class QueryPlan:
         # A column of nothing has no type of its own.
         return frame.with_columns(nw.col("value").cast(nw.Float64)).to_native()
 
-    def write(
-        self, path: str | Path, *, force: bool = False, escape_formulas: bool = True
-    ) -> None:
+    def write(self, path: str | Path, *, force: bool = False) -> None:
         """Write the table to fill in, whole or not at all.
 
         To the columns of `to_frame` it adds the values of the row that are known, and
-        leaves out `row` where there is `line`.
+        leaves out `row` where there is `line`. Texts in a CSV file that a spreadsheet
+        would take for formulas are marked by an apostrophe, which `read` takes away
+        again.
 
         Parameters
         ----------
         path : str or Path
-            Ends in .csv, .parquet or .xlsx. The last needs the extra ``tables``.
+            Ends in .csv or .xlsx. The latter needs the extra ``tables``.
         force : bool, default=False
             Whether a file of that name is overwritten, instead of an error.
-        escape_formulas : bool, default=True
-            Whether texts in a CSV file that a spreadsheet would take for formulas are
-            marked by an apostrophe, which `read` takes away again.
         """
-        columns = self._columns(known=True)
-        write_table(columns, path, force=force, escape_formulas=escape_formulas)
+        write_table(self._columns(known=True), path, force=force)
 
     @staticmethod
     def read(
@@ -398,9 +385,8 @@ class QueryPlan:
             """A value as a person writes it; None where there is none."""
             if np.isnan(value):
                 return None
-            return (
-                self.levels[name][int(value)] if name in self.levels else float(value)
-            )
+            levels = self.levels.get(name)
+            return float(value) if levels is None else levels[int(value)]
 
         columns: Columns = {"draw": self.order.tolist()}
         # In a file to fill in, a row goes by one number: that in the user's own file.
@@ -588,7 +574,7 @@ def _division(
             np.append(np.inf, n / (np.arange(1, min(n, max(for_cells, 1))) + 0.5))
             for n in (len(pool.rows) for pool in single)
         ]
-        source = np.repeat(np.arange(len(single)), [len(each) for each in quotients])
+        source = np.repeat(np.arange(len(single)), [len(q) for q in quotients])
         best = np.argsort(-np.concatenate(quotients), kind="stable")[:for_cells]
         counts += np.bincount(source[best], minlength=len(single)).tolist()
     return min(budget - for_cells, most_rows), np.array(counts)
@@ -669,8 +655,8 @@ def _forecast(
         division = _division(cells, pools, size, share)
         if (division[1] == 0).any():
             return 0.0, 0.0
-        found = [tried_power(rows, *division, walk) for walk in range(walks)]
-        power, n_drawn = np.mean(found, axis=0).tolist()
+        tried = [tried_power(rows, *division, walk) for walk in range(walks)]
+        power, n_drawn = np.mean(tried, axis=0).tolist()
         return power, n_drawn
 
     rows = _completed(values, is_other, np.zeros(values.shape[1]), seed)

@@ -236,33 +236,24 @@ def test_other_rows_than_the_certificates_are_refused():
         mr.build_report(model, X, y, X_test=np.zeros((1, 2)), y_test=[7])
 
 
-@pytest.fixture(scope="module")
-def told():
-    """A report on rows of which incomplete ones were drawn and looked up."""
-    rng = np.random.default_rng(0)
-    Z = np.concatenate([rng.normal(0, 1, (1200, 2)), rng.normal(1.5, 1, (600, 2))])
-    y = np.repeat(["well", "ill"], [1200, 600])
+def test_looked_up_values_are_counted():
+    rng, y = np.random.default_rng(0), np.repeat(["well", "ill"], [1200, 600])
+    Z = rng.normal(1.5 * (y == "ill")[:, None], size=(1800, 2))
     lost = (y == "well") & (rng.uniform(size=1800) < 1 / (1 + np.exp(1 - Z[:, 0])))
-    before = Z.copy()
-    before[lost, 0] = np.nan
+    before = np.where(lost[:, None] & [True, False], np.nan, Z)
     drawn = rng.choice(np.flatnonzero(lost), 120, replace=False)
     X, inclusion = before.copy(), np.where(lost, 0.0, 1.0)
     X[drawn], inclusion[drawn] = Z[drawn], 120 / lost.sum()
     model = classifier(mr.KLIEP(), controlled_class="well")
-    rows = LabelledRows.read(
-        model.fit(X, y, inclusion=inclusion), X, y, inclusion, before=before
-    )
-    return describe(
-        rows, title=None, names=Names(["dose", "age"], ["dose", "age"]), folds=2
-    ).data
-
-
-def test_looked_up_values_are_counted(told):
-    (dose,) = (f for f in told["missingness"]["features"] if f["name"] == "dose")
+    model.fit(X, y, inclusion=inclusion)
+    rows = LabelledRows.read(model, X, y, inclusion, before=before)
+    names = Names(["dose", "age"], ["dose", "age"])
+    data = describe(rows, title=None, names=names, folds=2).data
+    (dose,) = (f for f in data["missingness"]["features"] if f["name"] == "dose")
     assert dose["looked_up"] == [120, 0]
-    assert told["missingness"]["classes"][0]["drawn"] == 120
-    assert told["missingness"]["profiles"] == []
-    assert told["origin"]["seed"] == 0
+    assert data["missingness"]["classes"][0]["drawn"] == 120
+    assert data["missingness"]["profiles"] == []
+    assert data["origin"]["seed"] == 0
 
 
 @pytest.mark.parametrize("frame", [False, True], ids=["array", "dataframe"])

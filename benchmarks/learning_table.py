@@ -169,36 +169,6 @@ def right_form(seed: int, delta: float = 0.05, *, look_ups: bool = True) -> Outc
     return Outcome(setting, covered, failed, p_values)
 
 
-# Whole rows, of which some columns are always there
-
-ROW_FORMS = ("another column", "U", "step")
-
-
-def rows_form(form: str, seed: int) -> LearnedMissingness:
-    """Learn the φ of whole rows with no look-up, as `always_observed` lets it.
-
-    The setting is drawn at random; `form` is "logistic", which is right, or one of
-    `ROW_FORMS`.
-    """
-    rng = np.random.default_rng([5, seed])
-    n, lossy = int(rng.choice([1500, 3000, 6000])), int(rng.choice([1, 2]))
-    width = lossy + int(rng.choice([2, 3, 4]))
-    law = str(rng.choice(["normal", "exponential", "t5"]))
-    Z = rows_of(n, width, float(rng.uniform(0.5, 0.9)), law, rng)
-    scaled = (Z - Z.mean(axis=0)) / Z.std(axis=0)
-    log_odds = scaled[:, :lossy] @ rng.uniform(-1.0, 1.0, lossy) + rng.uniform(-1.5, 0)
-    log_odds = {
-        "logistic": log_odds,
-        "another column": log_odds + 0.8 * scaled[:, lossy],
-        "U": 1.5 * np.abs(scaled[:, 0]) - 2.0,
-        "step": np.where(scaled[:, 0] > 0.5, 1.5, -2.0),
-    }[form]
-    Z[rng.uniform(size=n) < expit(log_odds), :lossy] = np.nan
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", MissingnessWarning)
-        return mr.learn_missingness(Z, always_observed=range(lossy, width))
-
-
 # Wrong forms
 
 

@@ -116,60 +116,6 @@ def test_columns_that_go_missing_together_are_no_shadows_of_each_other():
     assert both.shadow[2] is not None
 
 
-# Whole rows
-
-
-def whole_rows(n=4000, seed=0):
-    rng = np.random.default_rng(seed)
-    common = rng.normal(size=(n, 2))
-    rows = common + 0.6 * rng.normal(size=(n, 2))
-    always = common @ np.array([[1.0, 0.3, 0.5], [0.2, 1.0, -0.5]])
-    always += 0.5 * rng.normal(size=(n, 3))
-    lost = rng.uniform(size=n) < 1.0 / (1.0 + np.exp(0.5 - rows @ [1.0, -0.7]))
-    return np.column_stack([always, np.where(lost[:, None], np.nan, rows)])
-
-
-def test_columns_that_are_always_observed_teach_why_rows_are_missing():
-    model = mr.learn_missingness(whole_rows(), always_observed=[0, 1, 2])
-    assert model.rowwise
-    assert model.feature_names == ("3", "4")
-    assert (np.abs(model.coef - [1.0, -0.7]) < 4 * model.standard_errors[1:]).all()
-    grid = np.random.default_rng(1).normal(size=(50, 2))
-    lower, upper = model.probability_band(grid)
-    phi = 1.0 / (1.0 + np.exp(0.5 - grid @ [1.0, -0.7]))
-    assert ((lower < phi) & (phi < upper)).all()
-
-
-def test_always_observed_columns_are_checked():
-    X = whole_rows(200)
-    with pytest.raises(ValueError, match="no column 'age'"):
-        mr.learn_missingness(X, always_observed=["age"])
-    with pytest.raises(ValueError, match=r"Column\(s\) 3 have missing values"):
-        mr.learn_missingness(X, always_observed=[0, 3])
-    with pytest.raises(ValueError, match="leave one or more"):
-        mr.learn_missingness(X[:, :3], always_observed=range(3))
-    X[np.isnan(X[:, 3]).argmax(), 4] = 1.0
-    with pytest.raises(ValueError, match="loses whole rows"):
-        mr.learn_missingness(X, always_observed=[0, 1, 2])
-
-
-def test_a_phi_of_whole_rows_that_depends_on_another_column_is_found():
-    rng = np.random.default_rng(0)
-    Z = simulation.rows_of(10_000, 4, 0.7, "normal", rng)
-    lost = rng.uniform(size=10_000) < 1.0 / (1.0 + np.exp(0.5 - Z[:, 3] - Z[:, 0]))
-    table = pd.DataFrame(Z, columns=["age", "height", "weight", "sugar"])
-    table.loc[lost, "sugar"] = np.nan
-    with pytest.warns(MissingnessWarning, match="more often where age is high"):
-        mr.learn_missingness(table, always_observed=["age", "height", "weight"])
-
-
-def test_a_wrong_form_of_whole_rows_is_found():
-    found = [simulation.rows_form("U", seed).checks for seed in range(8)]
-    tests = [c for checks in found for c in checks if c.kind == "form"]
-    assert len(tests) > 1
-    assert all(check.failed for check in tests)
-
-
 # Rare blanks
 
 

@@ -35,7 +35,7 @@ def profile(evidence, alpha, beta):
 
     It is a minimum in u, for the multinomial part is concave in the masses.
     """
-    m, rest = evidence.revealed_mass, evidence.n_missing - evidence.revealed_mass
+    m, rest = evidence.n_revealed, evidence.n_unrevealed
     scores = alpha + np.asarray(beta) @ evidence.values
 
     def value(u):

@@ -182,40 +182,6 @@ def test_bands_of_the_table_alone_hold_as_often_as_they_say():
     assert kept(missed, 150, 0.1)
 
 
-# Whole rows, with columns that are always observed
-
-
-def found_of_rows(form, seeds):
-    """The tests of each table that teaches enough to be tested, by kind."""
-    found = (table.rows_form(form, seed).checks for seed in seeds)
-    tests = [{c.kind: c for c in each if c.pvalue is not None} for each in found]
-    return [each for each in tests if each]
-
-
-def test_tests_of_whole_rows_keep_their_level():
-    tests = found_of_rows("logistic", range(400))
-    assert len(tests) > 150
-    for kind in ("form", "other columns"):
-        count = sum(each[kind].pvalue <= 0.05 for each in tests)
-        assert kept(count, len(tests), 0.05), kind
-    warned = sum(any(c.failed for c in each.values()) for each in tests)
-    assert kept(warned, len(tests), 0.01)
-
-
-@pytest.mark.parametrize(
-    ("form", "kind", "power"),
-    [
-        ("another column", "other columns", 0.6),
-        ("U", "form", 0.9),
-        ("step", "form", 0.4),
-    ],
-)
-def test_tests_of_whole_rows_find_a_wrong_phi(form, kind, power):
-    tests = found_of_rows(form, range(60))
-    count = sum(each[kind].pvalue <= 0.05 for each in tests)
-    assert at_least(count, len(tests), power)
-
-
 # Categories
 
 

@@ -7,7 +7,7 @@ where.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -19,15 +19,9 @@ from missratio._base.reading import read_labels
 from missratio._base.storable import storable
 from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import BoolArray, FloatArray, IntArray
+from missratio.imputation import columns as levels_of
 from missratio.imputation import conditionals
-from missratio.imputation.columns import (
-    SHOWN,
-    CategoricalLevels,
-    Columns,
-    Levels,
-    NumericLevels,
-    category_codes,
-)
+from missratio.imputation.columns import Columns, Levels, NumericLevels
 from missratio.missingness import Missingness
 from missratio.rows import check_missingness, weighed_twice
 from missratio.tensor import on_host
@@ -39,7 +33,7 @@ Models = Mapping[Any, Missingness | None] | Missingness | Literal["ignore"]
 def columns_missing(missing: BoolArray, names: Sequence[str]) -> str:
     """Name the columns with missing entries, for a message."""
     columns = np.flatnonzero(missing.any(axis=0)).tolist()
-    return listed([names[j] for j in columns], SHOWN)
+    return listed([names[j] for j in columns], levels_of.SHOWN)
 
 
 @dataclass(frozen=True)
@@ -94,7 +88,7 @@ def find_populations(
     missingness: Models | None,
     columns: Columns,
     inclusion: FloatArray | None,
-) -> Iterator[Population]:
+) -> list[Population]:
     """Classes with missing values, each with its model or its look-ups.
 
     One model, or "ignore", is for all rows. Without a model what is missing is a random
@@ -118,6 +112,7 @@ def find_populations(
                 "values: y must say which class a row belongs to. Give y, or one model "
                 "for all rows."
             )
+    populations = []
     for label, rows in rows_of.items():
         if not missing[rows].any():
             continue
@@ -167,9 +162,10 @@ def find_populations(
             if (categories := columns.categories[j]) is None:
                 levels, places = NumericLevels.build(entries, 1.0 / (1.0 - chance))
                 if len(levels.values) == 2:
-                    levels = CategoricalLevels(levels.values)
+                    levels = levels_of.CategoricalLevels(levels.values)
             else:
-                levels = CategoricalLevels(category_codes(categories))
+                codes = levels_of.category_codes(categories)
+                levels = levels_of.CategoricalLevels(codes)
                 places = np.searchsorted(levels.values, entries)
             every.append(levels)
             if not len(absent):
@@ -192,12 +188,12 @@ def find_populations(
             incomplete.append(IncompleteColumn(j, name, *facts))
         incomplete.sort(key=lambda column: len(column.missing))
         # 4. Few entries may stand for many: said once, for the worst column.
-        weights = {each.name: 1.0 / (1.0 - each.probability) for each in incomplete}
-        worst = max(
-            weights, key=lambda k: (weights[k] ** 2).mean() / weights[k].mean() ** 2
-        )
-        warn_if_concentrated(weights[worst], f"{title}, column {worst!r}", stacklevel=5)
-        yield Population(label, rows, part, every, incomplete)
+        weights = [1.0 / (1.0 - column.probability) for column in incomplete]
+        worst = np.argmax([(w**2).mean() / w.mean() ** 2 for w in weights])
+        about = f"{title}, column {incomplete[worst].name!r}"
+        warn_if_concentrated(weights[worst], about, stacklevel=5)
+        populations.append(Population(label, rows, part, every, incomplete))
+    return populations
 
 
 def _probability(table: FloatArray, model: Missingness, title: str) -> FloatArray:
@@ -257,33 +253,33 @@ class Design:
             row[rows] = numbers
 
 
-@dataclass(frozen=True)
-class Chain:
-    """Where a chain ended, and how it went; columns are meant by their positions."""
-
-    # What the missing entries of each column were given in the end.
-    values: dict[int, FloatArray]
-    # Of the values given in each round, of shape (n_rounds, n_incomplete).
-    mean: FloatArray = field(repr=False)
-    spread: FloatArray = field(repr=False)
-    # The last round's conditional law of each column, and what it sees of all columns.
-    laws: dict[int, conditionals.Conditional]
-    columns: Sequence[Levels]
+Fitted = tuple[Sequence[Levels], dict[int, conditionals.Conditional]]
+"""What laws see of all columns, and the law of each incomplete one by its position."""
 
 
 def impute_chains(
     population: Population, imputer: Any, seeds: Sequence[np.random.SeedSequence]
-) -> list[Chain]:
-    """A chain for each seed by an imputer's options, side by side on threads."""
+) -> tuple[list[dict[int, FloatArray]], list[FloatArray], list[Fitted]]:
+    """A chain for each seed by an imputer's options, side by side on threads.
+
+    Where each ended (the values of missing entries, by column), how it went, and the
+    laws of its last round.
+    """
     with one_blas_thread(population.table.size) as threads:
         drawn = [np.random.default_rng(seed) for seed in seeds]
-        return share(lambda rng: impute_chain(population, imputer, rng), drawn, threads)
+        ends = share(lambda rng: impute_chain(population, imputer, rng), drawn, threads)
+    values, traces, fitted = (list(part) for part in zip(*ends, strict=True))
+    return values, traces, fitted
 
 
 def impute_chain(
     population: Population, imputer: Any, rng: np.random.Generator
-) -> Chain:
-    """Fit and draw, column by column and round by round."""
+) -> tuple[dict[int, FloatArray], FloatArray, Fitted]:
+    """Fit and draw, column by column and round by round.
+
+    How the chain went: mean and standard deviation of the values given in each round,
+    (2, n_rounds, n_incomplete).
+    """
     # 1. Weights 1/(1 − φ) times the row's share, scaled to sum to their effective
     # number. What isn't known of the columns' own laws is drawn with the regressions.
     shares = np.ones(len(population.rows))
@@ -306,7 +302,7 @@ def impute_chain(
     # 3. Rounds over all columns, each law started from that of the round before.
     values: dict[int, FloatArray] = {}
     laws: dict[int, conditionals.Conditional] = {}
-    mean, spread = np.empty((2, imputer.n_rounds, len(population.incomplete)))
+    trace = np.empty((2, imputer.n_rounds, len(population.incomplete)))
     for turn in range(imputer.n_rounds):
         for k, column in enumerate(population.incomplete):
             j = column.position
@@ -331,8 +327,8 @@ def impute_chain(
             noise = conditionals.DrawnNoise(rng, len(column.missing))
             drawn = law.draw(design.others(j, column.missing), noise)
             laws[j], values[j] = law, design.set(j, column.missing, drawn)
-            mean[turn, k], spread[turn, k] = values[j].mean(), values[j].std()
-    return Chain(values, mean, spread, laws, columns)
+            trace[:, turn, k] = values[j].mean(), values[j].std()
+    return values, trace, (columns, laws)
 
 
 @storable()
@@ -355,26 +351,3 @@ class ImputationTrace:
     feature_names: tuple[str, ...]
     mean: FloatArray = field(repr=False)
     spread: FloatArray = field(repr=False)
-
-    @property
-    def r_hat(self) -> FloatArray:
-        """Gelman and Rubin's R̂ of each column's mean, by halves of the later rounds.
-
-        √((W (L − 1) + B)/(W L)) with W the variance within halves of length L and B
-        that between the halves of a chain, times L; both averaged over chains. Chains
-        are not compared with each other, since a bootstrap gives each a law of its own.
-        Near 1 where chains have settled, and rough where they are few and short. NaN
-        where there are fewer than seven rounds.
-        """
-        later = self.mean[:, self.mean.shape[1] // 2 :]
-        length = later.shape[1] // 2
-        if length < 2:
-            return np.full(later.shape[2], np.nan)
-        early, late = later[:, :length], later[:, -length:]
-        within = (early.var(axis=1, ddof=1) + late.var(axis=1, ddof=1)).mean(axis=0) / 2
-        gap = early.mean(axis=1) - late.mean(axis=1)
-        between = length * (gap**2).mean(axis=0) / 2
-        still = within == 0.0
-        ratio = (length - 1 + between / np.where(still, 1.0, within)) / length
-        moved: FloatArray = np.where(between == 0.0, 1.0, np.inf)
-        return np.where(still, moved, np.sqrt(ratio))

@@ -37,31 +37,27 @@ class Columns:
     def read(cls, X: Any, categorical: Any) -> Columns:
         """Find the categories of a table."""
         # 1. Which columns have them: those of words, or those that are named.
-        frame, chosen = as_frame(X), set[int]()
+        frame = as_frame(X)
         names = tuple(map(str, range(X.shape[1]))) if frame is None else frame.columns
-        given = [] if categorical is None else np.asarray(categorical).ravel().tolist()
-        if isinstance(categorical, str) and categorical == "auto":
-            dtypes = [] if frame is None else frame.schema.values()
-            given, chosen = [], {j for j, kind in enumerate(dtypes) if kind in WORDS}
-        elif len(given) == len(names) and all(isinstance(each, bool) for each in given):
-            given, chosen = [], set(np.flatnonzero(given).tolist())
-        for each in given:
-            if each in names:
-                chosen.add(names.index(each))
-            elif isinstance(each, int) and -len(names) <= each < len(names):
-                chosen.add(each % len(names))
-            else:
+        dtypes = [] if frame is None else list(frame.schema.values())
+        chosen = [j for j, dtype in enumerate(dtypes) if dtype in WORDS]
+        if not isinstance(categorical, str):
+            places: dict[Any, int] = {name: j for j, name in enumerate(names)}
+            places |= {j: j % len(names) for j in range(-len(names), len(names))}
+            given = [] if categorical is None else np.ravel(categorical).tolist()
+            unknown = [name for name in given if name not in places]
+            if unknown:
                 raise ValueError(
                     f"categorical_features must be 'auto', or name columns of X: got "
-                    f"{each!r}, and X has {listed(names, SHOWN)}."
-                    f"{did_you_mean(str(each), names)}"
+                    f"{unknown[0]!r}, and X has {listed(names, SHOWN)}."
+                    f"{did_you_mean(str(unknown[0]), names)}"
                 )
+            chosen = [places[name] for name in given]
         # 2. The categories of each.
         categories: list[Categories | None] = [None] * len(names)
         for j in chosen:
-            values = {value for value in _values(X, frame, j) if value is not None}
             try:
-                categories[j] = tuple(sorted(values))
+                categories[j] = tuple(sorted({*_values(X, frame, j)} - {None}))
             except TypeError as error:
                 raise ValueError(
                     f"The categories of column {names[j]!r} must be of one type, so "
@@ -95,28 +91,19 @@ class Columns:
         """X with what is missing taken from a table of numbers; X's kind and dtypes."""
         frame = as_frame(X)
         columns = np.flatnonzero(missing.any(axis=0)).tolist()
-        if frame is None and X.dtype.kind != "O":
-            return np.array(table, dtype=X.dtype if X.dtype.kind == "f" else float)
         if frame is None:
-            result = X.copy()
-            for j in columns:
-                decoded = np.array(self._decode(table[:, j], j), dtype=object)
-                result[missing[:, j], j] = decoded[missing[:, j]]
-            return result
+            return np.array(table, dtype=X.dtype if X.dtype.kind == "f" else float)
         series = []
+        values: Any
         for j in columns:
-            decoded = self._decode(table[:, j], j)
-            name, dtype = frame.columns[j], frame.schema[frame.columns[j]]
-            new = nw.new_series(name, decoded, backend=frame.implementation)
+            name, known = frame.columns[j], self.categories[j]
+            dtype, values = frame.schema[name], table[:, j].copy()
+            if known is not None:
+                place = np.searchsorted(category_codes(known), values)
+                values = [known[i] for i in place.tolist()]
+            new = nw.new_series(name, values, backend=frame.implementation)
             series.append(new if dtype == nw.Object else new.cast(dtype))
         return frame.with_columns(*series).to_native() if series else X
-
-    def _decode(self, numbers: FloatArray, column: int) -> Any:
-        known = self.categories[column]
-        if known is None:
-            return numbers.copy()
-        place = np.searchsorted(category_codes(known), numbers)
-        return [known[i] for i in place.tolist()]
 
 
 def category_codes(categories: Categories) -> FloatArray:

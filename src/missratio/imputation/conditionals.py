@@ -85,10 +85,6 @@ class DrawnNoise:
         """The noise of some of the entries, from here on."""
         return DrawnNoise(self.rng, len(entries))
 
-    def spread(self, count: int) -> DrawnNoise:
-        """As many streams as wanted of each entry."""
-        return DrawnNoise(self.rng, self.size * count)
-
 
 class RowNoise:
     """Numbers that are a function of the row: SplitMix64, started from its content."""
@@ -144,13 +140,6 @@ class RowNoise:
     def chosen(self, entries: IntArray) -> RowNoise:
         """The noise of some of the entries, from here on."""
         return RowNoise(self._keys[entries], self._turn)
-
-    def spread(self, count: int) -> RowNoise:
-        """As many streams as wanted, from that of each entry."""
-        further = np.arange(count, dtype=np.uint64) * np.uint64(_FIRST)
-        keys = (self._keys[:, None] + further).ravel()
-        _mix(keys)
-        return RowNoise(keys)
 
 
 def _mix(words: Keys) -> None:
@@ -402,10 +391,11 @@ class NumericConditional:
 
         drawn = np.empty(len(location), dtype=np.intp)
         waiting, tried = np.arange(len(location)), 0
+        numbers = 2 if chance is None else 3
         while len(waiting) and tried < TRIES:
             # Several proposals at once for the few that are left.
             count = min(1 + FEW_ENTRIES // len(waiting), TRIES - tried)
-            tries = noise.tries(count, 2 if chance is None else 3)
+            tries = noise.tries(count, numbers)
             proposed = propose(np.repeat(waiting, count), tries).reshape(-1, count)
             accepted = tries.uniform().reshape(-1, count) < self.tilt[proposed]
             earliest = accepted.argmax(axis=1)
@@ -418,8 +408,8 @@ class NumericConditional:
         for start in range(0, len(waiting), FEW_ENTRIES):
             part = np.arange(start, min(start + FEW_ENTRIES, len(waiting)))
             left, mark = waiting[part], marks[part]
-            streams = noise.chosen(part).spread(CANDIDATES)
-            proposed = propose(np.repeat(left, CANDIDATES), streams)
+            tries = noise.chosen(part).tries(CANDIDATES, numbers)
+            proposed = propose(np.repeat(left, CANDIDATES), tries)
             proposed = proposed.reshape(-1, CANDIDATES)
             mass = np.cumsum(self.tilt[proposed], axis=1)
             place = (mass <= (mark * mass[:, -1])[:, None]).sum(axis=1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import chain, islice
 from numbers import Integral
 from typing import Any, Self
 
@@ -14,21 +13,12 @@ from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.blocks import any_by_row
-from missratio._base.callbacks import CallbackSupportMixin, listens, run_tasks
+from missratio._base.callbacks import CallbackSupportMixin, run_tasks
 from missratio._base.hints import entropy
 from missratio._base.reading import check_no_infinity, read_table
 from missratio._base.storable import storable
 from missratio._base.typing import FloatArray
-from missratio.imputation.chains import (
-    Chain,
-    Design,
-    ImputationTrace,
-    Models,
-    Population,
-    columns_missing,
-    find_populations,
-    impute_chains,
-)
+from missratio.imputation import chains
 from missratio.imputation.columns import Columns, Levels
 from missratio.imputation.conditionals import Conditional, RowNoise, thinned
 from missratio.rows import check_inclusion, refuse_source
@@ -78,8 +68,8 @@ class TiltedImputer(
         differences between imputations include the uncertainty of the regressions.
         Without it, variances by Rubin's rules are too small.
     categorical_features : "auto" or array-like, default="auto"
-        Names or positions of columns of categories, or a mask. "auto": in a dataframe,
-        those that are not numbers.
+        Names or positions of columns of categories. "auto": in a dataframe, those that
+        are not numbers.
     unlabelled : object, default=None
         The class whose conditional laws impute rows that come without labels, in
         `transform` and `impute`, where `missingness` is a mapping. None refuses such
@@ -119,7 +109,7 @@ class TiltedImputer(
 
     def __init__(
         self,
-        missingness: Models | None = None,
+        missingness: chains.Models | None = None,
         *,
         n_imputations: int = 1,
         n_rounds: int = 10,
@@ -195,7 +185,7 @@ class TiltedImputer(
         list of n_imputations arrays or dataframes
             Each of X's kind.
         """
-        return [in_library_of(X, each) for each in self._fit(X, y, inclusion)]
+        return [in_library_of(X, table) for table in self._fit(X, y, inclusion)]
 
     def transform(self, X: Any) -> Any:
         """Complete rows as they are; of others, the first imputation.
@@ -230,7 +220,8 @@ class TiltedImputer(
         list of n_imputations arrays or dataframes
             Each of X's kind.
         """
-        return [in_library_of(X, each) for each in self._redraw(X, self.n_imputations)]
+        tables = self._redraw(X, self.n_imputations)
+        return [in_library_of(X, table) for table in tables]
 
     def __sklearn_tags__(self) -> Any:
         """Missing values are welcome where it is said why they are missing."""
@@ -250,54 +241,41 @@ class TiltedImputer(
         missing = np.isnan(table)
         if inclusion is not None:
             inclusion = check_inclusion(inclusion, table)
-        populations = [
-            *find_populations(table, y, self.missingness, self._columns, inclusion)
-        ]
-        # 2. Chains, one by one where callbacks are told of them.
+        populations = chains.find_populations(
+            table, y, self.missingness, self._columns, inclusion
+        )
+        # 2. Chains, how they went, and laws for rows without labels.
         seeds = np.random.SeedSequence(entropy(self.random_state))
-        step, rng = 1 if listens(self) else self.n_imputations, np.random.default_rng(0)
-        jobs: list[tuple[Population, list[np.random.SeedSequence]]] = []
-        for population in populations:
-            drawn = seeds.spawn(self.n_imputations)
-            parts = range(0, self.n_imputations, step)
-            jobs += [(population, drawn[start : start + step]) for start in parts]
-            if population.label in (None, self.unlabelled):
+        completed = [table.copy(order="F") for _ in range(self.n_imputations)]
+        self.convergence_: dict[Any, chains.ImputationTrace] = {}
+        self._fitted: list[tuple[Sequence[Levels], dict[int, Conditional]]] = []
+
+        def run(population: chains.Population) -> None:
+            label, drawn = population.label, seeds.spawn(self.n_imputations)
+            values, traces, laws = chains.impute_chains(population, self, drawn)
+            names = tuple(column.name for column in population.incomplete)
+            trace = chains.ImputationTrace(names, *np.stack(traces, axis=1))
+            self.convergence_[label] = trace
+            for whole, imputed in zip(completed, values, strict=True):
+                for column in population.incomplete:
+                    rows = population.rows[column.missing]
+                    whole[rows, column.position] = imputed[column.position]
+            if label in (None, self.unlabelled):
+                # With few enough donors to be kept.
                 rng = np.random.default_rng(seeds.spawn(1)[0])
+                self._fitted = [
+                    (columns, {j: thinned(law, rng) for j, law in last.items()})
+                    for columns, last in laws
+                ]
+
+        run_tasks(self, "population", populations, run, len(populations))
         # As plain numbers, which a model file can hold.
         self._redraw_seed = seeds.spawn(1)[0].state
-
-        def run(job: tuple[Population, list[np.random.SeedSequence]]) -> list[Chain]:
-            return impute_chains(job[0], self, job[1])
-
-        total = len(populations) * self.n_imputations
-        chains = chain.from_iterable(run_tasks(self, "imputation", jobs, run, total))
-        # 3. Completed tables, how chains went, and laws for rows without labels.
-        completed = [table.copy(order="F") for _ in range(self.n_imputations)]
-        self.convergence_: dict[Any, ImputationTrace] = {}
-        self._fitted: list[tuple[Sequence[Levels], dict[int, Conditional]]] = []
-        for population in populations:
-            ends = list(islice(chains, self.n_imputations))
-            names = tuple(column.name for column in population.incomplete)
-            mean, spread = np.stack([(end.mean, end.spread) for end in ends], axis=1)
-            self.convergence_[population.label] = ImputationTrace(names, mean, spread)
-            for whole, end in zip(completed, ends, strict=True):
-                for column in population.incomplete:
-                    at = population.rows[column.missing]
-                    whole[at, column.position] = end.values[column.position]
-            if population.label in (None, self.unlabelled):
-                # With few enough donors to be kept.
-                self._fitted = [
-                    (end.columns, {j: thinned(law, rng) for j, law in end.laws.items()})
-                    for end in ends
-                ]
         return [self._columns.complete(X, whole, missing) for whole in completed]
 
     def _read(self, X: Any, *, reset: bool) -> tuple[Any, FloatArray]:
         """The table as it comes, and as numbers, NaN where missing."""
-        X, named = on_host(X), not isinstance(self.categorical_features, str)
-        texts = named and not hasattr(X, "columns") and np.asarray(X).dtype.kind == "O"
-        dtype = None if texts else "numeric"
-        X = read_table(self, X, reset=reset, keep_frame=True, dtype=dtype)
+        X = read_table(self, on_host(X), reset=reset, keep_frame=True, dtype="numeric")
         if reset:
             self._columns = Columns.read(X, self.categorical_features)
         table = self._columns.encode(X)
@@ -320,10 +298,10 @@ class TiltedImputer(
         if apart and self.unlabelled is None:
             raise ValueError(
                 f"X has missing values (NaN) in column(s) "
-                f"{columns_missing(missing, names)}, and which law they have depends "
-                "on the class, which is not known here. Give complete rows, use "
-                "fit_transform(X, y) for rows with labels, or say by unlabelled=... as "
-                "which class such rows are to be imputed."
+                f"{chains.columns_missing(missing, names)}, and which law they have "
+                "depends on the class, which is not known here. Give complete rows, "
+                "use fit_transform(X, y) for rows with labels, or say by "
+                "unlabelled=... as which class such rows are to be imputed."
             )
         known = [j for _, laws in self._fitted[:1] for j in laws]
         unknown = missing & ~np.isin(np.arange(missing.shape[1]), known)
@@ -331,9 +309,9 @@ class TiltedImputer(
             whose = f" of class {self.unlabelled!r}" if apart else ""
             raise ValueError(
                 f"X has missing values (NaN) in column(s) "
-                f"{columns_missing(unknown, names)}, where the rows{whose} that were "
-                "fitted had none: no law was learned for them. Fit with rows that miss "
-                "them, or give complete rows."
+                f"{chains.columns_missing(unknown, names)}, where the rows{whose} that "
+                "were fitted had none: no law was learned for them. Fit with rows that "
+                "miss them, or give complete rows."
             )
         # 2. Rounds over the columns that they miss.
         rows, tables = np.flatnonzero(any_by_row(missing)), []
@@ -341,14 +319,14 @@ class TiltedImputer(
         seeds = np.random.SeedSequence(**self._redraw_seed).spawn(n_imputations)
         fitted = self._fitted[:n_imputations]
         for (columns, laws), seed in zip(fitted, seeds, strict=True):
-            noise, design = RowNoise.of(part, seed), Design(part, columns)
+            noise, design = RowNoise.of(part, seed), chains.Design(part, columns)
             whole = table.copy(order="F")
             for turn in range(self.n_rounds):
                 for j, law in laws.items():
-                    at = np.flatnonzero(absent[:, j])
-                    if len(at):
-                        own = noise.stream(turn, j).chosen(at)
-                        drawn = law.draw(design.others(j, at), own)
-                        whole[missing[:, j], j] = design.set(j, at, drawn)
+                    lacking = np.flatnonzero(absent[:, j])
+                    if len(lacking):
+                        stream = noise.stream(turn, j).chosen(lacking)
+                        drawn = law.draw(design.others(j, lacking), stream)
+                        whole[missing[:, j], j] = design.set(j, lacking, drawn)
             tables.append(self._columns.complete(X, whole, missing))
         return tables

@@ -233,8 +233,7 @@ def missing_together(missing: BoolArray, units: Sequence[Unit]) -> list[Check]:
             said = f"{joined([unit.name for unit in group])}: they go missing in the "
             said += "same rows." + fails * (
                 " What the table taught of each takes entries to go missing "
-                "independently. Look up values, or learn one φ for these columns "
-                "(always_observed)."
+                "independently. Look up values of them."
             )
             facts = float(len(group)), None, fails, said
             checks.append(Check("together", group[0].name, "table", *facts))
@@ -248,7 +247,7 @@ def agreement(unit: Unit) -> None:
     covariance = evidence.covariance(standard, shadow.coordinates)
     odds = shadow.odds(standard)
     # Undo the thinning: here the table stands against what was looked up.
-    share = 1.0 - evidence.revealed_mass / evidence.n_missing
+    share = 1.0 - evidence.n_revealed / evidence.n_missing
     moments = shadow.moments(odds) / share
     slopes = shadow.slopes(odds) / share
     spread = shadow.spread(odds) / share + slopes @ covariance @ slopes.T
@@ -333,7 +332,7 @@ def others_by_lookups(
         place = int(np.argmax(np.abs(deviates)))
         # Far out in the tails, where the worst of many functions is judged, few values
         # are not yet normal: Student's law is on the safe side.
-        freedom = max(evidence.revealed_mass - 1.0, 1.0)
+        freedom = max(evidence.n_revealed - 1.0, 1.0)
         pvalue = 2.0 * float(student.sf(abs(deviates[place]), freedom)) * kept.sum()
         factor = _score_factor(float(sums[place]), weight, rest[place])
         test = Outcome(float(deviates[place]), min(1.0, float(pvalue)), factor, place)

@@ -86,7 +86,7 @@ class Evidence:
         a feature that has one value only: φ is a number then.
     n_revealed : int
     mass : ndarray of shape (n_known,)
-        How many rows each stands for, within the observed and within the revealed ones.
+        How many rows each stands for; one for those revealed.
     n_missing : int
         All that are missing, revealed or not.
     """
@@ -142,15 +142,9 @@ class Evidence:
         return self.values[:, self.n_revealed :], self.mass[self.n_revealed :]
 
     @property
-    def revealed_mass(self) -> float:
-        """How many of the missing have been looked up."""
-        return float(self.mass[: self.n_revealed].sum())
-
-    @property
-    def unrevealed_mass(self) -> float:
-        """How many missing values were not revealed; 0 where only rounding is left."""
-        rest = self.n_missing - self.revealed_mass
-        return rest if rest > 1e-9 * self.n_missing else 0.0
+    def n_unrevealed(self) -> int:
+        """How many missing values were not looked up."""
+        return self.n_missing - self.n_revealed
 
     @property
     def sampling_offset(self) -> float:
@@ -162,7 +156,7 @@ class Evidence:
         """
         if self.n_revealed == 0:
             return 0.0
-        return float(np.log(self.revealed_mass / self.n_missing))
+        return float(np.log(self.n_revealed / self.n_missing))
 
     @property
     def coordinates(self) -> Coordinates:
@@ -195,7 +189,7 @@ class Evidence:
         """
         information, expected = self.information(theta, coordinates)
         covariance = np.linalg.inv(information)
-        covariance[0, 0] -= 1.0 / expected - 1.0 / (expected + self.unrevealed_mass)
+        covariance[0, 0] -= 1.0 / expected - 1.0 / (expected + self.n_unrevealed)
         return np.asarray(covariance)
 
     def precision(self, theta: FloatArray, coordinates: Coordinates) -> FloatArray:
@@ -208,7 +202,7 @@ class Evidence:
         """
         full = np.linalg.inv(self.covariance(theta, coordinates))
         level = full[:, :1] @ full[:1] / full[0, 0]
-        share = self.revealed_mass / self.n_missing
+        share = self.n_revealed / self.n_missing
         return np.asarray(full - (1.0 - share) * level)
 
 
@@ -226,14 +220,14 @@ def group_starts(size: int) -> IntArray:
 
 
 class Fit(NamedTuple):
-    """A logistic regression of "revealed" on the values."""
+    """A logistic regression of "revealed" on the values: θ, not yet corrected.
 
-    # The intercept, not yet corrected, and slopes.
+    The likelihood has no penalty. `separated`: a hyperplane parts revealed from
+    observed rows, which maximum likelihood alone finds out.
+    """
+
     theta: FloatArray
-    # Without a penalty.
     log_likelihood: float
-    # Whether a hyperplane parts revealed from observed rows, which maximum likelihood
-    # alone finds out.
     separated: bool
     converged: bool
 
@@ -251,7 +245,7 @@ def fit_evidence(evidence: Evidence, *, penalised: bool) -> Fit:
     coordinates, mass = evidence.coordinates, evidence.mass
     design = coordinates.design(evidence.values)
     revealed = np.arange(len(mass)) < evidence.n_revealed
-    sign, events = np.where(revealed, 1.0, -1.0), evidence.revealed_mass
+    sign, events = np.where(revealed, 1.0, -1.0), evidence.n_revealed
 
     def measure(theta: FloatArray) -> tuple[float, float, FloatArray, FloatArray]:
         """What is maximised, the likelihood, log-odds and the information."""
@@ -335,22 +329,21 @@ class Unit:
 
 def fit_lookups(units: Sequence[Unit], method: str) -> None:
     """Fit φ to what was looked up, where something was."""
-    separated, unsolved = [], []
+    fits = {}
     for unit in units:
         known = unit.evidence
         if known is not None and known.n_revealed and unit.shadow is None:
-            fit = fit_evidence(known, penalised=method == "firth")
-            separated += [unit.name] if fit.separated else []
-            unsolved += [] if fit.converged else [unit.name]
+            fit = fits[unit.name] = fit_evidence(known, penalised=method == "firth")
             fit.theta[0] -= known.sampling_offset
             unit.by_lookups = unit.theta = fit.theta
+    separated = [name for name, fit in fits.items() if fit.separated]
     if separated:
         raise ValueError(
             f"In {joined(separated)} the revealed values are separated from the "
             "observed ones, so that no maximum of the likelihood exists. Use "
             "method='firth', or look up more values."
         )
-    warn_unsolved(unsolved)
+    warn_unsolved([name for name, fit in fits.items() if not fit.converged])
 
 
 def warn_unsolved(names: Sequence[str]) -> None:

@@ -32,7 +32,6 @@ def learn_missingness(
     *,
     rowwise: bool = False,
     from_table: bool = True,
-    always_observed: Sequence[str | int] | None = None,
     categories: Sequence[Sequence[str | int]] | None = None,
     depends_on: Sequence[str | int] = (),
     assumptions: Sequence[str | Assumption] = (),
@@ -68,11 +67,6 @@ def learn_missingness(
         Whole rows are missing, with φ logistic in all features.
     from_table : bool, default=True
         Whether the other columns may teach; False learns from looked-up values alone.
-    always_observed : sequence of str or int, optional
-        Columns of X, by name or place, that are observed where the rest of the row is
-        missing as a whole. They must tell nothing of why rows are missing beyond what
-        the rest of the row tells. φ is then rowwise, and logistic in the other columns:
-        give those to an estimator.
     categories : sequence of sequences of str or int, optional
         The indicators of each category, by name or place: they are one column, which is
         missing as a whole. None finds those that are one-hot and missing in the same
@@ -96,11 +90,10 @@ def learn_missingness(
     Returns
     -------
     LearnedMissingness or BlockMissingness
-        A `LogisticMissingness` with covariance, a confidence band and checks. With
-        `always_observed` it is for the other columns of X, in their order. Where X has
-        a category's indicators, which are one-hot and go missing together, these are
-        one column, with one φ over the levels: a `BlockMissingness`. With `depends_on`
-        every column with missing values is such a block.
+        A `LogisticMissingness` with covariance, a confidence band and checks. Where X
+        has a category's indicators, which are one-hot and go missing together, these
+        are one column, with one φ over the levels: a `BlockMissingness`. With
+        `depends_on` every column with missing values is such a block.
 
     Warns
     -----
@@ -131,21 +124,9 @@ def learn_missingness(
     check_choice("method", method, METHODS)
     table, answers, names = _read(X, revealed)
     every = np.arange(len(names))
-    teachers, whole = every if from_table else every[:0], rowwise
     # 1. What goes missing together, and what its φ is logistic in.
-    blocks: list[tuple[IntArray, IntArray]]
-    if always_observed is not None:
-        teachers = _places(always_observed, names, "always_observed", table)
-        rest, whole = np.setdiff1d(every, teachers), True
-        if not len(teachers) or not len(rest):
-            raise ValueError(
-                "always_observed must name one column or more, and leave one or more: "
-                f"got {list(always_observed)} of {len(names)} columns."
-            )
-        blocks = [(rest, rest)]
-    elif rowwise:
-        blocks, teachers = [(every, every)], every[:0]
-    else:
+    blocks = [(every, every)]
+    if not rowwise:
         # The indicators of a category are one column: one φ over its levels.
         given = None
         if categories is not None:
@@ -158,10 +139,10 @@ def learn_missingness(
             blocks += [(every[[j]], every[[j]]) for j in lossy]
             blocks = [(cols, np.append(inputs, further)) for cols, inputs in blocks]
     apart = [j for columns, _ in blocks for j in columns]
-    single = [] if whole else np.setdiff1d(every, apart).tolist()
+    single = [] if rowwise else np.setdiff1d(every, apart).tolist()
     units = [Unit(every[[j]], every[[j]], names[j]) for j in single]
     for columns, inputs in blocks:
-        name = "rows" if whole else _called([names[j] for j in columns])
+        name = "rows" if rowwise else _called([names[j] for j in columns])
         units.append(Unit(columns, inputs, name))
     for unit in units:
         unit.evidence = _evidence(table, answers, names, unit)
@@ -170,7 +151,8 @@ def learn_missingness(
     fit_lookups(units, method)
     if check:
         check_by_lookups(table, answers, units, names)
-    teach(table, units, names, teachers, test=check)
+    if from_table and not rowwise:
+        teach(table, units, names, test=check)
     unknown = {
         unit.name: len(unit.evidence.values)
         for unit in units
@@ -189,7 +171,7 @@ def learn_missingness(
 
     def learned(columns: IntArray, *parts: Unit) -> LearnedMissingness:
         """The φ of some units; of one with several columns, it is rowwise."""
-        by_row = whole or columns is not every
+        by_row = rowwise or columns is not every
         shape = (1, len(columns)) if by_row else (len(columns), 1)
         intercept, coef = np.full(shape[0], -np.inf), np.zeros(shape)
         evidence: list[Any] = [None] * shape[0]
@@ -215,7 +197,7 @@ def learn_missingness(
         )
 
     model: LearnedMissingness | BlockMissingness
-    if whole:
+    if rowwise:
         model = learned(units[0].inputs, units[0])
     else:
         model = learned(every, *units[: len(single)])

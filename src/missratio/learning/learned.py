@@ -39,7 +39,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from scipy.special import betaincinv, expit, logit, ndtri, xlogy
@@ -145,13 +145,12 @@ class LearnedMissingness(LogisticMissingness):
 
     def some_columns(self, positions: IntArray, n_columns: int) -> LearnedMissingness:
         """φ of some columns, with what it was learned from."""
-        some = super().some_columns(positions, n_columns)
-        assert isinstance(some, LearnedMissingness)
+        some: Any = super().some_columns(positions, n_columns)
         kept: dict[str, Any] = {}
         for name in ("evidence", "feature_names", "shadow"):
             values = getattr(self, name)
             kept[name] = tuple(values[j] for j in positions if values)
-        return replace(some, **kept)
+        return cast(LearnedMissingness, replace(some, **kept))
 
     @property
     def stated(self) -> tuple[str, ...]:
@@ -171,9 +170,8 @@ class LearnedMissingness(LogisticMissingness):
         for j, evidence, _, shadow in self._learned:
             if shadow is not None and shadow.stated is not None:
                 slope = sorted(shadow.stated, key=abs)[end]
-                point = _TableCriterion(shadow, evidence).corrected(
-                    np.array([[0.0, slope]])
-                )
+                point = np.array([[0.0, slope]])
+                point = _TableCriterion(shadow, evidence).corrected(point)
                 intercept[j], coef[j] = shadow.coordinates.restore(point)[0]
                 shadows[j] = replace(shadow, stated=(slope, slope))
         return replace(self, intercept=intercept, coef=coef, shadow=tuple(shadows))
@@ -204,10 +202,8 @@ class LearnedMissingness(LogisticMissingness):
         if delta is None:
             return estimate, estimate
         table = as_numeric_array(X)
-        lower, upper = np.empty_like(estimate), np.empty_like(estimate)
-        if self.rowwise and not self._learned:
-            lower[:] = upper[:] = -np.inf
-        elif self.rowwise:
+        lower, upper = np.full((2, *estimate.shape), -np.inf)
+        if self.rowwise and self._learned:
             # In many dimensions a few points don't outline a region. But it lies within
             # the ellipsoid of the covariance's shape that reaches its farthest point.
             _, known, theta, shadow = self._learned[0]
@@ -227,8 +223,7 @@ class LearnedMissingness(LogisticMissingness):
                     most = _largest_by_counts(known, block, delta / 2.0)
                     most = np.fmax(most, self.log_odds(block))
                     upper[rows] = np.minimum(upper[rows], most)
-        regions = [] if self.rowwise else self.region(delta)
-        for j, points in enumerate(regions):
+        for j, points in enumerate([] if self.rowwise else self.region(delta)):
             column = table[:, j].astype(np.float64)
             lower[:, j] = -_largest_line(-points, column)
             upper[:, j] = _largest_line(points, column)
@@ -250,18 +245,18 @@ class LearnedMissingness(LogisticMissingness):
             For each feature, points (intercept, slope) on the region's boundary.
         """
         if delta not in self._regions:
-            each = delta / max(len(self._learned), 1)
+            part = delta / max(len(self._learned), 1)
             regions = [np.array([[-np.inf, 0.0]])] * len(self.evidence)
 
-            def boundary(learned: Learned) -> FloatArray:
-                return region_boundary(*learned[1:], each)
+            def bound(learned: Learned) -> None:
+                j, evidence, theta, shadow = learned
+                points = region_boundary(evidence, theta, shadow, part)
+                slopes = 0 if self.rowwise else 2 - len(theta)
+                regions[j] = np.pad(points, ((0, 0), (0, slopes)))
 
             size = DIRECTIONS * sum(len(known.mass) for _, known, *_ in self._learned)
             with one_blas_thread(size) as threads:
-                boundaries = share(boundary, self._learned, threads)
-            for (j, _, theta, _), points in zip(self._learned, boundaries, strict=True):
-                slopes = 0 if self.rowwise else 2 - len(theta)
-                regions[j] = np.pad(points, ((0, 0), (0, slopes)))
+                share(bound, self._learned, threads)
             self._regions[delta] = regions
         return self._regions[delta]
 
@@ -301,7 +296,7 @@ class LearnedMissingness(LogisticMissingness):
             meat = (design * (evidence.mass * squares)) @ design.T
             variance[j, :size, :size] = moved @ meat @ moved
             # That m were revealed, no more and no less, is no chance.
-            variance[j, 0, 0] -= 1.0 / evidence.revealed_mass - 1.0 / evidence.n_missing
+            variance[j, 0, 0] -= 1.0 / evidence.n_revealed - 1.0 / evidence.n_missing
         return share, inverse, variance
 
     def was_learned_from(self, X: Any) -> bool:
@@ -597,7 +592,7 @@ class _LookupCriterion:
 
     def __call__(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The fall at points, and from how many values it is known."""
-        m, rest = self.evidence.revealed_mass, self.evidence.unrevealed_mass
+        m, rest = self.evidence.n_revealed, self.evidence.n_unrevealed
         likelihood, share = self._likelihood(points)
         sampled = np.array(m / self.evidence.n_missing)
         best = self._highest + _sampling(sampled, m, rest)
@@ -613,7 +608,7 @@ class _LookupCriterion:
     def _likelihood(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
         """That of "revealed", and the share e^u of missing values that it expects."""
         likelihood, expected = _likelihood(self.evidence, points @ self._design)
-        return likelihood, expected / (expected + self.evidence.unrevealed_mass)
+        return likelihood, expected / (expected + self.evidence.n_unrevealed)
 
 
 class _TableCriterion:
@@ -687,7 +682,7 @@ class _TableCriterion:
         theta[0] -= evidence.sampling_offset
         centre = self.coordinates.standardise(theta)
         full = np.linalg.inv(evidence.covariance(centre, self.coordinates))
-        share = evidence.revealed_mass / evidence.n_missing
+        share = evidence.n_revealed / evidence.n_missing
         level = np.sqrt(share / full[0, 0]) * full[0]
         return centre, level, _highest_likelihood(evidence)
 
@@ -695,7 +690,7 @@ class _TableCriterion:
         """The log-likelihood of "revealed" at slopes, its intercept the best."""
         evidence = self.evidence
         offset = slopes @ self.coordinates.design(evidence.values)[1:]
-        first = balanced_intercepts(offset, evidence.mass, evidence.revealed_mass)
+        first = balanced_intercepts(offset, evidence.mass, evidence.n_revealed)
         return _likelihood(evidence, first[:, None] + offset)[0]
 
 

@@ -116,7 +116,7 @@ def shared_masks(missing: BoolArray) -> BoolArray:
 
 
 def usable_features(
-    missing: BoolArray, units: Sequence[Unit], teachers: IntArray
+    missing: BoolArray, units: Sequence[Unit]
 ) -> tuple[BoolArray, BoolArray]:
     """Which features may predict each unit, and whether it goes missing by itself.
 
@@ -132,14 +132,11 @@ def usable_features(
     usable = np.ones((len(units), 3 * width + 1), dtype=bool)
     alone = np.ones(len(units), dtype=bool)
     for i, unit in enumerate(units):
-        others = np.isin(np.arange(width), teachers)
-        others &= ~shared[unit.columns].any(axis=0)
+        others = np.asarray(~shared[unit.columns].any(axis=0))
         others[unit.columns] = False
         alone[i] = shared[unit.columns[0]].sum() <= len(unit.columns)
-        several = len(unit.inputs) > 1 or len(teachers) < width
-        usable[i, :-1] = np.concatenate(
-            [others, others & missing.any(axis=0), others & several]
-        )
+        masks, squares = others & missing.any(axis=0), others & (len(unit.inputs) > 1)
+        usable[i, :-1] = np.concatenate([others, masks, squares])
     if not usable[:, 2 * width : -1].any():
         usable = np.delete(usable, np.s_[2 * width : -1], axis=1)
     return usable, alone
@@ -220,7 +217,6 @@ def teach(
     table: FloatArray,
     units: Sequence[Unit],
     names: Sequence[str],
-    teachers: IntArray,
     *,
     test: bool,
 ) -> None:
@@ -235,12 +231,10 @@ def teach(
         Those that are taught have `shadow`, `theta` and `checks` then.
     names : sequence of str
         Of the columns.
-    teachers : ndarray of int
-        Columns that may teach.
     test : bool
         Whether to test what was learned.
     """
-    usable, alone = usable_features(np.isnan(table), units, teachers)
+    usable, alone = usable_features(np.isnan(table), units)
     # What was looked up altogether leaves nothing to the table. Of columns that go
     # missing together, a φ of each alone has no shadow variables: looked-up values
     # teach it better.
@@ -250,7 +244,7 @@ def teach(
         if (known := unit.evidence) is not None
         and len(known.values)
         and usable[i].sum() > 1
-        and known.revealed_mass < known.n_missing
+        and known.n_unrevealed
         and (alone[i] or not known.n_revealed)
     ]
     if not teachable:
@@ -284,7 +278,7 @@ def teach(
         values = np.stack([table[observed, j] for j in inputs])
         standard = np.stack([scored.values[observed, j] for j in inputs])
         errors = standard - predicted[observed].T
-        left = 1.0 - known.revealed_mass / known.n_missing
+        left = 1.0 - known.n_revealed / known.n_missing
         coordinates = Coordinates.of(values)
         looked_up: tuple[FloatArray, ...] = ()
         if unit.by_lookups is not None:
@@ -394,7 +388,7 @@ def check_by_lookups(
     stand for all, whatever was looked up of them.
     """
     missing, answered = np.isnan(table), ~np.isnan(answers)
-    usable, _ = usable_features(missing, units, np.arange(len(names)))
+    usable, _ = usable_features(missing, units)
     tested = [
         (unit, used)
         for unit, used in zip(units, usable, strict=True)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from data import equicorrelated
 from scipy.stats import binom
 
 import missratio as mr
@@ -37,7 +38,7 @@ def test_what_cannot_be_read_is_told_the_form(text):
 
 def lossy(rng, n=1000, odds=1.9, share=0.3):
     """Three columns; the odds of the first to be missing grow with its observed SD."""
-    Z = np.sqrt(0.5) * (rng.normal(size=(n, 1)) + rng.normal(size=(n, 3)))
+    Z = equicorrelated(rng, n, 3)
     slope = np.log(odds)
     for _ in range(3):
         phi = mr.LogisticMissingness.from_proportion(
@@ -98,9 +99,7 @@ def test_certificates_hold_wherever_the_slope_is_in_the_range(words, odds, repea
             random_state=seed, on_infeasible="reject_all",
         )  # fmt: skip
         classifier.fit(X, np.repeat([0, 1], [1000, 400]))
-        fresh = np.sqrt(0.5) * (
-            rng.normal(size=(50_000, 1)) + rng.normal(size=(50_000, 3))
-        )
+        fresh = equicorrelated(rng, 50_000, 3)
         broken += classifier.predict(fresh).mean() > 0.1
         said = str(classifier.certificate_)
         assert ("within what was stated" in said) == classifier.certificate_.certified

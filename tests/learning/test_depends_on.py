@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from data import equicorrelated
 from optional_packages import optional
 from scipy.special import expit
 from scipy.stats import binom
@@ -18,8 +19,7 @@ NAMES = ["age", "sugar", "pulse", "weight"]
 
 def draw(n, rng, shift=0.0, rho=0.6):
     """Correlated columns; the first, age, is observed throughout."""
-    Z = np.sqrt(rho) * rng.normal(size=(n, 1))
-    Z = Z + np.sqrt(1 - rho) * rng.normal(size=(n, 4))
+    Z = equicorrelated(rng, n, 4, rho)
     Z[:, 0] += shift
     return Z
 

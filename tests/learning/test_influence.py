@@ -4,25 +4,25 @@ import warnings
 
 import numpy as np
 import pytest
+from data import lost_and_looked_up
 from optional_packages import optional
 
-from missratio import LogisticMissingness, corrupt, learn_missingness
+from missratio import learn_missingness
 from missratio.learning import MissingnessWarning
 
 pd = optional("pandas")
 
 
 def learned(n, rowwise, revealed_share, seed=0):
-    rng = np.random.default_rng(seed)
-    Z = rng.normal(size=(n, 2))
-    truth = LogisticMissingness(-1.0, np.array([1.0, -1.0]), rowwise)
-    X = corrupt(Z, truth, rng)
-    known = np.isnan(X) & (rng.random((n, 1)) < revealed_share)
-    revealed = np.where(known, Z, np.nan)
+    slopes = np.array([1.0, -1.0])
+    X, whole, _ = lost_and_looked_up(n, 2, n, seed, rowwise, slopes)
+    known = np.random.default_rng(seed).random((n, 1)) < revealed_share
     with warnings.catch_warnings():
         # Of so many tables a test may call one wrong.
         warnings.simplefilter("ignore", MissingnessWarning)
-        model = learn_missingness(X, revealed, rowwise=rowwise, from_table=False)
+        model = learn_missingness(
+            X, np.where(known, whole, np.nan), rowwise=rowwise, from_table=False
+        )
     return model, X
 
 

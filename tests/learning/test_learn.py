@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from data import lost_and_looked_up
 from optional_packages import optional
 from sklearn.linear_model import LogisticRegression
 
@@ -14,34 +15,6 @@ pd = optional("pandas")
 pl = optional("polars")
 
 from_lookups = partial(mr.learn_missingness, from_table=False)
-
-
-def lose_and_reveal(n=600, d=3, m=40, seed=0, intercept=-0.5, slope=1.0):
-    """A table with missing values, m of each feature's revealed, and the whole."""
-    rng = np.random.default_rng(seed)
-    Z = rng.normal(size=(n, d))
-    X = mr.corrupt(Z, mr.LogisticMissingness(intercept, slope), rng)
-    return X, reveal(X, Z, m, rng), Z
-
-
-def reveal(X, Z, m, rng):
-    revealed = np.full_like(X, np.nan)
-    for j in range(X.shape[1]):
-        missing = np.flatnonzero(np.isnan(X[:, j]))
-        chosen = rng.permutation(missing)[:m]
-        revealed[chosen, j] = Z[chosen, j]
-    return revealed
-
-
-def rows_lost(n=800, d=3, m=50, seed=0):
-    rng = np.random.default_rng(seed)
-    Z = rng.normal(size=(n, d))
-    phi = mr.LogisticMissingness(-0.5, np.linspace(-1.0, 1.0, d), rowwise=True)
-    X = mr.corrupt(Z, phi, rng)
-    revealed = np.full_like(X, np.nan)
-    chosen = rng.permutation(np.flatnonzero(np.isnan(X[:, 0])))[:m]
-    revealed[chosen] = Z[chosen]
-    return X, revealed, Z
 
 
 def maximum_likelihood(values, outcome):
@@ -59,7 +32,7 @@ def test_maximum_likelihood_with_an_intercept_that_stands_for_all_that_are_missi
     rowwise, m
 ):
     """King and Zeng's: it is too low by the log of the share that was looked up."""
-    X, revealed, _ = rows_lost(m=m) if rowwise else lose_and_reveal(d=2, m=m)
+    X, revealed, _ = lost_and_looked_up(d=2, m=m, rowwise=rowwise)
     learned = from_lookups(X, revealed, method="ml", rowwise=rowwise)
     assert learned.rowwise == rowwise
     for j in range(1 if rowwise else 2):
@@ -110,7 +83,7 @@ def test_separated_values_have_no_maximum_of_likelihood(rowwise):
 
 
 def test_what_is_never_missing_has_no_phi():
-    X, revealed, Z = lose_and_reveal(d=2)
+    X, revealed, Z = lost_and_looked_up(d=2)
     X[:, 0], revealed[:, 0] = Z[:, 0], np.nan
     learned = from_lookups(X, revealed)
     assert learned.intercept[0] == -np.inf
@@ -146,7 +119,7 @@ def test_of_a_constant_feature_phi_is_a_number():
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
 @pytest.mark.parametrize("rowwise", [False, True])
 def test_dataframes_are_learned_from_as_arrays_are(frame, rowwise):
-    X, revealed, Z = rows_lost(d=2) if rowwise else lose_and_reveal(d=2)
+    X, revealed, Z = lost_and_looked_up(d=2, rowwise=rowwise)
     names = ["age", "dose"]
     tables = [
         frame({name: T[:, j] for j, name in enumerate(names)}) for T in (X, revealed, Z)
@@ -223,7 +196,7 @@ def half_a_row(X, revealed, observed, known):
     ],
 )
 def test_what_cannot_be_learned_from(change, rowwise, message):
-    X, revealed, _ = rows_lost(d=3) if rowwise else lose_and_reveal(d=3)
+    X, revealed, _ = lost_and_looked_up(rowwise=rowwise)
     observed = int(np.flatnonzero(~np.isnan(X[:, 1]))[3])
     known = int(np.flatnonzero(~np.isnan(revealed[:, 1]))[0])
     X, revealed = change(X, revealed, observed, known) or (X, revealed)
@@ -234,7 +207,7 @@ def test_what_cannot_be_learned_from(change, rowwise, message):
 
 
 def test_entries_are_no_rows_and_a_method_misspelt_is_told_the_nearest():
-    X, revealed, _ = lose_and_reveal(d=2)
+    X, revealed, _ = lost_and_looked_up(d=2)
     with pytest.raises(ValueError, match="loses whole rows"):
         from_lookups(X, revealed, rowwise=True)
     with pytest.raises(ValueError, match=r"one of \['firth', 'ml'\].*firth"):

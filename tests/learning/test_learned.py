@@ -6,30 +6,20 @@ import warnings
 
 import numpy as np
 import pytest
+from data import lost_and_looked_up
 from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
 from missratio.classifier import NoCertificateError
 from missratio.learning import Check, LearnedMissingness
 from missratio.learning.checks import concluded
-from missratio.missingness import LogisticMissingness
 
 GRID = np.linspace(-3.0, 3.0, 13)[:, None]
 
 
-def learn(n=600, d=1, m=40, seed=0, rowwise=False, slope=1.0, **options):
-    rng = np.random.default_rng(seed)
-    Z = rng.normal(size=(n, d))
-    coef = np.full(d, slope) if rowwise else slope
-    X = mr.corrupt(Z, LogisticMissingness(-0.5, coef, rowwise), rng)
-    revealed = np.full_like(X, np.nan)
-    for j in range(1 if rowwise else d):
-        columns = slice(None) if rowwise else j
-        chosen = rng.permutation(np.flatnonzero(np.isnan(X[:, j])))[:m]
-        revealed[chosen, columns] = Z[chosen, columns]
-    return mr.learn_missingness(
-        X, revealed, rowwise=rowwise, from_table=False, **options
-    )
+def learn(method="firth", rowwise=False, **options):
+    X, revealed, _ = lost_and_looked_up(**{"d": 1, "rowwise": rowwise, **options})
+    return mr.learn_missingness(X, revealed, method, rowwise=rowwise, from_table=False)
 
 
 def separated():
@@ -113,7 +103,7 @@ def test_levels_are_probabilities(delta):
 
 def test_the_errors_are_those_seen_in_repeats():
     # 400 repeats, as features of one table.
-    model = learn(500, d=400, m=50, seed=5)
+    model = learn(n=500, d=400, m=50, seed=5)
     for k, estimates in enumerate((model.intercept, model.coef)):
         seen = estimates.std()
         stated = np.sqrt((model.standard_errors[:, k] ** 2).mean())
@@ -121,10 +111,8 @@ def test_the_errors_are_those_seen_in_repeats():
 
 
 def test_with_all_revealed_the_covariance_is_fishers():
-    rng = np.random.default_rng(0)
-    Z = rng.normal(size=(300, 1))
-    X = mr.corrupt(Z, LogisticMissingness(0.0, 1.0), rng)
-    model = mr.learn_missingness(X, np.where(np.isnan(X), Z, np.nan), method="ml")
+    X, revealed, Z = lost_and_looked_up(300, 1, 300)
+    model = mr.learn_missingness(X, revealed, method="ml")
     p = model.missing_probability(Z)[:, 0]
     design = np.hstack([np.ones_like(Z), Z])
     information = (design.T * p * (1 - p)) @ design

@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+from data import equicorrelated, lost_and_looked_up
 from scipy.special import expit, logsumexp
 from scipy.stats import binom
 from sklearn.preprocessing import StandardScaler
@@ -263,13 +264,7 @@ def test_columns_that_go_missing_together_are_named():
 
 
 def test_a_learned_phi_is_held_to_its_band():
-    rng = np.random.default_rng(0)
-    truth = mr.LogisticMissingness(-0.5, [1.0])
-    Z = rng.normal(size=(20_000, 1))
-    X = mr.corrupt(Z, truth, rng)
-    missing = np.flatnonzero(np.isnan(X[:, 0]))[:20]
-    revealed = np.full_like(X, np.nan)
-    revealed[missing] = Z[missing]
+    X, revealed, _ = lost_and_looked_up(20_000, 1, 20)
     learned = mr.learn_missingness(X, revealed)
     assert [each.verdict for each in mr.missingness_check(X, learned)] == ["consistent"]
 
@@ -312,8 +307,7 @@ def test_a_phi_of_the_right_share_and_the_wrong_shape_is_contradicted():
     accused = 0
     for seed in range(6):
         rng = np.random.default_rng(seed)
-        common, own = rng.normal(size=(2000, 1)), rng.normal(size=(2000, 4))
-        X = mr.corrupt(np.sqrt(0.5) * (common + own), right, rng)
+        X = mr.corrupt(equicorrelated(rng, 2000, 4), right, rng)
         share = np.isnan(X).mean(axis=0)
         flat = mr.LogisticMissingness(np.log(share / (1.0 - share)), np.zeros(4))
         for checks in (
@@ -327,12 +321,6 @@ def test_a_phi_of_the_right_share_and_the_wrong_shape_is_contradicted():
         assert all("where other columns predict" in c.sentence for c in against)
         accused += bool(against)
     assert accused == 6
-
-
-def equicorrelated(rng, n, rho, d=3):
-    return np.sqrt(rho) * rng.normal(size=(n, 1)) + np.sqrt(1 - rho) * rng.normal(
-        size=(n, d)
-    )
 
 
 def first_loses(intercept, slope):
@@ -351,7 +339,7 @@ def test_a_slope_that_is_too_flat_or_too_steep_is_refuted_whatever_its_share():
     found = []
     for seed in range(12):
         rng = np.random.default_rng([22, seed])
-        X = mr.corrupt(equicorrelated(rng, 3000, 0.4), right, rng)
+        X = mr.corrupt(equicorrelated(rng, 3000, 3, 0.4), right, rng)
         checks = [mr.missingness_check(X, phi, complete=True) for phi in stated]
         found.append([whole_p_value(each) for each in checks])
     flat, less_flat, same = np.transpose(found)
@@ -362,7 +350,7 @@ def test_a_slope_that_is_too_flat_or_too_steep_is_refuted_whatever_its_share():
 
 def test_an_odds_factor_covers_a_slope_that_is_too_flat():
     rng = np.random.default_rng(0)
-    X = mr.corrupt(equicorrelated(rng, 3000, 0.4), first_loses(-1.0, 1.2), rng)
+    X = mr.corrupt(equicorrelated(rng, 3000, 3, 0.4), first_loses(-1.0, 1.2), rng)
     flat = first_loses(-0.87, 0.5)
     checks = mr.missingness_check(X, flat, complete=True)
     (shape,) = [check for check in checks if check.verdict != "consistent"]
@@ -377,7 +365,7 @@ def test_an_odds_factor_covers_a_slope_that_is_too_flat():
 def test_rows_that_may_all_have_gone_missing_unseen_refute_nothing(n_missing):
     """φ is .8 for values of which none was observed, as it may happen."""
     rng = np.random.default_rng(0)
-    Z = equicorrelated(rng, 400, 0.9)
+    Z = equicorrelated(rng, 400, 3, 0.9)
     highest = np.argsort(Z[:, 0])[-n_missing:]
     cut = Z[highest, 0].min()
     Z[highest, 0] = np.nan
@@ -394,8 +382,8 @@ def hard_table(rng):
     """Weights of a right φ, what φ is at most, and the table that lost values by it."""
     n, d = int(rng.choice([300, 1400, 5000])), int(rng.choice([3, 5, 20]))
     rho, share = rng.choice([0.0, 0.4, 0.8]), rng.choice([0.01, 0.04, 0.1, 0.3, 0.5])
-    Z = equicorrelated(rng, n, rho, d)
-    heavy = rng.standard_t(3, size=(n, 1)) + equicorrelated(rng, n, rho, d)
+    Z = equicorrelated(rng, n, d, rho)
+    heavy = rng.standard_t(3, size=(n, 1)) + equicorrelated(rng, n, d, rho)
     Z = [Z, heavy, np.exp(0.8 * Z), np.floor(1.5 * np.exp(0.6 * Z))][rng.integers(4)]
     kind, most = rng.choice(["logistic", "constant", "step", "step, no maximum"]), None
     if kind == "logistic":

@@ -11,6 +11,7 @@ What is lost of a table, and looked up again:
 - `lossy`: some entries at random.
 - `corrupted`: what the models of φ of some classes lose.
 - `looked_up`: some of the values that a table lost, NaN elsewhere.
+- `lost_and_looked_up`: a normal table that lost values by a logistic φ, and both.
 
 Files: `write_table` writes one of any kind, `read_table` reads its labelled table.
 """
@@ -65,6 +66,18 @@ def looked_up(X, Z, m, rng, rowwise=False):
         rows = rng.permutation(np.flatnonzero(np.isnan(X[:, j])))[:m]
         revealed[rows, columns] = Z[rows, columns]
     return revealed
+
+
+def lost_and_looked_up(n=600, d=3, m=40, seed=0, rowwise=False, slopes=1.0):
+    """A table that lost values, m of each column (or m rows) looked up, and the whole.
+
+    Log-odds are −0.5 + slopes·z.
+    """
+    rng = np.random.default_rng(seed)
+    Z = rng.normal(size=(n, d))
+    slopes = np.broadcast_to(slopes, d) if rowwise else slopes
+    X = mr.corrupt(Z, mr.LogisticMissingness(-0.5, slopes, rowwise), rng)
+    return X, looked_up(X, Z, m, rng, rowwise), Z
 
 
 def write_table(path, content):

@@ -137,6 +137,17 @@ def test_searches_score_the_power_whatever_labels_are_called(labelled, cv):
     assert set(grid.predict(X)) == {"well", "sick"}
 
 
+def test_curves_are_scored_on_rows_with_blanks(labelled):
+    X, y, _ = labelled
+    phi = mr.LogisticMissingness([-3.0, -3.0], [0.5, 0.5])
+    lossy = mr.corrupt(X, phi, random_state=0)
+    classifier = mr.NeymanPearsonClassifier(
+        mr.FDivergenceRatio("js", l2=0.01), 0.3, 0.2, {"well": phi, "sick": phi},
+        controlled_class="well", on_infeasible="reject_all", random_state=0,
+    )  # fmt: skip
+    assert (cross_val_score(classifier, lossy, y, scoring="roc_auc") > 0.5).all()
+
+
 @pytest.mark.parametrize("splitter", [GroupKFold(3), LeaveOneGroupOut()])
 def test_units_stay_together_in_cross_validation(labelled, splitter):
     X, y, units = labelled

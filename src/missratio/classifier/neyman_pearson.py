@@ -707,14 +707,14 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         Returns
         -------
         ndarray of shape (n_rows,)
-            Infinite for a row that can't be scored, or where no threshold was
-            certified: such rows get the controlled class.
+            The lowest or highest number there is for a row that can't be scored, or
+            where no threshold was certified: such rows get the controlled class.
         """
-        scores = self.score_samples(X)
-        with np.errstate(invalid="ignore"):
-            distance = np.where(scores == -np.inf, -np.inf, scores - self.threshold_)
-        if self.threshold_ == np.inf:
-            distance = np.full(len(scores), -np.inf)
+        scores, limits = self.score_samples(X), np.finfo(np.float64)
+        distance = np.full(len(scores), limits.min)
+        known = (scores > -np.inf) & (self.threshold_ < np.inf)
+        np.subtract(scores, self.threshold_, out=distance, where=known)
+        distance = distance.clip(limits.min, limits.max)
         if self.classes_[0] == self.certificate_.controlled_class:
             return distance
         # A score at the threshold itself belongs to the controlled class, here the

@@ -284,8 +284,10 @@ class LinearRatio(BaseRatio):
         labelled, settings = class_rows.as_source(X, y), self._settings()
         tensor = device.on_device(X)
         host = self._apart or settings._needs_memory or not self._is_linear()
+        host = host or type(settings._objective()) is not KLIEPObjective
         if labelled is None and (tensor is None or host):
-            # Any basis, folds, and columns one by one are worked out on the host.
+            # Other bases and objectives, folds, and columns one by one are worked out
+            # on the host.
             return None
         if settings._needs_memory:
             class_rows.refuse_source(

@@ -13,7 +13,7 @@ from missratio._base.typing import BoolArray, FloatArray
 from missratio.engine import AnySample, Work
 from missratio.missingness import LogisticMissingness, once
 from missratio.moments import Link, Parameters, Sums, merge_all
-from missratio.objective import KLIEPObjective, Term
+from missratio.objective import KLIEPObjective
 from missratio.rows import ClassRows, Normalization, RowBlock, Source, WeightSums
 from missratio.rows.source import BlockWork, Merge, Result
 from missratio.tensor.arrays import as_tensor, has_kernels, like, on_host
@@ -98,75 +98,63 @@ class TensorSample(AnySample):
         second_order: bool,
         rough: bool = False,
     ) -> list[Sums]:
-        """Sum terms over all rows, on the device.
+        """Sum exp(s), which are KLIEP's terms, over all rows on the device.
 
         A rough curvature is that of a tenth of the rows, which are evenly spaced.
         """
         centre = np.zeros_like(at.coef) if at.centre is None else at.centre
         both = like(self.rows, np.concatenate([at.coef, centre]))
-        fuses = _is_exponential(term_of) and has_kernels(self.rows)
+        fuses = has_kernels(self.rows)
         if fuses:
             from missratio.tensor.fused import tilted_sums
 
-            sums = [tilted_sums(self.rows, self.weights, both)]
+            sums = tilted_sums(self.rows, self.weights, both)
         else:
-            whole = second_order and not rough
-            sums = self._block_sums(term_of, at, both, second_order=whole)
-        if not all(np.isfinite(one.slope).all() for one in sums):
+            sums = self._block_sums(both, second_order=second_order and not rough)
+        if not np.isfinite(sums.slope).all():
             self.refuse_odd()
-        if not second_order or not (fuses or rough):
-            return sums
-        few = self.every(10) if rough else self
-        curved = few._block_sums(term_of, at, both, second_order=True)
-        times = self.n_rows / max(few.n_rows, 1)
-        for k, (one, some) in enumerate(zip(sums, curved, strict=True)):
-            factor = times * np.exp(some.log_scale - one.log_scale)
-            sums[k] = replace(one, curvature=factor * np.asarray(some.curvature))
-        return sums
+        if second_order and (fuses or rough):
+            few = self.every(10) if rough else self
+            curved = few._block_sums(both, second_order=True)
+            times = self.n_rows / max(few.n_rows, 1)
+            factor = times * np.exp(curved.log_scale - sums.log_scale)
+            sums = replace(sums, curvature=factor * np.asarray(curved.curvature))
+        return [sums]
 
-    def _block_sums(
-        self, term_of: Link, at: Parameters, both: torch.Tensor, *, second_order: bool
-    ) -> list[Sums]:
+    def _block_sums(self, both: torch.Tensor, *, second_order: bool) -> Sums:
         """The same in plain tensor code, block by block."""
         import torch
 
         coef, centre = both
-        if at.intercept is not None:
-            coef = torch.cat([coef, like(coef, at.intercept)])
         n = len(coef)
         parts = []
         for rows, weights in self._blocks():
-            border = rows.new_ones(len(rows), n - len(centre))
-            features = torch.cat([rows - centre, border], dim=1)
+            features = rows - centre
             score = features @ coef
-            found = []
-            for log_scale, *terms in _terms(term_of, score):
-                if weights is not None:
-                    terms = [weights * term for term in terms]
-                value, slope, curvature = terms
-                total = value.sum(dtype=torch.float64)
-                flat = [log_scale, total, score.min(), score.max(), slope @ features]
-                if second_order:
-                    flat.append(features.T @ (curvature[:, None] * features))
-                # Only here the host waits for the device.
-                numbers = on_host(torch.cat([each.double().ravel() for each in flat]))
-                scale, total, lowest, highest = numbers[:4, None]
-                second = (
-                    numbers[None, 4 + n :].reshape(1, n, n) if second_order else None
-                )
-                slopes = numbers[None, 4 : 4 + n]
-                found.append(Sums(scale, total, slopes, second, lowest, highest))
-            parts.append(found)
-        return merge_all(parts)
+            highest = score.max()
+            mass = (score - highest).exp()
+            mass = mass if weights is None else weights * mass
+            total = mass.sum(dtype=torch.float64)
+            flat = [highest, total, score.min(), mass @ features]
+            if second_order:
+                flat.append(features.T @ (mass[:, None] * features))
+            # Only here the host waits for the device.
+            numbers = on_host(torch.cat([some.double().ravel() for some in flat]))
+            scale, value, lowest = numbers[:3, None]
+            slope, second = numbers[None, 3 : 3 + n], None
+            if second_order:
+                second = numbers[None, 3 + n :].reshape(1, n, n)
+            parts.append([Sums(scale, value, slope, second, lowest, scale)])
+        return merge_all(parts)[0]
 
     def plain_sums(self) -> FloatArray:
         """Σ w x over all rows, which must be finite."""
         shift = self.peek()[0].mean(axis=0, dtype=np.float64)
         shift = shift.astype(np.float32).astype(np.float64)
         at = Parameters(np.zeros((1, len(shift))), shift[None], None)
-        (found,) = self.sums(KLIEPObjective().denominator, at, second_order=False)
-        total = found.slope[0] + found.value[0] * shift
-        return np.asarray(total * np.exp(found.log_scale[0]))
+        (sums,) = self.sums(KLIEPObjective().denominator, at, second_order=False)
+        total = sums.slope[0] + sums.value[0] * shift
+        return np.asarray(total * np.exp(sums.log_scale[0]))
 
     def refuse_odd(self) -> None:
         """Refuse rows that aren't finite."""
@@ -216,33 +204,6 @@ def _seen(
         return rows, None
     seen = weights > 0.0
     return rows[seen], weights[seen]
-
-
-def _is_exponential(term_of: Link) -> bool:
-    """Whether terms are exp(s), as KLIEP's of the denominator."""
-    owner = getattr(term_of, "__self__", None)
-    return type(owner) is KLIEPObjective and term_of.__name__ == "denominator"
-
-
-def _terms(term_of: Link, score: torch.Tensor) -> list[tuple[torch.Tensor, ...]]:
-    """Log scale, value, slope and curvature of each term at a block's scores.
-
-    Exponentials are evaluated on the device, others on the host in double precision:
-    scores, one number a row, travel there and three back.
-    """
-    if _is_exponential(term_of):
-        mass = (score - score.max()).exp()
-        return [(score.max(), mass, mass, mass)]
-    found = term_of(on_host(score).astype(np.float64)[None])
-    terms = (found,) if isinstance(found, Term) else found
-    scale = score.new_empty(0).double()
-    return [
-        (
-            like(scale, np.ravel(term.log_scale)[0]),
-            *(like(score, e[0]) for e in (term.value, term.slope, term.curvature)),
-        )
-        for term in terms
-    ]
 
 
 @dataclass(frozen=True)
@@ -371,44 +332,40 @@ def _first_pass(source: TensorSource, weighed: ClassRows) -> TensorSource:
     if type(model) is LogisticMissingness and not model.rowwise and has_kernels(rows):
         from missratio.tensor.fused import logistic_sums
 
-        width = (rows.shape[1],)
-        lines = np.stack(
-            [np.broadcast_to(e, width) for e in (model.intercept, model.coef)]
-        )
-        given = like(rows.new_empty(0, dtype=torch.float64), lines)
+        lines = np.empty((2, rows.shape[1]))
+        lines[0], lines[1] = model.intercept, model.coef
+        given = torch.as_tensor(lines, device=rows.device)
         entries, complete = logistic_sums(rows, mask, given, weights)
         # Infinite values, and φ of 1, are refused below.
         if np.isfinite(entries).all() and entries[3].max() < MOST_WEIGHT:
-            n_seen, total, squares, largest, first = entries
-            sums = WeightSums(count, n_seen, total, squares, largest, total, first)
-            n_seen, total, squares, largest = complete[:, None]
-            whole = WeightSums(
-                count, n_seen, total, squares, largest, total, np.empty(0)
-            )
+            *some, first = entries
+            sums = WeightSums(count, *some, some[1], first)
+            some = list(complete[:, None])
+            whole = WeightSums(count, *some, some[1], np.empty(0))
             return replace(source, row_weights=weights, first_pass=(sums, whole))
     by_feature: list[WeightSums] = []
     by_row: list[WeightSums] = []
     for start in range(0, len(rows), BLOCK_ROWS):
         place = slice(start, start + BLOCK_ROWS)
-        own = slice(None) if mask is None else mask[place]
-        block = rows[place][own]
+        chosen = slice(None) if mask is None else mask[place]
+        block = rows[place][chosen]
         entries = complete = device_weights(weighed, block)
         if entries.ndim == 2:
             # Columns that go missing together count once.
             groups = weighed.weighing.groups
             complete = entries if groups is None else entries[:, once(groups)]
             complete = complete.prod(dim=1)
-        weights[place][own] = complete.to(rows.dtype)
+        weights[place][chosen] = complete.to(rows.dtype)
         values = block.double().nan_to_num(0.0)
-        for parts, each, x in (
+        for parts, w, x in (
             (by_feature, entries, values),
             (by_row, complete, values[:, :0]),
         ):
             # As `weighted_sums`.
-            w = each if each.ndim == 2 else each[:, None]
+            w = w if w.ndim == 2 else w[:, None]
             n_seen, total, squares = (w > 0).sum(0), w.sum(0), (w**2).sum(0)
-            found = (n_seen, total, squares, w.amax(0), total, (w * x).sum(0))
-            parts.append(WeightSums(len(x), *(on_host(e.double()) for e in found)))
+            sums = (n_seen, total, squares, w.amax(0), total, (w * x).sum(0))
+            parts.append(WeightSums(len(x), *(on_host(s.double()) for s in sums)))
     both = WeightSums.merged(by_feature), WeightSums.merged(by_row)
     return replace(source, row_weights=weights, first_pass=both)
 

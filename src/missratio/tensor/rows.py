@@ -338,10 +338,11 @@ def _first_pass(source: TensorSource, weighed: ClassRows) -> TensorSource:
         entries, complete = logistic_sums(rows, mask, given, weights)
         # Infinite values, and φ of 1, are refused below.
         if np.isfinite(entries).all() and entries[3].max() < MOST_WEIGHT:
-            *some, first = entries
-            sums = WeightSums(count, *some, some[1], first)
-            some = list(complete[:, None])
-            whole = WeightSums(count, *some, some[1], np.empty(0))
+            n_seen, total, squares, largest, first = entries
+            sums = WeightSums(count, n_seen, total, squares, largest, total, first)
+            n_seen, total, squares, largest = complete[:, None]
+            none = np.empty(0)
+            whole = WeightSums(count, n_seen, total, squares, largest, total, none)
             return replace(source, row_weights=weights, first_pass=(sums, whole))
     by_feature: list[WeightSums] = []
     by_row: list[WeightSums] = []
@@ -364,8 +365,8 @@ def _first_pass(source: TensorSource, weighed: ClassRows) -> TensorSource:
             # As `weighted_sums`.
             w = w if w.ndim == 2 else w[:, None]
             n_seen, total, squares = (w > 0).sum(0), w.sum(0), (w**2).sum(0)
-            sums = (n_seen, total, squares, w.amax(0), total, (w * x).sum(0))
-            parts.append(WeightSums(len(x), *(on_host(s.double()) for s in sums)))
+            made = (n_seen, total, squares, w.amax(0), total, (w * x).sum(0))
+            parts.append(WeightSums(len(x), *(on_host(s.double()) for s in made)))
     both = WeightSums.merged(by_feature), WeightSums.merged(by_row)
     return replace(source, row_weights=weights, first_pass=both)
 

@@ -263,8 +263,11 @@ def estimate_divergence(
     if divergence != "js":
         # The terms of the others have no bound, and few rows may carry their means.
         power, what = (2, "squared ratio") if divergence == "pearson" else (1, "ratio")
-        log_mass = np.log(samples.denominator.shares) + power * fitted.denominator
-        size = float(effective_sample_size(np.exp(log_mass - log_mass.max())))
+        size = np.inf
+        for scores in (crossed, fitted):
+            log_mass = np.log(samples.denominator.shares) + power * scores.denominator
+            masses = np.exp(log_mass - log_mass.max())
+            size = min(size, float(effective_sample_size(masses)))
         if size < LEAST_CARRYING:
             message = Message(
                 f"The interval may miss the truth too often: the mean of the {what} "

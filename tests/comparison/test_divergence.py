@@ -149,6 +149,13 @@ def test_an_interval_that_a_few_rows_decide_is_said():
     assert said >= 8
 
 
+def test_a_divergence_that_held_out_rows_of_long_tails_carry_is_said_to_be_so():
+    rng = np.random.default_rng(0)
+    X1, X0 = rng.standard_t(2, (1500, 3)) + 0.5, rng.standard_t(2, (1500, 3))
+    with pytest.warns(SmallSampleWarning, match="effective rows of X0"):
+        estimate_divergence(X1, X0, "kl", random_state=0)
+
+
 @pytest.mark.filterwarnings("ignore::missratio.exceptions.SmallSampleWarning")
 @pytest.mark.parametrize("law", ["laplace", "correlated"])
 def test_a_difference_that_means_and_spreads_do_not_show_is_covered(law):

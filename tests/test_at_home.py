@@ -10,9 +10,12 @@ import typing
 
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from sklearn import clone, config_context
 from sklearn.calibration import CalibrationDisplay
+from sklearn.compose import ColumnTransformer
 from sklearn.inspection import PartialDependenceDisplay, permutation_importance
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import RocCurveDisplay
@@ -24,6 +27,8 @@ from sklearn.model_selection import (
     cross_val_score,
     cross_validate,
 )
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils.estimator_checks import check_estimator
 
 import missratio as mr
@@ -338,3 +343,48 @@ def test_everything_has_an_example(name):
     part = PUBLIC[name]
     if not (inspect.isclass(part) and issubclass(part, Exception)):
         assert "\nExamples\n--------\n" in inspect.getdoc(part)
+
+
+def words_and_numbers(n_rows=1200):
+    """A column of words and one of numbers, both of which tell the classes apart."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(["well", "sick"], n_rows // 2)
+    sick = y == "sick"
+    word = np.where(rng.random(n_rows) < 0.3 + 0.4 * sick, "yes", "no").astype(object)
+    word[rng.random(n_rows) < np.where(sick, 0.05, 0.5)] = None
+    return {"word": word.tolist(), "number": rng.normal(size=n_rows) + sick}, y
+
+
+FRAMES = {
+    "None": lambda data: pd.DataFrame(data).astype({"word": object}),
+    "NaN": lambda data: (
+        pd.DataFrame(data).astype({"word": object}).replace({None: np.nan})
+    ),
+    "string": lambda data: pd.DataFrame(data).astype({"word": "string"}),
+    "category": lambda data: pd.DataFrame(data).astype({"word": "category"}),
+    "polars": pl.DataFrame,
+}
+
+
+@pytest.mark.parametrize("fitted", FRAMES)
+def test_a_row_has_one_score_whatever_its_frame_and_its_blanks(fitted):
+    data, y = words_and_numbers()
+    encoder = ColumnTransformer(
+        [("word", OneHotEncoder(handle_unknown="ignore"), ["word"])],
+        remainder="passthrough",
+    )
+    for estimator in (None, make_pipeline(encoder, LogisticRegression())):
+        model = mr.NeymanPearsonClassifier(
+            estimator,
+            0.1,
+            controlled_class="well",
+            deployment="as-observed",
+            random_state=0,
+        ).fit(FRAMES[fitted](data), y)
+        scores = [model.score_samples(frame(data)) for frame in FRAMES.values()]
+        for other in scores[1:]:
+            np.testing.assert_allclose(other, scores[0], rtol=1e-12)
+        # One row by itself, whose blanks are numbers for pandas.
+        blank = data["word"].index(None)
+        row = pd.DataFrame([{"word": np.nan, "number": data["number"][blank]}])
+        np.testing.assert_allclose(model.score_samples(row), scores[0][blank])

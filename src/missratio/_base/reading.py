@@ -6,9 +6,10 @@ tables are read in blocks of rows, so that no temporary as large as the table is
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -19,6 +20,7 @@ from sklearn.utils.validation import validate_data
 
 from missratio._base.blocks import unmasked
 from missratio._base.hints import listed
+from missratio._base.storable import storable
 from missratio._base.typing import FloatArray
 
 BLOCK_ENTRIES = 2**18
@@ -247,6 +249,134 @@ def without_levels(X: Any) -> Any:
         if kind in (nw.Categorical, nw.Enum)
     ]
     return frame.with_columns(*known).to_native() if known else X
+
+
+# What a word is read as that is not among the levels of its column: it sorts last.
+UNKNOWN_WORD = "\U0010ffff"
+_LEVELS = (nw.Categorical, nw.Enum)
+
+
+def column_values(column: Any) -> list[Any]:
+    """The values of a column, None for a blank of whichever kind."""
+    blanks = column.is_null().to_list()
+    pairs = zip(column.to_list(), blanks, strict=True)
+    return [None if blank else value for value, blank in pairs]
+
+
+def _numbers(values: list[Any], texts: bool) -> list[float] | None:
+    """Values as numbers; None where some are none, or are texts and these don't count.
+
+    Examples
+    --------
+    >>> _numbers(["12.5", None], texts=True)
+    [12.5, nan]
+    """
+    if not texts and any(isinstance(value, str) for value in values):
+        return None
+    try:
+        return [math.nan if value is None else float(value) for value in values]
+    except (TypeError, ValueError):
+        return None
+
+
+@storable()
+@dataclass(frozen=True)
+class WordColumns:
+    """Columns of words, which every later table is read as the first one was.
+
+    A row has one score then, whichever library and type of texts it comes in, and
+    whichever kind of null its blanks are.
+
+    Parameters
+    ----------
+    library : str
+        Of the first table; "" where that was no dataframe.
+    columns : mapping from str to tuple or str
+        By name of the column its levels, sorted, where words are read as categories;
+        else what pandas calls the type of its texts. Other columns are numbers.
+    """
+
+    library: str
+    columns: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, X: Any, *, as_levels: bool) -> "WordColumns":
+        """The columns of a first table that are words.
+
+        Parameters
+        ----------
+        X : array-like or dataframe
+        as_levels : bool
+            Whether texts are numbers where all of them are, and categories otherwise.
+        """
+        frame, columns = as_frame(X), dict[str, Any]()
+        if frame is None:
+            return cls("", columns)
+        for column in frame.iter_columns():
+            kind = column.dtype
+            if kind in _LEVELS:
+                levels = column.cat.get_categories().to_list()
+                if all(isinstance(level, str) for level in levels):
+                    columns[column.name] = (*sorted(levels), UNKNOWN_WORD)
+            elif kind in (nw.String, nw.Object):
+                values = column_values(column)
+                if _numbers(values, as_levels) is not None:
+                    continue
+                words = sorted({str(value) for value in values if value is not None})
+                # scikit-learn's encoders don't take pandas' NA among texts.
+                dtype = str(getattr(column.to_native(), "dtype", "object"))
+                dtype = "str" if dtype == "str" else "object"
+                columns[column.name] = (*words, UNKNOWN_WORD) if as_levels else dtype
+        return cls(frame.implementation.value, columns)
+
+    def read(self, X: Any) -> Any:
+        """A table, of a dataframe one in the library and types of the first."""
+        frame = as_frame(X)
+        if frame is None:
+            return X
+        library: Any = frame.implementation.value
+        moved = bool(self.columns) and library != self.library
+        library = self.library if moved else library
+        changed = []
+        for column in frame.iter_columns():
+            name, kind = column.name, column.dtype
+            if name in self.columns:
+                column = self._words(column, library)
+            elif kind in (nw.String, nw.Object) or (
+                kind == nw.Boolean and column.null_count()
+            ):
+                values = column_values(column)
+                numbers = _numbers(values, texts=True)
+                if numbers is None:
+                    other = next(x for x in values if _numbers([x], True) is None)
+                    raise ValueError(
+                        f"Column {name!r} held numbers in fitting, and has {other!r} "
+                        "here. Give numbers, or a blank where one is missing."
+                    )
+                column = nw.new_series(name, numbers, backend=library)
+            elif moved:
+                column = nw.new_series(name, column.to_numpy(), backend=library)
+            else:
+                continue
+            changed.append(column)
+        if moved:
+            return nw.from_dict({c.name: c for c in changed}).to_native()
+        return frame.with_columns(*changed).to_native() if changed else X
+
+    def _words(self, column: Any, library: Any) -> Any:
+        """A column of words as that of the first table was."""
+        levels, in_pandas = self.columns[column.name], library == "pandas"
+        blank = math.nan if in_pandas else None
+        words = [blank if x is None else str(x) for x in column_values(column)]
+        if isinstance(levels, str) or library == "pyarrow":
+            dtype = None if in_pandas else nw.String()
+            series = nw.new_series(column.name, words, dtype, backend=library)
+            native = series.to_native()
+            native = native.astype(levels) if in_pandas else native
+            return nw.from_native(native, series_only=True)
+        known = {blank, *levels}
+        words = [word if word in known else UNKNOWN_WORD for word in words]
+        return nw.new_series(column.name, words, nw.Enum(levels), backend=library)
 
 
 def as_numeric_array(X: Any) -> NDArray[Any]:

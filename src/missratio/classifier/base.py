@@ -79,6 +79,8 @@ class CertifiedClassifier(
     _lossy: Any = None
     # Positions of the columns that are used; None for all.
     _positions: IntArray | None = None
+    # How tables are read: as the first one was.
+    _words: reading.WordColumns
     training_index_: IntArray
     calibration_index_: IntArray
 
@@ -318,6 +320,10 @@ class CertifiedClassifier(
         )
         if isinstance(table, np.ndarray) and table.dtype.kind == "f":
             reading.check_no_infinity(table)
+        if reset:
+            as_levels = self.estimator is None or self._given_missingness() is not None
+            self._words = reading.WordColumns.of(table, as_levels=as_levels)
+        table = self._words.read(table)
         if every or self._positions is None:
             return table
         return some_columns(table, self._positions)

@@ -670,7 +670,8 @@ def default_estimator(table: ClassTable, rows: IntArray) -> Pipeline:
         steps.insert(0, means)
     frame = as_frame(table.X)
     kinds = {} if frame is None else frame.schema
-    if words := [name for name, kind in kinds.items() if not kind.is_numeric()]:
+    plain = {k for k, kind in kinds.items() if kind.is_numeric() or kind == nw.Boolean}
+    if words := [name for name in kinds if name not in plain]:
         numbers = [name for name in kinds if name not in words]
         few_rows = {"min_frequency": 10, "handle_unknown": "infrequent_if_exist"}
         indicators = OneHotEncoder(sparse_output=False, **few_rows)

@@ -8,6 +8,7 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import numpy as np
 from hypothesis import strategies as st
+from optional_packages import optional
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -21,6 +22,7 @@ from missratio.app.modelfile.checks import header_of
 from missratio.app.modelfile.files import HEADER, SCHEMA, _digest, pack
 from missratio.app.tables.columns import Encoder, TableColumn
 
+pd = optional("pandas")
 PHI = mr.LogisticMissingness([-2.0, -np.inf], [0.5, 0.0])
 COLUMNS = Encoder((TableColumn("p"), TableColumn("q")), Cells())
 VALUES = [
@@ -124,6 +126,14 @@ def ensemble():
     return mr.ImputationEnsemble(imputer, trees())
 
 
+def words():
+    """No estimator given, and a column of words: columns are taken by their names."""
+    X, y = sample(2)
+    words = np.where(X[:, 1] > 0, "up", np.where(X[:, 1] > -1, "down", "low"))
+    frame = pd.DataFrame({"p": X[:, 0], "q": words})
+    return mr.NeymanPearsonClassifier(alpha=0.3, random_state=0).fit(frame, y)
+
+
 MODELS = {
     "table": lambda: table(two(mr.KLIEP())),
     "φ": lambda: two(mr.KLIEP(), PHI),
@@ -141,6 +151,7 @@ MODELS = {
     "groups": grouped,
     "grouped table": lambda: table(grouped(), group_column="who"),
     "shared": lambda: grouped("shared", group_alpha={"a": 0.25}),
+    "words": words,
 }
 """A sound model of each kind."""
 FUZZED = ["table", "φ", "kernel", "bayes", "trees", "imputed", "classes", "order"]

@@ -114,6 +114,8 @@ GROUPS = {
     "groups_": [["a"], ["b", "a"], ["a", "a"]], "alpha": [0.1],
     "group_alpha": [{"a": 0.1}],
 }  # fmt: skip
+TRANSFORMER = "estimator_.steps.0.1"
+ENCODER = f"{TRANSFORMER}.transformers_.1.1"
 FACTS = {
     "φ": TWO, "table": TABLE, "several": SEVERAL, "groups": GROUPS,
     "classes": {"classifier": [lambda _: sound("φ")]},
@@ -127,6 +129,11 @@ FACTS = {
     "grouped table": {"group_column": ["where", None], "rest": [(5,)]},
     "shared": {"threshold": ["own"], f"{FIRST}.threshold": [-9.0]},
     "tuned": {"calibration_.rule.training": [5]},
+    "words": {f"{TRANSFORMER}.n_jobs": [10**6, "x"],
+              f"{TRANSFORMER}.transformers_": [[], lambda t: t[:1]],
+              f"{TRANSFORMER}.transformers_.1.2": [["p"], ["z"]],
+              f"{ENCODER}.categories_": [[], lambda c: [c[0].tolist() * 2]],
+              f"{ENCODER}.dtype": ["eval"]},
     "beyond": {"calibration_.trust.cap": [None, 0.5, 1e9],
                "calibration_.trust.odds_factor": [1.5],
                "calibration_.trust.model": [lambda _: PHI],

@@ -13,8 +13,10 @@ import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import cache, cached_property
+from importlib.util import find_spec
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
@@ -50,6 +52,7 @@ OF_THE_FILE = {"format", "versions", "content_sha256"}
 PROMISED = ("controlled_class", "other_class", "alpha", "delta")
 MOST_COUNTED = 10_000
 MOST_COLUMNS = 10**6
+MOST_JOBS = 64
 # The exact test of look-ups has tables of as many rows as may lie above a threshold.
 MOST_LOOKED_UP = 10**6
 # NumPy's own; one of another size would be made as large as it says.
@@ -173,6 +176,9 @@ def _check_parts(model: Any, width: Any) -> None:
             elif name in counts:
                 whole = isinstance(value, int | np.integer)
                 require(whole and 0 < value <= MOST_COUNTED, f"its {name} is {value!r}")
+            elif name == "n_jobs":
+                some = isinstance(value, int) and -1 <= value <= MOST_JOBS
+                require(value is None or some, f"its n_jobs is {value!r}")
             elif name == _SEED:
                 size = value.get("pool_size") if isinstance(value, dict) else None
                 require(size == _POOL_SIZE, "its seed is none")
@@ -210,6 +216,9 @@ def _parts(root: Any) -> Iterator[Any]:
 
 
 def _attributes(part: Any) -> dict[str, Any]:
+    if isinstance(part, type):
+        # What a class has is not the file's.
+        return {}
     slots = getattr(type(part), "__slots__", ())
     names = [slots] if isinstance(slots, str) else slots
     found = {name: getattr(part, name) for name in names if hasattr(part, name)}
@@ -446,11 +455,11 @@ def same(one: Any, other: Any) -> bool:
 
 
 def _check_scores(model: Any) -> None:
-    """Use it on three rows: coefficients that don't fit together show here."""
+    """Use it on some rows: coefficients that don't fit together show here."""
     width = getattr(model, "n_features_in_", None)
     if width is None:
         return
-    rows = np.stack([np.zeros(width), np.ones(width), -np.ones(width)])
+    rows, n_rows = _trial_rows(model, width)
     several, known = kind_of(model) == SEVERAL_CLASSES, getattr(model, "scores_", None)
     if known is not None:
         every = list(range(len(model.classes_)))
@@ -467,10 +476,40 @@ def _check_scores(model: Any) -> None:
         # What was fitted to a dataframe misses its names here.
         warnings.simplefilter("ignore", UserWarning)
         found = np.asarray(getattr(model, name)(rows))
-    sound = len(found) == 3
+    sound = len(found) == n_rows
     if kind_of(model) is not None:
         # A row that goes missing too often for a certified score has none at all.
-        shape = (3, len(model.classes_)) if several else (3,)
+        shape = (n_rows, len(model.classes_)) if several else (n_rows,)
         known_all = (several and model.caps_) or not np.isnan(found).any()
         sound = found.shape == shape and known_all
     require(sound, "it gives no scores")
+
+
+def _trial_rows(model: Any, width: int) -> tuple[Any, int]:
+    """Three rows of numbers, and how many they are.
+
+    Where a part takes columns by their names, a dataframe that has every category which
+    an encoder knows, and one that it doesn't, where it takes that.
+    """
+    by_name, levels = False, dict[Any, Any]()
+    for part in _parts(model):
+        for _, transformer, columns in getattr(part, "transformers_", ()):
+            named = [columns] if isinstance(columns, str) else columns
+            named = [] if isinstance(columns, slice) else list(named)
+            by_name = by_name or any(isinstance(column, str) for column in named)
+            for inner in _parts(transformer):
+                takes_new = getattr(inner, "handle_unknown", "error") != "error"
+                known = getattr(inner, "categories_", ())
+                for name, values in zip(named, known, strict=False):
+                    new = ["?"] if takes_new and isinstance(values[0], str) else []
+                    levels[name] = [*values, *new]
+    n_rows = min(max([3, *map(len, levels.values())]), MOST_COUNTED)
+    numbers = np.resize([0.0, 1.0, -1.0], n_rows)
+    if not by_name:
+        return np.column_stack([numbers] * width), n_rows
+    kinds: Any = (kind for kind in ("pandas", "polars", "pyarrow") if find_spec(kind))
+    values = {
+        str(name): np.resize(levels.get(name, numbers), n_rows).tolist()
+        for name in model.feature_names_in_
+    }
+    return nw.from_dict(values, backend=next(kinds)).to_native(), n_rows

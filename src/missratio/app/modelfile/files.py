@@ -43,7 +43,8 @@ _LOADERS: dict[str, list[str]] = {
     "ListNode": ["builtins.list"],
     "TupleNode": ["builtins.tuple"],
     "JsonNode": ["builtins.str"],
-    "TypeNode": ["builtins.int", "builtins.str", "builtins.bool"],
+    "TypeNode": ["builtins.int", "builtins.str", "builtins.bool", "numpy.float64"],
+    "SliceNode": ["builtins.slice"],
     "LossNode": [
         "sklearn._loss._loss.CyHalfBinomialLoss",
         "sklearn._loss._loss.CyHalfMultinomialLoss",
@@ -55,6 +56,7 @@ _LOADERS: dict[str, list[str]] = {
         "sklearn._loss.link.MultinomialLogit",
         "sklearn._loss.loss.HalfBinomialLoss",
         "sklearn._loss.loss.HalfMultinomialLoss",
+        "sklearn.compose._column_transformer.ColumnTransformer",
         f"{_BOOSTING}.binning._BinMapper",
         f"{_BOOSTING}.gradient_boosting.HistGradientBoostingClassifier",
         f"{_BOOSTING}.predictor.TreePredictor",
@@ -64,6 +66,7 @@ _LOADERS: dict[str, list[str]] = {
         "sklearn.linear_model._logistic.LogisticRegressionCV",
         "sklearn.pipeline.Pipeline",
         "sklearn.preprocessing._data.StandardScaler",
+        "sklearn.preprocessing._encoders.OneHotEncoder",
         "sklearn.preprocessing._label.LabelEncoder",
     ],
 }  # fmt: skip
@@ -350,7 +353,8 @@ def save_model(
     model : TableModel, estimator or Missingness
         What `missratio fit` makes, and every fitted estimator of missratio: certified
         classifiers, ratios, imputers and models of φ. An estimator within it may be
-        `LogisticRegression`, alone or behind a `StandardScaler`, or
+        `LogisticRegression`, alone or behind a `StandardScaler` and a
+        `ColumnTransformer` of columns and their one-hot categories, or
         `HistGradientBoostingClassifier`; others have to be `trusted`.
     path : str or Path
         By convention it ends in .skops.

@@ -142,5 +142,6 @@ def _list(items: Sequence[tuple[str, str]], commands: Sequence[str] = ()) -> str
     for (title, text), command in zip_longest(items, commands):
         head = f"**{plain_text(title)}.** " if title else ""
         lines.append(f"- {head}{plain_text(text)}")
-        lines += ["", f"      {command}", ""] if command else []
+        if command:
+            lines += ["", *(f"      {line}" for line in command.split("\n")), ""]
     return "\n".join(lines).rstrip()

@@ -23,6 +23,7 @@ from missratio._files.cells import DATE, Cells, NotNumbersError, parse_number
 from missratio.app import options as asked
 from missratio.app.report import pages
 from missratio.app.report.sections import ReportSection, Table
+from missratio.app.report.words import sentence
 from missratio.app.tables import labelled
 from missratio.app.tables.columns import MOST_LEVELS, check_names
 from missratio.app.workflow.account import Way, read_table, ways_of
@@ -159,6 +160,7 @@ class CheckedTable:
             _items("done", "What was done", done),
             ReportSection("columns", "Columns", table=holds),
         ]
+        parts = [part for part in parts if part.items or part.table]
         if self.blanks:
             sizes, lost = self.blanks["rows"], self.blanks["columns"]
             every: Counter[str] = sum(map(Counter, lost.values()), Counter())
@@ -181,12 +183,17 @@ class CheckedTable:
                 )
             )
         if self.observed:
-            promises = [(self.condition, self.observed)]
+            finds, _, command = self.observed.partition(" Then: ")
+            items, commands = [(self.condition, sentence(finds))], [command]
             for way in self.ways:
-                commands = f" {way.between} ".join(way.commands)
-                promises.append((way.what, f"{way.promise}. {commands}"))
+                items.append((sentence(way.what).rstrip("."), sentence(way.promise)))
+                commands.append(f"\n# {way.between}\n".join(way.commands))
             could = "What could be promised"
-            parts.append(ReportSection("ways", could, items=promises))
+            parts.append(
+                ReportSection(
+                    "ways", could, items=items, commands=commands, layout="next"
+                )
+            )
         title = f"A look at {self.file['name']}"
         meta = f"{self.file['rows']} rows, {self.file['columns']} columns"
         document = ReportSection("check", title, [meta], parts=parts)

@@ -229,8 +229,8 @@ class RowSample(AnySample):
         if not seen.all():
             assert self.stand_in is not None
             # By arithmetic: to choose by a mask takes three times as long.
-            found = np.fmax(features, np.finfo(features.dtype).min) * seen[..., None]
-            features = found + ~seen[..., None] * self.stand_in[:, None, :]
+            known = np.fmax(features, np.finfo(features.dtype).min) * seen[..., None]
+            features = known + ~seen[..., None] * self.stand_in[:, None, :]
         return features, weights.astype(features.dtype, copy=False)
 
     def fold(

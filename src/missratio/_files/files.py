@@ -117,7 +117,7 @@ def check_writable(
     others : sequence of Path or None
         Files that never are: what else the command reads and writes.
     """
-    for other in (each for each in others if each is not None):
+    for other in filter(None, others):
         both = path.exists() and other.exists()
         if path.samefile(other) if both else path.resolve() == other.resolve():
             use = "{file} has another use in this command, and is never overwritten."

@@ -232,7 +232,7 @@ def plan(
         raise ValueError(
             f"variant must be one of {listed(VARIANTS)}: got {conditions.variant!r}."
         )
-    curves = [curve for each in EXPERIMENTS.values() for curve in each.curves]
+    curves = [curve for some in EXPERIMENTS.values() for curve in some.curves]
     check_known(ids, EXPERIMENTS, "experiment")
     check_known(methods, dict.fromkeys(curves), "method")
     planned, skipped = [], {}

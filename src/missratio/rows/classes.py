@@ -688,8 +688,8 @@ def weights_of_features(
     ndarray of shape (..., n_features)
     """
     if required.ndim == 1:
-        own = np.array_equal(required, np.arange(weights.shape[-1]))
-        return weights if own else weights[..., required]
+        same = np.array_equal(required, np.arange(weights.shape[-1]))
+        return weights if same else weights[..., required]
     products = [
         joint_weight(weights[..., needed], None if groups is None else groups[needed])
         for needed in required

@@ -165,7 +165,7 @@ class ClassSource(Source):
 
 
 # Of a label: how many rows it has, those drawn, and sums of features and complete rows.
-_Found = tuple[int, tuple[FloatArray, ...], tuple[WeightSums, ...]]
+_Survey = tuple[int, tuple[FloatArray, ...], tuple[WeightSums, ...]]
 
 
 def survey(
@@ -190,9 +190,9 @@ def survey(
     names = labelled.names
     share = min(1.0, DRAWN_NUMBERS / max(len(names), 1) / max(labelled.n_rows, 1))
 
-    def work(block: LabelledBlock) -> dict[Any, _Found]:
+    def work(block: LabelledBlock) -> dict[Any, _Survey]:
         block.check_no_infinity(names)
-        found: dict[Any, _Found] = {}
+        surveyed: dict[Any, _Survey] = {}
         labels = np.unique(block.labels).tolist()
         check_label_count(len(labels), block.where)
         for label in labels:
@@ -206,21 +206,21 @@ def survey(
                 rows = ClassRows.of(MemorySource.of(part), label, *how)
                 by_feature = rows.feature_sums(np.arange(len(names)), whole=False)
                 sums = by_feature, rows.complete_sums()
-            found[label] = len(part), (drawn,), sums
-        return found
+            surveyed[label] = len(part), (drawn,), sums
+        return surveyed
 
-    found = labelled.fold(work, _merge_labels)
-    check_label_types(found)
-    if len(found) != 2:
-        shown = sorted(found, key=str)[:10]
+    surveyed = labelled.fold(work, _merge_labels)
+    check_label_types(surveyed)
+    if len(surveyed) != 2:
+        shown = sorted(surveyed, key=str)[:10]
         raise ValueError(
-            f"The rows have {len(found)} class(es), {shown}: a ratio needs two, the "
+            f"The rows have {len(surveyed)} class(es), {shown}: a ratio needs two, the "
             "numerator and the denominator."
         )
     sources = {}
-    for label in sorted(found):
+    for label in sorted(surveyed):
         # What is joined isn't kept in pieces as well.
-        n_rows, parts, sums = found.pop(label)
+        n_rows, parts, sums = surveyed.pop(label)
         drawn = np.concatenate(parts)
         sources[label] = ClassSource(
             labelled, label, n_rows, drawn, drawn, first_pass=sums or None
@@ -228,14 +228,14 @@ def survey(
     return sources
 
 
-def _merge_labels(parts: Sequence[dict[Any, _Found]]) -> dict[Any, _Found]:
+def _merge_labels(parts: Sequence[dict[Any, _Survey]]) -> dict[Any, _Survey]:
     merged = {}
     for label in dict.fromkeys(label for part in parts for label in part):
         counts, drawn, sums = zip(*(p[label] for p in parts if label in p), strict=True)
         merged[label] = (
             sum(counts),
-            tuple(rows for each in drawn for rows in each),
-            tuple(WeightSums.merged(each) for each in zip(*sums, strict=True)),
+            tuple(rows for part in drawn for rows in part),
+            tuple(map(WeightSums.merged, zip(*sums, strict=True))),
         )
     return merged
 

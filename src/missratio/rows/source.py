@@ -224,12 +224,14 @@ class MemorySource(Source):
         if self.features is not self.table:
             tables.append(self.features)
         if isinstance(index, range):
-            chosen = [each[index.start : index.stop : index.step] for each in tables]
+            place = slice(index.start, index.stop, index.step)
+            chosen = [table[place] for table in tables]
         else:
-            chosen = [take_rows(each, index) for each in tables]
-        weights = self.sample_weight
-        own = None if weights is None else weights[start:stop]
-        return RowBlock(chosen[0], chosen[-1], own, start)
+            chosen = [take_rows(table, index) for table in tables]
+        weights = None
+        if self.sample_weight is not None:
+            weights = self.sample_weight[start:stop]
+        return RowBlock(chosen[0], chosen[-1], weights, start)
 
     def row_number(self, row: int) -> int:
         """Where a chosen row is in the table, for messages."""
@@ -319,22 +321,21 @@ def weighted_sums(
     n_rows, values = features.shape[-2], features
     ones = np.ones(n_rows)
     if weights is None:
-        each = np.full((*features.shape[:-2], 1), float(n_rows))
-        mass = (
-            each if sample_weight is None else np.full_like(each, sample_weight.sum())
-        )
+        count = np.full((*features.shape[:-2], 1), float(n_rows))
+        factors = ones if sample_weight is None else sample_weight
+        mass = np.full_like(count, factors.sum())
         if sample_weight is None and values.dtype == np.float32:
             sums = np.asarray(values.sum(axis=-2, dtype=np.float64))
         else:
             # BLAS adds rows up twice as fast as a sum along the first axis. NumPy's dot
             # lets go of the interpreter lock, its matmul doesn't.
             add = np.dot if values.ndim == 2 else np.matmul
-            sums = add(ones if sample_weight is None else sample_weight, values)
-        return WeightSums(n_rows, each, each, each, np.ones_like(each), mass, sums)
+            sums = add(factors, values)
+        return WeightSums(n_rows, count, count, count, np.ones_like(count), mass, sums)
     if weights.ndim == 1:
         # Of rows that weigh as a whole only those are looked at that are there.
         seen = weights > 0.0
-        each = np.full(1, float(np.count_nonzero(seen)))
+        count = np.full(1, float(np.count_nonzero(seen)))
         combined = weights if sample_weight is None else weights * sample_weight
         if not seen.all():
             values = np.compress(seen, values, axis=0)
@@ -342,7 +343,7 @@ def weighted_sums(
         total, squares = weights.sum(keepdims=True), np.dot(weights, weights)
         mass = total if sample_weight is None else combined.sum(keepdims=True)
         largest = weights.max(initial=0.0, keepdims=True)
-        return WeightSums(n_rows, each, total, squares[None], largest, mass, sums)
+        return WeightSums(n_rows, count, total, squares[None], largest, mass, sums)
     weights = weights[..., None] if weights.ndim < features.ndim else weights
     combined = weights if sample_weight is None else weights * sample_weight[:, None]
     # Any number will do for what is missing and weighs nothing. To choose by a mask

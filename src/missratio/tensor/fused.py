@@ -65,30 +65,14 @@ def _launch(
     ends = torch.empty((programs, 2), **new)
     with torch.cuda.device_of(rows):
         _tilted_sums[(programs,)](
-            rows,
-            rows if weights is None else weights,
-            coef_and_centre,
-            sums,
-            ends,
-            n_rows,
-            rows.stride(0),
-            n_columns,
-            log_scale,
-            **shape,
-            STAGES=STAGES,
-            WEIGHTED=weights is not None,
-            num_warps=WARPS,
-        )
+            rows, rows if weights is None else weights, coef_and_centre, sums, ends,
+            n_rows, rows.stride(0), n_columns, log_scale,
+            **shape, STAGES=STAGES, WEIGHTED=weights is not None, num_warps=WARPS,
+        )  # fmt: skip
     # Only here the host waits for the device.
-    found = torch.cat([sums.sum(dim=0), ends.amax(dim=0)]).cpu().numpy()[None]
-    return Sums(
-        np.array([log_scale]),
-        found[:, 0],
-        found[:, 1:-2],
-        None,
-        -found[:, -2],
-        found[:, -1],
-    )
+    totals = torch.cat([sums.sum(dim=0), ends.amax(dim=0)]).cpu().numpy()[None]
+    value, slope, lowest = totals[:, 0], totals[:, 1:-2], -totals[:, -2]
+    return Sums(np.array([log_scale]), value, slope, None, lowest, totals[:, -1])
 
 
 @triton.jit(do_not_specialize=["n_rows", "log_scale"])
@@ -193,10 +177,8 @@ def logistic_sums(
             weights, sums, n_rows, rows.stride(0), n_columns,
             **shape, MASKED=chosen is not None, num_warps=WARPS,
         )  # fmt: skip
-    found, largest = (
-        each.cpu().numpy() for each in (sums.sum(dim=0), sums.amax(dim=0))
-    )
-    by_feature, by_row = found[:-4].reshape(5, n_columns), found[-4:]
+    totals, largest = sums.sum(dim=0).cpu().numpy(), sums.amax(dim=0).cpu().numpy()
+    by_feature, by_row = totals[:-4].reshape(5, n_columns), totals[-4:]
     by_feature[3], by_row[3] = largest[:-4].reshape(5, n_columns)[3], largest[-1]
     return by_feature, by_row
 

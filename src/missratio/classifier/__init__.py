@@ -26,6 +26,7 @@ from missratio.classifier.neyman_pearson import (
 from missratio.classifier.planning import SensitivityCurve as SensitivityCurve
 from missratio.classifier.planning import Variation as Variation
 from missratio.classifier.planning import expected_power as expected_power
+from missratio.classifier.planning import forecast_power as forecast_power
 from missratio.classifier.planning import (
     required_calibration_rows as required_calibration_rows,
 )

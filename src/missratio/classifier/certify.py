@@ -225,7 +225,9 @@ def infeasible(
     sample, alpha, delta = calibration.sample, promise.alpha, calibration.delta
     lookups, n_rows = sample.lookups, sample.n_rows
     claim = NO_THRESHOLD
-    facts = {"alpha": alpha, "delta": delta, "rows": n_rows, "group": promise.group}
+    # The δ that was asked for, of which a learned φ takes a part.
+    facts = {"alpha": alpha, "delta": promise.delta, "group": promise.group}
+    facts["rows"] = n_rows
     if lookups is not None:
         drawn, wants = int(lookups.drawn.sum()), MORE_ROWS
         needed = rules.fewest_look_ups(sample, alpha, delta)
@@ -303,18 +305,20 @@ def refuse_open(promise: Promise, rows: Any) -> None:
         else missingness.once(model.groups)
     )
     worst = kept[np.argsort(-np.median(by_column[:, kept], axis=0))[:WORST]]
+    weight = f"{np.median(weights):,.0f} rows (the median)"
+    weight = weight if np.median(weights) < MOST_WANTED else "any number of rows"
     message = Message(
         NO_THRESHOLD + "what was learned of φ leaves too much open. A complete row of "
-        "class {label!r} may stand for {weight:.3g} rows (the median), and {rows} "
-        "calibration rows allow {most:.3g}. Most is open in {columns}, which the other "
-        "columns predict too little.",
+        "class {label!r} may stand for {weight}, and {rows} calibration rows allow "
+        "{most:.3g}. Most is open in {columns}, which the other columns predict too "
+        "little.",
         label=promise.label,
         columns=tuple(worst.tolist()),
         remedies=("leave such columns out", Remedy.LOOKED_UP, Remedy.AS_OBSERVED),
         facts={
             "alpha": promise.alpha,
             "delta": promise.delta,
-            "weight": float(np.median(weights)),
+            "weight": weight,
             "rows": n_rows,
             "most": float(most),
         },

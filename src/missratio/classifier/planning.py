@@ -13,23 +13,28 @@ values by s standard deviations, which is what mice and rbmi add to imputed valu
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import clone
 from sklearn.utils import check_scalar
 
 from missratio import missingness
 from missratio import threshold as rules
 from missratio._base.blocks import rows_with_nan, take_rows
+from missratio._base.hints import generator
 from missratio._base.reading import read_labels
 from missratio._base.typing import FloatArray
+from missratio.classifier.certify import infeasible
+from missratio.classifier.estimators import ClassTable
 from missratio.classifier.neyman_pearson import NeymanPearsonClassifier
-from missratio.classifier.promise import Trust, Weighted
+from missratio.classifier.promise import Calibration, Promise, Trust, Weighted
 from missratio.classifier.reading import calibrated_rows, check_same_rows
 from missratio.exceptions import NoCertificateError
 from missratio.weights import complete_row_weights
@@ -167,6 +172,108 @@ def expected_power(
         threshold = chosen.select(draw(), alpha, delta).threshold
         powers[i] = 0.0 if threshold is None else (other > threshold).mean()
     return float(powers.mean())
+
+
+class PowerForecast(NamedTuple):
+    """The power that a certificate is expected to have; 0 with why there is none."""
+
+    power: float
+    reason: ValueError | None = None
+
+
+def forecast_power(
+    classifier: NeymanPearsonClassifier, X: Any, y: ArrayLike, n_trials: int = 3
+) -> PowerForecast:
+    """The power to expect if a classifier is fitted, by its training rows alone.
+
+    In each trial some of the rows that it would be fitted to take the place of those
+    that calibrate, repeated until they are as many: φ, its band and the rule have the
+    same say. No row that calibrates is looked at, so that a classifier may be chosen by
+    it. A trial takes about as long as the fit. On small tables the forecast is off by
+    0.1 on average, as much as the power of a fit varies with its split.
+
+    Parameters
+    ----------
+    classifier : NeymanPearsonClassifier
+        Not fitted; with a model of missingness that is known, stated or learned. With
+        an int as `random_state` the rows are those that the fit splits off.
+    X : array-like or dataframe of shape (n_rows, n_columns)
+    y : array-like of shape (n_rows,)
+    n_trials : int, default=3
+
+    Returns
+    -------
+    PowerForecast
+        `power`, of complete rows of the other class, NaN where none of them is
+        complete; and `reason`: the error that says why nothing would be certified, or
+        None.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import missratio as mr
+    >>> from missratio.classifier import forecast_power
+    >>> rng = np.random.default_rng(0)
+    >>> Z = rng.normal(size=(4000, 1)) + 0.7 * rng.normal(size=(4000, 3))
+    >>> y = np.arange(4000) % 2
+    >>> Z[y == 1] += 2.0
+    >>> X = mr.corrupt(Z, mr.LogisticMissingness(-2.0, 0.5), rng)
+    >>> phi = {label: mr.learn_missingness(X[y == label]) for label in (0, 1)}
+    >>> classifier = mr.NeymanPearsonClassifier(missingness=phi, random_state=0)
+    >>> forecast = forecast_power(classifier, X, y)
+    >>> power = (classifier.fit(X, y).predict(Z[y == 1]) == 1).mean()
+    >>> bool(abs(forecast.power - power) < 0.15)
+    True
+    """
+    trial = clone(classifier).set_params(on_infeasible="reject_all")
+    powers, reason = [0.0], None
+    with warnings.catch_warnings():
+        # What is wrong is said by the fit itself.
+        warnings.simplefilter("ignore")
+        try:
+            table = trial._table(X, y, None, {})
+            table = trial._split(table, generator(trial.random_state))
+            (promise,) = trial._promises(table)
+            asked = trial, X, y, table, promise
+            powers = [_tried_power(*asked, seed) for seed in range(n_trials)]
+        except ValueError as error:
+            reason = error
+    return PowerForecast(float(np.mean(powers)), reason)
+
+
+def _tried_power(
+    trial: NeymanPearsonClassifier,
+    X: Any,
+    y: ArrayLike,
+    table: ClassTable,
+    promise: Promise,
+    seed: int,
+) -> float:
+    """The power that one split of a table's training rows certifies."""
+    rng = np.random.default_rng(seed)
+    training = table.rows_of(0, table.fitted)
+    others, fresh = np.array_split(rng.permutation(table.rows_of(1, table.fitted)), 2)
+    some = np.append(training, others)
+    trial.set_params(random_state=seed)
+    trial.fit(take_rows(X, some), read_labels(y)[some])
+    times = max(1, round(len(promise.held) / len(trial.calibration_index_)))
+
+    def repeated(calibration: Calibration) -> Calibration:
+        """As if there were as many rows as will calibrate."""
+        again = tuple(map(repeated, calibration.others))
+        rows = calibration.sample.repeated(times, rng)
+        return replace(calibration, sample=rows, others=again)
+
+    calibration = repeated(trial.calibration_)
+    threshold = calibration.threshold(trial.alpha)
+    if threshold == np.inf:
+        raise infeasible(promise, calibration, calibration.rule.name)
+    rows = take_rows(trial._read(X), fresh)
+    scores = calibration.trust.score(rows, trial._score(rows))
+    model, _ = table.reasons(1, fresh)
+    weights = complete_row_weights(rows, "ignore" if model is None else model)
+    total = weights.sum()
+    return float((scores > threshold) @ weights / total) if total else np.nan
 
 
 FACTORS = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 4.0)

@@ -58,7 +58,7 @@ def test_a_messy_table_is_read_as_it_was_meant(clinic, run):
     assert decided["merge"] == [*found["merge"], "Nroth=North"]
     assert "2 row(s) without a label were left out." in said
     assert "Will new rows have blanks like these, or will they be complete?" in said
-    assert "If new rows have blanks like these: finds about" in said
+    assert "If new rows have blanks like these: expected power" in said
 
 
 def test_commands_are_short_once_a_table_was_checked(clinic, run):
@@ -129,10 +129,10 @@ def test_blank_categories_are_counted_and_tables_without_blanks_are_told(
         )
         words = shlex.split("check t.csv --target y --controlled 0 --force")
         said = run(*words).stdout
-        told = "If new rows have blanks like these: finds about"
+        told = "If new rows have blanks like these: expected power"
         lost = "'1': 150 rows, 100 of them complete; blanks in 'c' 33%." in said
         if blank:
-            told = "If new rows are complete, as these are: finds about"
+            told = "If new rows are complete, as these are: expected power"
         assert told in said
         assert lost == (not blank)
 

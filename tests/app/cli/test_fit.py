@@ -73,11 +73,10 @@ def test_methods_are_compared_and_the_best_is_taken(run, tmp_path):
         assert compared[name]["power"] > compared["kliep"]["power"] + 0.15
     best = max(compared, key=lambda name: compared[name]["power"])
     assert facts["method"] == model.method == best
-    assert facts["why"].startswith("which finds ")
-    assert "comes next with" in facts["why"]
+    assert facts["why"].startswith(f"the best of {len(compared)} methods compared on")
     assert facts["comparison"]["budget"] == 20.0
     # The outcome of the comparison reaches the report.
-    assert json.loads(model.report)["origin"]["method"].startswith(f"{best}, which")
+    assert json.loads(model.report)["origin"]["method"].startswith(f"{best}, the best")
     found = model.classifier.predict(rng.normal(0, 4, (4000, 2))).mean()
     power = facts["power"]
     assert power["low"] - 0.05 < found < power["high"] + 0.05
@@ -88,13 +87,16 @@ def test_what_was_found_is_said_in_a_sentence(fit, complete):
     path, facts = fit()
     power = facts["power"]
     low, found, high = (
-        f"{100 * power[name]:.0f}" for name in ("low", "estimate", "high")
+        f"{100 * power[name]:.1f}" for name in ("low", "estimate", "high")
     )
     assert facts["finding"] == (
-        f"Finds {found}% of 'sick' ({low}–{high}%) while at most 20% of 'well' are "
+        f"Finds {found}% ({low} to {high}%) of 'sick' while at most 20% of 'well' are "
         "called 'sick'."
     )
     model = mr.load_model(path)
+    # The report has the same number, and the same sentence.
+    (entry,) = json.loads(model.report)["errors"]
+    assert (entry["found"], entry["sentence"]) == (power, facts["finding"])
     above = model.decide(encoded(model, complete)[complete[2]]).codes.mean()
     assert power["estimate"] == pytest.approx(above, abs=0.06)
 
@@ -158,6 +160,6 @@ def test_a_phi_that_the_table_refutes_is_refused(run, fit, patients):
 def test_without_a_certificate_everything_is_controlled(fit):
     path, facts = fit("--on-infeasible reject_all", alpha=0.0001)
     assert not facts["certificate"]["certified"]
-    assert facts["finding"].startswith("Finds no 'sick': no threshold could be cert")
+    assert facts["finding"].startswith("Finds no 'sick', as ")
     assert facts["certificate"]["threshold"] is None
     assert mr.load_model(path).classifier.threshold_ == np.inf

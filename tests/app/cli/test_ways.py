@@ -240,7 +240,7 @@ def test_given_nothing_a_model_is_for_rows_like_these(run, table, monkeypatch):
     ways = [line.strip() for line in said if line.strip().startswith("missratio ")]
     look_up = said[said.index("    " + ways[0]) - 1]
     assert re.search(
-        r"look up \d+ rows .* power about .* no assumption about φ", look_up
+        r"look up \d+ rows .* expected power .*; no assumption about φ", look_up
     )
     query, looked_up, learned, example, written = ways
     run(*shlex.split(query)[1:])

@@ -73,9 +73,8 @@ def compared(*powers):
 
 def test_the_choice_is_said_in_a_sentence():
     both = compared(("kliep", 0.28), ("trees", 0.51))
-    assert reason_of(both, ["No"], "kliep", "") == (
+    assert reason_of(both, "kliep", "") == (
         "trees",
-        "which finds 51% of 'No' among training rows left out in turn, at an error of "
-        "5%; kliep comes next with 28% (2 methods compared, in at most 60 s)",
+        "the best of 2 methods compared on training rows left out in turn, in at most "
+        "60 s (shares found there, at an error of 5%: trees 51%, kliep 28%)",
     )
-    assert "next" not in reason_of(compared(("kliep", 0.28)), ["No"], "js", "")[1]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -20,6 +21,7 @@ from missratio._base.typing import BoolArray, FloatArray
 from missratio.app.modelfile import TWO_CLASSES, certificates_of, kind_of
 from missratio.app.report.rows import LabelledRows, Names, numbers
 from missratio.classifier import Certificate, measured_power, sensitivity_curve
+from missratio.classifier.estimators import default_estimator
 from missratio.evaluation import weighted_share
 from missratio.exceptions import WeightConcentrationWarning
 from missratio.imputation import ImputationEnsemble
@@ -41,6 +43,8 @@ SOURCES = {
 # Refits that impute values take nearly all of a fit's time: one is made, without a
 # third of the rows.
 IMPUTED_FOLDS = 3
+# Rows of each class that a refit takes at most.
+MOST_REFITTED = 20_000
 MOST_LISTED, MOST_DRAWN = 60, 12
 # Rows of each class to shuffle, and shuffles in all: a wide table would take long.
 MOST_SHUFFLED, MOST_SHUFFLES, REPEATS = 1500, 120, 5
@@ -98,10 +102,7 @@ def fresh(
     if kind_of(classifier) == TWO_CLASSES:
         if not hasattr(classifier, "calibration_index_"):
             return [rows], "held-out"
-        # The error is the certificate's: calibration rows are as many as they were.
-        size = classifier.certificate_.rows / len(rows.index(rows.controlled))
-        how = {"calibration_size": size, "on_infeasible": "reject_all"}
-        parts = list(_refits(few, folds, [rows.other], rng, **how))
+        parts = list(_rescored(rows, folds, rng))
         return parts or [few.take(np.arange(0))], "cross-validation"
     # A group that can't be certified leaves the others theirs.
     more = {} if rows.groups is None else {"on_infeasible": "reject_all"}
@@ -127,9 +128,7 @@ def _refits(
     """
     seed = rows.classifier.random_state
     parameters["random_state"] = seed if isinstance(seed, (int, np.integer)) else 0
-    turns = folds if folds > 1 else 0
-    if isinstance(last_step(rows.classifier.estimator), ImputationEnsemble):
-        folds, turns = IMPUTED_FOLDS, min(turns, 1)
+    folds, turns = _turns(rows, folds)
     fold = np.full(len(rows.y), -1)
     for label in labels:
         index = rows.index(label)
@@ -146,10 +145,7 @@ def _refits(
                 again.fit(kept.X, kept.y, inclusion=kept.inclusion, **more)
             except (ValueError, np.linalg.LinAlgError):
                 continue
-        if len(labels) == 1:
-            # The estimator hasn't seen rows that calibrate it either.
-            new = np.append(index[again.calibration_index_], new)
-        elif rows.groups is not None:
+        if rows.groups is not None:
             # A refit tells nothing of a group that it alone lacks a threshold for.
             before, after = (
                 np.array([limits.get(g, limits.get(None, np.inf)) for g in rows.groups])
@@ -157,6 +153,72 @@ def _refits(
             )
             new = new[(np.isinf(before) | np.isfinite(after))[new]]
         yield replace(rows.take(new), classifier=again)
+
+
+def _turns(rows: LabelledRows, folds: int) -> tuple[int, int]:
+    """Into how many folds rows are split, and how many of them are left out in turn."""
+    turns = folds if folds > 1 else 0
+    if isinstance(last_step(rows.classifier.estimator), ImputationEnsemble):
+        return IMPUTED_FOLDS, min(turns, 1)
+    return folds, turns
+
+
+def _rescored(
+    rows: LabelledRows, folds: int, rng: np.random.Generator
+) -> Iterator[LabelledRows]:
+    """Rows of the other class, by classifiers whose estimator hasn't seen them.
+
+    The classifier itself has seen all of them, so that its estimator is fitted again
+    without one fold of them in turn. Its calibration rows stay as they are, and no
+    threshold is certified again: that of a refit is `moved`. They come with the rows.
+    """
+    classifier, folds_and_turns = rows.classifier, _turns(rows, folds)
+    held, known = classifier.calibration_index_, classifier.training_index_
+    mine = known[rows.y[known] == rows.controlled]
+    others = rng.permutation(rows.index(rows.other))[:MOST_REFITTED]
+    mine = rng.permutation(mine)[:MOST_REFITTED]
+    table = copy(classifier)._table(rows.X, rows.y, rows.inclusion, {})
+    estimator = classifier.estimator
+    if estimator is None:
+        estimator = default_estimator(table, known)
+    for k in range(folds_and_turns[1]):
+        new = others[k :: folds_and_turns[0]]
+        kept = np.sort(np.concatenate([mine, np.setdiff1d(others, new)]))
+        again, part = copy(classifier), rows.take(np.concatenate([held, new]))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                again.estimator_ = table.fit_one(estimator, kept)
+            except (ValueError, np.linalg.LinAlgError):
+                continue
+        again._sign = 1.0
+        limit = np.array([classifier.threshold_])
+        again.threshold_ = float(moved(limit, part, classifier, again)[0])
+        yield replace(part, classifier=again)
+
+
+def moved(
+    limits: FloatArray, rows: LabelledRows, classifier: Any, refit: Any
+) -> FloatArray:
+    """Thresholds of a refit above which as many rows lie as above a classifier's.
+
+    That is the share, by weight, of the calibration rows, which neither was fitted to.
+    """
+    held = rows.take(rows.index(rows.controlled))
+    scores = classifier.score_samples(held.X)
+    # The same rows are beyond the certificate's cap: φ's band is slow to evaluate.
+    again = np.where(np.isneginf(scores), -np.inf, refit._score(held.X))
+    order = np.argsort(-again, kind="stable")
+    masses, values = np.cumsum(held.weights[order]), again[order]
+    # Each row may be the first that isn't above; of equal ones the first of all.
+    first = np.searchsorted(-values, -values, side="left")
+    above = np.append(0.0, masses)[first]
+    result = np.full(len(limits), np.inf)
+    for place, limit in enumerate(limits):
+        if limit < np.inf and len(values):
+            mass = held.weights[scores > limit].sum()
+            result[place] = values[np.argmin(np.abs(above - mass))]
+    return result
 
 
 def curve(rows: LabelledRows, parts: list[LabelledRows], confidence: float) -> Data:
@@ -172,11 +234,13 @@ def curve(rows: LabelledRows, parts: list[LabelledRows], confidence: float) -> D
         others = part.take(part.index(rows.other))
         if not len(others.y):
             continue
-        refit, selected = part.classifier, chosen
+        refit = part.classifier
+        limits = np.array(
+            [np.inf if s.threshold is None else s.threshold for s in chosen]
+        )
         if refit is not classifier:
-            selected = refit.calibration_.select(alphas)
-        limits = [np.inf if s.threshold is None else s.threshold for s in selected]
-        recognised.append(refit.score_samples(others.X) > np.array(limits)[:, None])
+            limits = moved(limits, part, classifier, refit)
+        recognised.append(refit.score_samples(others.X) > limits[:, None])
         weights.append(others.weights)
     above, counted = np.concatenate(recognised, axis=1), np.concatenate(weights)
     levels = []

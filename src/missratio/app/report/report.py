@@ -21,13 +21,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from missratio.app.modelfile import TWO_CLASSES, kind_of, plain
 from missratio.app.report import measure, pages, sections, words
-from missratio.app.report.rows import LabelledRows, Names
+from missratio.app.report.rows import LabelledRows, Names, narrowed
 from missratio.classifier import (
     GroupedNeymanPearsonClassifier,
     MulticlassNeymanPearsonClassifier,
     NeymanPearsonClassifier,
     check_same_rows,
 )
+from missratio.weights import complete_row_weights
 
 Certified = (
     NeymanPearsonClassifier
@@ -333,6 +334,16 @@ def _errors(
             mine &= np.concatenate([part.groups for part in parts]) == group
         events, counted = np.isin(predicted[mine], called), weights[mine]
         result = measure.share_of(events, counted, confidence, len(parts))
+        if mine.any() and getattr(rows.model(label), "stated", ()):
+            # It is as uncertain as what was stated, too.
+            for end in (0, 1):
+                model = narrowed(rows.model(label), end)
+                again = np.concatenate(
+                    [complete_row_weights(part.rows(label), model) for part in parts]
+                )
+                other = measure.share_of(events, again, confidence)
+                result["low"] = min(result["low"], other["low"])
+                result["high"] = max(result["high"], other["high"])
         if rows.classifier.deployment == "as-observed":
             by_blanks = measure.by_blanks(events, counted, blank[mine], confidence)
             result["parts"] = by_blanks
@@ -392,7 +403,6 @@ def _errors(
         }
         if rows.groups is not None and group is None:
             entry["name"] = "all rows"
-        if kind != TWO_CLASSES:
-            entry["sentence"] = words.promise_sentence(rows, entry)
+        entry["sentence"] = words.promise_sentence(rows, entry)
         entries.append(entry)
     return {"errors": entries, "confusion": confusion}

@@ -16,7 +16,8 @@ from missratio._base.reading import as_frame
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.app.modelfile import certificates_of
 from missratio.classifier import complete_mask
-from missratio.missingness import Missingness, RowInclusion
+from missratio.learning import LearnedMissingness
+from missratio.missingness import BlockMissingness, Missingness, RowInclusion
 from missratio.weights import complete_row_weight_edges
 
 
@@ -162,6 +163,13 @@ class LabelledRows:
         models = self.classifier._models() or {}
         model: Missingness | None = models.get(label)
         return model
+
+
+def narrowed(model: Any, end: int) -> Any:
+    """A model with what was stated at the mildest (0) or steepest end of its range."""
+    if isinstance(model, BlockMissingness):
+        return replace(model, base=narrowed(model.base, end))
+    return model.narrowed(end) if isinstance(model, LearnedMissingness) else model
 
 
 @dataclass(frozen=True)

@@ -312,10 +312,9 @@ def sensitivity(data: Data) -> ReportSection:
         f"{number(max(map(abs, tilt['amount'])), 2)} of their standard deviations."
     )
     by_odds = table(
-        points(**{name: odds[name] for name in ("amount", "error", "power")}),
+        points(**{name: odds[name] for name in ("amount", "error")}),
         ("If odds of being missing are wrong by a factor of up to", "amount", number),
         ("Error that the threshold still guarantees", "error", percent),
-        ("Power of a threshold that still guarantees α", "power", share),
     )
     return ReportSection("sensitivity", title, text, table=by_odds)
 
@@ -449,8 +448,7 @@ def importance(data: Data) -> ReportSection:
         f"rows, at an error of {percent(data['certificate']['alpha'])}. Point: mean of "
         f"{lost['repeats']} shuffle{'s' * (lost['repeats'] != 1)}; line: from the "
         f"smallest to the largest loss. Measured on {number(lost['rows'])} rows that "
-        f"the fit had not seen, where the power is {share(lost['power'])} before "
-        "shuffling."
+        "the fit had not seen."
     )
     notes = [
         "If two columns carry the same information, each looks unimportant. A positive "

@@ -194,20 +194,22 @@ def robustness(certificate: Certificate) -> str | None:
 
 def promise_sentence(rows: LabelledRows, entry: Data) -> str:
     """What becomes of a class or group: its bound, if any, and what was measured."""
-    label, level, grouped = entry["label"], entry["level"], rows.groups is not None
+    label, level, one_bound = entry["label"], entry["level"], len(rows.labels) == 2
     name, right, wrong = "", label, _wrong_words(rows)
-    if grouped:
+    if rows.groups is not None:
         name = "All rows: " if entry["group"] is None else f"Group {entry['group']!r}: "
+    if one_bound:
         right, wrong = rows.other, f"{rows.other!r}"
-    if grouped and not entry["certified"]:
-        return (
-            f"{name}finds no {right!r}, as {number(entry['rows'])} calibration rows "
-            f"can't certify {percent(level)}; every row is called {label!r}."
-        )
     text = f"{name}finds {measured(entry['found'])} of {right!r}"
-    if level is not None:
-        text += f" while at most {percent(level)} of {label!r} are called {wrong} "
-        text += f"(measured: {measured(entry['error'])})"
+    if one_bound and not entry["certified"]:
+        text = (
+            f"{name}finds no {right!r}, as {number(entry['rows'])} calibration rows "
+            f"can't certify {percent(level)}; every row is called {label!r}"
+        )
+    elif level is not None:
+        text += f" while at most {percent(level)} of {label!r} are called {wrong}"
+        if entry["error"].get("source") != "calibration":
+            text += f" (measured: {measured(entry['error'])})"
     return f"{text[0].upper()}{text[1:]}."
 
 

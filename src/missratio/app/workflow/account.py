@@ -25,6 +25,7 @@ from missratio.app.tables.columns import check_names
 from missratio.app.tables.labelled import LabelledTable
 from missratio.app.workflow import phi_file
 from missratio.app.workflow.spelling import check_spellings
+from missratio.classifier import NeymanPearsonClassifier
 from missratio.exceptions import (
     Message,
     TableError,
@@ -45,6 +46,9 @@ TRIALS, ENOUGH = 5, 1.0 / 3.0
 ROWS = 80
 # Columns that a message names, those that miss most.
 SHOWN = 3
+# Rows of each class on which the power of rows as observed is tried.
+TRIED = 4_000
+UNTOLD = "its power is known after the fit"
 # Cells of a table up to which trials of look-ups are quick.
 QUICK_CELLS = 150_000
 
@@ -123,8 +127,10 @@ class Way:
     ----------
     what : str
         What there is to do.
+    power : str
+        The power to expect, or why that can't be told.
     promise : str
-        What comes of it, and what that assumes.
+        What it assumes.
     commands : tuple of str
         How, to be pasted into a shell.
     between : str
@@ -132,13 +138,14 @@ class Way:
     """
 
     what: str
+    power: str
     promise: str
     commands: tuple[str, ...]
     between: str = ""
 
     def __str__(self) -> str:
         commands = f"\n  {self.between}\n".join(f"    {c}" for c in self.commands)
-        return f"- {self.what}: {self.promise}.\n{commands}"
+        return f"- {self.what}: {self.power}; {self.promise}.\n{commands}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -520,6 +527,33 @@ def _certifiable(
     return bool(np.mean(reached) >= ENOUGH * trial["alpha"])
 
 
+def observed_power(
+    table: LabelledTable, controlled: Any, options: asked.FitOptions
+) -> str:
+    """The power to expect for rows as they are, tried on half of the other class."""
+    if controlled is None:
+        return UNTOLD
+    if table.blank_categories:
+        # In such rows a blank category is a level.
+        _, table = read_table(options, blank_level=True)
+        assert options.controlled is not None
+        table, _ = labelled.two_classes(table, options.controlled, options.versus)
+    rng = np.random.default_rng(options.seed)
+    mine = rng.permutation(np.flatnonzero(table.y == controlled))[:TRIED]
+    others = rng.permutation(np.flatnonzero(table.y != controlled))[:TRIED]
+    fitted, rest = np.split(others, [len(others) // 2])
+    rows = np.concatenate([mine, fitted])
+    classifier = NeymanPearsonClassifier(
+        controlled_class=controlled, deployment="as-observed", **options.trial
+    )
+    try:
+        classifier.fit(table.X[rows], table.y[rows])
+    except ValueError as error:
+        return f"nothing can be certified yet. {error}"
+    power = float(np.mean(classifier.predict(table.X[rest]) != controlled))
+    return f"expected power {power:.2f}, tried on {len(rest)} rows left out"
+
+
 def ways_of(
     table: LabelledTable,
     controlled: Any,
@@ -549,28 +583,31 @@ def ways_of(
         given["out"] = out
         return options.command("fit", type(options), settings, **(given | changes))
 
-    def look_up(what: str, promise: str, **changes: Any) -> Way:
+    def look_up(what: str, power: str, promise: str, **changes: Any) -> Way:
         """A plan of look-ups, and the fit that takes it filled in."""
         given = {"out": plan, "force": False, "alpha": options.trial["alpha"]}
         query = options.command(
             "query", asked.QueryOptions, settings, **(given | changes)
         )
         between = f"and, when {plan} is filled in,"
-        return Way(f"look up {what}", promise, (query, fit(queries=plan)), between)
+        commands = (query, fit(queries=plan))
+        return Way(f"look up {what}", power, promise, commands, between)
 
     lossy = [label for label, counts in table.missing.items() if counts]
     assumes = "no assumption about φ"
     if controlled is None:
         pass
     elif controlled not in lossy:
-        promise = f"rows of {controlled!r} are complete and need no φ; a better score"
-        yield look_up("50 values a column", promise, per_feature=50)
+        promise = f"rows of {controlled!r} are complete and need no φ"
+        power = "the power rises with the score"
+        yield look_up("50 values a column", power, promise, per_feature=50)
     else:
         # Single values of the other class, where it has holes, make the score better.
         goal, more = ("both", 1.5) if len(lossy) > 1 else ("certificate", 1.0)
         incomplete = table.counts[controlled] - table.n_complete(controlled)
         price = sum(table.missing[controlled].values()) / incomplete
-        values, rows, promise = max(1, round(more * ROWS * price)), ROWS, assumes
+        values, rows = max(1, round(more * ROWS * price)), ROWS
+        power = f"expected power not tried out, with more than {QUICK_CELLS:,} cells"
         if table.X.size <= QUICK_CELLS:
             how = {"budget": values, "goal": goal, **options.trial}
             drawn = _drawn(table, controlled, **how)
@@ -578,18 +615,20 @@ def ways_of(
             best = len(drawn.power.values) - 1
             values, rows = int(drawn.power.values[best]), drawn.power.rows[best]
             values = min(values, sum(sum(n.values()) for n in table.missing.values()))
-            promise = f"power about {drawn.power.figure(best)}, {assumes}"
+            power = f"expected power {drawn.power.figure(best)}"
         what = f"{rows} rows ({values} values)"
-        yield look_up(what, promise, goal=goal, budget=values)
+        yield look_up(what, power, assumes, goal=goal, budget=values)
     if learned:
         yield Way(
             "classify rows as they come, blanks included",
+            observed_power(table, controlled, options),
             f"{assumes}, if new rows have blanks like these",
             (fit(new_rows="blanks"),),
         )
     elif not any(phi_file.loses_whole_rows(table, label) for label in lossy):
         yield Way(
             "look up nothing",
+            UNTOLD,
             f"{PHI} is learned from the other columns, and must be logistic in the "
             "value itself",
             (fit(missingness=asked.LEARN),),
@@ -602,11 +641,13 @@ def ways_of(
             texts.append(f"{name}: {share:.2g}% of {label}, higher more likely")
         yield Way(
             "say what you know of them",
+            UNTOLD,
             "it holds if the direction is as you say (higher or lower)",
             (fit(assume=texts),),
         )
     yield Way(
         "write down why values are missing",
+        UNTOLD,
         "it holds if what you write is right",
         (fit(example=True, out=None), fit(missingness=asked.EXAMPLE_FILE)),
         f"and, when {asked.EXAMPLE_FILE} says why,",

@@ -26,9 +26,8 @@ from missratio.app.report.sections import ReportSection, Table
 from missratio.app.report.words import sentence
 from missratio.app.tables import labelled
 from missratio.app.tables.columns import MOST_LEVELS, check_names
-from missratio.app.workflow.account import Way, read_table, ways_of
+from missratio.app.workflow.account import Way, observed_power, read_table, ways_of
 from missratio.app.workflow.spelling import variants
-from missratio.classifier import NeymanPearsonClassifier
 from missratio.exceptions import TableError
 from missratio.missingness import missingness_patterns
 
@@ -41,8 +40,6 @@ _TARGET = re.compile(
 )
 # A column of so many labels at most may be the target.
 _MOST_LABELS = 6
-# Rows on which the power of rows as observed is tried.
-_TRIED = 4_000
 _SHOWN = 5
 # What `missratio.toml` may say of a table, in its order.
 _SETTINGS = (
@@ -186,7 +183,8 @@ class CheckedTable:
             finds, _, command = self.observed.partition(" Then: ")
             items, commands = [(self.condition, sentence(finds))], [command]
             for way in self.ways:
-                items.append((sentence(way.what).rstrip("."), sentence(way.promise)))
+                promise = sentence(f"{way.power}; {way.promise}")
+                items.append((sentence(way.what).rstrip("."), promise))
                 commands.append(f"\n# {way.between}\n".join(way.commands))
             could = "What could be promised"
             parts.append(
@@ -547,32 +545,10 @@ def _promises(
         return blanks, "", []
     table, controlled = labelled.two_classes(table, given.controlled, given.versus)
     progress.step("Trying out what could be promised")
-    # The power for rows as they are is tried on half of the other class's rows. In such
-    # rows a blank category is a level.
-    seen = table
-    if table.blank_categories:
-        _, seen = read_table(given, blank_level=True)
-        seen, _ = labelled.two_classes(seen, given.controlled, given.versus)
-    rng = np.random.default_rng(given.seed)
-    own = rng.permutation(np.flatnonzero(table.y == controlled))[:_TRIED]
-    other = rng.permutation(np.flatnonzero(table.y != controlled))[:_TRIED]
-    fitted, rest = np.split(other, [len(other) // 2])
-    rows = np.concatenate([own, fitted])
-    classifier = NeymanPearsonClassifier(
-        controlled_class=controlled, deployment="as-observed", **given.trial
-    )
     known = {**settings, "data": options.data, **said}
-    try:
-        classifier.fit(seen.X[rows], table.y[rows])
-    except ValueError as error:
-        observed = f"nothing can be certified yet. {error}"
-    else:
-        power = float(np.mean(classifier.predict(seen.X[rest]) != controlled))
-        others = listed([label for label in table.counts if label != controlled])
-        observed = f"finds about {power:.0%} of {others} (tried on {len(rest)} rows "
-        new_rows = "blanks" if len(table.incomplete) else None
-        then = given.command("fit", asked.FitOptions, known, new_rows=new_rows)
-        observed += f"left out). Then: {then}"
+    new_rows = "blanks" if len(table.incomplete) else None
+    then = given.command("fit", asked.FitOptions, known, new_rows=new_rows)
+    observed = f"{observed_power(table, controlled, given)}. Then: {then}"
     ways = []
     if len(table.incomplete):
         ways = list(ways_of(table, controlled, given, known))

@@ -10,7 +10,8 @@ import os
 import re
 import shlex
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -33,6 +34,7 @@ from missratio.app.options import (
     QueryOptions,
 )
 from missratio.app.report import LabelledRows, Names, describe
+from missratio.app.report.rows import narrowed
 from missratio.app.tables import labelled
 from missratio.app.tables.columns import BLANK, Encoder
 from missratio.app.workflow import methods
@@ -44,8 +46,8 @@ from missratio.app.workflow.account import (
     ways_of,
 )
 from missratio.app.workflow.spelling import check_spellings
-from missratio.learning import LearnedMissingness, MissingnessWarning
-from missratio.missingness import BlockMissingness, MissingnessContradictionError
+from missratio.learning import MissingnessWarning
+from missratio.missingness import MissingnessContradictionError
 
 # Cells of a table below which fits lose by several threads, of BLAS and of trees: these
 # wait for each other busily, and on a machine with other work much longer than they
@@ -186,8 +188,7 @@ def fit_table(
         comparison = None
         if compares:
             comparison = _settled(classifier)
-            others = [label for label in table.counts if label not in bounded]
-            method, why = methods.reason_of(comparison, others, method, why)
+            method, why = methods.reason_of(comparison, method, why)
         # 5. The report, and the model that holds it.
         progress.step("Describing it for a report")
         rows = LabelledRows.read(
@@ -229,11 +230,15 @@ def fit_table(
         report.json(), rest=table.rest, group_column=options.groups,
     )  # fmt: skip
     # 6. What there is to say about it.
-    findings, measured = _findings(report.data, rows)
-    if account.way == "assumed" and not several and table.groups is None:
-        found = _over_the_range(rows)
-        findings.append(found["sentence"])
-        measured["range"] = found
+    errors = report.data["errors"]
+    findings = [entry["sentence"] for entry in errors]
+    measured = {"errors": errors, "findings": findings}
+    if report.data["curve"] is not None:
+        measured = {"power": errors[0]["found"], "finding": findings[0]}
+        if account.way == "assumed":
+            power = errors[0]["found"]["estimate"]
+            measured["range"] = _over_the_range(rows, power)
+            findings.append(measured["range"]["sentence"])
     said = [*table.notes, *warned]
     facts = {
         "model": str(options.out),
@@ -415,14 +420,21 @@ def _classes(
     return table, bounded, order
 
 
-def _over_the_range(rows: LabelledRows) -> dict[str, Any]:
-    """What would be found if stated slopes were known, at the ends of their range."""
+def _over_the_range(rows: LabelledRows, power: float | None) -> dict[str, Any]:
+    """What would be found if stated slopes were known, at the ends of their range.
+
+    Rows that the estimator knows say by how much the power changes.
+    """
     classifier, mine = rows.classifier, rows.index(rows.controlled)
     held = mine[np.isin(mine, classifier.calibration_index_)]
     others = np.flatnonzero((rows.y == rows.other) & (rows.weights > 0.0))
-    weights, found = rows.weights[others], dict[str, float | None]()
-    called = classifier.predict(rows.X[others]) == rows.other
-    found["whole"] = float(np.average(called, weights=weights))
+
+    def found(calibrated: Any, label: Any) -> float:
+        called = calibrated.predict(rows.X[others]) == label
+        return float(np.average(called, weights=rows.weights[others]))
+
+    whole = found(classifier, rows.other)
+    powers: dict[str, Any] = {"whole": power}
     # The estimator knows the controlled class as 0, and the other as 1.
     labels, known = enumerate((rows.controlled, rows.other)), classifier.missingness
     coded = {k: known[label] for k, label in labels if label in known}
@@ -430,36 +442,25 @@ def _over_the_range(rows: LabelledRows) -> dict[str, Any]:
         again = clone(classifier).set_params(
             estimator=classifier.estimator_,
             controlled_class=0,
-            missingness={k: _narrowed(model, end) for k, model in coded.items()},
+            missingness={k: narrowed(model, end) for k, model in coded.items()},
             on_infeasible="reject_all",
         )
-        training = rows.X[np.setdiff1d(mine, held)]
-        with warnings.catch_warnings():
+        training, powers[name] = rows.X[np.setdiff1d(mine, held)], None
+        with warnings.catch_warnings(), suppress(MissingnessContradictionError):
             warnings.simplefilter("ignore")
-            try:
-                again.calibrate(rows.X[held], X0_training=training)
-            except MissingnessContradictionError:
-                found[name] = None
-                continue
-        called = again.predict(rows.X[others]) == 1
-        found[name] = float(np.average(called, weights=weights))
-    whole, mildest, steepest = (
-        "ruled out by the table" if share is None else f"{share:.0%}"
-        for share in found.values()
+            again.calibrate(rows.X[held], X0_training=training)
+            if power is not None and whole:
+                powers[name] = min(power * found(again, 1) / whole, 1.0)
+    mildest, steepest = (
+        "unknown" if powers[name] is None else f"{powers[name]:.0%}"
+        for name in ("mildest", "steepest")
     )
     return {
-        **found,
-        "sentence": f"Of the rows of {rows.other!r} in the table it finds {whole}, for "
-        f"the whole range of what was stated. Were φ known to be at its mildest, that "
-        f"would be {mildest}; at its steepest, {steepest}.",
+        **powers,
+        "sentence": "That is for the whole range of what was stated. Were φ known to "
+        f"be at its mildest, it would be about {mildest}; at its steepest, about "
+        f"{steepest}.",
     }
-
-
-def _narrowed(model: Any, end: int) -> Any:
-    """A model with what was stated at one end of its range."""
-    if isinstance(model, BlockMissingness):
-        return replace(model, base=_narrowed(model.base, end))
-    return model.narrowed(end) if isinstance(model, LearnedMissingness) else model
 
 
 def _settled(classifier: Any) -> classifiers.PowerComparison:
@@ -497,31 +498,3 @@ def _names(encoder: Encoder) -> Names:
         levels = column.levels or ("", "number")
         blank += [level == BLANK for level in levels[1:]]
     return Names(features, origins, frozenset(np.flatnonzero(blank).tolist()))
-
-
-def _findings(
-    data: Mapping[str, Any], rows: LabelledRows
-) -> tuple[list[str], dict[str, Any]]:
-    """What becomes of the other class, or of each class or group: words and data."""
-    errors, certificate = data["errors"], data["certificate"]
-    if data["curve"] is None:
-        findings = [entry["sentence"] for entry in errors]
-        return findings, {"errors": errors, "findings": findings}
-    power, controlled, other = errors[0]["found"], rows.controlled, rows.other
-    bound = f"at most {100.0 * certificate['alpha']:.6g}% of {controlled!r} are called "
-    bound += f"{other!r}."
-    if not certificate["certified"]:
-        finding = f"Finds no {other!r}: no threshold could be certified, and every row "
-        finding += f"is called {controlled!r}."
-    elif power["estimate"] is None:
-        finding = f"Which share of {other!r} it finds can't be measured: none of its "
-        finding += f"rows is complete. But {bound}"
-    else:
-        shares = (100.0 * power[name] for name in ("low", "estimate", "high"))
-        # With a decimal near 0 and 100.
-        low, share, high = (
-            f"{each:.0f}" if 1.0 <= each <= 99.0 or each == 0.0 else f"{each:.3g}"
-            for each in shares
-        )
-        finding = f"Finds {share}% of {other!r} ({low}–{high}%) while {bound}"
-    return [finding], {"power": power, "finding": finding}

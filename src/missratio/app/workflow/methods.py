@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -279,16 +279,12 @@ def candidates(situation: Situation) -> dict[str, Any]:
     }
 
 
-def reason_of(
-    comparison: PowerComparison, others: Sequence[Any], method: str, why: str
-) -> tuple[str, str]:
+def reason_of(comparison: PowerComparison, method: str, why: str) -> tuple[str, str]:
     """The method that a comparison leads to, and why; else the one without it.
 
     Parameters
     ----------
     comparison : PowerComparison
-    others : sequence
-        The classes without a bound.
     method, why : str
         What is taken without a comparison.
     """
@@ -301,11 +297,9 @@ def reason_of(
     if not ranked:
         why = f"as no method could be compared in {comparison.budget:g} s"
         return comparison.chosen, why
-    *rest, last = map(repr, comparison.compared or others)
-    found = f"{', '.join(rest)} and {last}, on average," if rest else last
-    why = f"which finds {ranked[0].power:.0%} of {found} among training rows left out "
-    why += f"in turn, {at}"
-    if len(ranked) > 1:
-        why += f"; {ranked[1].name} comes next with {ranked[1].power:.0%}"
-    within = f"{len(ranked)} methods compared, in at most {comparison.budget:g} s"
-    return comparison.chosen, f"{why} ({within})"
+    # No power of the model: that is measured once its threshold is certified.
+    shares = ", ".join(f"{each.name} {each.power:.0%}" for each in ranked[:2])
+    return comparison.chosen, (
+        f"the best of {len(ranked)} methods compared on training rows left out in "
+        f"turn, in at most {comparison.budget:g} s (shares found there, {at}: {shares})"
+    )

@@ -312,12 +312,12 @@ class LogLikelihood(KernelMethod):
         with it; a denominator row moves Ê₀[k], and with it all heights.
         """
         l2, flat = np.array([np.inf, 0.0]), np.array([True, False])
-        found, components, mean = self._solve(bumps, PATH_TOL)
-        if found.status != Status.CONVERGED:
+        solution, components, mean = self._solve(bumps, PATH_TOL)
+        if solution.status != Status.CONVERGED:
             return l2, np.array([0.0, np.inf]), np.zeros(2)
         numerator, denominator = bumps
-        tall = found.point > 0.0
-        heights = found.point[tall]
+        tall = solution.point > 0.0
+        heights = solution.point[tall]
         # 1. The curvature of −Ê₁[log r] in the heights, and a root of its inverse.
         parts = components.T[tall].T
         ratio1 = np.maximum(parts @ heights, base.TINY)
@@ -339,17 +339,17 @@ class LogLikelihood(KernelMethod):
         near = denominator.bumps.T[tall[:-1]] / mean[:-1][tall[:-1], None]
         if tall[-1]:
             near = np.concatenate([near, np.ones((1, near.shape[1]))])
-        ratio0, own_part = near.T @ heights, np.vecdot(along := near.T @ root, along)
+        ratio0, moved = near.T @ heights, np.vecdot(along := near.T @ root, along)
         share = denominator.weights / (1.0 - denominator.weights)
-        ratio0 = np.maximum(ratio0 + share * (own_part - ratio0), 0.0)
-        ratio = [np.where(flat, 1.0, each[:, None]) for each in (ratio1, ratio0)]
-        return self._compared(l2, Two(*ratio), bumps)
+        ratio0 = np.maximum(ratio0 + share * (moved - ratio0), 0.0)
+        ratio = Two(ratio1, ratio0).map(lambda r: np.where(flat, 1.0, r[:, None]))
+        return self._compared(l2, ratio, bumps)
 
     def fit(self, bumps: Two[BumpRows], l2: float) -> Coefficients:
         """Newton's steps on the simplex."""
-        found, _, mean = self._solve(bumps, FIT_TOL)
-        theta = found.point / mean
-        return Coefficients(float(theta[-1]), theta[:-1], found.status, found.n_iter)
+        solution, _, mean = self._solve(bumps, FIT_TOL)
+        theta, how = solution.point / mean, (solution.status, solution.n_iter)
+        return Coefficients(float(theta[-1]), theta[:-1], *how)
 
     def _solve(
         self, bumps: Two[BumpRows], tol: float
@@ -372,8 +372,8 @@ class LogLikelihood(KernelMethod):
         start = 0.99 * solver.mixture_proportions(some, share, tol=PILOT_TOL).point
         start[-1] += 0.01
         weights = numerator.weights
-        found = solver.mixture_proportions(components, weights, start=start, tol=tol)
-        return found, components, mean
+        solution = solver.mixture_proportions(components, weights, start, tol)
+        return solution, components, mean
 
     def terms(self, ratio: Two[FloatArray]) -> Two[FloatArray]:
         """The terms of Ê₀[r] − Ê₁[log r] − 1."""
@@ -404,27 +404,50 @@ class MeanMatching(LeastSquares):
         assert folds is not None
         for fold in range(1 + int(folds.max())):
             held = Two(*(rows.fold(fold) for rows in bumps))
-            left = [max(1.0 - part.weights.sum(), base.TINY) for part in held]
+            left1, left0 = (max(1.0 - h.weights.sum(), base.TINY) for h in held)
             problem = self._problem(
-                (means.numerator - held.numerator.mean) / left[0],
-                (means.denominator - held.denominator.mean) / left[1],
-                (gram - held.denominator.gram()) / left[1],
-                least_mean((square - held.denominator.square) / left[1] ** 2),
+                (means.numerator - held.numerator.mean) / left1,
+                (means.denominator - held.denominator.mean) / left0,
+                (gram - held.denominator.gram()) / left0,
+                (square - held.denominator.square) / left0**2,
             )
             for i, strength in enumerate(l2.tolist()[1:], 1):
-                found = self._solve(*problem, strength)
-                for each, rows, part in zip(ratio, bumps, held, strict=True):
-                    values = np.minimum(found.ratio(part.bumps), self.max_ratio)
-                    each[rows.folds == fold, i] = values
+                fitted = self._solve(*problem, strength)
+                for values, rows, part in zip(ratio, bumps, held, strict=True):
+                    value = np.minimum(fitted.ratio(part.bumps), self.max_ratio)
+                    values[rows.folds == fold, i] = value
         return self._compared(l2, ratio, bumps)
 
     def fit(self, bumps: Two[BumpRows], l2: float) -> Coefficients:
         """By least squares without negative coefficients."""
-        numerator, denominator = bumps
-        means = numerator.mean, denominator.mean
-        least = least_mean(denominator.square)
-        problem = self._problem(*means, denominator.gram(), least)
+        rows1, rows0 = bumps
+        problem = self._problem(rows1.mean, rows0.mean, rows0.gram(), rows0.square)
         return self._solve(*problem, l2)
+
+    def _problem(
+        self,
+        mean1: FloatArray,
+        mean0: FloatArray,
+        gram: FloatArray,
+        square: float,
+    ) -> tuple[FloatArray, FloatArray]:
+        """A quadratic form, and Ê₀[k] with the constant bump last.
+
+        From Ê₁[k], Ê₀[k], Ê₀[k kᵀ] and Σ w² over the denominator. Since Ê₀[r] is one,
+        Ê₁[k] is Ê₀[r] Ê₁[k], and what is minimised has no linear part. Without a least
+        Ê₀[k] a bump that no denominator row is near could have any height.
+        """
+        mean = np.append(np.maximum(mean0, least_mean(square)), 1.0)
+        product = np.column_stack([gram, mean0])
+        apart = self._whiten(product - np.outer(mean1, mean))
+        return apart.T @ apart, mean
+
+    def _solve(self, form: FloatArray, mean: FloatArray, l2: float) -> Coefficients:
+        form = form.copy()
+        form.flat[: -1 : len(mean) + 1] += l2
+        solution = solver.least_on_simplex(form, mean)
+        theta, how = solution.point, (solution.status, solution.n_iter)
+        return Coefficients(float(theta[-1]), theta[:-1], *how)
 
     @cached_property
     def _factor(self) -> FloatArray:
@@ -436,31 +459,6 @@ class MeanMatching(LeastSquares):
         """On the span of the centres the squared norm of a function is vᵀK⁻¹v."""
         return np.asarray(solve_triangular(self._factor, vectors, lower=True))
 
-    def _problem(
-        self,
-        numerator: FloatArray,
-        denominator: FloatArray,
-        gram: FloatArray,
-        least: float,
-    ) -> tuple[FloatArray, FloatArray]:
-        """A quadratic form, and Ê₀[k] with the constant bump last.
-
-        From Ê₁[k], Ê₀[k] and Ê₀[k kᵀ]. Since Ê₀[r] is one, Ê₁[k] is Ê₀[r] Ê₁[k], and
-        what is minimised has no linear part. Without a least Ê₀[k] a bump that no
-        denominator row is near could have any height.
-        """
-        mean = np.append(np.maximum(denominator, least), 1.0)
-        product = np.column_stack([gram, denominator])
-        apart = self._whiten(product - np.outer(numerator, mean))
-        return apart.T @ apart, mean
-
-    def _solve(self, form: FloatArray, mean: FloatArray, l2: float) -> Coefficients:
-        form = form.copy()
-        form.flat[: -1 : len(mean) + 1] += l2
-        found = solver.least_on_simplex(form, mean)
-        theta = found.point
-        return Coefficients(float(theta[-1]), theta[:-1], found.status, found.n_iter)
-
 
 KernelName = Literal["ulsif", "rulsif", "kliep", "kmm"]
 # How many strengths and widths are tried, and how far beyond the widest distance. Bumps
@@ -470,17 +468,10 @@ TRIED = {"ulsif": (9, 10, 4.0), "kliep": (1, 6, 1.0), "kmm": (2, 6, 1.0)}
 TRIED["rulsif"] = TRIED["ulsif"]
 
 
-@storable(
-    finite=(
-        "heights_",
-        "intercept_",
-        "centers_",
-        "sigma_",
-        "largest_",
-        "_origin",
-        "_unit",
-    )
-)
+FINITE = "heights_ intercept_ centers_ sigma_ largest_ _origin _unit"
+
+
+@storable(finite=FINITE.split())
 @dataclass(eq=False, repr=False)
 class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
     """Density ratio r̂ = θ₀ + Σ_k θ_k exp(−‖z − c_k‖²/(2σ²)), by one of four methods.
@@ -592,12 +583,10 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
 
     def _learn_tables(self, tables: Two[WeightedTable], rows: Two[ClassRows]) -> None:
         check_choice("method", self.method, get_args(KernelName))
-        check_real(
-            self.mixture, "mixture", min_val=0.0, max_val=1.0, include_boundaries="left"
-        )
-        check_real(
-            self.max_ratio, "max_ratio", min_val=1.0, include_boundaries="neither"
-        )
+        limits = {"min_val": 0.0, "max_val": 1.0, "include_boundaries": "left"}
+        check_real(self.mixture, "mixture", **limits)
+        limits = {"min_val": 1.0, "include_boundaries": "neither"}
+        check_real(self.max_ratio, "max_ratio", **limits)
         check_real(self.flat_within, "flat_within", min_val=0.0)
         rng = generator(self.random_state)
         bumps = Bumps.around(tables, self.centers, self.scale, rng)
@@ -617,14 +606,14 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
                 for numbers, chosen in zip(folds, held, strict=True):
                     numbers[chosen] = number
 
-        def at(sigma: float) -> tuple[KernelMethod, Two[BumpRows]]:
+        def prepared(sigma: float) -> tuple[KernelMethod, Two[BumpRows]]:
             """What is minimised at one width, and the bumps of both samples."""
             parts = zip(squares, tables, folds, strict=True)
             both = [BumpRows(gaussian(s, sigma), t.weights, f) for s, t, f in parts]
             return self._method(gaussian(between, sigma)), Two(*both)
 
         def candidates_at(sigma: float) -> FloatArray:
-            method, both = at(sigma)
+            method, both = prepared(sigma)
             l2, losses, errors = method.losses(both, strengths)
             return np.array([np.full(len(l2), sigma), l2, losses, errors])
 
@@ -633,18 +622,18 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
         sigmas, l2, losses, errors = np.concatenate(list(at_widths), axis=1)
         best = _best(losses, errors, float(self.flat_within))
         self.sigma_, self.l2_ = float(sigmas[best]), float(l2[best])
-        method, both = at(self.sigma_)
-        found = Coefficients(1.0, np.zeros(len(bumps.centers)))
+        method, both = prepared(self.sigma_)
+        fitted = Coefficients(1.0, np.zeros(len(bumps.centers)))
         if np.isfinite(self.l2_):
-            found = method.fit(both, self.l2_)
-        status, n_iter = np.array([found.status]), np.array([found.n_iter])
+            fitted = method.fit(both, self.l2_)
+        status, n_iter = np.array([fitted.status]), np.array([fitted.n_iter])
         base.report_status(type(self).__name__, status, np.full(1, np.nan), n_iter)
         self._origin, self._unit = bumps.origin, bumps.unit
         self.centers_ = bumps.centers * bumps.unit + bumps.origin
-        self.heights_, self.intercept_ = found.theta, found.intercept
-        self.converged_ = found.status == Status.CONVERGED
-        self.n_iter_ = found.n_iter
-        self.largest_ = max(float(found.ratio(each.bumps).max()) for each in both)
+        self.heights_, self.intercept_ = fitted.theta, fitted.intercept
+        self.converged_ = fitted.status == Status.CONVERGED
+        self.n_iter_ = fitted.n_iter
+        self.largest_ = max(float(fitted.ratio(rows.bumps).max()) for rows in both)
         if self.method == "kmm":
             self.largest_ = min(self.largest_, float(self.max_ratio))
         self.cv_results_ = {
@@ -664,12 +653,14 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
     def _ratio(self, rows: FloatArray) -> FloatArray:
         centers = (self.centers_ - self._origin) / self._unit
         bumps = Bumps(self._origin, self._unit, centers)
-        found = Coefficients(self.intercept_, self.heights_)
-        ratio = np.empty(len(rows))
+        fitted, ratio = (
+            Coefficients(self.intercept_, self.heights_),
+            np.empty(len(rows)),
+        )
         for start in range(0, len(rows), BLOCK_ROWS):
             block = slice(start, start + BLOCK_ROWS)
             near = gaussian(bumps.squares(rows[block]), self.sigma_)
-            ratio[block] = found.ratio(near)
+            ratio[block] = fitted.ratio(near)
         return np.minimum(ratio, self.largest_)
 
     def _complete_log_ratio(self, rows: FloatArray) -> FloatArray:
@@ -696,17 +687,13 @@ def _best(losses: FloatArray, errors: FloatArray, flat_within: float) -> int:
         return int(np.where(beyond, losses, np.inf).argmin())
     below = losses < 0.0
     if below.any():
+        most = (-losses[below] / errors[below]).max()
         message = Message(
             "The ratio is one everywhere: losses lie at most {errors:.2g} of their "
             "standard errors below that of one, and flat_within asks for {asked:g}. "
             "The samples may come from one law, or be too small to tell.",
-            remedies=(
-                "set flat_within=0 to take the smallest loss",
-                "bring more rows",
-            ),
-            facts={
-                "errors": (-losses[below] / errors[below]).max(), "asked": flat_within,
-            },
-        )  # fmt: skip
+            remedies=("set flat_within=0 to take the smallest loss", "bring more rows"),
+            facts={"errors": most, "asked": flat_within},
+        )
         warnings.warn(FlatRatioWarning(message), stacklevel=base.callers_level())
     return 0

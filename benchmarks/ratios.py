@@ -14,6 +14,7 @@ import warnings
 
 import numpy as np
 from scipy.special import log_expit
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPClassifier
@@ -105,12 +106,12 @@ RATIOS = {
     "uLSIF": mr.KernelRatio(random_state=0),
     "KLIEPCV, linear": mr.KLIEPCV(random_state=0),
     "boosted trees, calibrated": mr.ClassifierRatio(
-        HistGradientBoostingClassifier(random_state=0), calibration="sigmoid", cv=3
+        CalibratedClassifierCV(HistGradientBoostingClassifier(random_state=0), cv=3)
     ),
     "neural network, calibrated": mr.ClassifierRatio(
-        MLPClassifier((50, 50), early_stopping=True, random_state=0),
-        calibration="sigmoid",
-        cv=3,
+        CalibratedClassifierCV(
+            MLPClassifier((50, 50), early_stopping=True, random_state=0), cv=3
+        )
     ),
 }
 

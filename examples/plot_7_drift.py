@@ -92,7 +92,7 @@ sparse = mr.KLIEPCV(
     penalty_weights="standard-error",
     random_state=0,
 ).fit(X, y)
-print(sparse.summary_frame()[["feature", "coefficient"]].to_string(index=False))
+print(pd.Series(sparse.coef_, index=X.columns, name="coefficient").to_string())
 
 # %%
 # The path, and log ratios in both months: they overlap, since the drift is small.

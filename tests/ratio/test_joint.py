@@ -162,7 +162,6 @@ def test_parameters_survive_cloning_and_a_fit_pickling(estimator, table):
     for call in (
         lambda: copy.predict(X),
         lambda: copy.score(X, y),
-        lambda: copy.summary_frame(),
     ):
         with pytest.raises(NotFittedError):
             call()
@@ -256,20 +255,6 @@ def test_the_notebook_view_links_to_the_documentation(estimator, table):
     kind = type(estimator).__name__
     address = f"https://missratio.readthedocs.io/en/latest/generated/missratio.{kind}"
     assert address in clone(estimator).fit(*table)._repr_html_()
-
-
-@pytest.mark.parametrize("backend", ["pandas", "polars"])
-def test_the_summary_has_a_row_for_each_feature(backend, table):
-    X, y = table
-    X[y == 1] = corrupt(X[y == 1], ENTRIES, 0)
-    frame = pd.DataFrame(X, columns=["age", "dose"])
-    ratio = KLIEP(missingness={1: ENTRIES}).fit(frame, y)
-    summary = ratio.summary_frame(backend)
-    assert type(summary).__module__.split(".")[0] == backend
-    assert list(summary["feature"]) == ["age", "dose"]
-    np.testing.assert_array_equal(summary["coefficient"], ratio.coef_)
-    np.testing.assert_allclose(summary["mismatch"], 0.0, atol=1e-7)
-    assert (np.asarray(summary["effective_rows"]) < 200).all()
 
 
 def test_warnings_point_at_the_line_that_called_fit(two_normals):

@@ -266,7 +266,6 @@ def test_an_interaction_uses_product_weights_on_rows_with_both_observed():
     np.testing.assert_allclose(
         np.average(features, axis=0, weights=mass), expected, atol=1e-6
     )
-    assert ratio.summary_frame()["numerator_mean"].tolist() == pytest.approx(expected)
 
 
 def test_the_denominator_uses_complete_rows_with_product_weights():
@@ -284,7 +283,6 @@ def test_the_denominator_uses_complete_rows_with_product_weights():
     assert joint.effective_sample_size_[0].observed == complete.sum()
 
 
-@pytest.mark.needs("pandas")
 def test_a_gaussian_basis_uses_complete_rows_in_both_classes():
     X1, X0 = lossy(ENTRIES)
     basis = GaussianBasis(centers=X0[:5], bandwidth=1.0)
@@ -292,9 +290,12 @@ def test_a_gaussian_basis_uses_complete_rows_in_both_classes():
     weights = inverse_probability_weights(X1, ENTRIES).prod(axis=1)
     complete = weights > 0.0
     features = basis.fit(X0).transform(X1[complete])
+    # At the optimum the means differ by what the penalty pulls.
+    tilted = np.average(basis.transform(X0), axis=0, weights=ratio.predict_ratio(X0))
     np.testing.assert_allclose(
-        ratio.summary_frame()["numerator_mean"],
+        tilted + 0.01 * ratio.coef_,
         np.average(features, axis=0, weights=weights[complete]),
+        atol=1e-7,
     )
 
 

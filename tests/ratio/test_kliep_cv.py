@@ -11,7 +11,6 @@ from sklearn.preprocessing import StandardScaler
 from missratio import (
     KLIEP,
     KLIEPCV,
-    ClassifierRatio,
     FunctionMissingness,
     KernelRatio,
     NeymanPearsonClassifier,
@@ -138,7 +137,6 @@ def test_a_splitters_folds_are_those_of_grid_search(cv):
     "ratio",
     [
         KernelRatio("kmm", centers=10, sigma_grid=2, flat_within=0, random_state=0),
-        ClassifierRatio(calibration="sigmoid"),
         Ratio(random_state=0),
     ],
 )

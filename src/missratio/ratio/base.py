@@ -24,7 +24,6 @@ from missratio import rows as class_rows
 from missratio._base import reading
 from missratio._base.blocks import in_double, rows_with_nan
 from missratio._base.hints import check_real
-from missratio._base.summary import Summary, figure
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.basis import Basis, ColumnwiseBasis, LinearBasis, as_basis
 from missratio.exceptions import Message, Remedy
@@ -325,63 +324,6 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         chosen = self.predict_log_ratio(X) > 1e-9
         return in_library_of(X, self.classes_[on_host(chosen).astype(np.intp)])
 
-    def summary(self) -> Summary:
-        """The fit at a glance: classes, rows, optimum and coefficients.
-
-        Returns
-        -------
-        Summary
-            Prints as text.
-        """
-        check_is_fitted(self)
-        denominator, numerator = self.classes_.tolist()
-        facts = [("numerator", repr(numerator)), ("denominator", repr(denominator))]
-        for label in (numerator, denominator):
-            size = self.effective_sample_size_[label]
-            facts += [
-                (f"rows of {label!r}", f"{size.rows} ({size.observed} observed)"),
-                ("effective sample size", figure(size.kish)),
-            ]
-        for name, attribute in (
-            ("objective", "objective_value_"),
-            ("iterations", "n_iter_"),
-            ("log normaliser", "log_normalizer_"),
-            ("penalty chosen", "l2_"),
-        ):
-            value = getattr(self, attribute, None)
-            if isinstance(value, int | float):
-                facts.append((name, figure(value)))
-        converged, notes = getattr(self, "converged_", None), []
-        if converged is not None:
-            facts.append(("converged", "yes" if converged else "no"))
-        if converged is False:
-            notes.append(
-                "The optimum wasn't reached: coefficients may mean nothing. Add a "
-                "ridge penalty (l2), or raise max_iter."
-            )
-        rows, strength = [], getattr(self, "_fitted_strength", None)
-        if strength is not None:
-            names = self.basis_.get_feature_names_out()
-            values = zip(names, on_host(self.coef_).tolist(), strict=True)
-            rows = [(str(name), figure(value, 5)) for name, value in values]
-        if getattr(self, "pairs_used_", False):
-            notes.append(
-                "Few rows were complete, and the ratio was fitted by pairs of columns."
-            )
-        smooth = strength is not None and not strength[0].any()
-        if smooth and not notes and getattr(self, "link", "log") == "log":
-            notes.append(
-                "Standard errors: ratio_uncertainty(ratio, X, y).summary(), with the "
-                "rows of the fit."
-            )
-        return Summary(
-            title=f"{type(self).__name__}: log density ratio",
-            facts=tuple(facts),
-            header=("feature", "coefficient") if rows else (),
-            rows=tuple(rows),
-            notes=tuple(notes),
-        )
-
     def __sklearn_tags__(self) -> Any:
         """Two classes only; NaN where there is a model of why."""
         tags = super().__sklearn_tags__()
@@ -412,11 +354,12 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         labels = reading.read_labels(y, table)
         if reset:
             self.classes_ = two_classes(labels)
+        elif not np.array_equal(np.unique(labels), self.classes_):
+            raise ValueError(
+                f"y must have the labels {self.classes_.tolist()}, both and no other; "
+                f"got {np.unique(labels)[:5].tolist()}."
+            )
         is_numerator = labels == self.classes_[1]
-        if not reset and not (is_numerator | (labels == self.classes_[0])).all():
-            raise ValueError(f"y has labels other than {self.classes_.tolist()}.")
-        if not reset and (is_numerator.all() or not is_numerator.any()):
-            raise ValueError("y has rows of one class only: a ratio needs both.")
         weights: FloatArray | None = None
         if sample_weight is not None:
             weights = _check_sample_weight(
@@ -513,6 +456,11 @@ def callers_level() -> int:
             break
         frame, level = frame.f_back, level + 1
     return level
+
+
+def warn(warning: Warning) -> None:
+    """Warn as from the line that called missratio."""
+    warnings.warn(warning, stacklevel=callers_level())
 
 
 def read_grid(name: str, grid: Any, *, positive: bool = False) -> int | FloatArray:
@@ -635,7 +583,7 @@ def report_status(
         (status == Status.NO_OPTIMUM, NO_OPTIMUM, exceptions.NoFiniteOptimumWarning),
         (np.isin(status, list(REASONS)), UNSOLVED, exceptions.NotSolvedWarning),
     )
-    for chosen, claim, warning in cases:
+    for chosen, claim, category in cases:
         if chosen.any():
             places = tuple(np.flatnonzero(chosen).tolist()) if len(columns) else ()
             message = Message(
@@ -649,4 +597,4 @@ def report_status(
                     "decrement": float(decrement[chosen].max()),
                 },
             )
-            warnings.warn(warning(message), stacklevel=callers_level())
+            warn(category(message))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from missratio._base.storable import storable
@@ -16,13 +17,7 @@ from missratio._base.summary import Summary, figure
 from missratio._base.threads import THREADED_ELEMENTS
 from missratio._base.typing import FloatArray
 from missratio.exceptions import NoFiniteOptimumWarning
-from missratio.ratio.base import (
-    BaseRatio,
-    MissingnessParameter,
-    Two,
-    deal_folds,
-    some_rows,
-)
+from missratio.ratio import base
 from missratio.ratio.complete import ClassifierRatio, WeightedTable, log_loss
 from missratio.ratio.kernel import KernelRatio
 from missratio.ratio.kliep import KLIEP, FDivergenceRatio
@@ -34,7 +29,7 @@ READ = ("classes_", "n_features_in_", "feature_names_in_", "basis_", "missingnes
 
 @storable()
 @dataclass(eq=False, repr=False)
-class Ratio(BaseRatio):
+class Ratio(base.BaseRatio):
     """Density ratio by the estimator that predicts rows held out best.
 
     Four are compared: logistic regression (`FDivergenceRatio("js")`) and `KLIEP`, whose
@@ -84,24 +79,24 @@ class Ratio(BaseRatio):
     'KernelRatio'
     """
 
-    missingness: MissingnessParameter = None
+    missingness: base.MissingnessParameter = None
     cv: Any = 5
     random_state: int | np.random.RandomState | None = None
 
-    def _learn(self, two: Two[ClassRows]) -> None:
+    def _learn(self, two: base.Two[ClassRows]) -> None:
         # What no candidate can take is refused at once.
         two.map(lambda rows: WeightedTable.of(rows.complete()))
         random = check_random_state(self.random_state)
         seed = int(random.randint(2**31 - 1))
         # Without early stopping trees learn small tables by heart.
         trees = HistGradientBoostingClassifier(early_stopping=True, random_state=seed)
-        candidates: dict[str, BaseRatio] = {
+        candidates: dict[str, base.BaseRatio] = {
             "Jensen-Shannon": FDivergenceRatio("js"),
             "KLIEP": KLIEP(),
             "kernels": KernelRatio("kliep", random_state=seed),
             "trees": ClassifierRatio(trees),
         }
-        folds = deal_folds(two, self.cv, random)
+        folds = base.deal_folds(two, self.cv, random)
         losses, self.left_out_ = {}, {}
         # Threads of trees wait for one another on small tables.
         small = sum(rows.source.size for rows in two) < THREADED_ELEMENTS
@@ -114,8 +109,8 @@ class Ratio(BaseRatio):
                     with warnings.catch_warnings(action="ignore"):
                         warnings.simplefilter("error", NoFiniteOptimumWarning)
                         for fitted, held in folds:
-                            candidate._learn(some_rows(two, fitted))
-                            loss += log_loss(candidate, some_rows(two, held))
+                            candidate._learn(base.some_rows(two, fitted))
+                            loss += log_loss(candidate, base.some_rows(two, held))
                 except (ValueError, NoFiniteOptimumWarning) as error:
                     self.left_out_[name] = str(error)
                 else:
@@ -132,7 +127,7 @@ class Ratio(BaseRatio):
     def _log_ratio(self, X: Any) -> FloatArray:
         return self.estimator_.predict_log_ratio(X)
 
-    def _score_rows(self, two: Two[ClassRows]) -> float:
+    def _score_rows(self, two: base.Two[ClassRows]) -> float:
         return float(np.log(2.0)) - log_loss(self.estimator_, two)
 
     def summary(self) -> Summary:
@@ -143,11 +138,10 @@ class Ratio(BaseRatio):
         Summary
             Prints as text.
         """
-        best = super().summary()
+        check_is_fitted(self)
         losses = [(name, figure(loss, 4)) for name, loss in self.comparison_.items()]
-        return replace(
-            best,
-            title=f"Ratio: {losses[0][0]}, by the smallest loss on rows held out",
+        return Summary(
+            f"Ratio: {losses[0][0]}, by the smallest loss on rows held out",
             header=("ratio", "log loss"),
             rows=tuple(losses),
             notes=tuple(f"{k} is left out. {why}" for k, why in self.left_out_.items()),

@@ -10,30 +10,23 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 from scipy.special import log_expit
 from sklearn import get_config
 from sklearn.base import clone
-from sklearn.calibration import CalibratedClassifierCV
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from missratio import rows as class_rows
-from missratio._base.hints import check_choice
 from missratio._base.reading import read_table
 from missratio._base.storable import storable
 from missratio._base.threads import one_blas_thread
 from missratio._base.typing import FloatArray
-from missratio.ratio.base import (
-    BaseRatio,
-    MissingnessParameter,
-    Two,
-    callers_level,
-    refuse_no_complete,
-)
+from missratio.ratio import base
+from missratio.ratio.base import BaseRatio, Two
 from missratio.rows import ClassRows, WeightSums
 from missratio.tensor import on_host
 
@@ -49,7 +42,7 @@ class WeightedTable:
     def of(cls, complete: tuple[ClassRows, WeightSums]) -> WeightedTable:
         """Bring a class's complete rows together."""
         rows, sums = complete
-        refuse_no_complete(rows, sums)
+        base.refuse_no_complete(rows, sums)
         table = rows.source.every(1).block().rows.astype(np.float64)
         weights = rows.weighing.weights
         weights = np.ones(len(table)) if weights is None else weights
@@ -83,7 +76,7 @@ class CompleteRowsRatio(BaseRatio):
         }
         with one_blas_thread(sum(rows.source.size for rows in two)):
             self._learn_tables(tables, complete.map(lambda pair: pair[0]))
-        level = callers_level() + 1
+        level = base.callers_level() + 1
         for rows, sums in pairs:
             class_rows.warn_of_weights(rows, sums, None, lambda: (), level)
 
@@ -109,9 +102,6 @@ def log_loss(ratio: BaseRatio, two: Two[ClassRows]) -> float:
     return -float(total + tables[1].weights @ log_expit(-second)) / 2.0
 
 
-CalibrationMethod = Literal["sigmoid", "isotonic", "temperature"]
-
-
 @storable()
 @dataclass(eq=False, repr=False)
 class ClassifierRatio(CompleteRowsRatio):
@@ -125,25 +115,20 @@ class ClassifierRatio(CompleteRowsRatio):
     Parameters
     ----------
     estimator : classifier, default=None
-        With `predict_proba`, or with a `decision_function` that is calibrated; its
-        `fit` takes `sample_weight`, or that of a pipeline's last step does. It is
-        cloned. None stands for ``LogisticRegression()``.
-        ``HistGradientBoostingClassifier()`` makes boosted trees a ratio.
+        With `predict_proba`; its `fit` takes `sample_weight`, or that of a pipeline's
+        last step does. It is cloned. None stands for ``LogisticRegression()``.
+        ``HistGradientBoostingClassifier()`` makes boosted trees a ratio. Ratios are
+        odds: a classifier that is too sure of itself gives ratios that are too extreme.
+        ``CalibratedClassifierCV(classifier)`` calibrates it.
     missingness : mapping from class to Missingness, "ignore" or None, default=None
         Why values are missing; a class left out is complete. NaN in a class without a
         model is an error. "ignore" drops rows with missing values. The classifier
         sees complete rows only, even if it could take others.
-    calibration : {"sigmoid", "isotonic", "temperature"} or None, default=None
-        Whether to calibrate the probabilities, and how, as scikit-learn's
-        `CalibratedClassifierCV` does. Ratios are odds: a classifier that is too sure
-        of itself gives ratios that are too extreme.
-    cv : int, splitter or list of pairs, default=5
-        The folds for the calibration, as for `KLIEPCV`; of complete rows.
 
     Attributes
     ----------
     estimator_ : classifier
-        The fitted classifier, calibrated if `calibration` is set.
+        The fitted classifier.
     classes_ : ndarray of shape (2,)
         The denominator's and the numerator's label.
     effective_sample_size_ : dict from class to SampleSize
@@ -163,23 +148,16 @@ class ClassifierRatio(CompleteRowsRatio):
     """
 
     estimator: Any = None
-    missingness: MissingnessParameter = None
-    calibration: CalibrationMethod | None = None
-    cv: Any = 5
+    missingness: base.MissingnessParameter = None
 
     def _learn_tables(self, tables: Two[WeightedTable], rows: Two[ClassRows]) -> None:
         inner = LogisticRegression() if self.estimator is None else self.estimator
         inner = clone(inner)
         parameter = weight_parameter(inner)
-        if self.calibration is not None:
-            check_choice("calibration", self.calibration, get_args(CalibrationMethod))
-            inner = CalibratedClassifierCV(inner, method=self.calibration, cv=self.cv)
-            parameter = "sample_weight"
-        elif not hasattr(inner, "predict_proba"):
+        if not hasattr(inner, "predict_proba"):
             raise TypeError(
                 f"{type(inner).__name__} has no predict_proba, and a ratio is the odds "
-                'of its probabilities. Set calibration="sigmoid", or use a classifier '
-                "that has it."
+                "of its probabilities. Wrap it in CalibratedClassifierCV."
             )
         # Each class has half of the weight, and weights are one on average.
         X = np.concatenate([table.rows for table in tables])

@@ -143,13 +143,13 @@ class KLIEPCV(CallbackSupportMixin, fit.JointRatio):
                     f"In one of the {len(folds)} folds. {error} Or lower cv."
                 ) from error
             required = ratio.basis_.required_columns_
-            own = fit.penalty_units(
+            units_here = fit.penalty_units(
                 self.penalty_weights, fitted.numerator, required, part
             )
             scores, last = [], None
             for pair in grid:
                 strength = np.full(n_features, pair[0]), np.full(n_features, pair[1])
-                penalised = part.penalised(own, strength)
+                penalised = part.penalised(units_here, strength)
                 solution = solve(penalised, start=last, **options)
                 if (solution.status == Status.NO_OPTIMUM).any():
                     scores.append(-np.inf)

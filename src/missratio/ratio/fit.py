@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from numpy.typing import ArrayLike
 from sklearn import config_context
 from sklearn.utils.validation import check_is_fitted
 
+from missratio import exceptions
 from missratio import rows as class_rows
 from missratio import tensor as device
 from missratio._base.blocks import unmasked
@@ -23,37 +23,16 @@ from missratio._base.reading import column_names, read_table
 from missratio._base.threads import one_blas_thread
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.basis import LinearBasis
-from missratio.exceptions import (
-    DataError,
-    Message,
-    NotSolvedWarning,
-    Remedy,
-    SmallSampleWarning,
-)
+from missratio.exceptions import DataError, Message, Remedy
 from missratio.objective import KLIEPObjective, Objective, objective_faults
-from missratio.ratio.base import (
-    BaseRatio,
-    MissingnessParameter,
-    SolverName,
-    Two,
-    callers_level,
-    report_status,
-)
-from missratio.ratio.means import adjust
-from missratio.ratio.problem import (
-    PenaltyUnits,
-    RatioProblem,
-    Strength,
-    constant_features,
-    feature_weights,
-    pose,
-    weighted_means,
-)
+from missratio.ratio import base, means
+from missratio.ratio import problem as posing
+from missratio.ratio.base import BaseRatio, MissingnessParameter, Two
+from missratio.ratio.problem import PenaltyUnits, RatioProblem, Strength
 from missratio.ratio.solve import solve
 from missratio.rows import ClassRows, Normalization, RowBlock, WeightSums, only_columns
 from missratio.solver import Solution, Status
 
-Backend = Literal["pandas", "polars", "pyarrow"]
 Direction = Literal["auto", "forward", "reverse"]
 Pairs = bool | Literal["auto"]
 PenaltyWeights = Literal["uniform", "standard-error", "covariance"]
@@ -122,19 +101,20 @@ def mean_covariance(
     """
     columns = only_columns(required)
     sums = rows.feature_sums(columns)
-    mean, divisor = weighted_means(rows, sums)[0], rows.divisor(sums.mass)
+    mean, divisor = posing.weighted_means(rows, sums)[0], rows.divisor(sums.mass)
 
     def work(block: RowBlock) -> FloatArray:
         """The products of what rows add to the errors of the means."""
-        own: Any = 1.0 if block.sample_weight is None else block.sample_weight[:, None]
+        counts: Any = block.sample_weight
+        counts = 1.0 if counts is None else counts[:, None]
         if rows.adjusted is not None:
-            change = own * (rows.adjusted[block.place] - mean)
+            change = counts * (rows.adjusted[block.place] - mean)
             change /= rows.sample_weight_total
         else:
-            weights = feature_weights(rows, block, columns)
-            values = np.where(own * weights > 0.0, block.features, mean)
+            weights = posing.feature_weights(rows, block, columns)
+            values = np.where(counts * weights > 0.0, block.features, mean)
             part = weights * mean if rows.self_normalised else mean
-            change = own * (weights * values - part) / divisor
+            change = counts * (weights * values - part) / divisor
         return np.asarray(change.T @ change)
 
     return sums, rows.fold(work, lambda parts: np.sum(parts, axis=0))
@@ -142,7 +122,7 @@ def mean_covariance(
 
 CHOICES = {
     "normalize": get_args(Normalization),
-    "solver": get_args(SolverName),
+    "solver": get_args(base.SolverName),
     "direction": get_args(Direction),
     "pairs": ("auto", True, False),
     "penalty_weights": get_args(PenaltyWeights),
@@ -222,7 +202,7 @@ def check_features(
                 facts={"n_rows": n_rows, "n_features": n_features},
             )
         )
-    constant = free & constant_features(problem.denominator)
+    constant = free & posing.constant_features(problem.denominator)
     if constant.any():
         columns = np.sort(problem.features[constant])
         raise DataError(
@@ -276,7 +256,7 @@ class LinearRatio(BaseRatio):
         if self.direction_ == "reverse":
             two = Two(two.denominator, two.numerator)
         required = self.basis_.required_columns_
-        return two._replace(numerator=adjust(two.numerator, required))
+        return two._replace(numerator=means.adjust(two.numerator, required))
 
     def _rows_elsewhere(
         self, X: Any, y: Any, **not_taken: Any
@@ -306,19 +286,19 @@ class LinearRatio(BaseRatio):
                 )
         how = self._missingness(), settings.normalize
         if labelled is None:
-            self.classes_, *classes = device.tensor_classes(tensor, y, *how)
+            self.classes_, *two = device.tensor_classes(tensor, y, *how)
             class_rows.check_missingness(self._missingness(), self.classes_)
             self.n_features_in_ = int(X.shape[1])
             self.basis_ = LinearBasis.of_columns(self.n_features_in_, None)
-            return Two(*classes)
+            return Two(*two)
         # A first pass over all rows draws some; a basis that isn't linear is fitted to
         # them.
-        found = class_rows.survey(labelled, *how, linear=self._is_linear())
-        self.classes_ = np.array(list(found))
+        classes = class_rows.survey(labelled, *how, linear=self._is_linear())
+        self.classes_ = np.array(list(classes))
         class_rows.check_missingness(self._missingness(), self.classes_)
         self.n_features_in_, names = len(labelled.names), list(labelled.names)
         self.feature_names_in_ = np.array(names, dtype=object)
-        sources = Two(*reversed(list(found.values())))
+        sources = Two(*reversed(list(classes.values())))
         if self._is_linear():
             self.basis_ = LinearBasis.of_columns(len(names), self.feature_names_in_)
             return self._weighed(sources)
@@ -327,7 +307,7 @@ class LinearRatio(BaseRatio):
         frame = nw.from_numpy(np.concatenate(drawn), names, backend="pyarrow")
         self._fit_basis(frame.to_native(), is_numerator)
         evaluate = partial(_evaluate, self.basis_, names)
-        return self._weighed(sources.map(lambda each: each.with_features(evaluate)))
+        return self._weighed(sources.map(lambda source: source.with_features(evaluate)))
 
     def _learn(self, two: Two[ClassRows]) -> None:
         settings, required = self._settings(), self.basis_.required_columns_
@@ -336,7 +316,7 @@ class LinearRatio(BaseRatio):
             # 1. The problem, as both classes' rows pose it.
             complete = self._choose_rows(two)
             two = self._oriented(two)
-            problem = pose(self, settings._objective(), two, complete)
+            problem = posing.pose(self, settings._objective(), two, complete)
             # 2. Its penalties.
             units = penalty_units(
                 settings.penalty_weights, two.numerator, required, problem
@@ -395,15 +375,14 @@ class LinearRatio(BaseRatio):
         else:
             return complete
         message = Message(
-            "Class {label!r} has {count} row(s) in which everything is observed, of "
-            f"{{n_rows}}, worth {{size:.1f}} of equal weight. {done}",
+            f"Class {{label!r}} has {int(sums.count[0])} row(s) in which everything is "
+            f"observed, of {sums.n_rows}, worth {size:.1f} of equal weight. {done}",
             label=under.label,
             remedies=(*remedies, Remedy.MORE_ROWS),
-            facts={"count": int(sums.count[0]), "n_rows": sums.n_rows, "size": size},
         )
         if not self.pairs_used_:
             raise DataError(message)
-        warnings.warn(SmallSampleWarning(message), stacklevel=callers_level())
+        base.warn(exceptions.SmallSampleWarning(message))
         return complete
 
     def _store(
@@ -432,41 +411,27 @@ class LinearRatio(BaseRatio):
         self.effective_sample_size_ = {
             rows.label: class_rows.effective_size(rows, sums) for rows, sums in pairs
         }
-        kish = problem.weight_sums.numerator.kish
-        self._summary = {
-            "numerator_mean": problem.gather(problem.centre),
-            "mismatch": problem.gather(solution.gradient),
-            "effective_rows": np.zeros(self.coef_.shape) + kish,
-        }
 
     def _log_ratio(self, X: Any) -> FloatArray:
         nan = self._missingness() is not None
         linear, theta = type(self.basis_) is LinearBasis, device.on_host(self.coef_)
-        here = self._apart or isinstance(X, np.ndarray)
+        here = self._apart or not linear or isinstance(X, np.ndarray)
         rows = None if here else device.on_device(X)
         if rows is not None:
-            features = rows
-            if not linear:
-                features = device.like(
-                    rows, self._features(device.on_host(rows), device.on_host(rows))
-                )
-            score = device.linear_scores(
-                features, theta, self.intercept_, allow_nan=nan
-            )
+            score = device.linear_scores(rows, theta, self.intercept_, allow_nan=nan)
             if self.link != "log":
                 score = score.clamp(min=0.0).log()
             return score  # type: ignore[no-any-return]
-        X = device.on_host(X)
-        table = read_table(self, X, reset=False, finite="allow-nan" if nan else True)
-        features = table if linear else self._features(X, table)
-        score = features @ theta + float(self.intercept_)
+        host = device.on_host(X)
+        table = read_table(self, host, reset=False, finite="allow-nan" if nan else True)
+        score = self._features(host, table) @ theta + float(self.intercept_)
         if self.link != "log":
             with np.errstate(divide="ignore"):
                 score = np.log(np.maximum(score, 0.0))
         return np.asarray(score)
 
     def _score_rows(self, two: Two[ClassRows]) -> float:
-        problem = pose(self, self._settings()._objective(), self._oriented(two))
+        problem = posing.pose(self, self._settings()._objective(), self._oriented(two))
         coef, sign = device.on_host(self.coef_), SIGN[self.direction_]
         return -problem.value(sign * coef, sign * self._part_intercepts)
 
@@ -475,29 +440,29 @@ class LinearRatio(BaseRatio):
     ) -> None:
         """Warn of all that a fit may rest on, or lack."""
         assert problem.weight_sums is not None
-        columns = only_columns(self.basis_.required_columns_)
-        apart = self._apart
-        names, level = self.basis_.get_feature_names_out, callers_level() + 1
+        columns, apart = only_columns(self.basis_.required_columns_), self._apart
+        names, level = self.basis_.get_feature_names_out, base.callers_level() + 1
         linear = problem.objective.linear_numerator
         by_feature = Two(apart or linear, apart or self.pairs_used_)
-        for rows, sums, each in zip(two, problem.weight_sums, by_feature, strict=True):
-            required = columns if each else None
-            class_rows.warn_of_weights(rows, sums, required, names, level)
+        for rows, sums, single in zip(
+            two, problem.weight_sums, by_feature, strict=True
+        ):
+            needed = columns if single else None
+            class_rows.warn_of_weights(rows, sums, needed, names, level)
         faults = [] if self.converged_ else objective_faults(problem.objective)
         if faults:
             wrong = Message(
-                "{objective!r} is written wrongly: {faults}. What was fitted to it "
-                "means nothing.",
+                "{objective!r} is written wrongly: {faults}.",
                 remedies=("see missratio.objective.check_objective",),
                 facts={"objective": problem.objective, "faults": "; ".join(faults)},
             )
-            warnings.warn(NotSolvedWarning(wrong), stacklevel=callers_level())
+            base.warn(exceptions.NotSolvedWarning(wrong))
         elif not self.converged_:
             solved = (solution.status, solution.decrement, solution.n_iter)
             named: Any = getattr(self, "feature_names_in_", None)
             if named is None:
                 named = [f"x{j}" for j in range(self.n_features_in_)]
-            report_status(type(self).__name__, *solved, named if apart else ())
+            base.report_status(type(self).__name__, *solved, named if apart else ())
         l1, l2 = self._fitted_strength
         if self.tilt_sample_size_ is None or not self.converged_ or (l1 + l2).all():
             return
@@ -510,20 +475,17 @@ class LinearRatio(BaseRatio):
             return
         message = Message(
             "The coefficients rest on few rows of class {label!r}: weighted by the "
-            "ratio, its rows are worth {size:.0f} (Kish's effective sample size; "
-            "{most:.0f} without the ratio), for {n_features} coefficient(s). Where "
-            "classes lie far apart KLIEP is biased and noisy.",
+            f"ratio, its rows are worth {self.tilt_sample_size_:.0f} (Kish's effective "
+            f"sample size; {most:.0f} without the ratio), for {n_features} "
+            "coefficient(s). Where classes lie far apart KLIEP is biased and noisy.",
             label=label,
             remedies=(
                 "take FDivergenceRatio('js'), which uses the rows of both classes",
                 "add a ridge penalty (l2=0.01 is a start)",
                 "bring more rows",
             ),
-            facts={
-                "size": self.tilt_sample_size_, "most": most, "n_features": n_features,
-            },
-        )  # fmt: skip
-        warnings.warn(SmallSampleWarning(message), stacklevel=callers_level())
+        )
+        base.warn(exceptions.SmallSampleWarning(message))
 
     def __getstate__(self) -> dict[str, Any]:
         """What is saved: coefficients on the host, wherever they were learned."""
@@ -531,31 +493,6 @@ class LinearRatio(BaseRatio):
         if device.is_tensor(state.get("coef_")):
             state["coef_"] = device.on_host(state["coef_"])
         return state
-
-    def summary_frame(self, backend: Backend = "pandas") -> Any:
-        """Coefficients and diagnostics, a row for each basis feature.
-
-        Parameters
-        ----------
-        backend : {"pandas", "polars", "pyarrow"}
-            The kind of dataframe.
-
-        Returns
-        -------
-        dataframe
-            Columns: `feature`; `coefficient`, the entry of `coef_`; `numerator_mean`,
-            the feature's weighted mean over the numerator class; `mismatch`, the
-            objective's gradient at the end, l1 left out: zero at an optimum, or within
-            ±l1 in its units; and `effective_rows`, Kish's effective number of
-            numerator rows behind the mean.
-        """
-        check_is_fitted(self)
-        columns: dict[str, Any] = {
-            "feature": self.basis_.get_feature_names_out().tolist(),
-            "coefficient": self.coef_.tolist(),
-            **{name: values.tolist() for name, values in self._summary.items()},
-        }
-        return nw.from_dict(columns, backend=backend).to_native()
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -565,7 +502,7 @@ class JointRatio(LinearRatio):
     missingness: MissingnessParameter = None
     normalize: Normalization = "hajek"
     penalty_weights: PenaltyWeights = "uniform"
-    solver: SolverName = "auto"
+    solver: base.SolverName = "auto"
     tol: float = 1e-8
     max_iter: int = 100
 
@@ -592,9 +529,8 @@ class JointRatio(LinearRatio):
                 "l2 must be one number where penalty_weights='covariance', got "
                 f"{self.l2!r}. An array goes with 'uniform' or 'standard-error'."
             )
+        # Each column has penalties of its own, where columns are apart.
         widths = (problem.features >= 0).sum(axis=1).tolist()
-        if not ratio._apart:
-            widths = [sum(widths)]
         l1 = [check_penalty(self.l1, width, "l1") for width in widths]
         l2 = [check_penalty(self.l2, width, "l2") for width in widths]
         return np.concatenate(l1), np.concatenate(l2)
@@ -655,7 +591,10 @@ def optimum(
         )
     two = ratio._oriented(ratio._read(X, y, sample_weight, inclusion, reset=False))
     settings, required = ratio._settings(), ratio.basis_.required_columns_
-    problem, sign = pose(ratio, settings._objective(), two), SIGN[ratio.direction_]
+    problem, sign = (
+        posing.pose(ratio, settings._objective(), two),
+        SIGN[ratio.direction_],
+    )
     weights = settings.penalty_weights
     units = penalty_units(weights, two.numerator, required, problem)
     problem = problem.penalised(units, ratio._fitted_strength)

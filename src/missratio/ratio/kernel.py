@@ -7,7 +7,6 @@ width, and estimates its loss on rows left out for each strength of its penalty.
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -695,5 +694,5 @@ def _best(losses: FloatArray, errors: FloatArray, flat_within: float) -> int:
             remedies=("set flat_within=0 to take the smallest loss", "bring more rows"),
             facts={"errors": most, "asked": flat_within},
         )
-        warnings.warn(FlatRatioWarning(message), stacklevel=base.callers_level())
+        base.warn(FlatRatioWarning(message))
     return 0

@@ -49,7 +49,8 @@ def adjust(rows: ClassRows, required: BoolArray) -> ClassRows:
     # What is never observed has no mean, adjusted or not.
     rows.feature_sums(only_columns(required))
     block = rows.source.every(1).block()
-    own = np.ones(len(weights)) if block.sample_weight is None else block.sample_weight
+    counts = block.sample_weight
+    counts = np.ones(len(weights)) if counts is None else counts
     # Columns with equal numbers are there or missing together.
     owner = np.arange(weights.shape[1]) if rows.groups is None else rows.groups
     # Values are centred, so that no shift of a column matters.
@@ -66,9 +67,9 @@ def adjust(rows: ClassRows, required: BoolArray) -> ClassRows:
         weight = joint_weight(weights[:, columns], owner[columns])[:, None]
         seen, features = weight > 0.0, block.features[:, group]
         if drawn and len(columns) > 1:
-            total = own @ weight
-            mean = own @ (weight * np.where(seen, features, 0.0)) / total
-            part = weight * (own.sum() / total)
+            total = counts @ weight
+            mean = counts @ (weight * np.where(seen, features, 0.0)) / total
+            part = weight * (counts.sum() / total)
             adjusted[:, group] = mean + part * np.where(seen, features - mean, 0.0)
             return
         if drawn:
@@ -77,7 +78,9 @@ def adjust(rows: ClassRows, required: BoolArray) -> ClassRows:
             others = np.delete(block.rows, column, axis=1)
             features = np.where(seen, features, np.nan)
             try:
-                adjusted[:, group] = looked_up_terms(features, inclusion, others, own)
+                adjusted[:, group] = looked_up_terms(
+                    features, inclusion, others, counts
+                )
             except ValueError as error:
                 name = column if rows.names is None else rows.names[column]
                 raise ValueError(
@@ -97,7 +100,7 @@ def adjust(rows: ClassRows, required: BoolArray) -> ClassRows:
                 sides.append((weights[:, [j]] - 1.0) * side)
             controls = np.concatenate(sides, axis=1)
         terms = weight * np.where(seen, features, 0.0)
-        adjusted[:, group] = regressed(terms, controls, own)
+        adjusted[:, group] = regressed(terms, controls, counts)
 
     _, numbers = np.unique(required, axis=0, return_inverse=True)
     groups = [np.flatnonzero(numbers == i) for i in range(int(numbers.max()) + 1)]

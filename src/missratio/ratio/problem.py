@@ -8,18 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from missratio import rows as class_rows
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.engine import AnySample, RowSample, Sample
 from missratio.moments import Link, Parameters, Sums
 from missratio.objective import Expectations, KLIEPObjective, Objective
 from missratio.ratio.base import Two, refuse_no_complete
-from missratio.rows import (
-    ClassRows,
-    RowBlock,
-    WeightSums,
-    only_columns,
-    weights_of_features,
-)
+from missratio.rows import ClassRows, RowBlock, WeightSums, only_columns
 from missratio.rows import source as limits
 from missratio.solver import Evaluation, Solution, Status, newton_direction
 
@@ -135,16 +130,15 @@ class RatioProblem:
         if self.objective.fits_intercept:
             coef, intercept = theta[:, :-1], theta[:, -1]
 
-        found = []
+        order: dict[str, Any] = {"second_order": second_order, "rough": rough}
+        sums = []
         for sample, term_of in (
             (self.numerator, self.objective.numerator),
             (self.denominator, self.objective.denominator),
         ):
             at = Parameters(coef, None if sample.centred else self.centre, intercept)
-            found.append(
-                sample.sums(term_of, at, second_order=second_order, rough=rough)
-            )
-        return found[0], found[1]
+            sums.append(sample.sums(term_of, at, **order))
+        return sums[0], sums[1]
 
     def __call__(
         self, theta: FloatArray, *, second_order: bool, rough: bool = False
@@ -286,8 +280,8 @@ class RatioProblem:
             return np.asarray(solution.theta[:, -1] - shift)
         if not isinstance(self.objective, KLIEPObjective):
             tilted = replace(self, objective=KLIEPObjective())
-            _, (found,) = tilted.sums(coef, second_order=False)
-            log_mean = np.log(found.value / self.denominator.total) + found.log_scale
+            _, (sums,) = tilted.sums(coef, second_order=False)
+            log_mean = np.log(sums.value / self.denominator.total) + sums.log_scale
             return np.asarray(-log_mean - shift)
         assert isinstance(self.numerator, WeightedMean)
         # It is a part of the optimal value, −θᵀE f + log E exp s + penalty.
@@ -320,8 +314,8 @@ class RatioProblem:
             return np.asarray(score if weights is None else score + np.log(weights[0]))
 
         assert self.weight_sums is not None
-        found = sample.fold(log_mass, np.concatenate)
-        mass = np.exp(found - found.max())
+        mass = sample.fold(log_mass, np.concatenate)
+        mass = np.exp(mass - mass.max())
         n_rows = self.weight_sums.denominator.count[0]
         return float(mass.sum() ** 2 / (mass @ mass) * n_rows / len(mass))
 
@@ -354,8 +348,8 @@ class RatioProblem:
     def penalised(self, units: PenaltyUnits, strength: Strength) -> RatioProblem:
         """The same problems under penalties."""
         l1, l2 = (
-            each if unit is None else each * unit
-            for each, unit in zip(strength, units, strict=True)
+            penalty if unit is None else penalty * unit
+            for penalty, unit in zip(strength, units, strict=True)
         )
         if not l1.any() and not l2.any():
             return self
@@ -392,11 +386,10 @@ def constant_features(sample: AnySample) -> BoolArray:
     constant: BoolArray = (few == value).all(axis=1)
     if not constant.any():
         return constant
-    found = sample.fold(
-        lambda features, weights: (features == value).all(axis=1),
-        merge=lambda parts: np.all(parts, axis=0),
+    return sample.fold(
+        lambda features, weights: np.asarray((features == value).all(axis=1)),
+        merge=lambda parts: np.asarray(np.all(parts, axis=0)),
     )
-    return np.asarray(found)
 
 
 def weighted_means(
@@ -461,7 +454,7 @@ def feature_weights(
         return np.ones((len(block.rows), 1))
     if block.ipw.ndim == 1:
         return block.ipw[:, None]
-    return weights_of_features(block.ipw, columns, rows.groups)
+    return class_rows.weights_of_features(block.ipw, columns, rows.groups)
 
 
 def pair_moments(
@@ -540,22 +533,22 @@ def pose(
     ) -> tuple[AnySample, WeightSums]:
         by: dict[str, Any] = {}
         if apart:
-            whole, found = rows, rows.feature_sums(columns)
-            total = np.broadcast_to(rows.divisor(found.mass), columns.shape)
+            whole, weight_sums = rows, rows.feature_sums(columns)
+            total = np.broadcast_to(rows.divisor(weight_sums.mass), columns.shape)
             total = total[features[:, 0]]
             by = {"features": filled, "columns": owners}
             by["stand_in"] = rows.some_observed(required.argmax(axis=1))[filled]
         else:
-            whole, found = rows.complete() if known is None else known
-            total = rows.divisor(found.mass)
-            refuse_no_complete(rows, found)
+            whole, weight_sums = rows.complete() if known is None else known
+            total = rows.divisor(weight_sums.mass)
+            refuse_no_complete(rows, weight_sums)
         if whole.source.sample is not None:
-            return whole.source.sample(total), found
+            return whole.source.sample(total), weight_sums
         in_place = RowSample(whole, total, **by)
         if in_place.size > limits.HELD_ELEMENTS:
-            return in_place, found
+            return in_place, weight_sums
         # Small samples are copied, so that a class lies together in memory.
-        return in_place.held(1, centre), found
+        return in_place.held(1, centre), weight_sums
 
     numerator: AnySample | WeightedMean
     if objective.linear_numerator:
@@ -572,15 +565,17 @@ def pose(
         # One covariance of both classes has half the noise of that of one. Entries that
         # come from different rows may make up none: eigenvalues have a floor.
         only = required.argmax(axis=1)
-        own, (other_mean, other, others) = (pair_moments(rows, only) for rows in two)
-        pooled = (own[1] + other) / 2.0
+        (_, above, _), (below_mean, below, others) = (
+            pair_moments(rows, only) for rows in two
+        )
+        pooled = (above + below) / 2.0
         floor = min(len(mean) / min(sums.kish.min(), others.kish.min()), 1.0)
         spread = np.sqrt(np.maximum(np.diagonal(pooled), 0.0))
         unit = np.where(spread > 0.0, spread, 1.0)
         values, vectors = np.linalg.eigh(pooled / np.outer(unit, unit))
         lifted = (vectors * np.maximum(values, floor)) @ vectors.T
         covariance = lifted * np.outer(spread, spread)
-        denominator = NormalMoments.of(other_mean - centre[0], covariance)
+        denominator = NormalMoments.of(below_mean - centre[0], covariance)
     else:
         denominator, others = sample(two.denominator, complete)
     return RatioProblem(

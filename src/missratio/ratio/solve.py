@@ -31,11 +31,8 @@ KEPT_PARAMETERS = 48
 PILOT_ROWS = 2000
 PILOT_ROWS_A_PARAMETER = 20
 PILOT_STRIDE = 10
-PILOT_STEPS = 20
 # Where the objective over all rows lies so far above the pilot's, it has misled.
 PILOT_GAP = 1.0
-# L-BFGS scales features by their spread over so many rows.
-SCALE_ROWS = 2000
 # Small problems are solved together up to this many numbers, which fit the cache.
 CHUNK_ELEMENTS = 262_144
 
@@ -102,9 +99,8 @@ def _second_order(
         means = problem.numerator.held(stride, problem.centre)
         pilot = replace(problem, numerator=means, denominator=few)
         coarse = max(tol, 0.3 * math.sqrt(n_parameters / few.n_rows))
-        steps = min(max_iter, PILOT_STEPS)
         rough = pilot.confirmed(
-            _second_order(pilot, begin, known=False, tol=coarse, max_iter=steps)
+            _second_order(pilot, begin, known=False, tol=coarse, max_iter=max_iter)
         )
     # 2. All rows, from where the pilot ended if it hasn't misled.
     first, piloted = None, rough is not None and rough.status[0] == Status.CONVERGED
@@ -137,20 +133,14 @@ def _first_order(
     method goes on: it takes a weak penalty with nearly as many parameters as rows, and
     shows where coefficients grow without bound.
     """
-    stride = max(1, problem.denominator.n_rows // SCALE_ROWS)
-    rows = np.asarray(problem.denominator.held(stride, problem.centre).features[0])
+    rows = np.asarray(problem.denominator.peek()[0])
     spread = rows.std(axis=0, dtype=np.float64)
     visible = spread > 1e-8 * np.abs(rows).max(axis=0)
     scale = np.ones(begin.shape[1])
     scale[: len(spread)] = 1.0 / np.where(visible, spread, 1.0)
-    found = lbfgs(problem, begin, scale=scale, tol=tol, max_iter=10 * max_iter)
-    limits: dict[str, Any] = {"tol": tol, "max_iter": max_iter}
-    unsolved = found.status[0] in (Status.STALLED, Status.OUT_OF_ITERATIONS)
-    if unsolved and problem.bounded:
-        return _second_order(problem, found.theta, known=True, **limits)
-    far_out = not problem.bounded and problem.far_out(found).any()
-    if found.status[0] == Status.CONVERGED and far_out:
-        onwards = newton(problem, found.theta, **limits)
-        if problem.confirmed(onwards).status[0] == Status.NO_OPTIMUM:
-            return found._replace(status=np.array([int(Status.NO_OPTIMUM)]))
-    return found
+    end = lbfgs(problem, begin, scale=scale, tol=tol, max_iter=10 * max_iter)
+    near = problem.bounded or not problem.far_out(end).any()
+    solved = end.status[0] == Status.CONVERGED and near
+    if solved or end.status[0] == Status.NO_OPTIMUM:
+        return end
+    return _second_order(problem, end.theta, known=True, tol=tol, max_iter=max_iter)

@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 from optional_packages import optional
+from scipy.special import expit
 from sklearn.base import BaseEstimator, clone
 
 import missratio as mr
@@ -174,14 +175,45 @@ def test_the_row_of_an_error_is_counted_over_all_blocks(
         ([["a", "b"]], "must be numeric: got values of type <U1"),
         (np.array([["a", 1.0]], dtype=object), "must be numeric: got could not"),
         ([[1j]], "must be numeric: got values of type complex"),
-        (pd.DataFrame({"x": [1.0], "city": ["Rome"]}), r"column\(s\) 'city' are not"),
-        (pl.DataFrame({"x": [1.0], "city": ["Rome"]}), "Leave them out"),
+        (pd.DataFrame({"x": [1.0], "city": ["Rome"]}), r"texts, in column\(s\) 'city'"),
+        (pl.DataFrame({"x": [1.0], "city": ["Rome"]}), "Make categories of them"),
         (pd.DataFrame([list("abcdefg")]), "0, 1, 2, 3, 4 and 2 more"),
     ],
 )
 def test_what_is_not_a_numeric_table_is_refused(X, message):
     with pytest.raises(ValueError, match=message):
         StepMissingness(1.0, 0.0, 0.5, rowwise=False).missing_probability(X)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_phi_of_a_category_is_that_of_its_place_among_all_that_are_declared(library):
+    size = pd.Categorical(["S", "L", None], categories=["S", "M", "L", "XL"])
+    frame = pd.DataFrame({"size": size, "word": ["a", "b", "c"], "x": 1.0})
+    model = LogisticMissingness.from_columns({"size": (0.0, {"size": 1.0})})
+    X = frame
+    if library == "polars":
+        X = pl.from_pandas(X).with_columns(
+            pl.col("size").cast(pl.Enum(["S", "M", "L", "XL"]))
+        )
+    # Sorted: L, M, S, XL.
+    expected = [expit(2.0), 0.5, np.nan]
+    np.testing.assert_allclose(model.missing_probability(X)[:, 0], expected)
+    np.testing.assert_allclose(model.missing_probability(X[1:])[:, 0], expected[1:])
+    lossy = corrupt(frame, model, random_state=0)
+    assert lossy["size"].dtype == frame["size"].dtype
+    assert lossy["word"].tolist() == ["a", "b", "c"]
+    # As the imputer sees it, and the check.
+    seen = []
+
+    def watched(rows):
+        seen.append(set(rows[~np.isnan(rows[:, 0]), 0]))
+        return np.full(rows.shape, 0.1)
+
+    many = frame.iloc[[0, 1, 2] * 40]
+    phi = FunctionMissingness(watched, rowwise=False)
+    mr.TiltedImputer(phi, random_state=0).fit(many)
+    mr.missingness_check(many, phi)
+    assert set().union(*seen) == {0.0, 2.0}
 
 
 def test_columns_that_lose_nothing_leave_the_bound_alone():
@@ -268,7 +300,7 @@ def test_the_same_seed_gives_the_same_table(model, monkeypatch):
     ("X", "model", "message"),
     [
         ([[0.0, np.nan]], WHOLE_ROWS, r"row 0 has 1 of 2 .*\(rowwise=False"),
-        (pd.DataFrame({"a": [1.0], "b": ["Rome"]}), ENTRIES, r"'b' are not.*Leave"),
+        (pd.DataFrame({"a": [1.0], "b": ["Rome"]}), ENTRIES, "'b'.*categories"),
         ([[0.0]], {1: ENTRIES}, r"must be one class's model.*got dict"),
     ],
 )

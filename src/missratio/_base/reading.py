@@ -218,14 +218,18 @@ def refuse_foreign(X: Any) -> None:
 
 
 def with_values(X: Any, values: NDArray[Any]) -> Any:
-    """Values as an array, or as a dataframe like X."""
+    """Values as an array, or as a dataframe like X; words only lose some of theirs."""
     frame = as_frame(X)
     if frame is None:
         return values
-    columns = [
-        nw.new_series(name, values[:, j].copy(), backend=frame.implementation)
-        for j, name in enumerate(frame.columns)
-    ]
+    columns = []
+    for j, column in enumerate(frame.iter_columns()):
+        numbers, backend = values[:, j].copy(), frame.implementation
+        if column.dtype in (*_LEVELS, nw.String, nw.Object):
+            missing = np.flatnonzero(np.isnan(numbers))
+            columns.append(column.scatter(missing.tolist(), [None] * len(missing)))
+        else:
+            columns.append(nw.new_series(column.name, numbers, backend=backend))
     return frame.with_columns(*columns).to_native()
 
 
@@ -235,20 +239,38 @@ def joined(names: Sequence[str]) -> str:
     return ", ".join(names[:_LISTED]) + (f" and {more} more" if more > 0 else "")
 
 
-def without_levels(X: Any) -> Any:
-    """A dataframe in which a category is 0, and missing where it is.
+def category_codes(categories: Sequence[Any]) -> FloatArray:
+    """What φ sees: categories that are numbers as they are, others as their places."""
+    if all(isinstance(value, (int, float, bool, np.number)) for value in categories):
+        return np.array(categories, dtype=np.float64)
+    return np.arange(len(categories), dtype=np.float64)
 
-    φ is a function of numbers, and may stand beside categories that a learner reads.
+
+def as_coded_array(X: Any) -> tuple[NDArray[Any], list[int]]:
+    """X as φ sees it, an array of numbers; and the positions of columns of texts.
+
+    A category is its place among the sorted categories of its type, whichever of them
+    the rows have. Texts have no such list: their places are those among the rows'.
     """
-    frame = as_frame(X)
-    if frame is None:
-        return X
-    known = [
-        nw.when(~nw.col(name).is_null()).then(nw.lit(0.0)).alias(name)
-        for name, kind in frame.schema.items()
-        if kind in (nw.Categorical, nw.Enum)
-    ]
-    return frame.with_columns(*known).to_native() if known else X
+    frame, coded, texts = as_frame(X), [], list[int]()
+    for j, column in enumerate([] if frame is None else frame.iter_columns()):
+        if column.dtype not in (*_LEVELS, nw.String, nw.Object):
+            continue
+        values = column_values(column)
+        if column.dtype in _LEVELS:
+            levels = sorted(column.cat.get_categories().to_list())
+        elif _numbers(values, texts=True) is None:
+            levels = sorted({value for value in values if value is not None}, key=str)
+            texts.append(j)
+        else:
+            continue
+        codes = dict(zip(levels, category_codes(levels), strict=True)) | {None: np.nan}
+        numbers = np.array([codes[value] for value in values])
+        new = nw.new_series(column.name, numbers, backend=column.implementation)
+        coded.append(new)
+    if frame is not None and coded:
+        X = frame.with_columns(*coded).to_native()
+    return as_numeric_array(X), texts
 
 
 # What a word is read as that is not among the levels of its column: it sorts last.

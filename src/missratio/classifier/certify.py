@@ -35,7 +35,7 @@ from missratio import missingness
 from missratio import threshold as rules
 from missratio._base.blocks import take_rows
 from missratio._base.hints import check_choice
-from missratio._base.reading import as_numeric_array, without_levels
+from missratio._base.reading import as_coded_array
 from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier.certificate import Certificate, assumptions
 from missratio.classifier.estimators import ClassTable, measure_rounding
@@ -382,7 +382,7 @@ def calibrate(
     #    A φ that gives an observed row no chance is refuted by it. In its place comes
     #    the one on the way from the estimate at which the row is just possible.
     tables = [rows.X] if training is None else [rows.X, training.X]
-    tables = [as_numeric_array(without_levels(X)).astype(np.float64) for X in tables]
+    tables = [as_coded_array(X)[0].astype(np.float64) for X in tables]
     coef = np.atleast_1d(np.asarray(model.coef, dtype=np.float64))
     worst = np.stack([np.broadcast_to(model.intercept, coef.shape), coef])
     regions = dict[int, FloatArray]()

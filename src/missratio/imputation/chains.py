@@ -159,12 +159,11 @@ def find_populations(
                     "known of its values. Drop it, or bring rows in which it is."
                 )
             levels: Levels
-            if (categories := columns.categories[j]) is None:
+            if (codes := columns.codes[j]) is None:
                 levels, places = NumericLevels.build(entries, 1.0 / (1.0 - chance))
                 if len(levels.values) == 2:
                     levels = levels_of.CategoricalLevels(levels.values)
             else:
-                codes = levels_of.category_codes(categories)
                 levels = levels_of.CategoricalLevels(codes)
                 places = np.searchsorted(levels.values, entries)
             every.append(levels)

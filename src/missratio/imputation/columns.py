@@ -10,7 +10,12 @@ import numpy as np
 from scipy.special import ndtri
 
 from missratio._base.hints import did_you_mean, listed
-from missratio._base.reading import as_frame, as_numeric_array
+from missratio._base.reading import (
+    as_frame,
+    as_numeric_array,
+    category_codes,
+    column_values,
+)
 from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 
@@ -30,8 +35,9 @@ class Columns:
 
     # For messages: labels in a dataframe, else positions.
     names: tuple[str, ...]
-    # The sorted categories of each column; None for numbers.
+    # The sorted categories of each column, and what φ sees of them; None for numbers.
     categories: tuple[Categories | None, ...]
+    codes: tuple[Any, ...]
 
     @classmethod
     def read(cls, X: Any, categorical: Any) -> Columns:
@@ -55,15 +61,19 @@ class Columns:
             chosen = [places[name] for name in given]
         # 2. The categories of each.
         categories: list[Categories | None] = [None] * len(names)
+        codes: list[Any] = [None] * len(names)
         for j in chosen:
             try:
-                categories[j] = tuple(sorted({*_values(X, frame, j)} - {None}))
+                seen = {*_values(X, frame, j)} - {None}
+                every = sorted(seen.union(_declared(frame, j)))
+                categories[j] = tuple(level for level in every if level in seen)
+                codes[j] = category_codes(every)[[level in seen for level in every]]
             except TypeError as error:
                 raise ValueError(
                     f"The categories of column {names[j]!r} must be of one type, so "
                     f"that they can be sorted: {error}. Turn them into strings."
                 ) from error
-        return cls(tuple(names), tuple(categories))
+        return cls(tuple(names), tuple(categories), tuple(codes))
 
     def encode(self, X: Any) -> FloatArray:
         """The table as numbers, NaN where missing, column-major."""
@@ -76,7 +86,7 @@ class Columns:
         for j, known in enumerate(self.categories):
             if known is None:
                 continue
-            code = dict(zip(known, category_codes(known), strict=True)) | {None: np.nan}
+            code = dict(zip(known, self.codes[j], strict=True)) | {None: np.nan}
             try:
                 table[:, j] = [code[value] for value in _values(X, frame, j)]
             except KeyError as error:
@@ -94,29 +104,30 @@ class Columns:
         if frame is None:
             return np.array(table, dtype=X.dtype if X.dtype.kind == "f" else float)
         series = []
-        values: Any
         for j in columns:
-            name, known = frame.columns[j], self.categories[j]
-            dtype, values = frame.schema[name], table[:, j].copy()
-            if known is not None:
-                place = np.searchsorted(category_codes(known), values)
-                values = [known[i] for i in place.tolist()]
-            new = nw.new_series(name, values, backend=frame.implementation)
-            series.append(new if dtype == nw.Object else new.cast(dtype))
+            column, known, values = frame[:, j], self.categories[j], table[:, j].copy()
+            if known is None:
+                new = nw.new_series(column.name, values, backend=frame.implementation)
+                series.append(new.cast(column.dtype))
+                continue
+            (rows,) = np.nonzero(missing[:, j])
+            places = np.searchsorted(self.codes[j], values[rows])
+            series.append(column.scatter(rows.tolist(), [known[i] for i in places]))
         return frame.with_columns(*series).to_native() if series else X
-
-
-def category_codes(categories: Categories) -> FloatArray:
-    """What φ sees: categories that are numbers as they are, others as their places."""
-    if all(isinstance(value, (int, float, bool, np.number)) for value in categories):
-        return np.array(categories, dtype=np.float64)
-    return np.arange(len(categories), dtype=np.float64)
 
 
 def _values(X: Any, frame: nw.DataFrame[Any] | None, column: int) -> list[Any]:
     """The values of a column, None where missing."""
-    values = X[:, column].tolist() if frame is None else frame[:, column].to_list()
-    return [None if v is None or v != v else v for v in values]
+    if frame is not None:
+        return column_values(frame[:, column])
+    return [None if v is None or v != v else v for v in X[:, column].tolist()]
+
+
+def _declared(frame: nw.DataFrame[Any] | None, column: int) -> list[Any]:
+    """The categories that a column's type declares."""
+    if frame is None or frame[:, column].dtype not in (nw.Categorical, nw.Enum):
+        return []
+    return frame[:, column].cat.get_categories().to_list()
 
 
 _TAIL = 1e-9

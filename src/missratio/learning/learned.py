@@ -45,7 +45,7 @@ import numpy as np
 from scipy.special import betaincinv, expit, logit, ndtri, xlogy
 from scipy.stats import chi2, qmc
 
-from missratio._base.reading import as_numeric_array, row_blocks
+from missratio._base.reading import as_coded_array, row_blocks
 from missratio._base.storable import storable
 from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import BoolArray, FloatArray, IntArray
@@ -201,7 +201,7 @@ class LearnedMissingness(LogisticMissingness):
         estimate, _ = super().probability_band(X, delta)
         if delta is None:
             return estimate, estimate
-        table = as_numeric_array(X)
+        table, _ = as_coded_array(X)
         lower, upper = np.full((2, *estimate.shape), -np.inf)
         if self.rowwise and self._learned:
             # In many dimensions a few points don't outline a region. But it lies within
@@ -311,7 +311,7 @@ class LearnedMissingness(LogisticMissingness):
         X : array-like or dataframe of shape (n, d)
             Of one class.
         """
-        table = as_numeric_array(X).astype(np.float64, copy=False)
+        table = as_coded_array(X)[0].astype(np.float64, copy=False)
         if any(shadow is not None for shadow in self.shadow):
             return False
         for j, evidence in enumerate(self.evidence):

@@ -268,8 +268,23 @@ class Missingness(ABC):
 
     def _bound_table(self, X: Any) -> tuple[FloatArray, Missingness]:
         """X as an array of numbers, and the model for its columns."""
-        table = as_numeric_array(reading.without_levels(X))
-        return table, self.bound(reading.column_names(X), table.shape[1])
+        table, texts = reading.as_coded_array(X)
+        model = self.bound(reading.column_names(X), table.shape[1])
+        if texts:
+            # Texts have codes in no order that is known: φ must not depend on it.
+            turned = np.array(table, dtype=np.float64)
+            turned[:, texts] = (
+                np.fmax.reduce(table[:, texts], initial=1) - turned[:, texts]
+            )
+            phi, again = (model.probability_band(x, None)[0] for x in (table, turned))
+            if not np.array_equal(phi, again, equal_nan=True):
+                names = [reading.column_name(X, j) for j in texts]
+                raise ValueError(
+                    f"φ depends on texts, in column(s) {reading.joined(names)}, and "
+                    "which numbers they stand for is not known. Make categories of "
+                    "them, as by astype('category'): φ sees 0, 1, … in sorted order."
+                )
+        return table, model
 
     def _probabilities(
         self, X: Any, first_row: int = 0, source: Any = None, may_be_one: bool = False
@@ -509,7 +524,7 @@ def corrupt(
             f"missingness must be one class's model, such as StepMissingness: got "
             f"{type(missingness).__name__}."
         )
-    table = as_numeric_array(X)
+    table, _ = reading.as_coded_array(X)
     lossy = np.array(table, dtype=table.dtype if table.dtype.kind == "f" else float)
     if missingness.rowwise:
         check_no_partial_row(lossy, 0)

@@ -12,7 +12,7 @@ from scipy.special import logit
 
 from missratio._base.blocks import rows_with_nan
 from missratio._base.hints import listed
-from missratio._base.reading import as_numeric_array
+from missratio._base.reading import as_coded_array
 from missratio._base.storable import storable
 from missratio._base.typing import FloatArray
 from missratio.missingness import contract
@@ -274,7 +274,7 @@ class BlockMissingness(Missingness):
         lower, upper : ndarray of shape (n, d)
             Bounds of φ for each row or entry.
         """
-        table = as_numeric_array(X)
+        table, _ = as_coded_array(X)
         self.bound(None, table.shape[1])
         # One part for each block, and as many for the rest as it has lossy columns.
         n_base = sum(known is not None for known in getattr(self.base, "evidence", ()))

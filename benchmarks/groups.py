@@ -55,14 +55,12 @@ class Setting:
     alpha: float
     delta: float
     slope: float
-    shared: bool
 
     @classmethod
     def draw(cls, number: int) -> Setting:
         """Setting number so-and-so."""
         rng = np.random.default_rng([SEED, number])
         n_groups = int(rng.integers(2, 5))
-        shared = number % 3 > 0
         return cls(
             rng.normal(0, 0.7, n_groups),
             rng.dirichlet(np.full(n_groups, 4.0)),
@@ -70,7 +68,6 @@ class Setting:
             float(rng.uniform(0.08, 0.25)),
             float(rng.choice([0.05, 0.1, 0.2])),
             float(rng.choice([0.0, -1.0, 1.0])),
-            shared,
         )
 
     def model(self):
@@ -94,10 +91,8 @@ class Setting:
             FirstColumn(),
             self.alpha,
             self.delta,
-            group_alpha={0: self.alpha} if self.shared else None,
-            threshold="shared" if self.shared else "own",
             missingness=None if model is None else {0: model},
-            on_infeasible="raise" if self.shared else "reject_all",
+            on_infeasible="reject_all",
             random_state=seed,
         )
         with warnings.catch_warnings():
@@ -107,14 +102,8 @@ class Setting:
     def broken(self, fitted) -> bool:
         """Whether a promise is."""
         places = np.arange(len(self.shifts))
-        limits = np.array(
-            [fitted.thresholds_.get(None, fitted.thresholds_.get(g)) for g in places]
-        )
-        errors = norm.sf(limits - self.shifts)
-        if not self.shared:
-            return bool((errors > self.alpha).any())
-        overall = float(self.shares @ errors)
-        return overall > self.alpha or errors[0] > self.alpha
+        limits = np.array([fitted.thresholds_.get(g, np.inf) for g in places])
+        return bool((norm.sf(limits - self.shifts) > self.alpha).any())
 
 
 @dataclass(frozen=True)
@@ -222,7 +211,7 @@ def simulate(
             fitted = setting.fit(rng, repeat, change)
         except NoCertificateError:
             continue
-        certified += any(each.certified for each in fitted.certificate_.promises)
+        certified += any(each.certified for each in fitted.certificate_.certificates)
         capped += fitted.cap_ is not None
         broken += setting.broken(fitted)
     return Outcome(setting, repeats, certified, broken, capped)
@@ -239,13 +228,12 @@ def main() -> None:
     if asked.lost:
         _print_lost(asked)
         return
-    print("setting  threshold  groups  missing  delta  certified  broken  p")
+    print("setting  groups  missing  delta  certified  broken  p")
     for number in range(asked.first, asked.first + asked.settings):
         found = simulate(Setting.draw(number), asked.repeats)
         setting = found.setting
         print(
-            f"{number:7d}  {'shared' if setting.shared else 'own':9s}  "
-            f"{len(setting.shifts):6d}  "
+            f"{number:7d}  {len(setting.shifts):6d}  "
             f"{'yes' if setting.slope else 'no':7s}  {setting.delta:5.2f}  "
             f"{found.certified:9d}  {found.broken / found.repeats:6.3f}  "
             f"{found.p_value:.2g}"

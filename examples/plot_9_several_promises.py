@@ -83,17 +83,20 @@ table = patients(6000, rng)
 own = mr.GroupedNeymanPearsonClassifier(
     LogisticRegression(), alpha=0.1, random_state=0
 ).fit(*table)
-shared = mr.GroupedNeymanPearsonClassifier(
-    LogisticRegression(), alpha=0.1, threshold="shared", random_state=0
-).fit(*table)
+one = mr.NeymanPearsonClassifier(LogisticRegression(), alpha=0.1, random_state=0).fit(
+    *table[:2]
+)
 print(own.certificate_.to_frame())
 fresh = patients(200_000, rng)
 X_new, y_new, group = fresh
-kinds = {"one threshold": shared, "a threshold for each group": own}
+predicted = {
+    "one threshold": one.predict(X_new),
+    "a threshold for each group": own.predict(X_new, group),
+}
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained", sharey=True)
-for ax, (title, fitted) in zip(axes, kinds.items(), strict=True):
-    given, place = fitted.predict(X_new, group), np.arange(2)
+for ax, (title, given) in zip(axes, predicted.items(), strict=True):
+    place = np.arange(2)
     for label, name in enumerate(["error", "power"]):
         rows = [(group == g) & (y_new == label) for g in ("old", "young")]
         height = [given[mine].mean() for mine in rows]

@@ -47,14 +47,14 @@ def test_each_group_gets_a_threshold_and_a_line_of_its_own():
     assert fitted.certificate_.to_dict()["promises"][0]["kind"] == "error"
 
 
-def test_a_shared_threshold_is_the_strictest_that_a_promise_needs():
+def test_a_group_may_have_a_level_of_its_own():
     X, y, groups = draw()
-    one = classifier(threshold="shared").fit(X, y, groups)
-    two = classifier(threshold="shared", group_alpha={"old": 0.05}).fit(X, y, groups)
-    assert two.thresholds_[None] > one.thresholds_[None]
-    predicted, old = two.predict(X), (groups == "old") & (y == 0)
+    one = classifier().fit(X, y, groups)
+    two = classifier(group_alpha={"old": 0.05}).fit(X, y, groups)
+    assert two.thresholds_["old"] > one.thresholds_["old"]
+    assert two.thresholds_["young"] == one.thresholds_["young"]
+    predicted, old = two.predict(X, groups), (groups == "old") & (y == 0)
     assert predicted[old].mean() < 0.06
-    assert two.groups_ == ["old"]
 
 
 def test_promises_are_kept_in_a_short_simulation():
@@ -98,6 +98,6 @@ def test_a_cap_gives_rows_up_to_the_controlled_class():
     clf = mr.GroupedNeymanPearsonClassifier(
         mr.FDivergenceRatio("js"), alpha=0.05, missingness={0: phi}, random_state=0
     ).fit(X, y, groups)
-    assert all(each.certified for each in clf.certificate_.promises)
+    assert all(each.certified for each in clf.certificate_.certificates)
     assert clf.cap_ is not None
     assert clf.predict([[40.0, 40.0]], ["old"]).tolist() == [0]

@@ -70,29 +70,14 @@ def table(classifier, **more):
     )
 
 
-def grouped(threshold="own", estimator=None, **options):
+def grouped(estimator=None, **options):
     rng = np.random.default_rng(0)
     y, groups = np.repeat([0, 1], 300), np.array(["a", "b"] * 300)
     X = rng.normal(size=(600, 2)) + 3.0 * y[:, None] + (groups == "b")[:, None]
     return mr.GroupedNeymanPearsonClassifier(
-        estimator or LogisticRegression(), alpha=0.2, delta=0.2, threshold=threshold,
+        estimator or LogisticRegression(), alpha=0.2, delta=0.2,
         random_state=0, **options,
     ).fit(X, y, groups)  # fmt: skip
-
-
-def capped():
-    """Three ordered classes, of which one or two have a cap on their weights."""
-    phi = mr.LogisticMissingness([-2.0, -2.0], [0.8, 0.0])
-    rng, y = np.random.default_rng(0), np.repeat([0, 1, 2], 900)
-    X = rng.normal(size=(2700, 2)) + np.array([(0, 0), (3, 0), (1, 3)])[y]
-    for label in range(3):
-        X[y == label] = mr.corrupt(X[y == label], phi, label)
-    model = mr.MulticlassNeymanPearsonClassifier(
-        mr.FDivergenceRatio("js"), alpha={0: 0.2, 1: 0.25}, order=[0, 1, 2],
-        missingness=dict.fromkeys(range(3), phi), random_state=0,
-    ).fit(X, y)  # fmt: skip
-    assert 1 in model.caps_
-    return model
 
 
 def beyond():
@@ -147,10 +132,8 @@ MODELS = {
     "several": lambda: several(LogisticRegression()),
     "ratios": lambda: several(mr.FDivergenceRatio("js")),
     "order": lambda: several(trees(), order=[0, 1, 2]),
-    "capped": capped,
     "groups": grouped,
     "grouped table": lambda: table(grouped(), group_column="who"),
-    "shared": lambda: grouped("shared", group_alpha={"a": 0.25}),
     "words": words,
 }
 """A sound model of each kind."""

@@ -139,7 +139,13 @@ class Pooled(Changed):
     """Each group gets the threshold that all rows together need."""
 
     def fit(self, X, y, members):
-        return self.inner.set_params(threshold="shared").fit(X, y, members)
+        fitted = self.inner.fit(X, y, np.zeros(len(y)))
+        groups = dict.fromkeys(np.unique(members).tolist())
+        (one,) = fitted.certificate_.certificates
+        fitted.certificate_ = replace(
+            fitted.certificate_, certificates=(one,) * len(groups), groups=(*groups,)
+        )
+        return fitted
 
 
 class CapForgotten(Changed):
@@ -147,7 +153,10 @@ class CapForgotten(Changed):
 
     def fit(self, X, y, members):
         fitted = self.inner.fit(X, y, members)
-        fitted.cap_ = None
+        fitted.calibrations_ = tuple(
+            replace(each, trust=replace(each.trust, cap=None))
+            for each in fitted.calibrations_
+        )
         return fitted
 
 

@@ -2,7 +2,6 @@
 
 from missratio.classifier.certificate import Certificate as Certificate
 from missratio.classifier.certificate import GroupedCertificate as GroupedCertificate
-from missratio.classifier.certificate import KeptPromise as KeptPromise
 from missratio.classifier.certificate import (
     MulticlassCertificate as MulticlassCertificate,
 )

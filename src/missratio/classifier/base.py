@@ -20,12 +20,10 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.validation import check_is_fitted
 
 from missratio._base import reading
-from missratio._base.blocks import take_rows
-from missratio._base.callbacks import CallbackSupportMixin, with_callbacks_of
+from missratio._base.callbacks import CallbackSupportMixin
 from missratio._base.hints import check_choice, check_number, generator
 from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier import estimators
-from missratio.classifier.certify import refuse_open
 from missratio.classifier.columns import read_columns, some_columns
 from missratio.classifier.estimators import ClassTable
 from missratio.classifier.promise import Promise
@@ -89,21 +87,16 @@ class CertifiedClassifier(
         """Note `classes_`, and give the classes in the order of their positions."""
 
     @abstractmethod
-    def _promises(self, table: ClassTable) -> list[Promise]:
-        """What is promised, in the order in which thresholds are chosen."""
+    def _split(self, table: ClassTable, rng: np.random.Generator) -> ClassTable:
+        """Draw rows to fit on, to choose by and to calibrate on."""
 
     @abstractmethod
-    def _fit_scores(self, table: ClassTable, estimator: Any) -> None:
-        """Fit an estimator, and note what gives rows their scores."""
-
-    @abstractmethod
-    def _certify(
-        self, table: ClassTable, rng: np.random.Generator, refit: Any = None
+    def _learn(
+        self, table: ClassTable, estimator: Any, rng: np.random.Generator
     ) -> None:
-        """Decide how scores become labels, and certify a threshold for each promise.
+        """Fit the estimator, and certify a threshold for each promise.
 
-        Rows that calibrate take no part in what is decided. Training rows may be scored
-        by clones of `refit` that were not fitted to them, where there is one.
+        Rows that calibrate take no part in what is decided before.
         """
 
     def fit(
@@ -164,19 +157,6 @@ class CertifiedClassifier(
         refuse_source(self, source, IN_MEMORY)
         return self
 
-    def _split(self, table: ClassTable, rng: np.random.Generator) -> ClassTable:
-        """Draw rows to fit on, to choose by and to calibrate on."""
-        return table.split({0: {"calibration_size": self.calibration_size}}, rng)
-
-    def _learn(
-        self, table: ClassTable, estimator: Any, rng: np.random.Generator
-    ) -> None:
-        """Fit the estimator, and certify."""
-        for promise in self._promises(table):
-            refuse_open(promise, take_rows(table.X, promise.held))
-        self._fit_scores(table, with_callbacks_of(self, estimator))
-        self._certify(table, rng, estimator)
-
     def _promise(
         self,
         table: ClassTable,
@@ -196,7 +176,6 @@ class CertifiedClassifier(
             alpha=alpha,
             delta=delta,
             rule=self.rule,
-            deployment=self.deployment,
             odds_factor=self.odds_factor,
             held=rows,
             training=training,
@@ -207,9 +186,9 @@ class CertifiedClassifier(
 
     def _forget(self) -> None:
         """Rows of an earlier fit are no longer those that this one is about."""
-        for name in ("calibration_index_", "training_index_", "_calibrating"):
+        indices = ("calibration_index_", "training_index_", "_calibrating")
+        for name in (*indices, "_sign", "_positions"):
             self.__dict__.pop(name, None)
-        self._positions = None
 
     def _table(
         self,
@@ -253,9 +232,7 @@ class CertifiedClassifier(
 
     def _read_columns(self, X: Any) -> None:
         """Note which columns are asked for; where they are to be chosen, all."""
-        if isinstance(self.columns, str):
-            check_choice("columns", self.columns, ("all", "auto"))
-        else:
+        if not isinstance(self.columns, str):
             width = getattr(X, "shape", np.shape(X))[1]
             names = reading.column_names(X)
             self._positions = read_columns(self.columns, names, width)
@@ -347,6 +324,8 @@ class CertifiedClassifier(
             )
         check_choice("deployment", self.deployment, DEPLOYMENTS)
         check_choice("on_infeasible", self.on_infeasible, INFEASIBLE)
+        if isinstance(self.columns, str):
+            check_choice("columns", self.columns, ("all", "auto"))
         factor = self.odds_factor
         check_number("odds_factor", factor)
         if not 1.0 <= factor < np.inf:

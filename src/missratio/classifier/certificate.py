@@ -5,16 +5,16 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import narwhals.stable.v2 as nw
 
 from missratio._base.hints import listed
 from missratio._base.storable import storable
-from missratio._base.summary import Summary, figure
 from missratio.learning import LearnedMissingness
 
 if TYPE_CHECKING:
+    from missratio.classifier.estimators import ClassTable
     from missratio.classifier.promise import Promise
 
 # Γ up to which a small error in φ undoes the guarantee.
@@ -108,39 +108,8 @@ class Certificate:
                 data[name] = None
         return data
 
-    def summary(self) -> Summary:
-        """The certificate at a glance: its levels and rows, and what it assumes.
-
-        Returns
-        -------
-        Summary
-            Prints as text.
-        """
-        words = str(self).split("\n")
-        facts = [
-            ("controlled class", repr(self.controlled_class)),
-            ("other class", repr(self.other_class)),
-            ("alpha", f"{self.alpha:g}"),
-            ("delta", f"{self.delta:g}"),
-            ("certified", "yes" if self.certified else "no"),
-            ("deployment", self.deployment),
-            ("rule", self.rule),
-            ("threshold", figure(self.threshold, 6)),
-            ("calibration rows", str(self.rows)),
-            ("complete among them", str(self.observed)),
-            ("effective sample size", figure(float(self.effective_rows))),
-            ("estimated error", percent(self.estimated_error)),
-            ("error bound", percent(self.error_bound)),
-        ]
-        if self.sensitivity is not None:
-            facts.append(("sensitivity Γ", figure(float(self.sensitivity), 3)))
-        # The figures are among the facts.
-        notes = words[:1] + words[2:] if self.certified else words
-        return Summary("Neyman-Pearson certificate", tuple(facts), notes=tuple(notes))
-
     def __str__(self) -> str:
         """The certificate in words."""
-        controlled, other = rows_of(self.controlled_class), named(self.other_class)
         if not self.certified:
             return (
                 f"No threshold could be certified at alpha={self.alpha:g}, "
@@ -148,8 +117,6 @@ class Certificate:
                 f"is classified as {named(self.controlled_class)}, so the error is 0 "
                 "and the power is 0."
             )
-        kind = "complete " if self.deployment == "complete" else ""
-        as_they_are = "" if kind else ", as they are observed,"
         size = ""
         if self.observed < self.rows:
             # No powers of ten, however many rows there are.
@@ -158,8 +125,7 @@ class Certificate:
             size = f", of which {self.observed:,} are complete (effective sample size "
             size += f"{shown})"
         lines = [
-            f"At most {percent(self.alpha)} of {kind}{controlled}{as_they_are} are "
-            f"classified as {other}. The chance that this is wrong is at most "
+            f"{_claim(self)}. The chance that this is wrong is at most "
             f"{percent(self.delta)}, over the draw of the calibration rows.",
             f"Rule {self.rule!r} chose the threshold {self.threshold:.6g} from "
             f"{self.rows:,} calibration rows{size}. The estimated error is "
@@ -210,7 +176,9 @@ def percent(share: float) -> str:
 
 
 def named(label: Any) -> str:
-    """A class in a sentence."""
+    """A class in a sentence, or several."""
+    if isinstance(label, tuple):
+        return " or ".join(map(named, label))
     return repr(label) if isinstance(label, str) else f"class {label}"
 
 
@@ -219,20 +187,30 @@ def rows_of(label: Any) -> str:
     return f"{label!r} rows" if isinstance(label, str) else f"class-{label} rows"
 
 
+def _claim(certificate: Certificate, where: str = "") -> str:
+    """What a certificate promises, without its chance to be wrong."""
+    complete = certificate.deployment == "complete"
+    return (
+        f"At most {percent(certificate.alpha)} of {'complete ' * complete}"
+        f"{rows_of(certificate.controlled_class)}{where}"
+        f"{'' if complete else ', as they are observed,'} are classified as "
+        f"{named(certificate.other_class)}"
+    )
+
+
 def assumptions(
-    promise: Promise, cap: float | None, looked_up: bool, by_unit: bool
+    promise: Promise, table: ClassTable, cap: float | None, looked_up: bool
 ) -> tuple[str, ...]:
     """What a guarantee rests on.
 
     Parameters
     ----------
     promise : Promise
+    table : ClassTable
     cap : float or None
         The largest weight that a row may have to be classified as the other class.
     looked_up : bool
         Whether incomplete rows were drawn and looked up, instead of a model.
-    by_unit : bool
-        Whether one row of each unit calibrates.
     """
     label, model = promise.label, promise.model
     # 1. Where rows come from.
@@ -244,7 +222,7 @@ def assumptions(
     reach = "rows with a missing value are always classified as "
     reach += named(label if promise.fallback is None else promise.fallback)
     # 2. How values go missing.
-    if promise.deployment == "as-observed":
+    if table.deployment == "as-observed":
         found: tuple[str, ...] = (f"{drawn}, and lose values just as these do",)
     elif model is not None:
         if cap is not None:
@@ -306,7 +284,7 @@ def assumptions(
         "one row of each unit calibrates, drawn at random: the error is that of a "
         "random row of a random unit, so a unit counts once, however many rows it has"
     )
-    return (*found, unit) if by_unit else found
+    return found if table.units is None else (*found, unit)
 
 
 @dataclass(frozen=True)
@@ -356,19 +334,13 @@ class Certificates:
                 f"{each.rows} calibration rows are too few for {percent(each.alpha)}, "
                 "so the power there is 0."
             )
-        kind = "complete " if each.deployment == "complete" else ""
-        as_they_are = "" if kind else ", as they are observed,"
-        wrong = named(each.other_class)
-        if isinstance(each.other_class, tuple):
-            wrong = " or ".join(map(named, each.other_class))
         size = f"{each.rows} calibration rows"
         if each.observed < each.rows:
             size += f", {each.observed} of them complete"
         return (
-            f"At most {percent(each.alpha)} of {kind}{rows_of(each.controlled_class)}"
-            f"{where}{as_they_are} are classified as {wrong} (estimated "
-            f"{percent(each.estimated_error)}, bound {percent(each.error_bound)}; rule "
-            f"{each.rule!r}, {size}, delta {each.delta:.3g})."
+            f"{_claim(each, where)} (estimated {percent(each.estimated_error)}, bound "
+            f"{percent(each.error_bound)}; rule {each.rule!r}, {size}, delta "
+            f"{each.delta:.3g})."
         )
 
     def __str__(self) -> str:
@@ -428,44 +400,6 @@ class MulticlassCertificate(Certificates):
         }
 
 
-class KeptPromise(NamedTuple):
-    """A bound from above on a group's error, and what came of it.
-
-    Parameters
-    ----------
-    kind : str
-        Always "error".
-    group : object
-        The group; None for all rows.
-    level : float
-        What was asked for.
-    bound : float
-        What is certified: at most this.
-    estimated : float
-        The share among the calibration rows.
-    rows : int
-        Calibration rows.
-    delta : float
-        Its part of δ.
-    threshold : float
-        Above which rows get the other class; infinite where none was certified.
-    """
-
-    kind: str
-    group: Any
-    level: float
-    bound: float
-    estimated: float
-    rows: int
-    delta: float
-    threshold: float
-
-    @property
-    def certified(self) -> bool:
-        """Whether rows of the group are classified at all."""
-        return math.isfinite(self.threshold)
-
-
 @storable()
 @dataclass(frozen=True)
 class GroupedCertificate(Certificates):
@@ -476,42 +410,17 @@ class GroupedCertificate(Certificates):
     delta : float
     certificates : tuple of Certificate
     groups : tuple
-        The group that each is about; None for all rows.
-    shared : bool
-        Whether there is one threshold for all groups.
+        The group that each is about.
     """
 
     groups: tuple[Any, ...]
-    shared: bool
     _whose: ClassVar[str] = "group"
 
     @property
     def thresholds(self) -> dict[Any, float]:
-        """By group; None is the threshold of all rows where it is shared."""
-        least = [
-            each.threshold if each.certified else math.inf for each in self.certificates
-        ]
-        if self.shared:
-            return {None: max(least)}
-        return dict(zip(self.groups, least, strict=True))
-
-    @property
-    def promises(self) -> tuple[KeptPromise, ...]:
-        """What was asked for each group, and what came of it."""
-        limits = self.thresholds
-        return tuple(
-            KeptPromise(
-                "error",
-                group,
-                each.alpha,
-                each.error_bound if each.certified else 0.0,
-                each.estimated_error,
-                each.rows,
-                each.delta,
-                limits[None if self.shared else group],
-            )
-            for group, each in zip(self.groups, self.certificates, strict=True)
-        )
+        """By group; infinite where none is certified."""
+        limits = (each.threshold for each in self.certificates)
+        return dict(zip(self.groups, limits, strict=True))
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -524,17 +433,23 @@ class GroupedCertificate(Certificates):
 
     def to_dict(self) -> dict[str, Any]:
         """The certificate as plain data; a number that isn't finite is None."""
+        promises = [
+            {
+                "kind": "error",
+                "group": group,
+                "level": each.alpha,
+                "bound": each.error_bound,
+                "estimated": each.estimated_error,
+                "rows": each.rows,
+                "delta": each.delta,
+                "threshold": each.threshold if each.certified else None,
+                "certified": each.certified,
+            }
+            for group, each in zip(self.groups, self.certificates, strict=True)
+        ]
         return {
             "delta": self.delta,
-            "shared": self.shared,
-            "promises": [
-                {
-                    **each._asdict(),
-                    "threshold": each.threshold if each.certified else None,
-                    "certified": each.certified,
-                }
-                for each in self.promises
-            ],
+            "promises": promises,
             "assumptions": list(self.assumptions),
             "valid_while": self.valid_while,
         }
@@ -551,11 +466,12 @@ class GroupedCertificate(Certificates):
         dataframe
             A row for each group.
         """
+        promises = self.to_dict()["promises"]
         columns = {
-            "promise": [each.kind for each in self.promises],
-            "group": ["all" if g is None else str(g) for g in self.groups],
-            "asked": [each.level for each in self.promises],
+            "promise": [each["kind"] for each in promises],
+            "group": [str(group) for group in self.groups],
+            "asked": [each["level"] for each in promises],
         }
         for name in ("certified", "bound", "estimated", "rows", "delta"):
-            columns[name] = [getattr(each, name) for each in self.promises]
+            columns[name] = [each[name] for each in promises]
         return nw.from_dict(columns, backend=backend).to_native()

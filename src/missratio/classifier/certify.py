@@ -63,11 +63,11 @@ Chosen = tuple[Trust, str | rules.Rule, Weighted | None]
 
 def certify(
     promise: Promise,
-    chosen: Chosen,
     table: ClassTable,
     scores: FloatArray,
     score: Callable[[Any], FloatArray],
     rng: np.random.Generator,
+    chosen: Chosen | None = None,
 ) -> tuple[Certificate, Calibration]:
     """Choose the threshold above which a row of a class is wrong, and what that keeps.
 
@@ -75,8 +75,6 @@ def certify(
     ----------
     promise : Promise
         With the rows of the table that calibrate, and others of the class.
-    chosen : tuple of Trust, rule and Weighted or None
-        By `choose_trust`. The training rows have the scores that are given here.
     table : ClassTable
     scores : ndarray of shape (n_rows,)
         Of these rows of the table, at least.
@@ -84,8 +82,13 @@ def certify(
         Gives the scores of rows, to see how they are rounded.
     rng : Generator
         For rules that draw.
+    chosen : tuple of Trust, rule and Weighted or None, optional
+        By `choose_trust`; weights are taken as they are without.
     """
-    model, (trust, how, known) = promise.model, chosen
+    model, (trust, how, known) = (
+        promise.model,
+        chosen or uncapped(promise, table, scores),
+    )
     X, n_rows = take_rows(table.X, promise.held), len(promise.held)
     drawn: dict[str, Any] = {"inclusion": promise.design}
     # 1. Whether rows contradict φ. Rows of one unit are not independent: a unit
@@ -106,8 +109,6 @@ def certify(
         drawn |= {"draws": rng.uniform(size=n_rows), "coin": float(rng.uniform())}
     # 2. Weights.
     held = Weighted.by(trust, X, scores[promise.held], **drawn)
-    if known is not None:
-        known = replace(known, scores=scores[promise.training])
     calibration = calibrate(promise, trust, how, held, known)
     # 3. The threshold, and how much more it would hold for.
     sample, name = calibration.sample, calibration.rule.name
@@ -148,14 +149,12 @@ def certify(
         rule=name,
         controlled_class=promise.label,
         other_class=promise.wrong,
-        deployment=promise.deployment,
+        deployment=table.deployment,
         rows=sample.n_rows,
         observed=sample.n_known,
         effective_rows=sample.effective_rows,
         threshold=threshold,
-        assumptions=assumptions(
-            promise, trust.cap, lookups is not None, table.units is not None
-        ),
+        assumptions=assumptions(promise, table, trust.cap, lookups is not None),
         checks=said,
         missingness_delta=promise.parts[0],
         columns=promise.columns,
@@ -469,13 +468,23 @@ BEYOND = (2.0, 4.0)
 LEAST_ODDS, LARGEST_SHIFT = 0.1, 50.0
 
 
+def uncapped(
+    promise: Promise, table: ClassTable, scores: FloatArray, always: bool = False
+) -> Chosen:
+    """Weights as they are, the rule, and training rows where weights matter."""
+    training = None
+    if len(promise.training) and (promise.model is not None or always):
+        rows = take_rows(table.X, promise.training)
+        training = Weighted.by(promise.trust, rows, scores[promise.training])
+    return promise.trust, promise.rule, training
+
+
 def choose_trust(
     promise: Promise,
     table: ClassTable,
     scores: FloatArray,
     others: IntArray | None,
     *,
-    caps: bool = True,
     forecast: bool = False,
 ) -> tuple[Chosen, float]:
     """What weights are taken for, the rule, training rows, and the power to expect.
@@ -496,16 +505,13 @@ def choose_trust(
         Rows of the other class, to be told from these. None takes the training rows
         for them, moved as if they were tilted by exp(score), and a cap that promises
         clearly more.
-    caps : bool, default=True
-        Whether rows of large weight may be given up for a smaller bound.
     forecast : bool, default=False
         Whether the power is wanted where there is nothing to choose, too.
     """
-    trust, rule, n_rows = promise.trust, promise.rule, len(promise.held)
-    if not len(promise.training) or (promise.model is None and not forecast):
+    (trust, rule, training), other = uncapped(promise, table, scores, forecast), None
+    if training is None:
         return (trust, rule, None), 0.0
-    rows = take_rows(table.X, promise.training)
-    training, other = Weighted.by(trust, rows, scores[promise.training]), None
+    n_rows = len(promise.held)
     if others is not None:
         other = scores[others], trust.edges(take_rows(table.X, others))[1]
     searched, named = trust.searched, [rule]
@@ -519,7 +525,7 @@ def choose_trust(
     for each in named:
         uses, tried = rules.make_rule(each).bound, heaviest[:0]
         untouched = uses == "unused" or (uses == "given" and known is not None)
-        if caps and not untouched and len(heaviest):
+        if not untouched and len(heaviest):
             reach = (1.0, *BEYOND) if other is None else (1.0,)
             tried = np.quantile(heaviest, CAP_LEVELS)
             tried = np.unique(np.append(tried, np.multiply(reach, tried[-1])))[::-1]

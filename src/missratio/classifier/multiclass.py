@@ -24,6 +24,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.blocks import take_rows
+from missratio._base.callbacks import with_callbacks_of
 from missratio._base.hints import another_type, did_you_mean
 from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray, IntArray
@@ -33,9 +34,9 @@ from missratio.classifier.certificate import (
     MulticlassCertificate,
     percent,
 )
-from missratio.classifier.certify import Chosen, certify, choose_trust, infeasible
+from missratio.classifier.certify import certify, infeasible
 from missratio.classifier.estimators import ChoosingRows, ClassTable
-from missratio.classifier.promise import Calibration, Promise, Trust
+from missratio.classifier.promise import Calibration, Promise
 from missratio.exceptions import Message, NoCertificateError
 from missratio.missingness import Missingness
 from missratio.tensor import in_library_of
@@ -367,11 +368,6 @@ class ClassBounds:
         return {self.labels.index(label): level for label, level in self.alpha.items()}
 
     @property
-    def bounded(self) -> list[Any]:
-        """The bounded classes, in the order in which thresholds are chosen."""
-        return [self.labels[position] for position in self.undecided().bounded]
-
-    @property
     def fallback(self) -> Any:
         """The class of a row that can't be scored."""
         return self.labels[self.undecided().fallback]
@@ -390,13 +386,6 @@ class ClassBounds:
         bounded = tuple(map(self.labels.index, self.alpha))
         offsets = np.zeros(len(self.labels))
         return UnorderedDecision(bounded, offsets, unknown, fallback=bounded[0])
-
-    def alone(self) -> Decision:
-        """The decision as if no class had a threshold yet.
-
-        What earlier classes will take isn't known then.
-        """
-        return replace(self.undecided(), thresholds=np.full(len(self.labels), -np.inf))
 
     def check(self) -> None:
         """Refuse bounds that don't fit the classes."""
@@ -503,9 +492,6 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         Offsets and thresholds.
     calibrations_ : dict
         What each threshold was chosen from.
-    caps_ : dict
-        For classes that have one, the cap on weights above which rows are given up:
-        they get the most severe class, or the first in `alpha`.
     calibration_index_, choice_index_ : ndarray of int
         Rows that thresholds were chosen with, and those that decided before.
     classes_ : ndarray of shape (n_classes,)
@@ -573,31 +559,25 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         self.choice_index_ = table.chosen
         return table
 
-    def _promises(self, table: ClassTable) -> list[Promise]:
-        bounds = self._bounds
-        return [
+    def _learn(
+        self, table: ClassTable, estimator: Any, rng: np.random.Generator
+    ) -> None:
+        self.scores_ = table.fit(with_callbacks_of(self, estimator), table.fitted)
+        bounds, labels, undecided = self._bounds, table.labels, self._bounds.undecided()
+        promises = [
             self._promise(
                 table,
-                level,
+                self.alpha[labels[position]],
                 bounds.most,
                 table.held,
-                table.labels.index(label),
-                wrong=bounds.wrong(label),
+                position,
+                wrong=bounds.wrong(labels[position]),
                 on_infeasible="reject_all",
                 fallback=bounds.fallback,
                 remedies=("bound fewer classes",),
             )
-            for label, level in ((k, self.alpha[k]) for k in bounds.bounded)
+            for position in undecided.bounded
         ]
-
-    def _fit_scores(self, table: ClassTable, estimator: Any) -> None:
-        self.scores_ = table.fit(estimator, table.fitted)
-
-    def _certify(
-        self, table: ClassTable, rng: np.random.Generator, refit: Any = None
-    ) -> None:
-        bounds, labels, trusted = self._bounds, table.labels, list[Chosen]()
-        promises = self._promises(table)
         # 1. Scores of all rows that anything is chosen by.
         training, choosing = (
             [few(table.rows_of(k, part)) for k in range(len(labels))]
@@ -606,36 +586,22 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         weighted = [promise.training for promise in promises if promise.model]
         index = np.unique(np.concatenate([table.held, *training, *choosing, *weighted]))
         values = np.full((len(table.codes), len(labels)), np.nan)
-        rows, self.caps_ = take_rows(table.X, index), dict[Any, Trust]()
-        values[index] = self._class_scores(rows)
-        # 2. Caps on weights, where giving rows up is an error of no bounded class: one
-        #    that weighs more gets the fallback. Where classes are ordered, that isn't
-        #    under-classified; where only one is bounded, it is that one.
-        caps = self.order is not None or len(promises) == 1
-        for promise in promises:
-            alone = bounds.alone().scores(values, labels.index(promise.label))
-            wrong = [training[labels.index(label)] for label in promise.wrong]
-            others = few(np.sort(np.concatenate(wrong))) if caps else None
-            chosen, _ = choose_trust(promise, table, alone, others, caps=caps)
-            trusted.append(chosen)
-            if chosen[0].cap is not None:
-                self.caps_[promise.label] = chosen[0]
-                values[index] = self._beyond_caps(rows, values[index])
-        # 3. How scores become labels, by parts of δ; or, where there may be too little
+        values[index] = self._class_scores(take_rows(table.X, index))
+        # 2. How scores become labels, by parts of δ; or, where there may be too little
         #    room for that, by all of it: then a path is fixed, along which thresholds
         #    move together, as far down as each class is certified.
         for delta in (bounds.part, bounds.most):
             promises = [replace(promise, delta=delta) for promise in promises]
             choice = self._choice(table, training, choosing, promises, values)
-            decision = choose_offsets(choice, bounds.undecided())
+            decision = choose_offsets(choice, undecided)
             if choice.is_possible and choice.certain(decision) >= SURE:
                 break
         together = delta > bounds.part
         if together and choice.is_possible:
             decision = choice.with_thresholds(decision)
-        # 4. One threshold after the other, the most severe class's first.
+        # 3. One threshold after the other, the most severe class's first.
         certified = []
-        for promise, chosen in zip(promises, trusted, strict=True):
+        for promise in promises:
             position = labels.index(promise.label)
 
             def score(
@@ -644,12 +610,12 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
                 return fixed.scores(self._class_scores(X), position)
 
             scores = decision.scores(values, position)
-            certified.append(certify(promise, chosen, table, scores, score, rng))
+            certified.append(certify(promise, table, scores, score, rng))
             self._check_room(promise, *certified[-1])
             if isinstance(decision, OrderedDecision):
                 limit = certified[-1][0].threshold
                 decision = with_threshold(decision, position, limit)
-        # 5. Where thresholds move together, they do along the path that was fixed.
+        # 4. Where thresholds move together, they do along the path that was fixed.
         places, thresholds = list(decision.bounded), decision.thresholds.copy()
         limits = np.array([certificate.threshold for certificate, _ in certified])
         if together:
@@ -658,15 +624,16 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         thresholds[places] = limits
         self.decision_ = replace(decision, thresholds=thresholds)
         self.calibrations_ = {k.controlled_class: own for k, own in certified}
-        certificates = []
-        for (certificate, calibration), limit in zip(certified, limits, strict=True):
-            certificates.append(
-                replace(
-                    certificate,
-                    threshold=float(limit),
-                    estimated_error=calibration.sample.estimated_error(limit),
-                )
+        certificates = [
+            replace(
+                certificate,
+                threshold=limit,
+                estimated_error=calibration.sample.estimated_error(limit),
             )
+            for (certificate, calibration), limit in zip(
+                certified, limits.tolist(), strict=True
+            )
+        ]
         order = None if self.order is None else tuple(self.order)
         self.certificate_ = MulticlassCertificate(
             self.delta, tuple(certificates), order, bounds.fallback
@@ -739,7 +706,7 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         -------
         ndarray of shape (n_rows, n_classes)
             NaN for a row that can't be scored: under deployment "complete" one with a
-            missing value, and one that goes missing too often for a certificate.
+            missing value.
         """
         check_is_fitted(self, "scores_")
         return self._class_scores(self._read(X))
@@ -777,12 +744,4 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         return Choice(tuple(rows), self._bounds.levels, worth, promises[0].delta)
 
     def _class_scores(self, X: Any) -> FloatArray:
-        scores = self.scores_.of(X, self.deployment)
-        return self._beyond_caps(X, scores)
-
-    def _beyond_caps(self, X: Any, scores: FloatArray) -> FloatArray:
-        """No scores for rows that may weigh more than a cap."""
-        for trust in self.caps_.values():
-            assert trust.cap is not None
-            scores[trust.edges(X)[1] > trust.cap] = np.nan
-        return scores
+        return self.scores_.of(X, self.deployment)

@@ -30,7 +30,12 @@ from missratio.classifier import columns as affordable
 from missratio.classifier import estimators, reading
 from missratio.classifier.base import CertifiedClassifier, few
 from missratio.classifier.certificate import Certificate, GroupedCertificate
-from missratio.classifier.certify import certify, choose_trust, pilot_size
+from missratio.classifier.certify import (
+    certify,
+    choose_trust,
+    pilot_size,
+    refuse_open,
+)
 from missratio.classifier.estimators import ClassTable
 from missratio.classifier.promise import (
     Calibration,
@@ -144,11 +149,12 @@ class TwoClassClassifier(CertifiedClassifier):
         names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
         return names if self._positions is None else names[self._positions]
 
-    @abstractmethod
     def _levels(self, table: ClassTable) -> dict[Any, float]:
         """The bound on the error of each group; None for all rows together."""
+        return {None: self.alpha}
 
     def _promises(self, table: ClassTable) -> list[Promise]:
+        """What is promised to all rows, or to each group."""
         held, levels = table.held, self._levels(table)
         columns, kept = None, 1.0
         if self._positions is not None:
@@ -172,12 +178,27 @@ class TwoClassClassifier(CertifiedClassifier):
             for group, level in levels.items()
         ]
 
-    def _fit_scores(self, table: ClassTable, estimator: Any) -> None:
-        self.estimator_ = table.fit_one(estimator, table.fitted)
+    def _split(self, table: ClassTable, rng: np.random.Generator) -> ClassTable:
+        sizes = {0: {"calibration_size": self.calibration_size}}
+        return table.split(sizes, rng)
+
+    def _learn(
+        self, table: ClassTable, estimator: Any, rng: np.random.Generator
+    ) -> None:
+        for promise in self._promises(table):
+            if promise.model is not None and promise.model.learned:
+                refuse_open(promise, take_rows(table.X, promise.held))
+        handed = with_callbacks_of(self, estimator)
+        self.estimator_ = table.fit_one(handed, table.fitted)
+        self._certify(table, rng, estimator)
 
     def _certify(
         self, table: ClassTable, rng: np.random.Generator, refit: Any = None
     ) -> None:
+        """Certify a threshold for each promise.
+
+        Training rows may be scored by clones of `refit` that were not fitted to them.
+        """
         promises, others = self._promises(table), table.rows_of(1, table.fitted)
         # 1. Scores of all rows that thresholds, rules and caps are chosen by.
         values = self._values(table, refit, promises[0].model is not None)
@@ -187,7 +208,7 @@ class TwoClassClassifier(CertifiedClassifier):
         chosen, _ = choose_trust(every, table, values, others if len(others) else None)
         # 3. A threshold for each promise.
         certified = [
-            certify(promise, chosen, table, values, self._score, rng)
+            certify(promise, table, values, self._score, rng, chosen)
             for promise in promises
         ]
         self._keep(certified, table, values)
@@ -490,14 +511,6 @@ class NeymanPearsonClassifier(TwoClassClassifier):
             alone.feature_names_in_ = self.columns_
         return alone
 
-    def _forget(self) -> None:
-        super()._forget()
-        # The estimator will see the controlled class as 0, its first.
-        self._sign = 1.0
-
-    def _levels(self, table: ClassTable) -> dict[Any, float]:
-        return {None: self.alpha}
-
     def _keep(
         self,
         certified: list[tuple[Certificate, Calibration]],
@@ -736,31 +749,24 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         return self._given(X, self.score_samples(X) > self.threshold_)
 
 
-THRESHOLDS = ("own", "shared")
-
-
 @storable()
 class GroupedNeymanPearsonClassifier(TwoClassClassifier):
     """A classifier that keeps several promises about one class's error together.
 
-    P(some promise is broken) ≤ δ. With a threshold of its own, each group's error on
-    the controlled class is at most its α, whatever the groups' sizes (Mondrian). With a
-    shared threshold, the error over all rows is at most `alpha`, and that of each group
-    in `group_alpha` at most its level. Each promise has an equal part of δ.
+    P(some promise is broken) ≤ δ. Each group's error on the controlled class is at most
+    its α, whatever the groups' sizes. Each has a threshold of its own (Mondrian), and
+    an equal part of δ.
 
     Parameters
     ----------
     estimator : estimator
         As for `NeymanPearsonClassifier`.
     alpha : float, default=0.05
-        Bound on the error: of each group, or over all rows if the threshold is shared.
+        Bound on the error of each group.
     delta : float, default=0.05
         Probability that one or more of the promises may fail.
     group_alpha : mapping from group to float or None, default=None
-        Bounds on the errors of some groups.
-    threshold : {"own", "shared"}, default="own"
-        Whether each group has a threshold of its own. A shared one is the strictest
-        that any promise needs.
+        Other bounds on the errors of some groups.
     missingness, rule, deployment : as for `NeymanPearsonClassifier`
     calibration_size : float or int, default=0.5
         Share or number of the controlled class's rows to calibrate with.
@@ -777,12 +783,12 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
     certificate_ : GroupedCertificate
         `to_frame()` is the table of what each group gets.
     thresholds_ : dict
-        By group; None is the threshold of all rows where it is shared.
+        By group.
     cap_ : Trust or None
         The cap on weights above which rows get the controlled class, where there is
         one.
     groups_ : list
-        The groups that have a threshold, or a promise of their own.
+        The groups that have a promise.
     calibrations_ : tuple of Calibration
         What each of `certificate_.certificates` was chosen from.
     classes_ : ndarray of shape (2,)
@@ -814,7 +820,6 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
         alpha: float = 0.05,
         delta: float = 0.05,
         group_alpha: Mapping[Any, float] | None = None,
-        threshold: Literal["own", "shared"] = "own",
         missingness: Mapping[Any, Missingness] | Missingness | None = None,
         rule: str | rules.Rule = "auto",
         deployment: Literal["complete", "as-observed"] = "complete",
@@ -828,7 +833,6 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
         self.alpha = alpha
         self.delta = delta
         self.group_alpha = group_alpha
-        self.threshold = threshold
         self.missingness = missingness
         self.rule = rule
         self.deployment = deployment
@@ -874,9 +878,9 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
         values: FloatArray,
     ) -> None:
         certificates, self.calibrations_ = zip(*certified, strict=True)
-        groups, shared = tuple(self._levels(table)), self.threshold == "shared"
-        self.certificate_ = GroupedCertificate(self.delta, certificates, groups, shared)
-        self.groups_ = [group for group in groups if group is not None]
+        self.groups_ = list(self._levels(table))
+        groups = tuple(self.groups_)
+        self.certificate_ = GroupedCertificate(self.delta, certificates, groups)
 
     def predict(self, X: Any, groups: ArrayLike | None = None) -> Any:
         """The other class for rows that score above their threshold.
@@ -884,9 +888,8 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
         Parameters
         ----------
         X : array-like or dataframe of shape (n_rows, n_columns)
-        groups : array-like of shape (n_rows,), optional
-            Needed where each group has a threshold of its own. Rows of a group that
-            has none get the controlled class.
+        groups : array-like of shape (n_rows,)
+            Rows of a group that has no threshold get the controlled class.
 
         Returns
         -------
@@ -894,18 +897,14 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
             A label for each row.
         """
         scores = self.score_samples(X)
-        limits = np.full(len(scores), self.thresholds_.get(None, np.inf))
-        if self.threshold == "own":
-            if groups is None:
-                raise ValueError(
-                    "Each group has a threshold of its own: give groups, one for each "
-                    "row."
-                )
-            members = read_groups(groups, scores)
-            reading.warn_of_unknown_groups(members.tolist(), list(self.thresholds_))
-            known = (self.thresholds_.get(group, np.inf) for group in members.tolist())
-            limits = np.array(list(known))
-        return self._given(X, scores > limits)
+        if groups is None:
+            raise ValueError(
+                "Each group has a threshold of its own: give groups, one for each row."
+            )
+        members, limits = read_groups(groups, scores).tolist(), self.thresholds_
+        reading.warn_of_unknown_groups(members, list(limits))
+        known = np.array([limits.get(group, np.inf) for group in members])
+        return self._given(X, scores > known)
 
     @property
     def _reach(self) -> Trust:
@@ -919,7 +918,7 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
 
     @property
     def thresholds_(self) -> dict[Any, float]:
-        """By group; None is the threshold of all rows where it is shared."""
+        """By group; infinite where none is certified."""
         limits: dict[Any, float] = self.certificate_.thresholds
         return limits
 
@@ -934,7 +933,6 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
             )
         for level in (levels or {}).values():
             rules.check_levels(level, self.delta)
-        hints.check_choice("threshold", self.threshold, THRESHOLDS)
 
     def _levels(self, table: ClassTable) -> dict[Any, float]:
         groups = sorted(set(table.groups.tolist()), key=str)
@@ -947,6 +945,4 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
                     f"group_alpha names a group {group!r} that no row is in.{hint} "
                     f"There are {hints.listed(groups)}."
                 )
-        if self.threshold == "shared":
-            return {None: self.alpha, **given}
         return {group: given.get(group, self.alpha) for group in groups}

@@ -14,7 +14,7 @@ values by s standard deviations, which is what mice and rbmi add to imputed valu
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -25,9 +25,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils import check_scalar
 
-from missratio import missingness
 from missratio import threshold as rules
-from missratio._base.blocks import rows_with_nan, take_rows
+from missratio._base.blocks import take_rows
 from missratio._base.hints import generator
 from missratio._base.reading import read_labels
 from missratio._base.typing import FloatArray
@@ -37,6 +36,7 @@ from missratio.classifier.neyman_pearson import NeymanPearsonClassifier
 from missratio.classifier.promise import Calibration, Promise, Trust, Weighted
 from missratio.classifier.reading import calibrated_rows, check_same_rows
 from missratio.exceptions import NoCertificateError
+from missratio.missingness import once
 from missratio.weights import complete_row_weights
 
 # Rows that a plan may ask for.
@@ -314,16 +314,14 @@ class SensitivityCurve:
     odds : Variation
         The odds of being missing of the controlled class wrong by up to Γ, row by row,
         either way. It has one tipping point, the certificate's Γ.
-    controlled, other : Variation or None
-        A tilt of φ of the one class or of the other; None where nothing of it is
-        missing. That of the other class has no bearing on the certificate, only on the
-        power. Two tipping points: towards lower and towards higher values missing.
+    controlled : Variation
+        A tilt of φ of the controlled class. Two tipping points: towards lower and
+        towards higher values missing.
     """
 
     alpha: float
     odds: Variation
     controlled: Variation
-    other: Variation | None
 
     @property
     def tipping_factor(self) -> float:
@@ -342,13 +340,11 @@ class SensitivityCurve:
         dataframe
             A row for each odds factor.
         """
-        parts = {"odds": self.odds, "controlled": self.controlled, "other": self.other}
-        known = {name: part for name, part in parts.items() if part is not None}
-        columns = {
-            "variation": np.repeat(list(known), [len(p.amount) for p in known.values()])
-        }
-        for key in ("amount", "error", "power"):
-            columns[key] = np.concatenate([getattr(p, key) for p in known.values()])
+        parts = self.odds, self.controlled
+        sizes = [len(part.amount) for part in parts]
+        columns = {"variation": np.repeat(["odds", "controlled"], sizes)}
+        for name in ("amount", "error", "power"):
+            columns[name] = np.concatenate([getattr(part, name) for part in parts])
         return nw.from_dict(columns, backend=backend).to_native()
 
 
@@ -381,7 +377,7 @@ def sensitivity_curve(
 
     Notes
     -----
-    A category is tilted by the mean score of the rows of each level. For a number, a
+    A category is tilted by the score of its row. For a number, a
     tilt of s stands for missing values that lie s standard deviations higher than
     assumed, where a column is about normal: it is the δ of mice and rbmi, in standard
     deviations. The difference is that weights are tilted here, and no value is imputed.
@@ -432,21 +428,15 @@ def sensitivity_curve(
         calibration.trust.score(part, classifier._score(part))
         for part in (rows, others)
     )
-    models = classifier._models() or {}
-    other_model = models.get(certificate.other_class)
+    # Where nothing says why the other class misses values, complete rows count.
+    other_model = (classifier._models() or {}).get(certificate.other_class)
+    masses = complete_row_weights(others, other_model or "ignore")
     draws = np.zeros(len(scores))
     if kept.draws is not None:
         draws[scores > -np.inf] = kept.draws[kept.values > -np.inf]
 
-    def power(threshold: float, phi: missingness.Missingness | None) -> float:
-        # Where nothing says why the other class misses values, complete rows count.
-        weights = complete_row_weights(others, "ignore" if phi is None else phi)
-        return float(np.average(other_scores > threshold, weights=weights))
-
-    def at(trust: Trust) -> tuple[float, float]:
+    def measured(sample: rules.CalibrationSample) -> tuple[float, float]:
         """The certified error of the threshold as it is, and the power of a new one."""
-        weighed = Weighted.by(trust, rows, scores, draws=draws, coin=kept.coin)
-        sample = weighed.sample(trust)
         again = replace(calibration, sample=sample, others=())
         low, high = 0.0, 1.0
         for _ in range(BOUND_STEPS):
@@ -454,123 +444,58 @@ def sensitivity_curve(
             middle = ((low**0.5 + high**0.5) / 2) ** 2
             holds = again.threshold(middle) <= limit
             low, high = (low, middle) if holds else (middle, high)
-        return high, power(again.threshold(alpha), other_model)
+        found = other_scores > again.threshold(alpha)
+        return high, float(np.average(found, weights=masses))
 
-    def tilted(slope: float) -> Trust:
-        """Trust in a tilted φ of the controlled class, for the rows that count now."""
-        phi = _tilted(model, rows, slope, classifier._score)
-        known = calibration.trust.bound(rows.shape[1])
-        if known is None:
-            return Trust(phi)
-        reached = complete_row_weights(rows, phi)[scores > -np.inf]
-        # Rounding must not take a row's score.
-        return Trust(
-            phi, cap=max(known, float(reached.max(initial=1.0))) * (1.0 + 1e-9)
-        )
+    def weighed(trust: Trust) -> Weighted:
+        return Weighted.by(trust, rows, scores, draws=draws, coin=kept.coin)
 
-    # 2. Odds that are wrong by a factor, and tilts of either class's φ.
-    odds = np.array([at(calibration.trust.widened(f)) for f in wrong.tolist()])
+    # 2. Odds that are wrong by a factor.
+    widened = [calibration.trust.widened(factor) for factor in wrong.tolist()]
+    odds = np.array([measured(weighed(trust).sample(trust)) for trust in widened])
     factor = np.inf if certificate.sensitivity is None else certificate.sensitivity
-    tilts = np.sort(tilts)
-    own, other = np.array([at(tilted(s)) for s in tilts.tolist()]), None
-    if other_model is not None:
-        powers = [
-            power(limit, _tilted(other_model, others, s, classifier._score))
-            for s in tilts.tolist()
-        ]
-        error = np.full(len(tilts), certificate.error_bound)
-        other = Variation(tilts, error, np.array(powers), ())
-    # 3. Where the error passes α, on either side of no tilt.
-    start = int(np.argmin(np.abs(tilts)))
-    down = _first_above(tilts[start::-1], own[start::-1, 0], alpha)
-    up = _first_above(tilts[start:], own[start:, 0], alpha)
-    tipping = (-np.inf if down is None else down, np.inf if up is None else up)
+    # 3. Tilts of φ: by the value of a number, and by the score of a category or row.
+    #    As many values are missing as φ said, which is about as many as are.
+    entries = weighed(Trust(model)).entries.reshape(len(scores), -1)
+    values = np.where(np.isfinite(scores), scores, np.nan)[:, None]
+    if not model.rowwise:
+        numbers = np.array(rows, dtype=np.float64)
+        for block in getattr(model, "blocks", ()):
+            numbers[:, list(block.columns)] = values
+        values = numbers if model.groups is None else numbers[:, once(model.groups)]
+    spread = np.nanstd(values, axis=0)
+    away = (values - np.nanmean(values, axis=0)) / np.where(spread > 0.0, spread, 1.0)
+    lost, seen = np.isnan(values).any(axis=0), (entries > 0.0) & ~np.isnan(away)
+    known, by_tilt, tilts = calibration.trust.bound(rows.shape[1]), [], np.sort(tilts)
+    for slope in tilts.tolist():
+        tilted = np.where(seen, entries - 1.0, 0.0)
+        as_it_was = tilted.sum(axis=0)
+        tilted = np.nan_to_num(tilted * np.exp(slope * away))
+        mass = tilted.sum(axis=0)
+        tilted *= np.where(lost & (mass > 0.0), as_it_was, 0.0) / np.where(
+            mass, mass, 1
+        )
+        weights = np.where(entries > 0.0, 1.0 + np.minimum(tilted, 1e12), 0.0)
+        weights = weights.prod(axis=1)
+        # Rounding must not take a row's score.
+        most = float(weights[scores > -np.inf].max(initial=1.0))
+        bound = None if known is None else max(known, most) * (1.0 + 1e-9)
+        sample = rules.CalibrationSample.build(
+            scores, weights, bound, None, draws, coin=kept.coin
+        )
+        by_tilt.append(measured(sample))
+    error, power = np.transpose(by_tilt)
+    # 4. Where the error passes α, on either side of no tilt, but for the steps of the
+    #    search.
+    start, tipping = int(np.argmin(np.abs(tilts))), [-np.inf, np.inf]
+    for side, places in enumerate((slice(start, None, -1), slice(start, None))):
+        above = np.flatnonzero(error[places] > alpha * (1.0 + 1e-3))
+        if len(above):
+            ends = slice(max(above[0] - 1, 0), above[0] + 1)
+            amounts = tilts[places][ends]
+            tipping[side] = float(np.interp(alpha, error[places][ends], amounts))
     return SensitivityCurve(
         alpha,
         Variation(wrong, odds[:, 0], odds[:, 1], (factor,)),
-        Variation(tilts, own[:, 0], own[:, 1], tipping),
-        other,
+        Variation(tilts, error, power, tuple(tipping)),
     )
-
-
-def _first_above(amount: FloatArray, error: FloatArray, alpha: float) -> float | None:
-    """Where a curve first exceeds α, walking away from the start."""
-    # What is certified at the start is, but for the steps of the search.
-    above = np.flatnonzero(error > alpha * (1.0 + 1e-3))
-    if not len(above):
-        return None
-    ends = slice(max(above[0] - 1, 0), above[0] + 1)
-    return float(np.interp(alpha, error[ends], amount[ends]))
-
-
-def _tilted(
-    model: missingness.Missingness,
-    rows: Any,
-    slope: float,
-    score: Callable[[Any], FloatArray],
-) -> missingness.Missingness:
-    """φ with odds times exp(a + slope·t), the a such that weights sum to the rows."""
-    if isinstance(model, missingness.BlockMissingness):
-        base = _tilted(model.base, rows, slope, score)
-        tilted = (_tilted_block(block, rows, slope, score) for block in model.blocks)
-        return missingness.BlockMissingness(base, tuple(tilted), model.n_columns)
-    probability = model.missing_probability(rows)
-    odds = probability / (1.0 - probability)
-    values = np.asarray(rows, dtype=np.float64)
-    if model.rowwise:
-        values = score(rows)[:, None]
-        values = np.where(np.isfinite(values), values, np.nan)
-        odds = odds[:, None]
-    centre, spread = np.nanmean(values, axis=0), np.nanstd(values, axis=0)
-    spread = np.where(spread > 0.0, spread, 1.0)
-    tilt = slope * (values - centre) / spread
-    mass = np.nansum(odds * np.exp(tilt), axis=0)
-    n_missing = np.isnan(values).sum(axis=0)
-    as_it_was = np.nansum(odds, axis=0)
-    # As many missing as φ said, which is about as many as are.
-    scale = np.ones(len(mass))
-    wanted = np.where(n_missing > 0, as_it_was, 0.0)
-    np.divide(wanted, mass, out=scale, where=mass > 0.0)
-
-    def function(block: FloatArray) -> FloatArray:
-        own = model.missing_probability(block)
-        own = own[:, None] if model.rowwise else own
-        at = score(block)[:, None] if model.rowwise else block
-        with np.errstate(over="ignore"):
-            lifted = scale * own / (1.0 - own) * np.exp(slope * (at - centre) / spread)
-        lifted = np.minimum(lifted, 1e12)
-        phi = lifted / (1.0 + lifted)
-        return np.asarray(phi[:, 0] if model.rowwise else phi)
-
-    return missingness.FunctionMissingness(function, rowwise=model.rowwise)
-
-
-def _tilted_block(
-    block: missingness.Block,
-    rows: Any,
-    slope: float,
-    score: Callable[[Any], FloatArray],
-) -> missingness.Block:
-    """The same for a category, whose levels are tilted by their rows' mean score."""
-    inputs = np.asarray(rows, dtype=np.float64)[:, list(block.inputs)]
-    scores = score(rows)
-    known = np.isfinite(scores) & ~rows_with_nan(inputs)
-    levels, place, count = np.unique(
-        inputs[known], axis=0, return_inverse=True, return_counts=True
-    )
-    mean = np.bincount(place, scores[known]) / count
-    away = mean - np.average(mean, weights=count)
-    spread = np.sqrt(np.average(away**2, weights=count))
-    probability = block.model.missing_probability(levels)
-    odds = probability / (1.0 - probability)
-    lifted = odds * np.exp(slope * away / (spread if spread > 0.0 else 1.0))
-    if (total := count @ lifted) > 0.0:
-        lifted *= (count @ odds) / total
-
-    def function(table: FloatArray) -> FloatArray:
-        phi = np.array(block.model.missing_probability(table))
-        for level, own in zip(levels, lifted / (1.0 + lifted), strict=True):
-            phi[(table == level).all(axis=1)] = own
-        return phi
-
-    return replace(block, model=missingness.FunctionMissingness(function, rowwise=True))

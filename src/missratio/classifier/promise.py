@@ -37,7 +37,6 @@ class Promise:
         The class, and the one or those that its rows must not get.
     alpha, delta : float
     rule : str or Rule
-    deployment : {"complete", "as-observed"}
     odds_factor : float
         By what factor the odds of being missing may be wrong.
     on_infeasible : {"raise", "reject_all"}
@@ -68,7 +67,6 @@ class Promise:
     alpha: float
     delta: float
     rule: str | Rule
-    deployment: str
     odds_factor: float
     on_infeasible: str
     held: IntArray

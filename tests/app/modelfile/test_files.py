@@ -90,7 +90,7 @@ EVERY = {
     "ClassifierRatio": mr.ClassifierRatio(LINE, **MODELLED),
     "FDivergenceRatio": mr.FDivergenceRatio(mr.objective.Pearson(), **MODELLED),
     "GaussianBasis": mr.GaussianBasis(5),
-    "GroupedNeymanPearsonClassifier": lambda: grouped("shared"),
+    "GroupedNeymanPearsonClassifier": lambda: grouped(),
     "ImputationEnsemble": mr.ImputationEnsemble(
         mr.TiltedImputer(**MODELLED, n_imputations=2, random_state=0), LINE
     ),

@@ -21,12 +21,9 @@ def two(estimator=None):
 ROWS = {"p": [0.0, 9.0, 3.1, 3.1, None], "q": [0.0, 9.0, 3.1, 3.1, 9.0]}
 
 
-@pytest.mark.parametrize("threshold", ["own", "shared"])
-def test_a_frame_gets_the_labels_of_its_groups(threshold):
-    levels = {"a": 0.25} if threshold == "shared" else None
-    classifier = grouped(threshold, group_alpha=levels)
+def test_a_frame_gets_the_labels_of_its_groups():
+    classifier = grouped()
     model = table(classifier, group_column="who")
-    assert model.needs_groups == (threshold == "own")
     assert (model.fallback, model.other_class, model.kind) == (0, 1, "groups")
     assert model.fallback_words == ", which keeps the guarantee"
     who = ["a", "b", "a", "c", "a"]
@@ -35,17 +32,12 @@ def test_a_frame_gets_the_labels_of_its_groups(threshold):
     expected = classifier.predict(rows, who[:3]).tolist()
     notes = model.decide(model.encode(frame), [*who[:4], None]).notes
     # A group that the model has not, and a row without a score, keep the guarantee.
-    if threshold == "own":
-        assert model.predict(frame).tolist() == [*expected, 0, 0]
-        assert model.members(["a", None, "c"]) == ["a", None, None]
-        assert notes == {
-            3: "group 'c' of 'who' is new, and has no threshold",
-            4: "'who' is missing, and each group has its own threshold",
-        }
-    else:
-        shared = classifier.predict(rows[2:], ["a"]).tolist()
-        assert model.predict(frame).tolist() == [*expected, *shared, 0]
-        assert not notes
+    assert model.predict(frame).tolist() == [*expected, 0, 0]
+    assert model.members(["a", None, "c"]) == ["a", None, None]
+    assert notes == {
+        3: "group 'c' of 'who' is new, and has no threshold",
+        4: "'who' is missing, and each group has its own threshold",
+    }
 
 
 def test_a_row_gets_the_other_class_where_its_score_is_above_the_threshold():

@@ -20,13 +20,13 @@ from missratio.app.report.words import (
 
 @pytest.fixture(scope="module")
 def grouped():
-    """A promise over all rows, and one to a group."""
+    """Promises to two groups."""
     rng = np.random.default_rng(0)
     y = np.arange(2400) % 2
     groups = np.array(["old", "young"])[rng.integers(0, 2, len(y))]
     X = rng.normal(size=(len(y), 2)) + 2.0 * y[:, None]
     fitted = mr.GroupedNeymanPearsonClassifier(
-        LogisticRegression(), alpha=0.1, threshold="shared",
+        LogisticRegression(), alpha=0.1,
         group_alpha={"old": 0.08}, random_state=0,
     )  # fmt: skip
     return fitted.fit(X, y, groups), X, y, groups
@@ -72,12 +72,12 @@ def test_how_wrong_phi_may_be(gamma, part, said):
     assert said in str(robustness(changed))
 
 
-def test_a_report_of_groups_measures_errors_over_all_rows_and_in_groups(grouped):
+def test_a_report_of_groups_measures_errors_in_groups(grouped):
     fitted, X, y, groups = grouped
     data = mr.build_report(fitted, X, y, groups=groups, folds=0).data
-    assert {g["name"] for g in data["errors"]} == {"all rows", "old"}
+    assert {g["name"] for g in data["errors"]} == {"young", "old"}
     headline = data["words"]["headline"]
-    assert "at most 8% of complete class-0 rows in group 'old'" in headline
+    assert "At most 8% of complete class-0 rows in group 'old'" in headline
     # Without refits errors are those of rows that the fit has seen: said.
     titles = [caution["title"] for caution in data["cautions"]]
     assert "Errors may be larger than measured" in titles
@@ -104,6 +104,6 @@ def test_test_rows_of_groups_are_what_errors_are_measured_on(grouped):
     assert data["measured"] == "test"
     (old,) = (g for g in data["errors"] if g["group"] == "old")
     mine = (groups == "old") & (np.arange(len(y)) < 400)
-    called = fitted.predict(X)
+    called = fitted.predict(X, groups)
     assert old["found"]["estimate"] == pytest.approx(called[mine & (y == 1)].mean())
     assert old["error"]["estimate"] == pytest.approx(called[mine & (y == 0)].mean())

@@ -362,7 +362,7 @@ def _check_promises(classifier: Any) -> None:
         decision: Any = bounds.undecided()
         places, names = list(decision.bounded), [labels[k] for k in decision.bounded]
         require(list(classifier.calibrations_) == names, "its calibrations are others")
-        calibrations, caps = [*classifier.calibrations_.values()], classifier.caps_
+        calibrations = [*classifier.calibrations_.values()]
         # All of δ, where thresholds move together.
         part = certificates[0].delta
         part = part if part == bounds.most else bounds.part
@@ -384,15 +384,11 @@ def _check_promises(classifier: Any) -> None:
         require(getattr(classifier, "_sign", 1.0) in (1.0, -1.0), "its sign")
         names, levels = [None], None
         if kind == GROUPS:
-            shared = classifier.threshold == "shared"
-            require(shared or classifier.threshold == "own", "its kind of threshold")
-            names = [None] * shared + classifier.groups_
+            names = classifier.groups_
             calibrations, levels = classifier.calibrations_, classifier.group_alpha
-            reach = replace(calibrations[0].trust, point=None)
-            caps = dict.fromkeys(names, reach) if reach.cap else {}
-            facts = {"shared": shared, "groups": tuple(names)}
+            facts = {"groups": tuple(names)}
         else:
-            calibrations, caps = [classifier.calibration_], None
+            calibrations = [classifier.calibration_]
             expected["threshold_"] = classifier.certificate_.threshold
         part = delta / len(names)
         asked = [
@@ -403,9 +399,8 @@ def _check_promises(classifier: Any) -> None:
         len(set(names)) == len(certificates) == len(calibrations) == len(asked),
         "its promises are others",
     )
-    trusts = [replace(calibration.trust, point=None) for calibration in calibrations]
-    capped = {name: t for name, t in zip(names, trusts, strict=True) if t.cap}
-    require(caps is None or same(caps, capped), "its caps are others")
+    caps = {calibration.trust.cap for calibration in calibrations}
+    require(caps == {None} if several else len(caps) == 1, "its caps are others")
     # 2. Certificates as their own rows give them.
     again = []
     models, some = classifier._models() or {}, classifier._positions
@@ -478,10 +473,8 @@ def _check_scores(model: Any) -> None:
         found = np.asarray(getattr(model, name)(rows))
     sound = len(found) == n_rows
     if kind_of(model) is not None:
-        # A row that goes missing too often for a certified score has none at all.
         shape = (n_rows, len(model.classes_)) if several else (n_rows,)
-        known_all = (several and model.caps_) or not np.isnan(found).any()
-        sound = found.shape == shape and known_all
+        sound = found.shape == shape and not np.isnan(found).any()
     require(sound, "it gives no scores")
 
 

@@ -185,11 +185,6 @@ class TableModel:
         return [f"score_{label}" for label in self.labels]
 
     @property
-    def needs_groups(self) -> bool:
-        """Whether a row's label depends on its group."""
-        return self.kind == GROUPS and not self.certificate.shared
-
-    @property
     def promises(self) -> list[TablePromise]:
         """The bounds that labelled rows can be held against."""
         certificates = certificates_of(self.classifier)
@@ -227,7 +222,7 @@ class TableModel:
         array(['well', 'sick', 'well'], dtype='<U4')
         """
         encoded, groups = self.encode(X), None
-        if self.needs_groups:
+        if self.kind == GROUPS:
             assert self.group_column is not None
             table = as_arrow(X, [self.group_column])
             groups = self.encoder.with_marks(()).texts(table, self.group_column)
@@ -303,8 +298,6 @@ class TableModel:
         notes: dict[int, str] = {}
         if self.kind == TWO_CLASSES:
             limits = self.classifier.threshold_
-        elif not self.needs_groups:
-            limits = self.classifier.thresholds_[None]
         else:
             texts = [None] * len(X) if groups is None else groups
             members, thresholds = self.members(texts), self.classifier.thresholds_

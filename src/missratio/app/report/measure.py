@@ -148,7 +148,7 @@ def _refits(
         if rows.groups is not None:
             # A refit tells nothing of a group that it alone lacks a threshold for.
             before, after = (
-                np.array([limits.get(g, limits.get(None, np.inf)) for g in rows.groups])
+                np.array([limits.get(group, np.inf) for group in rows.groups])
                 for limits in (rows.classifier.thresholds_, again.thresholds_)
             )
             new = new[(np.isinf(before) | np.isfinite(after))[new]]

@@ -8,7 +8,7 @@ import re
 import shlex
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import escape
 from importlib.metadata import version
@@ -272,7 +272,6 @@ def describe(
             "fallback": getattr(certificate, "fallback", rows.controlled),
             "deployment": classifier.deployment,
             "column": column,
-            "shared": getattr(certificate, "shared", None),
         },
         "origin": {
             "date": datetime.fromtimestamp(made, UTC).strftime("%Y-%m-%d %H:%M UTC"),
@@ -357,8 +356,10 @@ def _errors(
         asked = [(controlled, None, certificate, [other], other)]
     elif rows.groups is not None:
         asked = [
-            (controlled, p.group, replace(c, certified=p.certified), [other], other)
-            for p, c in zip(certificate.promises, certificate.certificates, strict=True)
+            (controlled, group, c, [other], other)
+            for group, c in zip(
+                certificate.groups, certificate.certificates, strict=True
+            )
         ]
     else:
         # Bounded classes come first.

@@ -222,11 +222,7 @@ def errors(data: Data) -> ReportSection:
         )
     text, parts = [], []
     if kind == GROUPS:
-        text = [
-            "One threshold serves all rows: it is the strictest that any promise needs."
-            if data["model"]["shared"]
-            else "Each group has a threshold of its own, chosen on its own rows."
-        ]
+        text = ["Each group has a threshold of its own, chosen on its own rows."]
     if several:
         called = table(
             data["confusion"],

@@ -7,6 +7,7 @@ stated prior; SciPy's words; types, short reprs and documented results.
 import inspect
 import re
 import typing
+import warnings
 
 import matplotlib as mpl
 import numpy as np
@@ -388,3 +389,36 @@ def test_a_row_has_one_score_whatever_its_frame_and_its_blanks(fitted):
         blank = data["word"].index(None)
         row = pd.DataFrame([{"word": np.nan, "number": data["number"][blank]}])
         np.testing.assert_allclose(model.score_samples(row), scores[0][blank])
+
+
+def test_rows_with_a_word_that_was_never_seen_get_the_controlled_class():
+    data, y = words_and_numbers()
+    rare = np.array(data["word"], dtype=object)
+    rare[:3] = "rare"
+    X = pd.DataFrame(data | {"word": rare})
+    settings = {"controlled_class": "well", "deployment": "as-observed"}
+    model = mr.NeymanPearsonClassifier(None, 0.1, random_state=0, **settings)
+    several = mr.MulticlassNeymanPearsonClassifier(
+        make_pipeline(
+            ColumnTransformer([("word", OneHotEncoder(), ["word"])]),
+            LogisticRegression(),
+        ),
+        {"well": 0.3},
+        deployment="as-observed",
+        random_state=0,
+    )
+    for each in (model, several):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            each.fit(X, y)
+        # Known are the words of training rows; the others' rows calibrate alike.
+        trained = set(X["word"].iloc[each.training_index_].dropna())
+        assert set(each._words.seen["word"]) == trained
+        new = pd.DataFrame({"word": ["YES", "no ", "yes", None], "number": 9.0})
+        with pytest.warns(
+            mr.classifier.UnknownWordWarning,
+            match=r"Column 'word' has 'YES', 'no ' in 2 of 4 row\(s\).*only to 'no'",
+        ):
+            labels = each.predict(new)
+        assert labels[:2].tolist() == ["well", "well"]
+        assert labels[2] == "sick"

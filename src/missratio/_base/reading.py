@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -316,10 +316,13 @@ class WordColumns:
     columns : mapping from str to tuple or str
         By name of the column its levels, sorted, where words are read as categories;
         else what pandas calls the type of its texts. Other columns are numbers.
+    seen : mapping from str to tuple
+        By name of the column the words of the rows that an estimator was fitted to.
     """
 
     library: str
     columns: Mapping[str, Any]
+    seen: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, X: Any, *, as_levels: bool) -> "WordColumns":
@@ -384,6 +387,28 @@ class WordColumns:
         if moved:
             return nw.from_dict({c.name: c for c in changed}).to_native()
         return frame.with_columns(*changed).to_native() if changed else X
+
+    def seen_in(self, X: Any) -> "WordColumns":
+        """The same, with an estimator that is fitted to these rows."""
+        seen = {name: {*words} - {None} for name, words in self._texts(X)}
+        return replace(self, seen={k: tuple(sorted(x)) for k, x in seen.items()})
+
+    def unseen(self, X: Any) -> dict[str, list[str | None]]:
+        """By column the words that no estimator was fitted to; None in other rows."""
+        known = {name: {None, *words} for name, words in self.seen.items()}
+        return {
+            name: [None if word in known[name] else word for word in words]
+            for name, words in self._texts(X)
+            if name in known
+        }
+
+    def _texts(self, X: Any) -> Iterator[tuple[str, list[str | None]]]:
+        """The columns of words of a table: their names, and texts or None."""
+        frame: Any = as_frame(X) if self.columns else None
+        for name in [] if frame is None else frame.columns:
+            if name in self.columns:
+                values = column_values(frame[name])
+                yield name, [None if x is None else str(x) for x in values]
 
     def _words(self, column: Any, library: Any) -> Any:
         """A column of words as that of the first table was."""

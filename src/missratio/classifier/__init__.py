@@ -35,6 +35,7 @@ from missratio.classifier.promise import Calibration as Calibration
 from missratio.classifier.reading import NoPowerWarning as NoPowerWarning
 from missratio.classifier.reading import RepeatedRowsWarning as RepeatedRowsWarning
 from missratio.classifier.reading import UnknownGroupWarning as UnknownGroupWarning
+from missratio.classifier.reading import UnknownWordWarning as UnknownWordWarning
 from missratio.classifier.reading import check_same_rows as check_same_rows
 from missratio.classifier.search import CandidatePower as CandidatePower
 from missratio.classifier.search import PowerComparison as PowerComparison

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import (
@@ -20,14 +21,15 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.validation import check_is_fitted
 
 from missratio._base import reading
+from missratio._base.blocks import take_rows
 from missratio._base.callbacks import CallbackSupportMixin
 from missratio._base.hints import check_choice, check_number, generator
-from missratio._base.typing import FloatArray, IntArray
+from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.classifier import estimators
 from missratio.classifier.columns import read_columns, some_columns
 from missratio.classifier.estimators import ClassTable
 from missratio.classifier.promise import Promise
-from missratio.classifier.reading import read_units
+from missratio.classifier.reading import read_units, warn_of_unseen_words
 from missratio.missingness import Missingness, RowInclusion
 from missratio.rows import LabelledSource, as_source, check_missingness, refuse_source
 from missratio.tensor import on_host
@@ -149,6 +151,10 @@ class CertifiedClassifier(
         rng = generator(self.random_state)
         table = self._split(table, rng)
         self.training_index_, self.calibration_index_ = table.fitted, table.held
+        frozen = isinstance(self.estimator, FrozenEstimator)
+        X = table.X if frozen else take_rows(table.X, table.fitted)
+        self._words = self._words.seen_in(X)
+        warn_of_unseen_words(self._words, take_rows(table.X, table.held))
         self._learn(table, self.estimator, rng)
         return self
 
@@ -300,10 +306,19 @@ class CertifiedClassifier(
         if reset:
             as_levels = self.estimator is None or self._given_missingness() is not None
             self._words = reading.WordColumns.of(table, as_levels=as_levels)
+        else:
+            warn_of_unseen_words(self._words, table)
         table = self._words.read(table)
         if every or self._positions is None:
             return table
         return some_columns(table, self._positions)
+
+    def _scorable(self, X: Any) -> BoolArray:
+        """Rows without a word that the estimator wasn't fitted to."""
+        scorable = np.ones(X.shape[0], dtype=bool)
+        for words in self._words.unseen(X).values():
+            scorable &= [word is None for word in words]
+        return scorable
 
     def _used(self, X: Any) -> Any:
         """The columns that are used."""

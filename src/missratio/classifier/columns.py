@@ -137,15 +137,15 @@ def affordable_power(table: ClassTable, promise: Promise, estimator: Any) -> flo
         )
         for half in range(2)
     )
+    X, scores = take_rows(table.X, second), np.full(len(table.codes), np.nan)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            half_fitted = table.fit_one(estimator, first)
+            fitted = table.fit_one(estimator, first)
+        scores[second] = raw_scores(fitted, X, table.deployment, unscored=-np.inf)
     except (ValueError, np.linalg.LinAlgError):
-        # Too few rows are complete to be fitted to.
+        # Too few rows are complete, or have all words, to be fitted to.
         return 0.0
-    X, scores = take_rows(table.X, second), np.full(len(table.codes), np.nan)
-    scores[second] = raw_scores(half_fitted, X, table.deployment, unscored=-np.inf)
     controlled, other = (table.rows_of(k, second) for k in range(2))
     model, _ = table.reasons(0, controlled)
     promise = replace(promise, model=model, training=controlled)

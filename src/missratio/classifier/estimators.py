@@ -92,6 +92,7 @@ def raw_scores(
     n_classes: int = 2,
     sign: float = 1.0,
     unscored: float = np.nan,
+    among: BoolArray | None = None,
 ) -> FloatArray:
     """Scores of rows as a fitted estimator gives them: log-odds, or log-probabilities.
 
@@ -108,15 +109,17 @@ def raw_scores(
         1.0 where the estimator's second class is the one not controlled.
     unscored : float
         For a row that isn't scored.
+    among : ndarray of bool of shape (n_rows,), optional
+        Rows that may be scored; all unless told otherwise.
 
     Returns
     -------
     ndarray of shape (n_rows,), or (n_rows, n_classes) for more than two
         −∞ where the estimator gives NaN.
     """
-    rows = np.ones(X.shape[0], dtype=bool)
+    rows = np.ones(X.shape[0], dtype=bool) if among is None else among
     if deployment == "complete":
-        rows = complete_mask(X)
+        rows = rows & complete_mask(X)
     shape = (len(rows),) if n_classes == 2 else (len(rows), n_classes)
     scores = np.full(shape, unscored)
     if not rows.any():
@@ -268,7 +271,7 @@ class ClassScores:
     reference: int
     n_classes: int
 
-    def of(self, X: Any, deployment: str) -> FloatArray:
+    def of(self, X: Any, deployment: str, among: BoolArray | None = None) -> FloatArray:
         """Scores of rows; NaN for those that aren't scored.
 
         Parameters
@@ -276,6 +279,8 @@ class ClassScores:
         X : array-like or dataframe of shape (n_rows, n_columns)
         deployment : {"complete", "as-observed"}
             Whether complete rows alone are scored.
+        among : ndarray of bool of shape (n_rows,), optional
+            Rows that may be scored.
 
         Returns
         -------
@@ -283,9 +288,11 @@ class ClassScores:
         """
         scores = np.zeros((X.shape[0], self.n_classes))
         if not self.classes:
-            scores = raw_scores(self.estimators[0], X, deployment, self.n_classes)
+            scores = raw_scores(
+                self.estimators[0], X, deployment, self.n_classes, among=among
+            )
         for position, estimator in zip(self.classes, self.estimators, strict=False):
-            scores[:, position] = raw_scores(estimator, X, deployment)
+            scores[:, position] = raw_scores(estimator, X, deployment, among=among)
         scores[np.isnan(scores).any(axis=1)] = np.nan
         return np.clip(scores, LEAST_LOG, -LEAST_LOG)
 

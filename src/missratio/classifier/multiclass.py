@@ -744,4 +744,4 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         return Choice(tuple(rows), self._bounds.levels, worth, promises[0].delta)
 
     def _class_scores(self, X: Any) -> FloatArray:
-        return self.scores_.of(X, self.deployment)
+        return self.scores_.of(X, self.deployment, self._scorable(X))

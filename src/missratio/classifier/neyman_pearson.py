@@ -118,9 +118,9 @@ class TwoClassClassifier(CertifiedClassifier):
         Returns
         -------
         ndarray of shape (n_rows,)
-            −∞ for a row that can't be scored: under deployment "complete" one with a
-            missing value, or one that goes missing with a probability above the
-            certificate's cap.
+            −∞ for a row that can't be scored: one with a word that the estimator wasn't
+            fitted to; under deployment "complete" also one with a missing value, or one
+            that goes missing with a probability above the certificate's cap.
         """
         check_is_fitted(self, "certificate_")
         X = self._read(X)
@@ -133,7 +133,12 @@ class TwoClassClassifier(CertifiedClassifier):
 
     def _score(self, X: Any) -> FloatArray:
         return estimators.raw_scores(
-            self.estimator_, X, self.deployment, sign=self._sign, unscored=-np.inf
+            self.estimator_,
+            X,
+            self.deployment,
+            sign=self._sign,
+            unscored=-np.inf,
+            among=self._scorable(X),
         )
 
     def _given(self, X: Any, above: BoolArray) -> Any:
@@ -631,6 +636,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         else:
             self._read_columns(rows)
         rows, drawn, self._lossy = self._used(rows), None, labels[0]
+        self._words = self._words.seen_in(rows)
         n_rows = rows.shape[0]
         if inclusion is not None:
             drawn = self._drawn(inclusion, rows, np.zeros(n_rows))

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from missratio._base.blocks import take_rows
 from missratio._base.hints import another_type, listed
-from missratio._base.reading import as_numeric_array, read_labels
+from missratio._base.reading import WordColumns, as_numeric_array, read_labels
 from missratio._base.typing import FloatArray, IntArray
 from missratio.rows import LabelledBlock, LabelledSource, check_label_types
 
@@ -121,6 +121,26 @@ def warn_of_unknown_groups(members: list[Any], known: list[Any]) -> None:
         UnknownGroupWarning,
         stacklevel=3,
     )
+
+
+class UnknownWordWarning(UserWarning):
+    """Rows have words that no estimator was fitted to, and get the controlled class."""
+
+
+def warn_of_unseen_words(columns: WordColumns, X: Any) -> None:
+    """Warn where rows have words that the estimator wasn't fitted to."""
+    for name, words in columns.unseen(X).items():
+        unseen = [word for word in words if word is not None]
+        if unseen:
+            warnings.warn(
+                f"Column {name!r} has {listed(sorted(set(unseen)), SHOWN)} in "
+                f"{len(unseen)} of {len(words)} row(s). The estimator was fitted to no "
+                f"such word, only to {listed(columns.seen[name], SHOWN)}: "
+                "these rows get the controlled class. Spell words as in fitting, or "
+                "fit with more rows.",
+                UnknownWordWarning,
+                stacklevel=4,
+            )
 
 
 _Result = TypeVar("_Result")

@@ -3,10 +3,13 @@
 import numpy as np
 import pytest
 from data import equicorrelated
+from optional_packages import optional
 from scipy.stats import binom
 
 import missratio as mr
 from missratio.learning import Assumption, MissingnessWarning
+
+pd = optional("pandas")
 
 
 @pytest.mark.parametrize(
@@ -56,6 +59,10 @@ def assume(X, text="0: 30%, higher more likely"):
 def test_the_level_is_the_tables_and_the_slope_is_in_the_range():
     X, _ = lossy(np.random.default_rng(0))
     model, seen = assume(X), X[~np.isnan(X[:, 0]), 0]
+    # Beyond three standard deviations it is as it is there.
+    seen = np.clip(seen, *(seen.mean() + np.array([-3.0, 3.0]) * seen.std()))
+    far, end = model.missing_probability([[9.0, 0.0, 0.0], [seen.max(), 0.0, 0.0]])
+    assert far[0] == end[0]
     for end in (model, model.narrowed(0), model.narrowed(1)):
         log_odds = end.intercept[0] + end.coef[0] * seen
         assert np.exp(log_odds).sum() == pytest.approx(np.isnan(X[:, 0]).sum())
@@ -136,6 +143,48 @@ def test_what_the_table_contradicts(text, message):
         assume(X, text)
 
 
+@pytest.mark.parametrize("repeats", [3, pytest.param(40, marks=pytest.mark.validity)])
+def test_a_long_tail_is_certified_where_the_truth_is_a_step(repeats):
+    """Log-odds that are linear over ten standard deviations would explode."""
+    broken = 0
+    for seed in range(repeats):
+        rng, y = np.random.default_rng(seed), np.repeat([0, 1], 1500)
+        Z = equicorrelated(rng, 23_000, 5, 0.6)
+        Z[1500:3000] += 1.0
+        Z[:, 0] = np.exp(Z[:, 0])
+        X, fresh = Z[:3000].copy(), Z[3000:]
+        chance = np.where(X[:, 0] > np.quantile(X[:, 0], 0.8), 0.5, 0.05)
+        X[rng.random(3000) < chance, 0] = np.nan
+        models = {}
+        for label in (0, 1):
+            rows = X[y == label]
+            share = 100.0 * np.isnan(rows[:, 0]).mean()
+            text = f"0: {share:.3g}%, higher more likely"
+            models[label] = mr.learn_missingness(rows, assumptions=[text], check=False)
+        classifier = mr.NeymanPearsonClassifier(None, 0.1, 0.1, models, random_state=0)
+        assert (classifier.fit(X, y).predict(Z[1500:3000]) == 1).mean() > 0.2
+        broken += classifier.predict(fresh).mean() > 0.1
+    assert broken <= binom.ppf(1 - 1e-3, repeats, 0.1)
+
+
+def test_of_a_category_its_share_can_be_stated():
+    rng = np.random.default_rng(0)
+    level = rng.integers(3, size=900)
+    table = {f"smoker={k}": (level == k).astype(float) for k in range(3)}
+    X = pd.DataFrame({"age": rng.normal(size=900) + level, **table})
+    X.loc[rng.random(900) < 0.2, list(table)] = np.nan
+    model = mr.learn_missingness(X, assumptions=["smoker: 20%"], from_table=False)
+    levels = np.column_stack([np.zeros(3), np.eye(3)])
+    share = X["smoker=0"].isna().mean()
+    assert model.missing_probability(levels)[:, 1:] == pytest.approx(share)
+    lower, upper = model.probability_band(levels, 0.05)
+    assert (lower[:, 1:] > 0.15).all()
+    assert (lower[:, 1:] < 0.2).all()
+    assert ((upper[:, 1:] > 0.2) & (upper[:, 1:] < 0.28)).all()
+    with pytest.raises(ValueError, match="which has no higher values"):
+        mr.learn_missingness(X, assumptions=["smoker: 20%, higher more likely"])
+
+
 def test_other_columns_are_learned_beside_it():
     X, _ = lossy(np.random.default_rng(0), n=2000)
     X[np.random.default_rng(1).random(2000) < 0.2, 1] = np.nan
@@ -151,7 +200,7 @@ def test_a_table_that_teaches_narrows_what_is_stated():
     text, narrower, held = "0: 30%, higher 1.1 to 4 times more likely", [], 0
     for seed in range(20):
         X, phi = lossy(np.random.default_rng([seed, 7]), n=3000)
-        spread = np.nanstd(X[:, 0])
+        spread = np.nanstd(Assumption.read(text).clipped(X[:, :1]))
         widths = []
         for from_table in (False, True):
             model = mr.learn_missingness(

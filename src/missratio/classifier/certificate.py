@@ -248,12 +248,16 @@ def assumptions(
             often = "the log-odds of being missing are linear in the values"
             parts = [block.model for block in blocks] or [model]
             base: Any = getattr(model, "base", model)
-            stated = listed(getattr(base, "stated", ()))
+            every = [base, *(block.model for block in blocks)]
+            # A category is meant by an indicator of one of its levels.
+            stated = [name for part in every for name in getattr(part, "stated", ())]
+            learned = [x for part in every for x in getattr(part, "evidence", ()) if x]
             known = [x for part in parts for x in getattr(part, "evidence", ()) if x]
             if stated:
-                often = f"φ of {stated} is logistic in the value, within what was "
+                names = listed(name.rpartition("=")[0] or name for name in stated)
+                often = f"φ of {names} is logistic in the value, within what was "
                 often += "stated"
-                if len(base.stated) < sum(x is not None for x in base.evidence):
+                if len(stated) < len(learned):
                     often += ", and that of other columns as well"
             elif any(evidence.n_revealed for evidence in known):
                 often += ", and those looked up were drawn at random among the missing "

@@ -226,7 +226,7 @@ def forecast_power(
     True
     """
     trial = clone(classifier).set_params(on_infeasible="reject_all")
-    powers, reason = [0.0], None
+    powers, reason = list[float](), None
     with warnings.catch_warnings():
         # What is wrong is said by the fit itself.
         warnings.simplefilter("ignore")
@@ -234,11 +234,13 @@ def forecast_power(
             table = trial._table(X, y, None, {})
             table = trial._split(table, generator(trial.random_state))
             (promise,) = trial._promises(table)
-            asked = trial, X, y, table, promise
-            powers = [_tried_power(*asked, seed) for seed in range(n_trials)]
+            for seed in range(n_trials):
+                power, reason = _tried_power(trial, X, y, table, promise, seed)
+                powers.append(power)
         except ValueError as error:
-            reason = error
-    return PowerForecast(float(np.mean(powers)), reason)
+            return PowerForecast(0.0, error)
+    power = float(np.mean(powers))
+    return PowerForecast(power, None if power else reason)
 
 
 def _tried_power(
@@ -248,7 +250,7 @@ def _tried_power(
     table: ClassTable,
     promise: Promise,
     seed: int,
-) -> float:
+) -> PowerForecast:
     """The power that one split of a table's training rows certifies."""
     rng = np.random.default_rng(seed)
     training = table.rows_of(0, table.fitted)
@@ -267,13 +269,15 @@ def _tried_power(
     calibration = repeated(trial.calibration_)
     threshold = calibration.threshold(trial.alpha)
     if threshold == np.inf:
-        raise infeasible(promise, calibration, calibration.rule.name)
+        error = infeasible(promise, calibration, calibration.rule.name)
+        return PowerForecast(0.0, error)
     rows = take_rows(trial._read(X), fresh)
     scores = calibration.trust.score(rows, trial._score(rows))
     model, _ = table.reasons(1, fresh)
     weights = complete_row_weights(rows, "ignore" if model is None else model)
-    total = weights.sum()
-    return float((scores > threshold) @ weights / total) if total else np.nan
+    if not weights.any():
+        return PowerForecast(np.nan)
+    return PowerForecast(float(np.average(scores > threshold, weights=weights)))
 
 
 FACTORS = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 4.0)

@@ -39,6 +39,9 @@ _PATTERN = re.compile(
 )
 # A share is stated roughly: by so much of it more or less, beside what is chance.
 ROUGHLY, CHANCE = 0.2, 1e-3
+# Standard deviations from the mean beyond which odds don't grow on: over a long tail
+# they would explode.
+REACH = 3.0
 
 
 @dataclass(frozen=True)
@@ -94,17 +97,34 @@ class Assumption:
         return cls(found["column"], share, label, least, most)
 
     @property
+    def constant(self) -> bool:
+        """Whether all values are as likely to be missing."""
+        return self.least == self.most == 1.0
+
+    def clipped(self, values: FloatArray) -> FloatArray:
+        """Values that φ tells apart: far ones are taken for nearer ones.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_rows, 1)
+            NaN where missing.
+        """
+        centre, reach = np.nanmean(values), REACH * np.nanstd(values)
+        return np.clip(values, centre - reach, centre + reach)
+
+    @property
     def sentence(self) -> str:
         """What it means, in words."""
-        if self.least == self.most == 1.0:
+        if self.constant:
             return f"{self.column}: all values are as likely to be missing"
         ends = (self.least, self.most), "higher"
         if self.most <= 1.0:
             ends = (1.0 / self.most, 1.0 / self.least), "lower"
         (least, most), side = ends
         return (
-            f"{self.column}: with each standard deviation that a value is {side}, the "
-            f"odds of being missing are {least:.3g} to {most:.3g} times as large"
+            f"{self.column}: with each standard deviation that a value is {side}, up "
+            f"to {REACH:g} from the mean, the odds of being missing are {least:.3g} to "
+            f"{most:.3g} times as large"
         )
 
     def teach(

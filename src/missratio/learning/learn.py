@@ -81,8 +81,10 @@ def learn_missingness(
         column's φ has a slope in the range that the words mean, per standard deviation
         of its observed values an odds ratio of 1.2 to 3 ("slightly more likely": 1 to
         1.5; "much more likely": 2 to 8; "2 to 4 times more likely"; nothing: 1), and
-        the level that the table gives it. A guarantee holds for the whole range, or
-        with `from_table` for what of it the other columns leave possible.
+        the level that the table gives it. Beyond three standard deviations from the
+        mean φ stays what it is there. Of a category its share alone can be stated. A
+        guarantee holds for the whole range, or with `from_table` for what of it the
+        other columns leave possible.
     check : bool, default=True
         Whether to test if the data contradicts the model, and to warn where it does.
         The tests take longer than the fit; False leaves `checks` empty.
@@ -144,10 +146,15 @@ def learn_missingness(
     for columns, inputs in blocks:
         name = "rows" if rowwise else _called([names[j] for j in columns])
         units.append(Unit(columns, inputs, name))
+    # 2. What is stated, what was looked up, and what the other columns say.
+    stated = _stated(assumptions, names, units)
+    table = table.copy() if stated else table
+    for unit, assumption in stated:
+        table[:, unit.inputs] = assumption.clipped(table[:, unit.inputs])
     for unit in units:
         unit.evidence = _evidence(table, answers, names, unit)
-    # 2. What is stated, what was looked up, and what the other columns say.
-    _state(assumptions, table, answers, names, units)
+    for unit, assumption in stated:
+        _state(unit, assumption, table, answers)
     fit_lookups(units, method)
     if check:
         check_by_lookups(table, answers, units, names)
@@ -277,35 +284,51 @@ def _places(
     return places
 
 
-def _state(
-    assumptions: Sequence[str | Assumption],
-    table: FloatArray,
-    answers: FloatArray,
-    names: Sequence[str],
-    units: Sequence[Unit],
-) -> None:
-    """Take what is stated of single columns."""
+def _stated(
+    assumptions: Sequence[str | Assumption], names: Sequence[str], units: Sequence[Unit]
+) -> list[tuple[Unit, Assumption]]:
+    """What is stated, and of which columns; of a category by its own name."""
+    stated: list[tuple[Unit, Assumption]] = []
     for given in assumptions:
         assumption = Assumption.read(given) if isinstance(given, str) else given
-        (j,) = _places([assumption.column], names, "assumptions").tolist()
-        (unit,) = (unit for unit in units if j in unit.columns)
-        column, known = table[:, j], unit.evidence
-        problem = ""
-        if not unit.single:
-            problem = "its φ is that of a category, or of several columns"
-        elif unit.shadow is not None:
+        column = assumption.column
+        named = [u for u in units if names[u.columns[0]].rpartition("=")[0] == column]
+        if not named:
+            (j,) = _places([column], names, "assumptions").tolist()
+            named = [unit for unit in units if j in unit.columns]
+        (unit, *_), problem = named, ""
+        if unit in [other for other, _ in stated]:
             problem = "two things are stated of it"
-        elif known is None:
-            problem = "none of its values is missing"
-        elif not np.isnan(answers[:, j]).all():
-            problem = "values of it were looked up, which tell more: leave it out"
-        elif not len(known.values):
-            problem = "it has one value only where it is observed"
+        elif not np.isin(unit.inputs, unit.columns).all():
+            problem = "its φ is that of several columns"
+        elif len(unit.inputs) > 1 and not assumption.constant:
+            problem = "it is a category, which has no higher values"
         if problem:
-            raise ValueError(f"Nothing can be assumed of {names[j]!r}: {problem}.")
-        order = np.argsort(column, kind="stable")
-        observed, lost = np.split(order, [int((~np.isnan(column)).sum())])
-        unit.shadow, unit.theta = assumption.teach(column[observed], observed, lost)
+            raise ValueError(f"Nothing can be assumed of {column!r}: {problem}.")
+        # Of a φ that is the same for all levels, one indicator says as much as all.
+        unit.inputs = unit.inputs[:1]
+        stated.append((unit, assumption))
+    return stated
+
+
+def _state(
+    unit: Unit, assumption: Assumption, table: FloatArray, answers: FloatArray
+) -> None:
+    """Take what is stated of a column, or of a category."""
+    (j,), known = unit.inputs, unit.evidence
+    column, problem = table[:, j], ""
+    if known is None:
+        problem = "none of its values is missing"
+    elif not np.isnan(answers[:, j]).all():
+        problem = "values of it were looked up, which tell more: leave it out"
+    elif not len(known.values):
+        problem = "it has one value only where it is observed"
+    if problem:
+        name = assumption.column
+        raise ValueError(f"Nothing can be assumed of {name!r}: {problem}.")
+    order = np.argsort(column, kind="stable")
+    observed, lost = np.split(order, [int((~np.isnan(column)).sum())])
+    unit.shadow, unit.theta = assumption.teach(column[observed], observed, lost)
 
 
 def _evidence(

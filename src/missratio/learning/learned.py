@@ -158,6 +158,21 @@ class LearnedMissingness(LogisticMissingness):
         pairs = zip(self.feature_names, self.shadow, strict=False)
         return tuple(name for name, known in pairs if known and known.stated)
 
+    def log_odds(self, X: Any, xp: Any = np) -> Any:
+        """Intercept + coef·x; a stated φ stays as it is beyond the values it is for."""
+        return super().log_odds(
+            X if self._ends is None else xp.clip(X, *self._ends), xp
+        )
+
+    @cached_property
+    def _ends(self) -> tuple[FloatArray, FloatArray] | None:
+        """The least and the largest value that a stated φ tells from others."""
+        low, high = np.full((2, np.size(self.coef)), np.inf) * [[-1.0], [1.0]]
+        for j, shadow in enumerate(self.shadow):
+            if shadow is not None and shadow.stated is not None:
+                low[j], high[j] = shadow.values.min(), shadow.values.max()
+        return (low, high) if self.stated else None
+
     def narrowed(self, end: int) -> LearnedMissingness:
         """The same with stated slopes at the mildest (0) or steepest of their range.
 
@@ -202,6 +217,8 @@ class LearnedMissingness(LogisticMissingness):
         if delta is None:
             return estimate, estimate
         table, _ = as_coded_array(X)
+        if self._ends is not None:
+            table = np.clip(table.astype(np.float64, copy=False), *self._ends)
         lower, upper = np.full((2, *estimate.shape), -np.inf)
         if self.rowwise and self._learned:
             # In many dimensions a few points don't outline a region. But it lies within

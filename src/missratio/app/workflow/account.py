@@ -296,10 +296,12 @@ def _stated(table: LabelledTable, texts: Iterable[str]) -> dict[Any, list[Assump
         if name not in table.encoder.names:
             hint = did_you_mean(name, table.encoder.names)
             raise TableError(f"{text!r}: the table has no column {name!r}.{hint}")
-        if name in table.encoder.indicators:
+        if name in table.encoder.indicators and not assumption.constant:
+            alike = text.partition(",")[0]
             raise TableError(
                 f"{text!r}: {name!r} is a category, which has no higher values. Say "
-                "which levels are missing how often in a file (--example)."
+                f"{alike!r} if all its levels are as likely to be missing, or how "
+                "often each is in a file (--example)."
             )
         if label is not None:
             claim = f"{text!r}: the table has no class {label!r}"

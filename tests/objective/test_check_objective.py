@@ -1,6 +1,7 @@
 """An objective of one's own is tested, and what is wrong with it is said."""
 
 import numpy as np
+import objectives
 import pytest
 from objectives import JensenShannon, KullbackLeibler
 from sklearn.model_selection import GridSearchCV
@@ -51,7 +52,12 @@ def changed(base, **attributes):
     return type("Changed", (base,), attributes)()
 
 
-DIVERGENCES = [KullbackLeibler(), JensenShannon(), ours.Pearson()]
+DIVERGENCES = [
+    KullbackLeibler(),
+    JensenShannon(),
+    ours.Pearson(),
+    objectives.Hellinger(),
+]
 SOUND = [
     Hellinger(),
     ours.KLIEPObjective(),

@@ -3,27 +3,7 @@
 import pytest
 from objectives import JensenShannon
 
-from missratio.objective import (
-    FDivergenceObjective,
-    JensenShannonObjective,
-    KullbackLeiblerObjective,
-    as_divergence_objective,
-)
-
-
-@pytest.mark.parametrize(
-    ("divergence", "link", "kind"),
-    [
-        ("kl", "log", KullbackLeiblerObjective),
-        ("js", "log", JensenShannonObjective),
-        ("pearson", "log", FDivergenceObjective),
-        ("pearson", "identity", FDivergenceObjective),
-        (JensenShannon(), "log", FDivergenceObjective),
-        (JensenShannon(), "identity", FDivergenceObjective),
-    ],
-)
-def test_names_and_objects_give_objectives(divergence, link, kind):
-    assert type(as_divergence_objective(divergence, link)) is kind
+import missratio as mr
 
 
 @pytest.mark.parametrize(
@@ -36,6 +16,8 @@ def test_names_and_objects_give_objectives(divergence, link, kind):
         ("kl", "identity", ValueError, "link='identity' is for divergence='pearson'"),
     ],
 )
-def test_what_is_no_divergence_is_refused(divergence, link, error, message):
+def test_what_is_no_divergence_is_refused(
+    divergence, link, error, message, two_normals
+):
     with pytest.raises(error, match=message):
-        as_divergence_objective(divergence, link)
+        mr.FDivergenceRatio(divergence, link=link).fit(*two_normals())

@@ -81,10 +81,3 @@ def test_weights_and_designs_reach_every_candidate():
         X, y, inclusion=np.where(X[:, 0] > 0.0, 0.25, 1.0)
     )
     assert doubled.comparison_ == pytest.approx(design.comparison_)
-
-
-def test_its_repr_is_short_and_a_clone_fits_the_same():
-    ratio = mr.Ratio(cv=3, random_state=1)
-    assert repr(ratio) == "Ratio(cv=3, random_state=1)"
-    first, second = (clone(ratio).fit(*table("spread")) for _ in range(2))
-    assert first.comparison_ == second.comparison_

@@ -4,15 +4,11 @@ import warnings
 
 import numpy as np
 import pytest
+from data import equicorrelated
 
 import missratio as mr
 from missratio.exceptions import SmallSampleWarning
 from missratio.ratio import fit_batch
-
-
-def equicorrelated(rng, n, d):
-    """Normal columns with a correlation of a half."""
-    return np.sqrt(0.5) * (rng.normal(size=(n, 1)) + rng.normal(size=(n, d)))
 
 
 def phi_of(d):

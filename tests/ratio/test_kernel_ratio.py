@@ -8,13 +8,7 @@ from scipy.stats import norm
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import cross_val_score
 
-from missratio import (
-    KernelRatio,
-    LogisticMissingness,
-    StepMissingness,
-    corrupt,
-    density_ratio,
-)
+import missratio as mr
 from missratio.ratio import Two, WeightedTable
 from missratio.ratio.kernel import (
     BumpRows,
@@ -34,7 +28,7 @@ def small(method, **options):
     """One that is quick to fit."""
     if method == "kmm":
         options = {"sigma_grid": [0.5, 1.0], "centers": 30, "cv": 2} | options
-    return KernelRatio(method, **({"random_state": 0} | options))
+    return mr.KernelRatio(method, **({"random_state": 0} | options))
 
 
 def weighted_bumps(seed, sigma=0.8, sizes=(40, 30)):
@@ -167,7 +161,7 @@ def test_mean_matching_of_heavy_tails_is_no_worse_than_a_ratio_of_one():
         T1, T0 = rng.standard_cauchy((2, 4000, 2))
         for moved in (X1, T1):
             moved[:, 0] += 1.0
-        ratio = density_ratio(X1, X0, KernelRatio("kmm", random_state=seed))
+        ratio = mr.density_ratio(X1, X0, mr.KernelRatio("kmm", random_state=seed))
         above, below = ratio.predict_ratio(T1), ratio.predict_ratio(T0)
         losses.append(0.5 * (below**2).mean() - above.mean() + 0.5)
     assert max(losses) < 0.05
@@ -178,7 +172,7 @@ def test_mean_matching_cuts_the_ratio():
     rng = np.random.default_rng(0)
     X1, X0 = rng.normal(1.5, 0.5, (200, 1)), rng.normal(0, 1, (400, 1))
     free, cut = (
-        density_ratio(X1, X0, small("kmm", max_ratio=most)) for most in (1000.0, 2.0)
+        mr.density_ratio(X1, X0, small("kmm", max_ratio=most)) for most in (1000.0, 2.0)
     )
     assert free.largest_ > 2.0
     assert cut.predict_ratio(X1).max() == cut.largest_ == 2.0
@@ -189,7 +183,7 @@ def test_mean_matching_cuts_the_ratio():
 def test_the_denominators_weighted_mean_of_the_ratio_is_one(method):
     rng = np.random.default_rng(1)
     X1, X0 = rng.normal(0.5, 1, (300, 2)), rng.normal(0, 1, (400, 2))
-    fitted = density_ratio(X1, X0, small(method))
+    fitted = mr.density_ratio(X1, X0, small(method))
     share = fitted.mixture if method == "rulsif" else 0.0
     mean = share * fitted.predict_ratio(X1).mean()
     mean += (1 - share) * fitted.predict_ratio(X0).mean()
@@ -205,7 +199,7 @@ def test_equal_laws_give_a_ratio_of_one(method):
         X1, X0 = rng.standard_t(3, size=(2, 150, 2))
         for within in flat:
             ratio = small(method, sigma_grid=5, flat_within=within)
-            flat[within] += np.isinf(density_ratio(X1, X0, ratio).l2_)
+            flat[within] += np.isinf(mr.density_ratio(X1, X0, ratio).l2_)
     # By the rule it holds in 95% or more; by the smallest loss in about two thirds.
     assert flat[2.0] >= 18
     assert flat[0.0] < flat[2.0]
@@ -218,7 +212,7 @@ def test_samples_that_lie_apart_give_no_flat_ratio(method, shift):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 1))
     X[:250] += shift
-    ratio = KernelRatio(method, random_state=0).fit(X, np.repeat([1, 0], 250))
+    ratio = mr.KernelRatio(method, random_state=0).fit(X, np.repeat([1, 0], 250))
     fresh = rng.normal(size=(1000, 1))
     fresh[:500] += shift
     scores = ratio.decision_function(fresh)
@@ -244,7 +238,7 @@ def test_one_far_row_does_not_make_a_ratio_without_bound():
     rng = np.random.default_rng(5)
     X1 = np.append(rng.normal(0, 1, 199), 40.0)[:, None]
     X0 = rng.normal(0, 1, (200, 1))
-    fitted = density_ratio(X1, X0, small("kliep", centers=X1, flat_within=0.0))
+    fitted = mr.density_ratio(X1, X0, small("kliep", centers=X1, flat_within=0.0))
     # Five of 200 rows have at least 1/40 of the denominator's mass.
     assert fitted.largest_ <= 40.0 + 1e-9
     # To leave the row out is to lose its bump: none is worth having for it alone.
@@ -261,7 +255,7 @@ def test_constant_missingness_is_the_complete_case_fit(method):
     X = np.concatenate([rng.normal(1, 1, (200, 1)), rng.normal(0, 1, (200, 1))])
     y = np.repeat([1, 0], 200)
     X[rng.random(400) < 0.5] = np.nan
-    half = StepMissingness([1.0], -1e6, 0.5)
+    half = mr.StepMissingness([1.0], -1e6, 0.5)
     weighted = small(method, missingness={0: half, 1: half}).fit(X, y)
     plain = small(method, missingness="ignore").fit(X, y)
     grid = np.linspace(-2, 3, 20)[:, None]
@@ -274,8 +268,8 @@ def test_constant_missingness_is_the_complete_case_fit(method):
 def test_weights_put_back_what_is_missing(method):
     rng = np.random.default_rng(4)
     Z1, Z0 = rng.normal(0.5, 0.7, (3000, 1)), rng.normal(0, 1, (3000, 1))
-    phi = StepMissingness([1.0], 0.3, 0.8)
-    X = np.concatenate([corrupt(Z1, phi, random_state=0), Z0])
+    phi = mr.StepMissingness([1.0], 0.3, 0.8)
+    X = np.concatenate([mr.corrupt(Z1, phi, random_state=0), Z0])
     y = np.repeat([1, 0], 3000)
     at = np.linspace(-0.5, 1.5, 9)[:, None]
     truth = norm.pdf(at[:, 0], 0.5, 0.7) / norm.pdf(at[:, 0])
@@ -291,20 +285,20 @@ def test_entries_and_inclusion_weigh_complete_rows():
     rng = np.random.default_rng(5)
     Z = np.concatenate([rng.normal(0.5, 1, (800, 2)), rng.normal(0, 1, (800, 2))])
     y = np.repeat([1, 0], 800)
-    phi = LogisticMissingness([-1.0, -1.0], [1.0, -1.0])
+    phi = mr.LogisticMissingness([-1.0, -1.0], [1.0, -1.0])
     X = Z.copy()
-    X[:800] = corrupt(Z[:800], phi, random_state=1)
-    by_model = KernelRatio(missingness={1: phi}, random_state=0).fit(X, y)
+    X[:800] = mr.corrupt(Z[:800], phi, random_state=1)
+    by_model = mr.KernelRatio(missingness={1: phi}, random_state=0).fit(X, y)
     inclusion = np.ones(X.shape)
     inclusion[:800] = 1.0 - phi.missing_probability(Z[:800])
     inclusion[np.isnan(X)] = 0.0
-    by_design = KernelRatio(random_state=0).fit(X, y, inclusion=inclusion)
+    by_design = mr.KernelRatio(random_state=0).fit(X, y, inclusion=inclusion)
     at = rng.normal(size=(50, 2))
     np.testing.assert_allclose(
         by_model.predict_ratio(at), by_design.predict_ratio(at), rtol=1e-5
     )
     with pytest.raises(ValueError, match="missingness"):
-        KernelRatio().fit(X, y)
+        mr.KernelRatio().fit(X, y)
     rows = at.copy()
     rows[0, 1] = np.nan
     assert np.isnan(by_model.predict_ratio(rows)).tolist() == [True] + [False] * 49
@@ -318,8 +312,10 @@ def test_sample_weights_of_two_are_rows_twice():
     options = {"sigma_grid": [1.0], "l2_grid": [0.1], "flat_within": 0.0}
     weight = np.where(np.arange(160) % 3 == 0, 2.0, 1.0)
     twice = np.repeat(np.arange(160), weight.astype(int))
-    one = KernelRatio(centers=centers, scale=False, **options).fit(X, y, weight)
-    two = KernelRatio(centers=centers, scale=False, **options).fit(X[twice], y[twice])
+    one = mr.KernelRatio(centers=centers, scale=False, **options).fit(X, y, weight)
+    two = mr.KernelRatio(centers=centers, scale=False, **options).fit(
+        X[twice], y[twice]
+    )
     np.testing.assert_allclose(one.heights_, two.heights_, rtol=1e-8)
 
 
@@ -344,7 +340,7 @@ def test_normal_examples_of_densratio(mixture, first, second):
         rng = np.random.default_rng(seed)
         X1 = rng.normal(*first, (200, 1))
         X0 = rng.normal(*second, (200, 1))
-        fitted = density_ratio(X1, X0, small(method, mixture=mixture or 0.1))
+        fitted = mr.density_ratio(X1, X0, small(method, mixture=mixture or 0.1))
         assert (fitted.predict_ratio(at) >= 0.0).all()
         p1, p0 = (norm.pdf(X0[:, 0], *law) for law in (first, second))
         truth = p1 / (mixture * p1 + (1 - mixture) * p0)
@@ -357,10 +353,10 @@ def test_ulsif_solves_the_normal_equations_of_densityratio():
     """test-ulsif.R of densityratio: α = (K0ᵀK0/n + λI)⁻¹ mean(K1), and here with θ₀."""
     rng = np.random.default_rng(8)
     X1, X0 = rng.normal(0, 1, (50, 3)), rng.normal(1.5, 1, (60, 3))
-    fitted = density_ratio(
+    fitted = mr.density_ratio(
         X1,
         X0,
-        KernelRatio(
+        mr.KernelRatio(
             centers=X1, sigma_grid=[2.0], l2_grid=[0.01], scale=False, flat_within=0.0
         ),
     )
@@ -396,17 +392,17 @@ def test_ulsif_solves_the_normal_equations_of_densityratio():
 def test_bad_parameters_are_refused(options, message):
     X, y = np.arange(40.0)[:, None], np.repeat([0, 1], 20)
     with pytest.raises(ValueError, match=message):
-        KernelRatio(**options).fit(X, y)
+        mr.KernelRatio(**options).fit(X, y)
 
 
 def test_equal_rows_give_no_bandwidth():
     X, y = np.ones((40, 2)), np.arange(40) % 2
     with pytest.raises(ValueError, match="The distances between rows give no bandwid"):
-        KernelRatio(sigma_grid=4, random_state=0).fit(X, y)
+        mr.KernelRatio(sigma_grid=4, random_state=0).fit(X, y)
 
 
 def test_a_class_without_complete_rows_is_refused():
     X = np.array([[1.0, np.nan]] * 5 + [[0.0, 1.0], [1.0, 0.0]])
     y = np.repeat([1, 0], [5, 2])
     with pytest.raises(ValueError, match="no row in which everything"):
-        KernelRatio(missingness="ignore").fit(X, y)
+        mr.KernelRatio(missingness="ignore").fit(X, y)

@@ -8,23 +8,13 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, check_cv
 from sklearn.preprocessing import StandardScaler
 
-from missratio import (
-    KLIEP,
-    KLIEPCV,
-    FunctionMissingness,
-    KernelRatio,
-    NeymanPearsonClassifier,
-    PolynomialBasis,
-    Ratio,
-    StepMissingness,
-    corrupt,
-)
+import missratio as mr
 from missratio.basis import ColumnwiseBasis
 from missratio.exceptions import WeightConcentrationWarning
 from missratio.ratio.base import Two, deal_folds
 from missratio.rows import ClassRows, MemorySource
 
-HALF = FunctionMissingness(lambda z: 0.5 * (z > 0), rowwise=False, maximum=0.5)
+HALF = mr.FunctionMissingness(lambda z: 0.5 * (z > 0), rowwise=False, maximum=0.5)
 
 
 def sparse_table(n=150, d=15, shift=1.0, seed=0):
@@ -43,14 +33,14 @@ def sparse_table(n=150, d=15, shift=1.0, seed=0):
 def test_a_fold_is_scored_by_kliep_fitted_to_the_others(units, penalty):
     X, y = sparse_table(60, 3, shift=0.5)
     grid = {"l1_grid": [0.0], "l2_grid": [0.0], f"{penalty}_grid": [3.0, 1.0]}
-    search = KLIEPCV(penalty_weights=units, cv=3, random_state=0, tol=1e-10, **grid)
+    search = mr.KLIEPCV(penalty_weights=units, cv=3, random_state=0, tol=1e-10, **grid)
     search.fit(X, y)
     random = np.random.RandomState(0)
     folds = np.concatenate([random.permutation(60).argsort() % 3 for _ in range(2)])
     results = search.cv_results_
     np.testing.assert_array_equal(results[f"param_{penalty}"], [3.0, 1.0])
     for i, strength in enumerate([3.0, 1.0]):
-        plain = KLIEP(penalty_weights=units, **{penalty: strength})
+        plain = mr.KLIEP(penalty_weights=units, **{penalty: strength})
         for fold in range(3):
             fitted = clone(plain).fit(X[folds != fold], y[folds != fold])
             above, below = (X[(folds == fold) & (y == label)] for label in (1, 0))
@@ -62,28 +52,24 @@ def test_a_fold_is_scored_by_kliep_fitted_to_the_others(units, penalty):
 
 def test_the_best_mean_score_is_chosen_and_fitted_to_all_rows():
     X, y = sparse_table()
-    search = KLIEPCV(l1_grid=[0.5, 1.0], random_state=0).fit(X, y)
+    search = mr.KLIEPCV(l1_grid=[0.5, 1.0], random_state=0).fit(X, y)
     results = search.cv_results_
     best = results["mean_test_score"].argmax()
-    assert results["rank_test_score"][best] == 1
-    assert (search.l1_, search.l2_) == (
-        results["param_l1"][best],
-        results["param_l2"][best],
-    )
-    plain = KLIEP(l1=search.l1_, l2=search.l2_, penalty_weights="covariance").fit(X, y)
-    np.testing.assert_array_equal(search.coef_, plain.coef_)
+    assert search.l1_ == results["param_l1"][best]
+    assert search.l2_ == results["param_l2"][best]
+    plain = mr.KLIEP(l1=search.l1_, l2=search.l2_, penalty_weights="covariance")
+    np.testing.assert_array_equal(search.coef_, plain.fit(X, y).coef_)
     assert len(results["mean_test_score"]) == 18
     splits = [results[f"split{i}_test_score"] for i in range(5)]
     np.testing.assert_allclose(results["mean_test_score"], np.mean(splits, axis=0))
-    np.testing.assert_allclose(results["std_test_score"], np.std(splits, axis=0))
 
 
 def test_the_same_seed_gives_the_same_choice():
     X, y = sparse_table()
-    first, second = (KLIEPCV(random_state=3).fit(X, y) for _ in range(2))
+    first, second = (mr.KLIEPCV(random_state=3).fit(X, y) for _ in range(2))
     assert first.l2_ == second.l2_
     np.testing.assert_array_equal(first.coef_, second.coef_)
-    third = KLIEPCV(random_state=4).fit(X, y)
+    third = mr.KLIEPCV(random_state=4).fit(X, y)
     assert (
         first.cv_results_["mean_test_score"][0]
         != third.cv_results_["mean_test_score"][0]
@@ -96,8 +82,8 @@ def test_the_same_seed_gives_the_same_choice():
 def test_every_fold_has_its_share_of_observed_rows(missing):
     rng = np.random.default_rng(0)
     Z = rng.normal(size=(101, 2))
-    phi = StepMissingness([1.0, 0.0], 0.0, 0.9) if missing == "rows" else HALF
-    X = corrupt(Z, phi, 0)
+    phi = mr.StepMissingness([1.0, 0.0], 0.0, 0.9) if missing == "rows" else HALF
+    X = mr.corrupt(Z, phi, 0)
     rows = ClassRows.of(MemorySource.of(X), 0, {0: phi}, "hajek")
     folds = deal_folds(Two(rows, rows), 5, np.random.RandomState(0))
     complete = ~np.isnan(X).any(axis=1)
@@ -119,8 +105,8 @@ def test_a_splitters_folds_are_those_of_grid_search(cv):
     X, y = sparse_table(60, 3, shift=0.5)
     mixed = np.arange(120).reshape(2, 60).T.ravel()
     X, y = X[mixed], y[mixed]
-    l2, plain = [1.0, 0.1], KLIEP(tol=1e-10)
-    search = KLIEPCV(
+    l2, plain = [1.0, 0.1], mr.KLIEP(tol=1e-10)
+    search = mr.KLIEPCV(
         l2_grid=l2, cv=cv, normalize="hajek", penalty_weights="uniform", tol=1e-10
     ).fit(X, y)
     for i, (fitted, held) in enumerate(check_cv(cv, y, classifier=True).split(X, y)):
@@ -136,8 +122,8 @@ def test_a_splitters_folds_are_those_of_grid_search(cv):
 @pytest.mark.parametrize(
     "ratio",
     [
-        KernelRatio("kmm", centers=10, sigma_grid=2, flat_within=0, random_state=0),
-        Ratio(random_state=0),
+        mr.KernelRatio("kmm", centers=10, sigma_grid=2, flat_within=0, random_state=0),
+        mr.Ratio(random_state=0),
     ],
 )
 def test_every_ratio_with_folds_takes_a_splitter(ratio):
@@ -156,11 +142,11 @@ def test_every_ratio_with_folds_takes_a_splitter(ratio):
 
 def test_l1_finds_the_column_that_matters():
     X, y = sparse_table(300)
-    search = KLIEPCV(l1_grid=12, l2_grid=[0.0], random_state=0).fit(X, y)
+    search = mr.KLIEPCV(l1_grid=12, l2_grid=[0.0], random_state=0).fit(X, y)
     assert np.abs(search.coef_).argmax() == 0
     assert np.count_nonzero(search.coef_) < 12
     assert search.coef_[0] == pytest.approx(1.0, abs=0.3)
-    first = KLIEPCV(l1_grid=1, l2_grid=[0.0], random_state=0).fit(X, y)
+    first = mr.KLIEPCV(l1_grid=1, l2_grid=[0.0], random_state=0).fit(X, y)
     assert not first.coef_.any()
 
 
@@ -169,9 +155,9 @@ def test_it_comes_closer_to_the_truth_than_a_weak_penalty_and_a_strong_one():
     for seed in range(8):
         X, y = sparse_table(120, 12, seed=seed)
         fits = {
-            "search": KLIEPCV(random_state=0),
-            "weak": KLIEP(l2=1e-3),
-            "strong": KLIEP(l2=1e4, penalty_weights="covariance"),
+            "search": mr.KLIEPCV(random_state=0),
+            "weak": mr.KLIEP(l2=1e-3),
+            "strong": mr.KLIEP(l2=1e4, penalty_weights="covariance"),
         }
         for name, estimator in fits.items():
             coef = estimator.fit(X, y).coef_
@@ -184,23 +170,15 @@ def test_it_comes_closer_to_the_truth_than_a_weak_penalty_and_a_strong_one():
 # Around it.
 
 
-def test_it_takes_missing_values_in_both_classes_and_a_certificate():
+def test_it_takes_missing_values_in_both_classes():
     rng = np.random.default_rng(0)
     Z = np.concatenate([rng.normal(0.8, 1, (900, 2)), rng.normal(size=(900, 2))])
     y = np.repeat([1, 0], 900)
     X = Z.copy()
     for label in (0, 1):
-        X[y == label] = corrupt(Z[y == label], HALF, label)
-    search = KLIEPCV(missingness={0: HALF, 1: HALF}, random_state=0).fit(X, y)
+        X[y == label] = mr.corrupt(Z[y == label], HALF, label)
+    search = mr.KLIEPCV(missingness={0: HALF, 1: HALF}, random_state=0).fit(X, y)
     np.testing.assert_allclose(search.coef_, 0.8, atol=0.25)
-    classifier = NeymanPearsonClassifier(
-        KLIEPCV(random_state=0),
-        alpha=0.2,
-        missingness={0: HALF, 1: HALF},
-        random_state=0,
-    ).fit(X, y)
-    assert classifier.certificate_.alpha == 0.2
-    assert (classifier.predict(Z[y == 1]) == 1).mean() > 0.0
 
 
 @pytest.mark.parametrize(
@@ -215,23 +193,25 @@ def test_it_takes_missing_values_in_both_classes_and_a_certificate():
 )
 def test_what_makes_no_sense_is_refused(parameters, message):
     with pytest.raises(ValueError, match=message):
-        KLIEPCV(**parameters).fit(*sparse_table())
+        mr.KLIEPCV(**parameters).fit(*sparse_table())
 
 
 def test_strengths_at_which_a_fold_has_no_optimum_are_not_chosen():
     X, y = sparse_table(20, 3, shift=8.0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        search = KLIEPCV(l2_grid=[0.0, 0.1], penalty_weights="uniform", random_state=0)
+        search = mr.KLIEPCV(
+            l2_grid=[0.0, 0.1], penalty_weights="uniform", random_state=0
+        )
         assert search.fit(X, y).l2_ == 0.1
     assert search.cv_results_["mean_test_score"][1] == -np.inf
     with pytest.raises(ValueError, match="No pair of strengths gives a finite score"):
-        KLIEPCV(l2_grid=[0.0], random_state=0).fit(X, y)
+        mr.KLIEPCV(l2_grid=[0.0], random_state=0).fit(X, y)
 
 
 def test_additive_bases_are_told_apart_column_by_column():
     X, y = sparse_table(200, 3)
-    search = KLIEPCV(ColumnwiseBasis(StandardScaler()), random_state=0).fit(X, y)
+    search = mr.KLIEPCV(ColumnwiseBasis(StandardScaler()), random_state=0).fit(X, y)
     assert search.basis_.get_feature_names_out().tolist() == ["x0", "x1", "x2"]
 
 
@@ -251,8 +231,8 @@ def test_a_product_that_every_row_lacks_is_refused_and_one_of_a_fold_is_not(
     rare_product,
 ):
     X, y = rare_product
-    basis = PolynomialBasis(1, interactions="all")
-    products = KLIEPCV(basis, missingness={1: HALF}, random_state=0)
+    basis = mr.PolynomialBasis(1, interactions="all")
+    products = mr.KLIEPCV(basis, missingness={1: HALF}, random_state=0)
     with pytest.warns(WeightConcentrationWarning, match="'x0 x1'"):
         assert np.isfinite(products.fit(X, y).coef_).all()
     with pytest.raises(ValueError, match=r"the 5 folds\. .*never observed.*lower cv"):

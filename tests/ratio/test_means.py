@@ -3,20 +3,13 @@
 import numpy as np
 import pytest
 
-from missratio import (
-    KLIEP,
-    FDivergenceRatio,
-    FunctionMissingness,
-    PolynomialBasis,
-    StepMissingness,
-    corrupt,
-)
+import missratio as mr
 from missratio.ratio.means import adjust
 from missratio.ratio.problem import weighted_means
 from missratio.rows import ClassRows, MemorySource, only_columns
 
-PHI = FunctionMissingness(lambda z: 0.7 * (z > 0.2), rowwise=False, maximum=0.7)
-BASIS = PolynomialBasis(2, interactions=[(0, 1), (0, 2), (1, 2), (0, 1, 2)])
+PHI = mr.FunctionMissingness(lambda z: 0.7 * (z > 0.2), rowwise=False, maximum=0.7)
+BASIS = mr.PolynomialBasis(2, interactions=[(0, 1), (0, 2), (1, 2), (0, 1, 2)])
 
 
 def correlated(n, seed, rho=0.8):
@@ -37,7 +30,7 @@ def test_means_stay_unbiased_and_lose_much_of_their_noise(rho):
     truth = BASIS.fit_transform(correlated(400_000, 0, rho)).mean(axis=0)
     errors = {"hajek": [], "regression": []}
     for seed in range(200):
-        X = corrupt(correlated(400, seed + 1, rho), PHI, seed)
+        X = mr.corrupt(correlated(400, seed + 1, rho), PHI, seed)
         for normalize, found in errors.items():
             found.append(estimated_means(X, normalize) - truth)
     hajek, ours = (np.std(found, axis=0) for found in errors.values())
@@ -52,8 +45,8 @@ def test_means_stay_unbiased_and_lose_much_of_their_noise(rho):
 
 
 def test_a_shift_shifts_the_means_and_equal_sample_weights_change_nothing():
-    X = corrupt(correlated(300, 0), PHI, 0)
-    away = FunctionMissingness(lambda z: 0.7 * (z > 7.2), rowwise=False, maximum=0.7)
+    X = mr.corrupt(correlated(300, 0), PHI, 0)
+    away = mr.FunctionMissingness(lambda z: 0.7 * (z > 7.2), rowwise=False, maximum=0.7)
     plain = estimated_means(X, "regression")
     # But for the ridge, and for slopes that are those of other rows.
     shifted = estimated_means(X + 7.0, "regression", away)
@@ -70,19 +63,19 @@ def test_a_shift_shifts_the_means_and_equal_sample_weights_change_nothing():
 
 @pytest.mark.parametrize(
     "missingness",
-    [None, {1: StepMissingness([1.0, 0.0, 0.0], 0.5, 0.6)}, "ignore", {0: PHI}],
+    [None, {1: mr.StepMissingness([1.0, 0.0, 0.0], 0.5, 0.6)}, "ignore", {0: PHI}],
     ids=["complete", "whole rows", "ignored", "the other class"],
 )
 def test_elsewhere_it_is_hajeks(missingness):
     Z1, Z0 = correlated(300, 0) + 0.3, correlated(300, 1)
     if isinstance(missingness, dict):
         ((label, phi),) = missingness.items()
-        side = corrupt((Z0, Z1)[label], phi, 0)
+        side = mr.corrupt((Z0, Z1)[label], phi, 0)
         Z0, Z1 = (Z0, side) if label else (side, Z1)
     X, y = np.concatenate([Z1, Z0]), np.repeat([1, 0], 300)
     options = {"missingness": missingness, "direction": "forward", "pairs": False}
     one, two = (
-        KLIEP(normalize=normalize, **options).fit(X, y).coef_
+        mr.KLIEP(normalize=normalize, **options).fit(X, y).coef_
         for normalize in ("regression", "hajek")
     )
     np.testing.assert_array_equal(one, two)
@@ -91,5 +84,5 @@ def test_elsewhere_it_is_hajeks(missingness):
 def test_objectives_that_need_rows_refuse_it():
     X, y = correlated(100, 0), np.repeat([0, 1], 50)
     with pytest.raises(ValueError, match="'regression' is for objectives in which"):
-        FDivergenceRatio("js", normalize="regression").fit(X, y)
-    assert FDivergenceRatio("kl", normalize="regression").fit(X, y).converged_
+        mr.FDivergenceRatio("js", normalize="regression").fit(X, y)
+    assert mr.FDivergenceRatio("kl", normalize="regression").fit(X, y).converged_

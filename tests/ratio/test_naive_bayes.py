@@ -4,28 +4,18 @@ import numpy as np
 import pytest
 from optional_packages import optional
 
-from missratio import (
-    KLIEP,
-    FDivergenceRatio,
-    GaussianBasis,
-    LogisticMissingness,
-    NaiveBayesRatio,
-    PolynomialBasis,
-    StepMissingness,
-    corrupt,
-    density_ratio,
-)
+import missratio as mr
 from missratio.weights import inverse_probability_weights
 
 pd = optional("pandas")
 
-ROWS = StepMissingness([1.0, 1.0, 0.0], 0.0, 0.6)
+ROWS = mr.StepMissingness([1.0, 1.0, 0.0], 0.0, 0.6)
 INTERCEPT, COEF = np.array([-0.5, 0.0, -1.0]), np.array([1.0, -1.0, 0.5])
-ENTRIES = LogisticMissingness(INTERCEPT, COEF)
+ENTRIES = mr.LogisticMissingness(INTERCEPT, COEF)
 
 
 def column_model(j):
-    return LogisticMissingness(INTERCEPT[j], COEF[j])
+    return mr.LogisticMissingness(INTERCEPT[j], COEF[j])
 
 
 @pytest.fixture
@@ -37,15 +27,15 @@ def table(two_normals):
 @pytest.mark.parametrize(
     "estimator",
     [
-        KLIEP(),
-        KLIEP(l2=0.1),
-        KLIEP(normalize="horvitz-thompson"),
-        KLIEP(basis="polynomial"),
-        KLIEP(basis=PolynomialBasis(degree=3), l2=[0.1, 0.2, 0.3]),
-        KLIEP(basis=GaussianBasis(5, random_state=0), l2=0.01),
-        FDivergenceRatio("js"),
-        FDivergenceRatio("kl"),
-        FDivergenceRatio("js", basis="polynomial", l2=0.01),
+        mr.KLIEP(),
+        mr.KLIEP(l2=0.1),
+        mr.KLIEP(normalize="horvitz-thompson"),
+        mr.KLIEP(basis="polynomial"),
+        mr.KLIEP(basis=mr.PolynomialBasis(degree=3), l2=[0.1, 0.2, 0.3]),
+        mr.KLIEP(basis=mr.GaussianBasis(5, random_state=0), l2=0.01),
+        mr.FDivergenceRatio("js"),
+        mr.FDivergenceRatio("kl"),
+        mr.FDivergenceRatio("js", basis="polynomial", l2=0.01),
     ],
     ids=str,
 )
@@ -54,24 +44,24 @@ def test_it_equals_separate_fits_of_the_columns(estimator, missing, table):
     X, y = table
     models = None
     if missing:
-        X[y == 1] = corrupt(X[y == 1], ENTRIES, 0)
-        X[y == 0] = corrupt(X[y == 0], ENTRIES, 1)
+        X[y == 1] = mr.corrupt(X[y == 1], ENTRIES, 0)
+        X[y == 0] = mr.corrupt(X[y == 0], ENTRIES, 1)
         models = {0: ENTRIES, 1: ENTRIES}
-    naive = NaiveBayesRatio(estimator, missingness=models).fit(X, y)
+    naive = mr.NaiveBayesRatio(estimator, missingness=models).fit(X, y)
     points = np.random.default_rng(0).normal(size=(20, 3))
     log_ratio = np.zeros(20)
     for j in range(3):
         given = dict.fromkeys((0, 1), column_model(j)) if missing else None
-        one = density_ratio(
+        one = mr.density_ratio(
             X[y == 1][:, [j]], X[y == 0][:, [j]], estimator, missingness=given
         )
         # Columns of a Gaussian basis draw their centres from the order of rows.
-        if not isinstance(estimator.basis, GaussianBasis):
+        if not isinstance(estimator.basis, mr.GaussianBasis):
             assert naive.column_log_normalizer_[j] == pytest.approx(
                 one.log_normalizer_, abs=1e-7
             )
         log_ratio += one.predict_log_ratio(points[:, [j]])
-    if isinstance(estimator.basis, GaussianBasis):
+    if isinstance(estimator.basis, mr.GaussianBasis):
         same_order = np.argsort(-y, kind="stable")
         naive.fit(X[same_order], y[same_order])
     np.testing.assert_allclose(naive.predict_log_ratio(points), log_ratio, atol=1e-6)
@@ -81,61 +71,63 @@ def test_it_equals_separate_fits_of_the_columns(estimator, missing, table):
 
 def test_whole_rows_may_be_missing(table):
     X, y = table
-    X[y == 1] = corrupt(X[y == 1], ROWS, 0)
-    naive = NaiveBayesRatio(missingness={1: ROWS}).fit(X, y)
+    X[y == 1] = mr.corrupt(X[y == 1], ROWS, 0)
+    naive = mr.NaiveBayesRatio(missingness={1: ROWS}).fit(X, y)
     weight = np.ones(len(X))
     weight[y == 1] = inverse_probability_weights(X[y == 1], ROWS)
     seen = weight > 0
     for j in range(3):
-        one = KLIEP().fit(X[seen][:, [j]], y[seen], weight[seen])
+        one = mr.KLIEP().fit(X[seen][:, [j]], y[seen], weight[seen])
         assert naive.coef_[j] == pytest.approx(one.coef_[0], abs=1e-7)
 
 
 def test_ignoring_missingness_takes_each_columns_observed_entries(table):
     X, y = table
-    X[y == 1] = corrupt(X[y == 1], ENTRIES, 0)
-    naive = NaiveBayesRatio(missingness="ignore").fit(X, y)
+    X[y == 1] = mr.corrupt(X[y == 1], ENTRIES, 0)
+    naive = mr.NaiveBayesRatio(missingness="ignore").fit(X, y)
     for j in range(3):
         seen = ~np.isnan(X[:, j])
-        one = KLIEP().fit(X[seen][:, [j]], y[seen])
+        one = mr.KLIEP().fit(X[seen][:, [j]], y[seen])
         assert naive.coef_[j] == pytest.approx(one.coef_[0], abs=1e-8)
 
 
 def test_predicting_takes_nan_where_there_is_a_model_of_the_estimator(table):
     X, y = table
-    X[y == 1] = corrupt(X[y == 1], ENTRIES, 0)
-    ratio = NaiveBayesRatio(KLIEP(missingness={1: ENTRIES})).fit(X, y)
+    X[y == 1] = mr.corrupt(X[y == 1], ENTRIES, 0)
+    ratio = mr.NaiveBayesRatio(mr.KLIEP(missingness={1: ENTRIES})).fit(X, y)
     assert np.isnan(ratio.predict_log_ratio([[np.nan, 0.0, 0.0]])).all()
 
 
 def test_independent_columns_make_it_the_joint_fit_in_the_limit():
     rng = np.random.default_rng(0)
     X1, X0 = rng.normal(0.3, 1, (50_000, 2)), rng.normal(size=(50_000, 2))
-    naive = density_ratio(X1, X0, NaiveBayesRatio())
-    joint = density_ratio(X1, X0, KLIEP())
+    naive = mr.density_ratio(X1, X0, mr.NaiveBayesRatio())
+    joint = mr.density_ratio(X1, X0, mr.KLIEP())
     np.testing.assert_allclose(naive.coef_, joint.coef_, atol=0.02)
     assert naive.log_normalizer_ == pytest.approx(joint.log_normalizer_, abs=0.02)
 
 
 def test_the_score_is_the_sum_of_the_columns_scores(table):
     X, y = table
-    naive = NaiveBayesRatio().fit(X, y)
-    total = sum(KLIEP().fit(X[:, [j]], y).score(X[:, [j]], y) for j in range(3))
+    naive = mr.NaiveBayesRatio().fit(X, y)
+    total = sum(mr.KLIEP().fit(X[:, [j]], y).score(X[:, [j]], y) for j in range(3))
     assert naive.score(X, y) == pytest.approx(total)
 
 
 # Bad input.
 
 
-@pytest.mark.parametrize("estimator", ["kliep", KLIEP, NaiveBayesRatio()], ids=str)
+@pytest.mark.parametrize(
+    "estimator", ["kliep", mr.KLIEP, mr.NaiveBayesRatio()], ids=str
+)
 def test_the_estimator_must_be_a_joint_one(estimator, table):
     with pytest.raises(TypeError, match="KLIEP, FDivergenceRatio or ObjectiveRatio"):
-        NaiveBayesRatio(estimator).fit(*table)
+        mr.NaiveBayesRatio(estimator).fit(*table)
 
 
 def test_ratios_that_are_not_log_linear_have_no_product(table):
     with pytest.raises(ValueError, match="Use link='log'"):
-        NaiveBayesRatio(FDivergenceRatio("pearson", link="identity")).fit(*table)
+        mr.NaiveBayesRatio(mr.FDivergenceRatio("pearson", link="identity")).fit(*table)
 
 
 @pytest.mark.parametrize("label", [0, 1])
@@ -145,4 +137,4 @@ def test_a_column_that_is_never_observed_is_refused(label, missingness, table):
     X[y == label, 2] = np.nan
     given = "ignore" if missingness == "ignore" else {label: ENTRIES}
     with pytest.raises(ValueError, match="never observed"):
-        NaiveBayesRatio(missingness=given).fit(X, y)
+        mr.NaiveBayesRatio(missingness=given).fit(X, y)

@@ -5,20 +5,12 @@ import pytest
 from objectives import Hellinger
 from sklearn.linear_model import LogisticRegression
 
-from missratio import (
-    KLIEP,
-    FDivergenceRatio,
-    LogisticMissingness,
-    ObjectiveRatio,
-    StepMissingness,
-    corrupt,
-    density_ratio,
-)
+import missratio as mr
 from missratio.objective import Objective, Term
 from missratio.weights import inverse_probability_weights
 
-ROWS = StepMissingness([1.0, 1.0], 0.0, 0.6)
-ENTRIES = LogisticMissingness([-0.5, 0.0], [1.0, -1.0])
+ROWS = mr.StepMissingness([1.0, 1.0], 0.0, 0.6)
+ENTRIES = mr.LogisticMissingness([-0.5, 0.0], [1.0, -1.0])
 
 
 class HellingerObjective(Objective):
@@ -49,7 +41,7 @@ def logistic(**parameters):
 )
 def test_js_is_class_balanced_logistic_regression(n1, l2, theirs, atol, two_normals):
     X, y = two_normals(300, 3, n1=n1)
-    ours, theirs = FDivergenceRatio("js", l2=l2).fit(X, y), theirs.fit(X, y)
+    ours, theirs = mr.FDivergenceRatio("js", l2=l2).fit(X, y), theirs.fit(X, y)
     np.testing.assert_allclose(ours.coef_, theirs.coef_[0], atol=atol)
     assert ours.intercept_ == pytest.approx(theirs.intercept_[0], abs=atol)
     np.testing.assert_allclose(
@@ -66,8 +58,8 @@ def test_js_is_class_balanced_logistic_regression(n1, l2, theirs, atol, two_norm
 @pytest.mark.parametrize("normalize", ["hajek", "horvitz-thompson"])
 def test_js_with_missing_rows_is_weighted_logistic_regression(normalize, two_normals):
     X, y = two_normals(400)
-    X[y == 1] = corrupt(X[y == 1], ROWS, 0)
-    ours = FDivergenceRatio("js", missingness={1: ROWS}, normalize=normalize)
+    X[y == 1] = mr.corrupt(X[y == 1], ROWS, 0)
+    ours = mr.FDivergenceRatio("js", missingness={1: ROWS}, normalize=normalize)
     ours.fit(X, y)
     weight = np.ones(len(X))
     weight[y == 1] = inverse_probability_weights(X[y == 1], ROWS)
@@ -87,16 +79,16 @@ def test_kl_has_klieps_optimum(model, l2, two_normals):
     X, y = two_normals(400)
     given = {} if model is None else {"missingness": {1: model}}
     if model is not None:
-        X[y == 1] = corrupt(X[y == 1], model, 0)
-    kl = FDivergenceRatio("kl", l2=l2, **given).fit(X, y)
-    kliep = KLIEP(l2=l2, **given).fit(X, y)
+        X[y == 1] = mr.corrupt(X[y == 1], model, 0)
+    kl = mr.FDivergenceRatio("kl", l2=l2, **given).fit(X, y)
+    kliep = mr.KLIEP(l2=l2, **given).fit(X, y)
     np.testing.assert_allclose(kl.coef_, kliep.coef_, atol=1e-7)
     assert kl.log_normalizer_ == pytest.approx(kliep.log_normalizer_, abs=1e-7)
 
 
 def test_pearson_with_the_identity_link_is_least_squares_in_closed_form(two_normals):
     X, y = two_normals(300, 3)
-    ours = FDivergenceRatio("pearson", link="identity", l2=0.4).fit(X, y)
+    ours = mr.FDivergenceRatio("pearson", link="identity", l2=0.4).fit(X, y)
 
     # min E₀ r² − 2 E₁ r + ½·0.4·‖θ‖², the intercept free.
     def with_one(rows):
@@ -118,15 +110,15 @@ def test_pearson_with_the_identity_link_is_least_squares_in_closed_form(two_norm
 def test_a_ratio_that_is_not_positive_has_the_logarithm_minus_infinity():
     X = np.array([[0.0], [1.0], [2.0], [0.0], [0.5], [0.2]])
     y = np.array([0, 0, 0, 1, 1, 1])
-    ratio = FDivergenceRatio("pearson", link="identity").fit(X, y)
+    ratio = mr.FDivergenceRatio("pearson", link="identity").fit(X, y)
     assert ratio.predict_log_ratio([[100.0]]) == -np.inf
     assert ratio.predict([[100.0]]) == 0
 
 
 def test_a_divergence_and_the_objective_of_the_same_distance_agree(two_normals):
     X, y = two_normals()
-    divergence = FDivergenceRatio(Hellinger()).fit(X, y)
-    objective = ObjectiveRatio(HellingerObjective()).fit(X, y)
+    divergence = mr.FDivergenceRatio(Hellinger()).fit(X, y)
+    objective = mr.ObjectiveRatio(HellingerObjective()).fit(X, y)
     np.testing.assert_allclose(divergence.coef_, objective.coef_, atol=1e-7)
     assert divergence.intercept_ == pytest.approx(objective.intercept_, abs=1e-7)
 
@@ -134,10 +126,10 @@ def test_a_divergence_and_the_objective_of_the_same_distance_agree(two_normals):
 @pytest.mark.parametrize(
     "estimator",
     [
-        FDivergenceRatio("kl"),
-        FDivergenceRatio("js"),
-        FDivergenceRatio(Hellinger()),
-        ObjectiveRatio(HellingerObjective()),
+        mr.FDivergenceRatio("kl"),
+        mr.FDivergenceRatio("js"),
+        mr.FDivergenceRatio(Hellinger()),
+        mr.ObjectiveRatio(HellingerObjective()),
     ],
     ids=["kl", "js", "Hellinger", "objective"],
 )
@@ -145,9 +137,9 @@ def test_a_divergence_and_the_objective_of_the_same_distance_agree(two_normals):
 def test_every_objective_is_consistent_under_missingness(estimator, model):
     rng = np.random.default_rng(0)
     X1, X0 = rng.normal(0.3, 1, (20_000, 2)), rng.normal(size=(20_000, 2))
-    X1 = corrupt(X1, model, 0)
-    known = density_ratio(X1, X0, estimator, missingness={1: model})
-    ignored = density_ratio(X1, X0, estimator, missingness="ignore")
+    X1 = mr.corrupt(X1, model, 0)
+    known = mr.density_ratio(X1, X0, estimator, missingness={1: model})
+    ignored = mr.density_ratio(X1, X0, estimator, missingness="ignore")
     np.testing.assert_allclose(known.coef_, 0.3, atol=0.08)
     assert np.abs(ignored.coef_ - 0.3).max() > 0.12
 
@@ -159,19 +151,10 @@ def test_every_objective_is_consistent_under_missingness(estimator, model):
 def test_the_score_is_minus_the_objective(divergence, link, two_normals):
     X, y = two_normals(shift=0.1)
     X = np.tanh(X)
-    ratio = FDivergenceRatio(divergence, link=link).fit(X, y)
+    ratio = mr.FDivergenceRatio(divergence, link=link).fit(X, y)
     assert ratio.score(X, y) == pytest.approx(-ratio.objective_value_)
 
 
-@pytest.mark.parametrize(
-    ("estimator", "error", "message"),
-    [
-        (ObjectiveRatio("kliep"), TypeError, r"missratio\.objective\.Objective"),
-        (FDivergenceRatio("hellinger"), ValueError, "divergence must be one of"),
-        (FDivergenceRatio(7), TypeError, r"missratio\.objective\.Divergence"),
-        (FDivergenceRatio(link="logit"), ValueError, "link must be one of"),
-    ],
-)
-def test_bad_parameters_are_refused(estimator, error, message, two_normals):
-    with pytest.raises(error, match=message):
-        estimator.fit(*two_normals())
+def test_what_is_no_objective_is_refused(two_normals):
+    with pytest.raises(TypeError, match=r"missratio\.objective\.Objective"):
+        mr.ObjectiveRatio("kliep").fit(*two_normals())

@@ -7,16 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
-from missratio import (
-    KLIEP,
-    KLIEPCV,
-    FunctionMissingness,
-    LogisticMissingness,
-    NaiveBayesRatio,
-    PolynomialBasis,
-    StepMissingness,
-    corrupt,
-)
+import missratio as mr
 from missratio.exceptions import NoFiniteOptimumWarning
 from missratio.ratio.fit import mean_covariance
 from missratio.ratio.means import adjust
@@ -24,21 +15,21 @@ from missratio.ratio.problem import weighted_means
 from missratio.rows import ClassRows, MemorySource, only_columns
 from missratio.weights import inverse_probability_weights
 
-ENTRIES = LogisticMissingness([-0.5, 0.0, 0.5], [1.0, -1.0, 0.5])
-ROWS = StepMissingness([1.0, 1.0, 0.0], 0.0, 0.6)
-PRODUCTS = PolynomialBasis(2, interactions="all")
+ENTRIES = mr.LogisticMissingness([-0.5, 0.0, 0.5], [1.0, -1.0, 0.5])
+ROWS = mr.StepMissingness([1.0, 1.0, 0.0], 0.0, 0.6)
+PRODUCTS = mr.PolynomialBasis(2, interactions="all")
 
 
 @pytest.fixture
 def table(two_normals):
     """Two classes of three columns, of which class 1 loses single values."""
     X, y = two_normals(300, 3, n1=500)
-    X[y == 1] = corrupt(X[y == 1], ENTRIES, 0)
+    X[y == 1] = mr.corrupt(X[y == 1], ENTRIES, 0)
     return X, y
 
 
 def ratio(**parameters):
-    return KLIEP(PRODUCTS, missingness={1: ENTRIES}, **parameters)
+    return mr.KLIEP(PRODUCTS, missingness={1: ENTRIES}, **parameters)
 
 
 def tilted_mismatch(fitted, X, y):
@@ -119,8 +110,8 @@ def test_the_scale_of_a_column_does_not_matter(units, exponents):
     X = np.concatenate([rng.normal(size=(80, 3)), rng.normal(0.4, 1, (120, 3))])
     y = np.repeat([0, 1], [80, 120])
     scale = 10.0 ** np.array(exponents)
-    ridge = KLIEP(PRODUCTS, l2=30.0, penalty_weights=units)
-    sparse = KLIEP(PRODUCTS, l1=0.7, penalty_weights=units)
+    ridge = mr.KLIEP(PRODUCTS, l2=30.0, penalty_weights=units)
+    sparse = mr.KLIEP(PRODUCTS, l1=0.7, penalty_weights=units)
     for estimator in (ridge, sparse):
         plain = estimator.fit(X, y).predict_log_ratio(X)
         scaled = estimator.fit(X * scale, y).predict_log_ratio(X * scale)
@@ -130,25 +121,25 @@ def test_the_scale_of_a_column_does_not_matter(units, exponents):
 def test_under_the_covariance_no_linear_map_of_the_columns_matters(two_normals):
     X, y = two_normals(2000, 3)
     mixed = X @ np.array([[1.0, 2.0, 0.0], [0.0, 1.0, -3.0], [0.5, 0.0, 1.0]])
-    estimator = KLIEP(l2=300.0, penalty_weights="covariance")
+    estimator = mr.KLIEP(l2=300.0, penalty_weights="covariance")
     plain = estimator.fit(X, y).predict_log_ratio(X)
     turned = estimator.fit(mixed, y).predict_log_ratio(mixed)
     # But for the one row that is reckoned with besides.
     np.testing.assert_allclose(turned, plain, atol=2e-3)
 
 
-HALF = FunctionMissingness(lambda z: 0.6 * (z > 0), rowwise=False, maximum=0.6)
+HALF = mr.FunctionMissingness(lambda z: 0.6 * (z > 0), rowwise=False, maximum=0.6)
 
 
 @pytest.mark.parametrize("normalize", ["hajek", "horvitz-thompson", "regression"])
 @pytest.mark.parametrize("phi", [HALF, ROWS, None], ids=["entries", "rows", "none"])
 def test_standard_errors_are_those_of_repeated_samples(normalize, phi):
     rng = np.random.default_rng(0)
-    basis = PolynomialBasis(1, interactions=[(0, 1)]).fit(np.zeros((1, 3)))
+    basis = mr.PolynomialBasis(1, interactions=[(0, 1)]).fit(np.zeros((1, 3)))
     means, covariances = [], []
     for seed in range(400):
         Z = rng.normal(0.5, 1, (300, 3))
-        X = Z if phi is None else corrupt(Z, phi, seed)
+        X = Z if phi is None else mr.corrupt(Z, phi, seed)
         required = basis.required_columns_
         source = MemorySource.of(X, basis.transform(X))
         rows = adjust(ClassRows.of(source, 1, {1: phi}, normalize), required)
@@ -165,9 +156,9 @@ def test_standard_errors_are_those_of_repeated_samples(normalize, phi):
 
 def test_what_is_observed_less_is_held_back_more(two_normals):
     X, y = two_normals(1000, 2, shift=0.5)
-    phi = LogisticMissingness([-10.0, 2.0], [0.0, 1.0])
-    X[y == 1] = corrupt(X[y == 1], phi, 0)
-    fitted = KLIEP(missingness={1: phi}, l2=200.0, penalty_weights="standard-error")
+    phi = mr.LogisticMissingness([-10.0, 2.0], [0.0, 1.0])
+    X[y == 1] = mr.corrupt(X[y == 1], phi, 0)
+    fitted = mr.KLIEP(missingness={1: phi}, l2=200.0, penalty_weights="standard-error")
     fitted.fit(X, y)
     assert fitted.standard_error_[1] > 2 * fitted.standard_error_[0]
     assert 0.0 < fitted.coef_[1] < 0.8 * fitted.coef_[0]
@@ -182,7 +173,7 @@ def test_features_constant_in_a_class_get_finite_coefficients(
     X[y == 1, 1] = 0.0
     X[y == 0, 2] = 0.0
     X[:, 3] = 5.0
-    fitted = KLIEP(penalty_weights=units, **penalty).fit(X, y)
+    fitted = mr.KLIEP(penalty_weights=units, **penalty).fit(X, y)
     assert fitted.converged_
     assert np.abs(fitted.coef_).max() < 10.0
     np.testing.assert_allclose(fitted.coef_[2:], 0.0, atol=1e-6)
@@ -195,30 +186,30 @@ def test_a_box_that_misses_the_hull_has_no_optimum(two_normals):
     X, y = two_normals(50, 2)
     X[y == 1] += 10.0
     with pytest.warns(NoFiniteOptimumWarning):
-        assert not KLIEP(l1=0.5).fit(X, y).converged_
-    assert KLIEP(l1=20.0).fit(X, y).converged_
+        assert not mr.KLIEP(l1=0.5).fit(X, y).converged_
+    assert mr.KLIEP(l1=20.0).fit(X, y).converged_
 
 
 PENALISED = [
-    KLIEP(l1=0.1),
-    KLIEP(l2=20.0, penalty_weights="covariance"),
-    KLIEP(l1=0.5, penalty_weights="standard-error"),
+    mr.KLIEP(l1=0.1),
+    mr.KLIEP(l2=20.0, penalty_weights="covariance"),
+    mr.KLIEP(l1=0.5, penalty_weights="standard-error"),
 ]
 
 
 @pytest.mark.parametrize("estimator", PENALISED, ids=str)
 def test_naive_bayes_takes_every_penalty_column_by_column(table, estimator):
     X, y = table
-    naive = NaiveBayesRatio(estimator, missingness={1: ENTRIES}).fit(X, y)
+    naive = mr.NaiveBayesRatio(estimator, missingness={1: ENTRIES}).fit(X, y)
     for j in range(3):
-        phi = LogisticMissingness([-0.5, 0.0, 0.5][j], [1.0, -1.0, 0.5][j])
-        one = KLIEP(**{**estimator.get_params(), "missingness": {1: phi}})
+        phi = mr.LogisticMissingness([-0.5, 0.0, 0.5][j], [1.0, -1.0, 0.5][j])
+        one = mr.KLIEP(**{**estimator.get_params(), "missingness": {1: phi}})
         one.fit(X[:, [j]], y)
         assert naive.coef_[j] == pytest.approx(one.coef_[0], abs=1e-7)
 
 
 def test_naive_bayes_chooses_one_strength_for_all_columns(table):
-    search = KLIEPCV(missingness={1: ENTRIES}, normalize="hajek", random_state=0)
-    naive = NaiveBayesRatio(search).fit(*table)
+    search = mr.KLIEPCV(missingness={1: ENTRIES}, normalize="hajek", random_state=0)
+    naive = mr.NaiveBayesRatio(search).fit(*table)
     assert naive.converged_
     assert np.abs(naive.coef_).max() < 2.0

@@ -10,13 +10,7 @@ from objectives import Anchored, Hellinger
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from missratio import (
-    KLIEP,
-    FDivergenceRatio,
-    NaiveBayesRatio,
-    ObjectiveRatio,
-    density_ratio,
-)
+import missratio as mr
 from missratio.engine import Sample
 from missratio.exceptions import NoFiniteOptimumWarning
 from missratio.objective import KLIEPObjective, as_divergence_objective
@@ -34,12 +28,12 @@ OBJECTIVES = {
     "Pearson identity": as_divergence_objective("pearson", "identity"),
 }
 ESTIMATORS = {
-    "KLIEP": KLIEP(),
-    "KL": FDivergenceRatio("kl"),
-    "JS": FDivergenceRatio("js"),
-    "Pearson": FDivergenceRatio("pearson"),
-    "Hellinger": FDivergenceRatio(Hellinger()),
-    "Pearson identity": FDivergenceRatio("pearson", link="identity"),
+    "KLIEP": mr.KLIEP(),
+    "KL": mr.FDivergenceRatio("kl"),
+    "JS": mr.FDivergenceRatio("js"),
+    "Pearson": mr.FDivergenceRatio("pearson"),
+    "Hellinger": mr.FDivergenceRatio(Hellinger()),
+    "Pearson identity": mr.FDivergenceRatio("pearson", link="identity"),
 }
 
 
@@ -110,7 +104,7 @@ def discrete_samples():
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_every_solver_finds_every_objectives_known_optimum(name, solver):
     estimator = made(name, solver=solver)
-    ratio = density_ratio(*discrete_samples(), estimator)
+    ratio = mr.density_ratio(*discrete_samples(), estimator)
     assert ratio.converged_
     tolerance = 1e-6 if solver == "newton" else 1e-5
     np.testing.assert_allclose(ratio.predict_ratio(KINDS), PROPORTIONS, rtol=tolerance)
@@ -129,8 +123,8 @@ def test_an_objective_of_ones_own_with_two_terms_has_its_known_optimum(
     solver, two_normals
 ):
     X, y = two_normals()
-    own = ObjectiveRatio(Anchored(), solver=solver).fit(X, y)
-    kliep = KLIEP().fit(X, y)
+    own = mr.ObjectiveRatio(Anchored(), solver=solver).fit(X, y)
+    kliep = mr.KLIEP().fit(X, y)
     np.testing.assert_allclose(own.coef_, kliep.coef_, atol=1e-6)
     scores = own.predict_log_ratio(X[y == 0])
     assert scores.mean() == pytest.approx(0.0, abs=1e-7)
@@ -154,20 +148,20 @@ def normals(rng, n, d, unit=1.0):
             (ESTIMATORS[name], gammas, 60_000, 5, 1.0)
             for name in ("KLIEP", "KL", "JS", "Pearson identity")
         ),
-        (KLIEP(), normals, 5000, 60, 1.0),
-        (KLIEP(l2=1e-3), normals, 5000, 60, 1.0),
-        (KLIEP(), partial(normals, unit=1e25), 5000, 60, 1e25),
-        (KLIEP(l2=1e-3), partial(normals, unit=1e25), 5000, 60, 1e25),
-        (KLIEP(), normals, 60_000, 110, 1.0),
+        (mr.KLIEP(), normals, 5000, 60, 1.0),
+        (mr.KLIEP(l2=1e-3), normals, 5000, 60, 1.0),
+        (mr.KLIEP(), partial(normals, unit=1e25), 5000, 60, 1e25),
+        (mr.KLIEP(l2=1e-3), partial(normals, unit=1e25), 5000, 60, 1e25),
+        (mr.KLIEP(), normals, 60_000, 110, 1.0),
     ],
 )
 def test_kept_hessians_and_a_pilot_change_nothing(
     estimator, make, n, d, unit, monkeypatch
 ):
     X1, X0 = make(np.random.default_rng(0), n, d)
-    quick = density_ratio(X1, X0, estimator)
+    quick = mr.density_ratio(X1, X0, estimator)
     monkeypatch.setattr(solving, "PILOT_ROWS", 10**9)
-    plain = density_ratio(X1, X0, estimator)
+    plain = mr.density_ratio(X1, X0, estimator)
     assert quick.converged_
     assert plain.converged_
     scale = np.array([unit, *np.ones(d - 1)])
@@ -204,7 +198,7 @@ def test_in_a_large_sample_means_match(kind):
     rng = np.random.default_rng(0)
     X0 = LARGE[kind](rng, 200_000, 8)
     X1 = tilted(X0, rng)
-    ratio = density_ratio(X1, X0)
+    ratio = mr.density_ratio(X1, X0)
     assert ratio.converged_
     tilt = ratio.predict_ratio(X0)
     mismatch = (tilt @ X0) / tilt.sum() - X1.mean(axis=0)
@@ -218,7 +212,7 @@ def test_what_a_sketch_does_not_see_is_found_all_the_same():
     X0[:, 2] = X1[:, 2] = 0.0
     X0[rng.choice(n, 6), 2] = 1.0
     X1[rng.choice(n, 9), 2] = 1.0
-    ratio = density_ratio(X1, X0)
+    ratio = mr.density_ratio(X1, X0)
     assert ratio.converged_
     expected = np.log(X1[:, 2].mean() / X0[:, 2].mean())
     assert ratio.coef_[2] == pytest.approx(expected, abs=0.7)
@@ -232,8 +226,8 @@ def test_single_precision_holds_in_place_about_zero_and_far_from_it(
     rng = np.random.default_rng(0)
     X = rng.normal(offset, 1, (2, 20_000, 4)).astype(np.float32)
     X[0] += np.float32(0.3)
-    coarse = density_ratio(*X)
-    fine = density_ratio(*X.astype(np.float64))
+    coarse = mr.density_ratio(*X)
+    fine = mr.density_ratio(*X.astype(np.float64))
     assert coarse.converged_
     np.testing.assert_allclose(coarse.coef_, fine.coef_, atol=1e-4)
 
@@ -244,8 +238,8 @@ def test_a_pilot_that_misleads_changes_nothing():
     X0 = np.sort(rng.normal(size=(40_000, 3)), axis=0)
     X0 = X0.reshape(8, 5000, 3).swapaxes(0, 1).reshape(-1, 3)
     X1 = rng.normal(0.3, 1, (40_000, 3))
-    sorted_fit = density_ratio(X1, X0)
-    shuffled = density_ratio(X1, rng.permutation(X0))
+    sorted_fit = mr.density_ratio(X1, X0)
+    shuffled = mr.density_ratio(X1, rng.permutation(X0))
     assert sorted_fit.converged_
     np.testing.assert_allclose(sorted_fit.coef_, shuffled.coef_, atol=1e-7)
 
@@ -288,7 +282,7 @@ BORDER = indicator_that_never_occurs
 def test_where_no_optimum_is_finite_the_warning_says_so(make, names, solver, warning):
     for name in names:
         with pytest.warns(warning, match=r"ridge penalty"):
-            ratio = density_ratio(*make(), made(name, solver=solver))
+            ratio = mr.density_ratio(*make(), made(name, solver=solver))
         assert not ratio.converged_
 
 
@@ -298,8 +292,8 @@ def test_a_mean_outside_the_hull_is_enough_for_kliep_and_not_for_js():
     X0 = rng.uniform(-1, 1, (300, 2))
     X1 = np.concatenate([rng.uniform(-1, 1, (50, 2)), rng.uniform(2, 3, (200, 2))])
     with pytest.warns(NoFiniteOptimumWarning):
-        density_ratio(X1, X0, KLIEP())
-    assert density_ratio(X1, X0, FDivergenceRatio("js")).converged_
+        mr.density_ratio(X1, X0, mr.KLIEP())
+    assert mr.density_ratio(X1, X0, mr.FDivergenceRatio("js")).converged_
 
 
 @pytest.mark.parametrize("make", [separated, BORDER])
@@ -309,22 +303,22 @@ def test_with_a_penalty_every_optimum_is_finite(make, name, solver):
     estimator = made(name, solver=solver)
     # On the steep stretch of separated classes L-BFGS doesn't get below 1e-8.
     tol = 1e-8 if solver == "newton" else 1e-6
-    ratio = density_ratio(*make(), estimator.set_params(l2=0.01, tol=tol))
+    ratio = mr.density_ratio(*make(), estimator.set_params(l2=0.01, tol=tol))
     assert ratio.converged_
 
 
 @pytest.mark.parametrize(
     ("estimator", "n", "d"),
     [
-        (KLIEP(l2=1e-2), 237, 10),
-        (KLIEP(l2=1e-3), 237, 10),
-        (KLIEP(l2=0.1, solver="lbfgs"), 100, 5),
+        (mr.KLIEP(l2=1e-2), 237, 10),
+        (mr.KLIEP(l2=1e-3), 237, 10),
+        (mr.KLIEP(l2=0.1, solver="lbfgs"), 100, 5),
     ],
 )
 def test_the_penalty_that_the_warning_names_is_a_remedy(estimator, n, d):
     for seed in range(40):
         rng = np.random.default_rng(seed)
-        density_ratio(rng.normal(2, 1, (n, d)), rng.normal(size=(n, d)), estimator)
+        mr.density_ratio(rng.normal(2, 1, (n, d)), rng.normal(size=(n, d)), estimator)
 
 
 @pytest.mark.parametrize("name", ["KLIEP", "JS"])
@@ -332,8 +326,8 @@ def test_nearly_as_many_columns_as_rows_under_a_weak_penalty_are_solved(name):
     rng = np.random.default_rng(6)
     X1, X0 = rng.normal(0.1, 1, (600, 300)), rng.normal(size=(500, 300))
     X0[:, 1:5] += X0[:, :1]
-    first = density_ratio(X1, X0, made(name, l2=0.01, solver="lbfgs", tol=1e-6))
-    second = density_ratio(X1, X0, made(name, l2=0.01, solver="newton"))
+    first = mr.density_ratio(X1, X0, made(name, l2=0.01, solver="lbfgs", tol=1e-6))
+    second = mr.density_ratio(X1, X0, made(name, l2=0.01, solver="newton"))
     assert first.converged_
     np.testing.assert_allclose(first.coef_, second.coef_, atol=1e-3)
 
@@ -341,8 +335,8 @@ def test_nearly_as_many_columns_as_rows_under_a_weak_penalty_are_solved(name):
 def test_lbfgs_is_not_misled_by_features_of_no_spread():
     rng = np.random.default_rng(42)
     X1, X0 = rng.random((20, 30)), np.repeat(rng.random((1, 30)), 3, axis=0)
-    first = density_ratio(X1, X0, KLIEP(l2=0.1, solver="lbfgs", tol=1e-6))
-    second = density_ratio(X1, X0, KLIEP(l2=0.1, solver="newton"))
+    first = mr.density_ratio(X1, X0, mr.KLIEP(l2=0.1, solver="lbfgs", tol=1e-6))
+    second = mr.density_ratio(X1, X0, mr.KLIEP(l2=0.1, solver="newton"))
     np.testing.assert_allclose(first.coef_, second.coef_, atol=1e-3)
 
 
@@ -352,7 +346,7 @@ def test_a_penalty_on_other_features_does_not_make_an_optimum_finite(name):
     X1[:, 0] -= 2.0
     estimator = made(name, l2=[0.1, 0.0])
     with pytest.warns(NoFiniteOptimumWarning):
-        density_ratio(X1, X0, estimator)
+        mr.density_ratio(X1, X0, estimator)
 
 
 @pytest.mark.parametrize("name", DIVERGING)
@@ -368,10 +362,10 @@ def test_naive_bayes_names_the_columns_without_an_optimum():
     X1, X0 = separated()
     X1[:, 0] -= 2.0
     with pytest.warns(NoFiniteOptimumWarning, match=r"\['x1'\].*KLIEP\(l2=0.01\)"):
-        ratio = density_ratio(X1, X0, NaiveBayesRatio())
+        ratio = mr.density_ratio(X1, X0, mr.NaiveBayesRatio())
     assert ratio.column_converged_.tolist() == [True, False]
     assert not ratio.converged_
-    assert density_ratio(X1, X0, NaiveBayesRatio(KLIEP(l2=0.01))).converged_
+    assert mr.density_ratio(X1, X0, mr.NaiveBayesRatio(mr.KLIEP(l2=0.01))).converged_
 
 
 # No false alarms: warnings are errors.
@@ -410,9 +404,9 @@ def well_posed(seed, offsets=(0.0, 1e3, 1e6)):
 @given(seed=st.integers(0, 2**32 - 1))
 def test_any_well_posed_problem_is_solved(seed):
     X1, X0 = well_posed(seed)
-    assert density_ratio(X1, X0, KLIEP()).converged_
-    assert density_ratio(X1, X0, NaiveBayesRatio()).converged_
-    assert fit_batch(KLIEP(), X1[None], X0[None]).converged.all()
+    assert mr.density_ratio(X1, X0, mr.KLIEP()).converged_
+    assert mr.density_ratio(X1, X0, mr.NaiveBayesRatio()).converged_
+    assert fit_batch(mr.KLIEP(), X1[None], X0[None]).converged.all()
 
 
 def with_mixtures(seed, offset=0.0):
@@ -430,7 +424,7 @@ def with_mixtures(seed, offset=0.0):
 @pytest.mark.parametrize("seed", range(10))
 def test_collinear_features_predict_what_fewer_do(name, seed):
     few, many = with_mixtures(seed)
-    fewer, more = (density_ratio(*samples, made(name)) for samples in (few, many))
+    fewer, more = (mr.density_ratio(*samples, made(name)) for samples in (few, many))
     np.testing.assert_allclose(
         more.predict_log_ratio(many[1]), fewer.predict_log_ratio(few[1]), atol=1e-5
     )
@@ -441,9 +435,9 @@ def test_all_levels_of_a_category_predict_what_all_but_one_do():
     levels = np.eye(4)
     X1 = levels[rng.choice(4, 500, p=[0.4, 0.3, 0.2, 0.1])]
     X0 = levels[rng.choice(4, 500)]
-    for estimator in (KLIEP(), FDivergenceRatio("js"), KLIEP(solver="lbfgs")):
-        every = density_ratio(X1, X0, estimator).predict_ratio(levels)
-        fewer = density_ratio(X1[:, 1:], X0[:, 1:], estimator)
+    for estimator in (mr.KLIEP(), mr.FDivergenceRatio("js"), mr.KLIEP(solver="lbfgs")):
+        every = mr.density_ratio(X1, X0, estimator).predict_ratio(levels)
+        fewer = mr.density_ratio(X1[:, 1:], X0[:, 1:], estimator)
         np.testing.assert_allclose(every, fewer.predict_ratio(levels[:, 1:]), rtol=1e-5)
         np.testing.assert_allclose(every, X1.mean(axis=0) / X0.mean(axis=0), rtol=1e-5)
 
@@ -451,6 +445,6 @@ def test_all_levels_of_a_category_predict_what_all_but_one_do():
 def test_a_status_is_measured_and_not_assumed(two_normals):
     X, y = two_normals(shift=1.0)
     with pytest.warns(ConvergenceWarning, match="max_iter was reached after 1 iter"):
-        ratio = KLIEP(max_iter=1).fit(X, y)
+        ratio = mr.KLIEP(max_iter=1).fit(X, y)
     assert not ratio.converged_
     assert ratio.n_iter_ == 1

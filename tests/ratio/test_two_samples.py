@@ -8,29 +8,19 @@ from optional_packages import optional
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from missratio import (
-    KLIEP,
-    FDivergenceRatio,
-    LogisticMissingness,
-    NaiveBayesRatio,
-    StepMissingness,
-    corrupt,
-    density_ratio,
-    estimate_divergence,
-    ratio_test,
-)
+import missratio as mr
 
 pd = optional("pandas")
 pl = optional("polars")
 
-ROWS = StepMissingness([1.0, 1.0], 0.0, 0.6)
-ENTRIES = LogisticMissingness([-0.5, 0.0], [1.0, -1.0])
+ROWS = mr.StepMissingness([1.0, 1.0], 0.0, 0.6)
+ENTRIES = mr.LogisticMissingness([-0.5, 0.0], [1.0, -1.0])
 ESTIMATORS = [
-    KLIEP(),
-    KLIEP(basis="polynomial"),
-    FDivergenceRatio("js"),
-    FDivergenceRatio("pearson", link="identity"),
-    NaiveBayesRatio(),
+    mr.KLIEP(),
+    mr.KLIEP(basis="polynomial"),
+    mr.FDivergenceRatio("js"),
+    mr.FDivergenceRatio("pearson", link="identity"),
+    mr.NaiveBayesRatio(),
 ]
 
 
@@ -54,8 +44,8 @@ def test_it_is_a_fit_of_the_stacked_table(estimator, missing, make):
     X1, X0 = samples()
     models = {1: ENTRIES, 0: ROWS} if missing else None
     if missing:
-        X1, X0 = corrupt(X1, ENTRIES, 0), corrupt(X0, ROWS, 0)
-    two = density_ratio(make(X1), make(X0), estimator, missingness=models)
+        X1, X0 = mr.corrupt(X1, ENTRIES, 0), mr.corrupt(X0, ROWS, 0)
+    two = mr.density_ratio(make(X1), make(X0), estimator, missingness=models)
     one = type(estimator)(**{**estimator.get_params(deep=False), "missingness": models})
     one.fit(*stacked(X1, X0))
     np.testing.assert_allclose(two.coef_, one.coef_, atol=1e-9)
@@ -69,8 +59,8 @@ def test_it_is_a_fit_of_the_stacked_table(estimator, missing, make):
 
 
 def test_the_estimator_is_cloned_and_not_fitted():
-    estimator = KLIEP(l2=0.3)
-    fitted = density_ratio(*samples(), estimator)
+    estimator = mr.KLIEP(l2=0.3)
+    fitted = mr.density_ratio(*samples(), estimator)
     assert fitted is not estimator
     assert fitted.l2 == 0.3
     with pytest.raises(NotFittedError):
@@ -81,7 +71,7 @@ def test_large_arrays_are_not_copied():
     X1, X0 = samples(450_000, 450_000, 20)
     tracemalloc.start()
     try:
-        density_ratio(X1, X0)
+        mr.density_ratio(X1, X0)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -91,7 +81,7 @@ def test_large_arrays_are_not_copied():
 # Bad input.
 
 
-@pytest.mark.parametrize("estimator", [KLIEP(), NaiveBayesRatio()], ids=str)
+@pytest.mark.parametrize("estimator", [mr.KLIEP(), mr.NaiveBayesRatio()], ids=str)
 def test_samples_that_do_not_match_are_refused(estimator):
     X1, X0 = samples()
     for tables, message in (
@@ -100,15 +90,15 @@ def test_samples_that_do_not_match_are_refused(estimator):
         ((X1, X0[:0]), r"0 sample\(s\)|one class only"),
     ):
         with pytest.raises(ValueError, match=message):
-            density_ratio(*tables, estimator)
+            mr.density_ratio(*tables, estimator)
     with pytest.raises(ValueError, match=r"class 'a', but the classes are \[0, 1\]"):
-        density_ratio(X1, X0, estimator, missingness={"a": ROWS})
+        mr.density_ratio(X1, X0, estimator, missingness={"a": ROWS})
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
 @pytest.mark.parametrize(
     "compare",
-    [ratio_test, estimate_divergence, density_ratio],
+    [mr.ratio_test, mr.estimate_divergence, mr.density_ratio],
 )
 def test_two_samples_have_the_same_columns_in_the_same_order(make, compare):
     X1 = np.random.default_rng(0).normal(size=(30, 2))

@@ -143,16 +143,10 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         Self
             The fitted estimator.
         """
-        if isinstance(X, np.ndarray):
-            # Nearly all tables are arrays: nothing asks where their rows lie.
-            self._learn(self._read(X, y, sample_weight, inclusion, reset=True))
-            return self
-        two = self._rows_elsewhere(
-            X, y, sample_weight=sample_weight, inclusion=inclusion
-        )
-        if two is None:
-            two = self._read(X, y, sample_weight, inclusion, reset=True)
-        self._learn(two)
+        weights, two = {"sample_weight": sample_weight, "inclusion": inclusion}, None
+        if not isinstance(X, np.ndarray):
+            two = self._rows_elsewhere(X, y, **weights)
+        self._learn(self._read(X, y, **weights, reset=True) if two is None else two)
         follows = is_tensor(X) and get_config()["array_api_dispatch"]
         if follows and "coef_" in self.__dict__ and not self._apart:
             self.coef_ = like(X, self.coef_)
@@ -558,9 +552,8 @@ REASONS = {
 NO_OPTIMUM = (
     " has no finite optimum: some score puts the numerator's weighted mean (all of its "
     "rows, where they enter one by one) above all of the denominator's rows, or level "
-    "with them, as where it lies outside their convex hull, and the coefficients grow "
-    "without bound. What is returned is where the solver stopped, and its scale means "
-    "nothing. More denominator rows help as well."
+    "with them, and the coefficients grow without bound. What is returned is where the "
+    "solver stopped. More denominator rows help as well."
 )
 UNSOLVED = (
     " was not solved to tol: {reason} after {n_iter} iterations, at a decrement of "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,8 @@ from missratio._base.callbacks import CallbackSupportMixin, run_tasks
 from missratio._base.storable import storable
 from missratio._base.typing import FloatArray
 from missratio.objective import KLIEPObjective, KullbackLeiblerObjective, Objective
-from missratio.ratio import fit
-from missratio.ratio.base import Fold, Two, deal_folds, read_grid, some_rows
+from missratio.ratio import base, fit
+from missratio.ratio.base import Two
 from missratio.ratio.problem import PenaltyUnits, RatioProblem, Strength, pose
 from missratio.ratio.solve import solve
 from missratio.rows import ClassRows, Normalization
@@ -69,8 +69,8 @@ class KLIEPCV(CallbackSupportMixin, fit.JointRatio):
         The strengths chosen.
     cv_results_ : dict of ndarray
         For each pair of strengths: ``param_l1``, ``param_l2``, ``split0_test_score``
-        and so on, ``mean_test_score``, ``std_test_score`` and ``rank_test_score``. A
-        score is −inf where a fold's fit has no finite optimum.
+        and so on, and ``mean_test_score``. A score is −inf where a fold's fit has no
+        finite optimum.
     coef_, log_normalizer_, intercept_, classes_, n_iter_, converged_
         As for `KLIEP`, fitted to all rows under the strengths chosen.
     effective_sample_size_, objective_value_, basis_, standard_error_
@@ -121,20 +121,14 @@ class KLIEPCV(CallbackSupportMixin, fit.JointRatio):
     ) -> Strength:
         """Score all pairs of strengths, and take the best."""
         grid = strength_grid(self.l1_grid, self.l2_grid, problem, units)
-        folds = deal_folds(two, self.cv, check_random_state(self.random_state))
-        # φ's weights are written down, for all folds.
-        two = two.map(
-            lambda rows: replace(
-                rows, weighing=replace(rows.weighing, weights=rows.weights())
-            )
-        )
+        folds = base.deal_folds(two, self.cv, check_random_state(self.random_state))
         n_features = int((problem.features >= 0).sum())
         options: dict[str, Any] = {"solver": self.solver, "max_iter": self.max_iter}
         options["tol"] = max(self.tol, PATH_TOL)
 
-        def scores_of(fold: Fold) -> list[float]:
+        def scores_of(fold: base.Fold) -> list[float]:
             """Held-out scores of all pairs, each fit begun where the last one ended."""
-            fitted, held = (some_rows(two, chosen) for chosen in fold)
+            fitted, held = (base.some_rows(two, chosen) for chosen in fold)
             try:
                 part = pose(ratio, self._objective(), fitted)
                 judge = pose(ratio, KullbackLeiblerObjective(), held)
@@ -168,19 +162,14 @@ class KLIEPCV(CallbackSupportMixin, fit.JointRatio):
                 "fits have no optimum, or rows held out lie far outside of those "
                 "fitted. Use fewer or smoother basis features, or larger strengths."
             )
-        best = int(mean.argmax())
         chosen: Any = ratio
-        chosen.l1_, chosen.l2_ = grid[best].tolist()
-        with np.errstate(over="ignore", invalid="ignore"):
-            spread = scores.std(axis=0)
+        chosen.l1_, chosen.l2_ = grid[int(mean.argmax())].tolist()
         # Under the names that scikit-learn's searches give them.
         chosen.cv_results_ = {
             "param_l1": grid[:, 0],
             "param_l2": grid[:, 1],
             **{f"split{i}_test_score": split for i, split in enumerate(scores)},
             "mean_test_score": mean,
-            "std_test_score": spread,
-            "rank_test_score": 1 + (mean[None, :] > mean[:, None]).sum(axis=1),
         }
         return np.full(n_features, chosen.l1_), np.full(n_features, chosen.l2_)
 
@@ -192,7 +181,7 @@ def strength_grid(
 
     They are as given, or multiples of what the data say.
     """
-    l1, l2 = read_grid("l1_grid", l1_grid), read_grid("l2_grid", l2_grid)
+    l1, l2 = base.read_grid("l1_grid", l1_grid), base.read_grid("l2_grid", l2_grid)
     gradient, curvature = problem.at_one()
     if isinstance(l1, int):
         unit = 1.0 if units[0] is None else units[0]

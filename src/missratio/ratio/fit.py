@@ -11,7 +11,6 @@ from typing import Any, Literal, get_args
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn import config_context
 from sklearn.utils.validation import check_is_fitted
 
 from missratio import exceptions
@@ -217,13 +216,6 @@ def check_features(
         )
 
 
-def _evaluate(basis: Any, names: list[str], rows: FloatArray) -> FloatArray:
-    """Basis features of a block of rows."""
-    frame = nw.from_numpy(rows, names, backend="pyarrow").to_native()
-    with config_context(assume_finite=True, transform_output="default"):
-        return np.asarray(basis.transform(frame))
-
-
 # KLIEP's tilted denominator should be worth this many rows a coefficient, or this share
 # of its rows. Chosen to cover normal classes with 3 columns, each shifted by 1, and 300
 # rows: 22 to 29 are left, and the error was 4 times that of the Jensen-Shannon fit.
@@ -246,10 +238,6 @@ class LinearRatio(BaseRatio):
     direction: Direction = "forward"
     pairs: Pairs = False
     direction_: str
-
-    @abstractmethod
-    def _settings(self) -> JointRatio:
-        """Whose basis, objective, penalty and solver hold."""
 
     def _oriented(self, two: Two[ClassRows]) -> Two[ClassRows]:
         """The class under the exponent last; means of the other as it is normalised."""
@@ -304,9 +292,12 @@ class LinearRatio(BaseRatio):
             return self._weighed(sources)
         drawn = [source.table for source in sources]
         is_numerator = np.repeat([True, False], [len(rows) for rows in drawn])
-        frame = nw.from_numpy(np.concatenate(drawn), names, backend="pyarrow")
-        self._fit_basis(frame.to_native(), is_numerator)
-        evaluate = partial(_evaluate, self.basis_, names)
+        framed = partial(nw.from_numpy, schema=names, backend="pyarrow")
+        self._fit_basis(framed(np.concatenate(drawn)).to_native(), is_numerator)
+
+        def evaluate(rows: FloatArray) -> FloatArray:
+            return self._features(framed(rows).to_native(), rows)
+
         return self._weighed(sources.map(lambda source: source.with_features(evaluate)))
 
     def _learn(self, two: Two[ClassRows]) -> None:
@@ -509,9 +500,6 @@ class JointRatio(LinearRatio):
     # Whether rows that are read block by block are refused.
     _needs_memory = False
 
-    def _settings(self) -> JointRatio:
-        return self
-
     @abstractmethod
     def _objective(self) -> Objective:
         """The objective to minimise."""
@@ -591,11 +579,8 @@ def optimum(
         )
     two = ratio._oriented(ratio._read(X, y, sample_weight, inclusion, reset=False))
     settings, required = ratio._settings(), ratio.basis_.required_columns_
-    problem, sign = (
-        posing.pose(ratio, settings._objective(), two),
-        SIGN[ratio.direction_],
-    )
-    weights = settings.penalty_weights
+    problem = posing.pose(ratio, settings._objective(), two)
+    weights, sign = settings.penalty_weights, SIGN[ratio.direction_]
     units = penalty_units(weights, two.numerator, required, problem)
     problem = problem.penalised(units, ratio._fitted_strength)
     linear = problem.objective.linear_numerator and not ratio._apart
@@ -622,11 +607,6 @@ def basis_features(ratio: LinearRatio, X: Any) -> FloatArray:
     """A fitted ratio's basis features at rows, NaN where one can't be evaluated."""
     finite, X = ratio._missingness() is None or "allow-nan", device.on_host(X)
     return ratio._features(X, read_table(ratio, X, reset=False, finite=finite))
-
-
-def feature_names(ratio: LinearRatio) -> list[str]:
-    """Names of a fitted ratio's basis features, in the order of its coefficients."""
-    return [str(name) for name in ratio.basis_.get_feature_names_out()]
 
 
 def missingness_of(ratio: LinearRatio) -> MissingnessParameter:

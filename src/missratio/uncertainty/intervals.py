@@ -198,7 +198,7 @@ class RatioUncertainty:
         with np.errstate(divide="ignore", invalid="ignore"):
             z = coef / error
         columns: dict[str, Any] = {
-            "feature": ratios.feature_names(self.ratio),
+            "feature": self.ratio.basis_.get_feature_names_out().tolist(),
             "coefficient": coef.tolist(),
             "standard_error": error.tolist(),
             "z": z.tolist(),
@@ -338,7 +338,7 @@ def ratio_uncertainty(
     by_weights = np.maximum(by_weights, 2.0)
     reliable = (by_rows >= FEWEST_BY_ROWS) & (by_weights >= FEWEST_BY_WEIGHTS)
     reliable &= in_tail >= reliability.FEWEST_EXPECTED
-    names, parts = [repr(name) for name in ratios.feature_names(ratio)], []
+    names, parts = [repr(name) for name in ratio.basis_.get_feature_names_out()], []
     unknown = [names[j] for j in undetermined]
     few = [name for name, sound in zip(names, reliable, strict=False) if not sound]
     few = [name for name in few if name not in unknown]

@@ -75,7 +75,8 @@ coverage: $(VENV)/.installed-dev ## which branches the tests take: 95% of all at
 	$(RUN) -m coverage report --fail-under 95
 
 mutants: $(VENV)/.installed-dev ## which small faults in the code its own tests notice
-	$(RUN) tests/support/mutants.py threshold modelfile resume --sample 100
+	$(RUN) tests/support/mutants.py threshold modelfile resume certify watch \
+		--sample 100
 
 soak: $(VENV)/.installed-dev ## fit and predict for an hour, and watch the memory
 	$(RUN) benchmarks/soak.py --minutes 60

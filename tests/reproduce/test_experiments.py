@@ -9,7 +9,7 @@ from scipy.special import expit
 import missratio as mr
 from missratio.datasets import simulations
 from missratio.ratio import stack_samples
-from missratio.reproduce import EXPERIMENTS, Conditions
+from missratio.reproduce import EXPERIMENTS, Conditions, experiments
 from missratio.reproduce.experiments import (
     Simulated,
     SplitSizes,
@@ -184,10 +184,10 @@ def test_published_counts_scores_at_the_threshold_and_corrected_does_not():
 
 @pytest.mark.parametrize("variant", ["published", "corrected"])
 @pytest.mark.parametrize("name", ["fire_vary_alpha", "fire_vary_missing"])
-def test_fire_runs_on_a_table_of_the_documented_columns(fire_file, name, variant):
+def test_both_experiments_run_on_any_table(monkeypatch, table, name, variant):
+    monkeypatch.setattr(experiments, "load_table", lambda *_, **__: table)
     experiment = EXPERIMENTS[name]
-    assert experiment.unavailable() is None
-    small = replace(experiment, sizes=SplitSizes(200, 50, 10))
+    small = replace(experiment, sizes=SplitSizes(150, 50, 10))
     points = experiment.x[1:3] if experiment.shares_fits else experiment.x[1:2]
     powers = small.measure(points, range(2), experiment.methods, Conditions(variant))
     assert powers.shape == (len(experiment.methods), 2, len(points))

@@ -48,7 +48,13 @@ ROOMS = {
         ["src/missratio/app/modelfile", "tests/app/modelfile"],
     ),
     "resume": ("reproduce/runner.py", ["tests/reproduce/test_runner.py"]),
-}
+    "certify": (
+        "classifier/certify.py",
+        [f"tests/classifier/test_{name}.py" for name in ("calibration", "certificate",
+         "cautions", "missingness", "look_ups", "neyman_pearson")],
+    ),
+    "watch": ("app/workflow/watch.py", ["tests/app/cli/test_watch.py"]),
+}  # fmt: skip
 """The code of a room, and the tests that are its own."""
 
 COMPARISONS = {

@@ -20,8 +20,8 @@ from missratio.moments import Link, Parameters, Sums, accumulate, merge_all
 from missratio.rows import ClassRows, RowBlock
 from missratio.rows.source import Merge, Result, fold_blocks
 
-# Numbers of a block, at first order; at second order a quarter as many, as those need
-# two more arrays of the block's size.
+# A block has this many numbers at first order, and a quarter as many at second order,
+# which needs two more arrays of the block's size.
 BLOCK_ELEMENTS = 524_288
 
 Work = Callable[[FloatArray, FloatArray | None], Result]
@@ -50,9 +50,9 @@ class AnySample(ABC):
     n_rows: Any
     size: Any
     precision: Any
-    # Whether rows are read anew at each pass, from files or on a cluster.
+    # Rows in files or on a cluster are read anew at each pass.
     rereads: Any = False
-    # How many rows a pass may have and cost no more than one of a few rows.
+    # A pass over this many rows costs no more than one over a few.
     cheap_rows: Any = 0
 
     @abstractmethod
@@ -228,7 +228,7 @@ class RowSample(AnySample):
         seen = weights > 0.0
         if not seen.all():
             assert self.stand_in is not None
-            # By arithmetic: to choose by a mask takes three times as long.
+            # Arithmetic takes a third of the time of choosing by a mask.
             known = np.fmax(features, np.finfo(features.dtype).min) * seen[..., None]
             features = known + ~seen[..., None] * self.stand_in[:, None, :]
         return features, weights.astype(features.dtype, copy=False)
@@ -238,7 +238,8 @@ class RowSample(AnySample):
     ) -> Result:
         """Map work over blocks of rows where they lie."""
         if self.features is not None:
-            # Elementwise work of several temporaries: smaller blocks stay in the cache.
+            # Elementwise work has several temporaries, which small blocks keep in the
+            # cache.
             elements //= 16
         elif not self.rows.weighing.plain:
             elements //= 2
@@ -288,7 +289,7 @@ class RowSample(AnySample):
 
     def peek(self) -> FloatArray:
         """Features of a few hundred rows from all over the sample."""
-        # All that were drawn, where incomplete ones are left out only now.
+        # Incomplete rows are left out only now, so all that were drawn are asked for.
         few = self.rows.every(1 if self.rereads else 1 + self.n_rows // 256)
         features = few.fold(
             lambda block: self._problem(block)[0],

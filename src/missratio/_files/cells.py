@@ -18,17 +18,17 @@ BLANKS = ("", "na", "n/a", "#n/a", "nan", "null", "none")
 _USUAL = ("", "NA", "NaN", "nan", "null", "NULL")
 
 _PLAIN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
-# Thousands set off by commas, before a decimal point.
+# Commas set off thousands, before a decimal point.
 _GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?")
 _INFINITE = re.compile(r"[+-]?(inf|infinity|∞)", re.IGNORECASE)
-# What may be a number; the rest of a column need not be looked at one by one.
+# Texts of another form are no numbers, and are not looked at one by one.
 _LIKELY = r"^[+\-\x{2212}]?([\d.,]|\x{221e}|[iI][nN][fF])"
 DATE = re.compile(r"\d{1,4}([-./])\d{1,2}\1\d{1,4}([T ].*)?")
 _WHOLE = r"^(?:0|-?[1-9]\d{0,14})$"
 # Spreadsheets group digits by spaces that don't break, and type minus signs.
 _TYPED = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ", "\u2212": "-"})
 _SWAPPED = str.maketrans(",.", ".,")
-# What makes a spreadsheet take a cell for a formula.
+# A spreadsheet takes a cell that begins so for a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 NUMBERS = ("integers", "floats", "truth values")
@@ -193,7 +193,7 @@ def held_by(kind: Any) -> str:
     ['floats', 'text', 'date32[day]']
     """
     for held, types in _HELD.items():
-        # Of a dictionary, what its values are.
+        # A dictionary holds what its values are.
         if re.match(rf"(dictionary<values=)?({types})", str(kind)):
             return held
     return str(kind)
@@ -264,10 +264,10 @@ class Cells:
 
         column = without_codes(column)
         if pyarrow.types.is_floating(column.type):
-            # Without a minus before 0, as a CSV file has it.
+            # Adding 0 removes the minus of -0, as in a CSV file.
             column = pyarrow.array(self.numbers(column) + 0.0, from_pandas=True)
         column = compute.utf8_trim_whitespace(column.cast(pyarrow.string()))
-        # As numbers of other files: a whole number has no decimals.
+        # A whole number has no decimals, as in other files.
         mark = "[.,]" if "," in self.marks else r"\."
         zeros = rf"^([+-]?(?:0|[1-9]\d*)){mark}0+$"
         column, values = (
@@ -339,7 +339,7 @@ class Cells:
         if "," not in self.marks or plain is not texts:
             with suppress(pyarrow.ArrowInvalid):
                 return plain.cast(number)
-        # Otherwise as people and spreadsheets write them, each spelling read once.
+        # Otherwise each spelling is read once, as people and spreadsheets write it.
         texts = texts.dictionary_encode()
         spellings = texts.dictionary.to_pylist()
         likely = compute.match_substring_regex(texts.dictionary, _LIKELY)

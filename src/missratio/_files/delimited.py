@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from itertools import chain, islice
+from itertools import chain, dropwhile, islice
 from typing import Any, TextIO
 
 from missratio._files.cells import decimal_marks
@@ -24,7 +24,7 @@ _SEPARATORS = ",;\t|"
 _START = 2**16
 # A line must fit into a block.
 _BLOCK = 2**24
-# Lines and cells in which decimal marks are looked for.
+# Decimal marks are looked for in this many lines and cells.
 _LINES, _CELLS = 1000, 200_000
 
 
@@ -74,13 +74,19 @@ class CsvFile(TableFile):
             elif fallback is not None and self._misfit() is not None:
                 self.encoding = fallback
         with self._text() as text:
-            first = self._header(text, header_row)
+            lines = self._lines_of(text)
+            if header_row is None:
+                lines = dropwhile(str.isspace, lines)
+            first = next(lines, "")
             if header_row is None and re.fullmatch(r"sep=.\s*", first, re.IGNORECASE):
-                # Excel's own first line, which the header comes after.
-                self._skipped, first = 1, self._header(text, 2)
+                # Excel writes such a line before the header.
+                self._skipped, first = 1, next(lines, "")
+            if header_row is not None and not first.strip():
+                raise self.no_header(header_row)
+            if not first.strip():
+                raise TableError(f"{self.path} is empty: it has blank lines only.")
             self._separator = max(_SEPARATORS, key=first.count)
-            lines = chain([first], self._lines_of(text))
-            reader = csv.reader(lines, delimiter=self._separator)
+            reader = csv.reader(chain([first], lines), delimiter=self._separator)
             self.names = [name.strip() for name in next(reader)]
             cells = (cell for row in islice(reader, _LINES) for cell in row)
             marks = decimal_marks(islice(cells, _CELLS))
@@ -88,17 +94,6 @@ class CsvFile(TableFile):
         if not marks and self._separator == ";":
             marks = frozenset({","})
         self.marks = tuple(sorted(marks))
-
-    def _header(self, text: TextIO, header_row: int | None) -> str:
-        """The first line that isn't blank; the very next where one was told."""
-        line = text.readline(_BLOCK)
-        while header_row is None and line and not line.strip():
-            line = text.readline(_BLOCK)
-        if line.strip():
-            return line
-        if header_row is not None:
-            raise self.no_header(header_row)
-        raise TableError(f"{self.path} is empty: it has blank lines only.")
 
     @contextmanager
     def _text(self, errors: str = "strict") -> Iterator[TextIO]:
@@ -129,7 +124,7 @@ class CsvFile(TableFile):
             try:
                 for cells in reader:
                     number = self._skipped + reader.line_num
-                    # One of separators alone is a row, as it is when rows are read.
+                    # A line of separators alone is a row, as when rows are read.
                     if len(cells) > 1 or any(cell.strip() for cell in cells):
                         if not is_header:
                             yield number, cells

@@ -94,7 +94,7 @@ class ParquetTable(TableFile):
         count = 0
         with self._sound():
             for batch in self._file.iter_batches(_BATCH_ROWS, columns=list(columns)):
-                # Texts that aren't UTF-8.
+                # Texts must be UTF-8.
                 batch.validate(full=True)
                 count += len(batch)
                 yield batch
@@ -176,7 +176,7 @@ def find_row_groups(
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not given:
         raise ValueError("There is no path. Name Parquet files, or folders of them.")
-    # 1. Files; hidden ones in folders are left out.
+    # 1. Find the files; hidden ones in folders are left out.
     files: list[str] = []
     for root in map(Path, given):
         if not (root.is_file() or root.is_dir()):
@@ -198,7 +198,7 @@ def find_row_groups(
             f"{twice[-1]} is named twice, and its rows would count twice. Name each "
             "file once, by itself or by its folder."
         )
-    # 2. What the footers say.
+    # 2. Read the footers.
     schemas, groups, start = [], [], 0
     for path in files:
         claim = f"{path} can't be read as a Parquet file"

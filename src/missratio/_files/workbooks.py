@@ -27,21 +27,21 @@ _EXCEL_INTEGERS = 10**15
 MOST_UNPACKED = 2**28
 MOST_CELLS = 20_000_000
 _SECONDS = 120
-# Bytes for the process that reads: some, and some more for each byte unpacked.
+# The process that reads may have these bytes, and some more for each byte unpacked.
 _MEMORY, _MEMORY_EACH = 2**29, 16
-# A member packed more tightly than this is a bomb; that of sheets is 30 at most.
+# A member packed more tightly than this is a bomb; sheets are packed to a thirtieth.
 _MOST_PACKED, _SMALL = 100, 2**20
-# As Excel has it.
+# Excel allows no longer texts.
 _MOST_CHARACTERS = 32_767
-# Read at a time; no text of a sheet is as long.
+# This much is read at a time; no text of a sheet is as long.
 _CHUNK = 2**20
 _SHOWN = 5
-# A formula of which the spreadsheet that wrote it kept no result.
+# The spreadsheet that wrote such a formula kept no result of it.
 _NO_RESULT = re.compile(
     rb"(?:</f>|<f\b[^<>]*/>)\s*(?:<v\s*/>|<v>\s*</v>)?\s*</c>"
 )  # fmt: skip
-# Reads a sheet in a process of its own: the library aborts where it can't have the
-# memory for a cell that is far away from the others. Dates and times become texts.
+# A process of its own reads a sheet: the library aborts where it can't have the memory
+# for a cell that is far away from the others. Dates and times become texts.
 _READER = f"""
 import datetime, json, sys
 try:
@@ -105,7 +105,7 @@ class ExcelSheet(TableFile):
             )
         except subprocess.TimeoutExpired:
             raise _unreadable(file, f"it takes more than {_SECONDS} s") from None
-        # Whether it is still the file that was looked at.
+        # It must still be the file that was looked at.
         file.open().close()
         if done.returncode:
             said = done.stderr.decode(errors="replace").strip().splitlines()
@@ -240,7 +240,7 @@ class SheetWriter:
                 "This kind of file needs xlsxwriter: pip install 'missratio[tables]'. "
                 "CSV and Parquet need nothing."
             ) from error
-        # An archive in memory: on a full disk one that is open fails twice.
+        # The archive is made in memory: on a full disk one that is open fails twice.
         self._path, self._archive = path, io.BytesIO()
         self._book = workbook(self._archive, {"constant_memory": not fits})
         self._sheet, self._line = self._book.add_worksheet(sheet), 1

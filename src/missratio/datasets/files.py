@@ -14,7 +14,7 @@ from typing import Literal
 
 from missratio._base.hints import did_you_mean, listed
 
-# The environment variable that names the data folder.
+# This environment variable names the data folder.
 ENVIRONMENT = "MISSRATIO_DATA"
 
 DigestStatus = Literal["matches", "differs", "unknown", "absent"]
@@ -232,7 +232,7 @@ def _download(source: DataFile, folder: Path) -> Path:
     )
     if source.url is not None:
         level, http = logger.level, pooch.HTTPDownloader(timeout=30)
-        # It would announce the download.
+        # Otherwise pooch announces the download.
         logger.setLevel(logging.WARNING)
         try:
             known = source.url, source.sha256, file, folder

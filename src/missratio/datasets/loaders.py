@@ -16,7 +16,7 @@ from missratio.datasets.files import DataHome, read_file
 
 Variant = Literal["corrected", "published"]
 VARIANTS: tuple[Variant, ...] = ("corrected", "published")
-# Data, target, the names of columns and those of classes 0 and 1.
+# A parser returns data, target, the columns' names and those of classes 0 and 1.
 Parsed = tuple[FloatArray, IntArray, list[str], tuple[str, str]]
 
 
@@ -202,14 +202,14 @@ def _weather(content: bytes, published: bool) -> Parsed:
     _check_labels(np.unique(labels).tolist(), ["No", "Yes"])
     blocks, names = [], list(WEATHER_MEASUREMENTS)
     for name in WEATHER_MEASUREMENTS:
-        # Within median ± 5 IQR.
+        # Measurements are trimmed to median ± 5 IQR.
         values = np.array(table[name])
         first, median, third = np.nanpercentile(values, [25, 50, 75])
         low, high = median - 5.0 * (third - first), median + 5.0 * (third - first)
         values = np.clip(values, low, high)
         blocks.append(np.where(np.isnan(values), low, values) if published else values)
     for name, levels in WEATHER_LEVELS.items():
-        # A column for each level but the first, 1.0 where it is that level.
+        # Each level but the first has a column, 1.0 where it is that level.
         code = compute.index_in(table[name], value_set=pyarrow.array(levels))
         _check_labels(table[name].unique().to_pylist(), [*levels, None])
         codes = np.array(code.fill_null(-1))

@@ -445,7 +445,7 @@ def _real(
     paper = (m.KNOWN, m.LEARNED, m.CC_KLIEP, m.IMPUTATION)
     learners = [kind(name) for name in m.LEARNERS for kind in (m.known, m.learned)]
     trees = (m.IMPUTED_TREES, m.NAN_TREES, m.FULL_TREES)
-    # Of the weather, on which each point has its own fits, one takes long enough.
+    # On the weather each point has its own fits, and one curve takes long enough.
     by_share = (*map(m.known, m.LEARNERS), m.IMPUTED_TREES)
     by_share = by_share[:1] if name == "weather" else by_share
     fewer = dict.fromkeys((*learners, *trees), beyond_runs)

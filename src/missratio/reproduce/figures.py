@@ -13,8 +13,8 @@ from missratio.reproduce import methods as m
 from missratio.reproduce.experiments import certified_excess
 from missratio.reproduce.results import Result
 
-# Okabe and Ito's colours, which the colour-blind tell apart.
-# A learner has one colour, whether φ is known or learned.
+# These are Okabe and Ito's colours, which the colour-blind tell apart. A learner has
+# one colour, whether φ is known or learned.
 COLOURS = dict(
     zip(
         m.METHODS,

@@ -26,7 +26,7 @@ from missratio.ratio import KLIEP, KLIEPCV, NaiveBayesRatio, stack_samples
 
 Variant = Literal["published", "corrected"]
 VARIANTS: tuple[Variant, ...] = ("published", "corrected")
-# What "corrected" mends: which rows and values a data set has, φ where it is learned,
+# The variant "corrected" mends which rows and values a data set has, how φ is learned,
 # and what a score at the threshold counts for.
 Correction = Literal["data", "learning", "threshold"]
 CORRECTIONS: tuple[Correction, ...] = ("data", "learning", "threshold")
@@ -35,7 +35,7 @@ M_KLIEP, CC_KLIEP, TRUE_RATIO = "M-KLIEP", "CC-KLIEP", "True ratio"
 FULL_DATA = "KLIEP (full data)"
 KNOWN, LEARNED = f"{M_KLIEP} (known)", f"{M_KLIEP} (learned)"
 IMPUTATION = "Iterative imputation"
-# Past the paper; the first three with φ known or learned.
+# These go past the paper; the first three with φ known or learned.
 JOINT, PRODUCTS = "Joint M-KLIEP", "Joint M-KLIEP with products"
 TILTED = "Tilted imputation and trees"
 LEARNERS = (JOINT, PRODUCTS, TILTED)
@@ -175,7 +175,7 @@ def linear_score(run: Run, coef: FloatArray) -> Score:
     """Scores θᵀz. Their tails have a closed form under mixtures of normal laws."""
 
     def at(rows: FloatArray) -> FloatArray:
-        # Added up column by column, rows which are alike score alike.
+        # Rows which are alike score alike where they are added up column by column.
         score = np.zeros(len(rows))
         for column, slope in zip(rows.T, coef, strict=True):
             score += slope * column
@@ -290,7 +290,7 @@ def fit_tilted(run: Run, phi: Missingness) -> Score:
 
 
 METHODS: dict[str, Callable[[Run, Missingness], Score]] = {
-    # By the printed objective: sums are divided by n.
+    # The printed objective divides sums by n.
     M_KLIEP: lambda run, phi: fit_linear(
         run, KLIEP(missingness={1: phi}, normalize="horvitz-thompson")
     ),
@@ -302,7 +302,7 @@ METHODS: dict[str, Callable[[Run, Missingness], Score]] = {
     IMPUTED_TREES: lambda run, _: fit_learner(run, trees(), completed(run)),
     # Trees take NaN for a value like others.
     NAN_TREES: lambda run, _: fit_learner(run, trees()),
-    # What trees would reach if nothing were lost.
+    # This is what trees would reach if nothing were lost.
     FULL_TREES: lambda run, _: fit_learner(run, trees(), run.complete),
     JOINT: fit_joint,
     PRODUCTS: lambda run, phi: fit_joint(

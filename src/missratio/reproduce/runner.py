@@ -311,7 +311,7 @@ def reproduce(
     began, conditions = time.monotonic(), Conditions(variant, seed)
     results, skipped = plan(ids, conditions, methods, runs, beyond=beyond)
     wanted = {"seed": seed, "variant": variant}
-    # The seed and the variant of the results in the folder, if there are any.
+    # The folder may have results of another seed or variant.
     before: dict[str, Any] = wanted
     with suppress(OSError, ValueError):
         record = json.loads((out / "run.json").read_text())

@@ -41,7 +41,7 @@ from missratio.weights import SampleSize, warn_if_concentrated, worst_case_sampl
 
 ClassModel = Missingness | Literal["ignore"] | None
 Normalization = Literal["hajek", "horvitz-thompson", "regression"]
-# As many rows find what is worth a warning. Of up to as many φ's weights are kept.
+# This many rows show what deserves a warning. Up to this many, φ's weights are kept.
 MOST_CHECKED = 20_000
 
 
@@ -150,7 +150,7 @@ class ClassRows:
             weighing = Weighing(by_entry=True, corrects=False)
         elif inclusion is not None and not (inclusion == 1.0).all():
             if inclusion.ndim == 2 and (inclusion == inclusion[:, :1]).all():
-                # Rows that are there or not as a whole.
+                # Rows are there or missing as a whole.
                 inclusion = inclusion[:, 0]
             groups, by_entry = None, inclusion.ndim == 2
             if by_entry:
@@ -236,7 +236,7 @@ class ClassRows:
             return work(block) if len(block.rows) else None
 
         if not elements and self.weighing.plain:
-            # More where there are no weights to make.
+            # Blocks may be larger where no weights are made.
             elements = 4 * limits.BLOCK_ELEMENTS
         total: Result = self.source.fold(on_block, merge, elements)
         return total
@@ -420,7 +420,7 @@ class ClassRows:
             if seen.any(axis=0).all():
                 break
         first = seen.argmax(axis=0)
-        # Of rows elsewhere only those that were drawn are looked at.
+        # Rows elsewhere are represented by those that were drawn.
         return np.asarray(np.nan_to_num(block.features[first, np.arange(len(first))]))
 
     # Some of the rows.
@@ -527,9 +527,9 @@ def warn_of_weights(
     stacklevel : int
         As for `warnings.warn`; 2 is the caller of this function.
     """
-    # 1. The sums tell where few rows can carry it: given the largest weight, and Σw²,
-    #    so many weigh together at most. Only there weights are looked at, of the worst
-    #    feature, and of rows elsewhere those that were drawn into memory.
+    # 1. The largest weight and Σw² bound what few rows can weigh together. Weights are
+    #    looked at only where that is half of all, for the worst feature, and rows
+    #    elsewhere are represented by those that were drawn.
     worst = int(np.argmax(sums.squares / sums.total**2 * sums.count))
     few = max(1, sums.count[worst] // 20)
     most = min(few * sums.largest[worst], np.sqrt(few * sums.squares[worst]))
@@ -549,7 +549,7 @@ def warn_of_weights(
             )
         if weights is not None:
             warn_if_concentrated(weights, about, stacklevel=stacklevel + 1)
-    # 2. Rows in memory are held against φ, some of them where they are many.
+    # 2. Rows in memory are compared with φ; if they are many, some of them.
     model = rows.weighing.model
     if model is None or not isinstance(rows.source, MemorySource):
         return

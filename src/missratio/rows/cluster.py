@@ -23,14 +23,14 @@ from missratio.exceptions import UnreadableFileError
 from missratio.rows.labelled import LabelledBlock, LabelledSource, check_label_types
 from missratio.rows.source import Merge, Result
 
-# For each worker, its address, and the parts that it holds with their numbers.
+# A worker's address goes with the parts that it holds, which are numbered.
 Holdings = Sequence[tuple[str, Any]]
 
-# Consecutive partitions of up to so many numbers together are joined: 10 MB.
+# Consecutive partitions of up to this many numbers together, 10 MB, are joined.
 JOINED_NUMBERS = 1_310_720
-# How often a pass is tried again where a worker fails in it.
+# A pass is tried again this often where a worker fails in it.
 RETRIES = 2
-# Characters of what Dask says, which may list every task.
+# Dask's message may list every task: this many characters are shown.
 SHOWN = 300
 
 
@@ -154,7 +154,7 @@ def of_collection(X: Any, y: Any) -> ClusterSource:
             "by y = frame['label'], or y.rechunk(...)."
         )
     with _explained():
-        # 1. Where partitions lie, and how many rows they have.
+        # 1. Ask where partitions lie, and how many rows they have.
         wait([*rows, *labels])
         holders = client.who_has(rows)
         held: dict[str, list[int]] = {

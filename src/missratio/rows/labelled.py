@@ -31,7 +31,7 @@ from missratio.rows.source import (
 
 MOST_LABELS = 20
 DASK = ("dask", "dask_expr")
-# So many numbers of each class are drawn into memory, about.
+# About this many numbers of each class are drawn into memory.
 DRAWN_NUMBERS = 8_000_000
 
 Evaluate = Callable[[FloatArray], FloatArray]
@@ -164,7 +164,7 @@ class ClassSource(Source):
         return replace(self, features=evaluate(self.table), evaluate=evaluate)
 
 
-# Of a label: how many rows it has, those drawn, and sums of features and complete rows.
+# A label's number of rows, the drawn rows, and sums of features and complete rows.
 _Survey = tuple[int, tuple[FloatArray, ...], tuple[WeightSums, ...]]
 
 

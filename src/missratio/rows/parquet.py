@@ -90,7 +90,7 @@ class ParquetSource(LabelledSource):
             rows = np.empty((len(self.names), len(batch)), dtype).T
             for j, (name, column) in enumerate(zip(self.names, columns, strict=True)):
                 if str(column.type) in ("float", "double"):
-                    # NaN where it is null.
+                    # Nulls become NaN.
                     rows[:, j] = column.to_numpy(zero_copy_only=False)
                     continue
                 try:
@@ -109,7 +109,7 @@ class ParquetSource(LabelledSource):
         check_label_count(len(coded.dictionary), where)
         values = np.array(coded.dictionary.to_pylist())
         if values.dtype.kind == "O":
-            # Decimals.
+            # Decimals are objects.
             values = values.astype(np.float64)
         if column.null_count or (values.dtype.kind == "f" and np.isnan(values).any()):
             raise _without_label(self.target, where)

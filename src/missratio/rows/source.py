@@ -14,14 +14,14 @@ from missratio._base.blocks import take_rows
 from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 
-# Numbers of a block: its temporaries stay in a core's cache.
+# A block has this many numbers: its temporaries stay in a core's cache.
 BLOCK_ELEMENTS = 131_072
-# Large tables have larger blocks, up to so many times: between them threads wait for
-# the interpreter, which a pass should spend little time in.
+# Blocks of large tables are up to this many times larger: between blocks threads wait
+# for the interpreter.
 LARGER_BLOCKS = 8
 BLOCKS = 32
-# Blocks are merged in so many groups, whatever the number of threads, so that digits
-# don't depend on it.
+# Blocks are merged in this many groups for any number of threads, so that digits don't
+# depend on it.
 CHUNKS = 64
 # Samples of up to this many numbers are copied: a class then lies together in memory
 # (6 to 13 % of a small fit).
@@ -108,7 +108,7 @@ class RowBlock:
         return slice(self.start, self.start + len(self.rows))
 
 
-# From a block to something small.
+# Work turns a block into something small.
 BlockWork = Callable[[RowBlock], Result]
 
 
@@ -116,16 +116,16 @@ class Source(ABC):
     """Rows of one class, wherever they lie, which may be read again and again."""
 
     n_rows: Any
-    # In memory: all rows, or some that were drawn; and their basis features.
+    # All rows are in memory, or some that were drawn, with their basis features.
     table: FloatArray
     features: FloatArray
     in_memory: ClassVar[bool] = False
     sample_weight: FloatArray | None = None
-    # Where rows lie on a device: makes a sample of the complete ones, given the total,
-    # and sums up the features.
+    # A source on a device makes a sample of complete rows, given the total, and sums
+    # up the features.
     sample: Any = None
     feature_sums: Any = None
-    # Sums over features, and over complete rows, where a first pass has made them.
+    # A first pass may have made sums over features, and over complete rows.
     first_pass: tuple[WeightSums, ...] | None = None
 
     @property
@@ -297,7 +297,7 @@ class WeightSums:
     @property
     def kish(self) -> FloatArray:
         """Kish's effective sample size (Σw)²/Σw²."""
-        # Divided first, so that the square of a sum can't overflow.
+        # The sum is divided first, so that its square can't overflow.
         quotient = self.total / np.maximum(self.squares, 1e-300)
         # Rounding must not break the inequality.
         return np.minimum(self.total * quotient, self.count)
@@ -333,7 +333,7 @@ def weighted_sums(
             sums = add(factors, values)
         return WeightSums(n_rows, count, count, count, np.ones_like(count), mass, sums)
     if weights.ndim == 1:
-        # Of rows that weigh as a whole only those are looked at that are there.
+        # Rows that are missing as a whole are left out.
         seen = weights > 0.0
         count = np.full(1, float(np.count_nonzero(seen)))
         combined = weights if sample_weight is None else weights * sample_weight
@@ -350,7 +350,7 @@ def weighted_sums(
     # takes five times as long, and sums by einsum or along the first axis twice.
     values = np.fmax(values.astype(np.float64, copy=False), LOWEST)
     total, sums = ones @ weights, ones @ (combined * values)
-    # The largest of sixteen rows at once are found in a tenth of the time.
+    # Comparing sixteen rows at once takes a tenth of the time.
     even, flat = n_rows // 16 * 16, weights.ndim == 2 and weights.flags.c_contiguous
     largest = weights[even if flat else 0 :].max(axis=-2, initial=0.0)
     if flat and even:

@@ -59,7 +59,8 @@ def _launch(
 ) -> Sums:
     n_rows, n_columns = rows.shape
     programs, shape = _shape(n_rows, n_columns)
-    # For each program its sums, and the extremes so that the largest are both.
+    # Each program has sums and extremes; the lowest score is negated, so that the
+    # largest number is wanted of both.
     new = {"dtype": torch.float64, "device": rows.device}
     sums = torch.empty((programs, 1 + n_columns), **new)
     ends = torch.empty((programs, 2), **new)

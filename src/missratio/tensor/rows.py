@@ -21,14 +21,14 @@ from missratio.tensor.arrays import as_tensor, has_kernels, like, on_host
 if TYPE_CHECKING:
     import torch
 
-# Rows of a block: its temporaries are a few tens of megabytes a column.
+# A block has this many rows: its temporaries take a few tens of megabytes a column.
 BLOCK_ROWS = 2**20
 DRAWN_ROWS = 4096
 # From about this weight on φ rounds to 1.
 MOST_WEIGHT = 2.0**52
 PEEKED = 256
-# A pass over so many rows of a GPU takes as long as over a thousand: a third of a
-# millisecond, in launching it and waiting for its sums.
+# On a GPU a pass over this many rows takes as long as one over a thousand: launching it
+# and waiting for its sums take a third of a millisecond.
 GPU_CHEAP_ROWS = 1_000_000
 
 
@@ -324,7 +324,7 @@ def _first_pass(source: TensorSource, weighed: ClassRows) -> TensorSource:
     if weighed.weighing.plain:
         weights = None if mask is None else mask.to(rows.dtype)
         n = np.full(1, float(count))
-        # Features are summed up where that is asked for: of one class of two.
+        # Features are summed up later, since only one class of two needs them.
         sums = WeightSums(count, n, n, n, np.ones(1), n, np.empty(0))
         return replace(source, row_weights=weights, first_pass=(sums, sums))
     weights = rows.new_zeros(len(rows))
@@ -362,7 +362,7 @@ def _first_pass(source: TensorSource, weighed: ClassRows) -> TensorSource:
             (by_feature, entries, values),
             (by_row, complete, values[:, :0]),
         ):
-            # As `weighted_sums`.
+            # `weighted_sums` does the same on the host.
             w = w if w.ndim == 2 else w[:, None]
             n_seen, total, squares = (w > 0).sum(0), w.sum(0), (w**2).sum(0)
             made = (n_seen, total, squares, w.amax(0), total, (w * x).sum(0))
@@ -395,5 +395,5 @@ def device_weights(weighed: ClassRows, rows: torch.Tensor) -> torch.Tensor:
             f"Class {weighed.label!r}: φ is 1 for some rows: what is always missing "
             "can't be weighted back."
         )
-    # 1/(1 − φ), without a difference that loses digits where φ is close to 1.
+    # This is 1/(1 − φ) without a difference, which loses digits where φ is close to 1.
     return torch.where(missing, 0.0, 1.0 + log_odds.exp())

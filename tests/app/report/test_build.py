@@ -8,7 +8,6 @@ import pytest
 from data import corrupted
 from optional_packages import optional
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -89,7 +88,6 @@ LOGISTIC = mr.LogisticMissingness(-1.0, [1.0, 1.0], rowwise=True)
 CASES = {
     "complete": lambda: fitted(mr.KLIEP()),
     "whole rows": whole_rows,
-    "rows of the other class": lambda: fitted(mr.KLIEP(), STEP, (1,)),
     "single values": lambda: fitted(mr.KLIEP(), ENTRIES, (0, 1)),
     "models within the estimator": lambda: fitted(
         mr.KLIEP(missingness={0: STEP}), STEP, missingness=None
@@ -205,24 +203,8 @@ def titles(data, section="cautions"):
     return [entry["title"] for entry in data[section]]
 
 
-def concentrated():
-    phi = mr.StepMissingness([1.0, 1.0], -0.4, 0.98)
-    return fitted(LogisticRegression(), phi, n=3000, on_infeasible="reject_all")
-
-
-@pytest.mark.parametrize(
-    ("make", "title"),
-    [(whole_rows, "Power unknown"), (concentrated, "Concentrated weights")],
-)
-def test_cautions_name_what_is_wrong(make, title):
-    assert title in titles(mr.build_report(*make(), folds=0).data)
-
-
-def test_no_finite_optimum_is_a_caution():
-    X, y = np.arange(600.0)[:, None], np.repeat([0, 1], 300)
-    with pytest.warns(mr.exceptions.NoFiniteOptimumWarning):
-        model = classifier(mr.KLIEP()).fit(X, y)
-    assert "No finite optimum" in titles(mr.build_report(model, X, y, folds=0).data)
+def test_power_that_nothing_was_left_for_is_unknown():
+    assert "Power unknown" in titles(mr.build_report(*whole_rows(), folds=0).data)
 
 
 def test_other_rows_than_the_certificates_are_refused():
@@ -271,11 +253,7 @@ def test_shuffling_costs_power_where_a_column_decides(frame):
     assert found["correlation"][0] != found["correlation"][0]
     assert found["values"][0] > 0.4
     assert abs(found["values"][1]) < 0.1
-    trees = HistGradientBoostingClassifier(max_iter=5, random_state=0)
-    data = mr.build_report(classifier(trees).fit(X, y), X, y, folds=2).data
-    assert data["importance"]["rows"] > 100
-    place = data["importance"]["names"].index("a" if frame else "x0")
-    assert data["importance"]["correlation"][place] > 0.5
+    assert abs(found["correlation"][1]) < 0.2
 
 
 def test_blanks_of_categories_are_missing_values_of_their_column():
@@ -283,14 +261,3 @@ def test_blanks_of_categories_are_missing_values_of_their_column():
     names = Names(["t", "w=east", "w=(blank)"], ["t", "w", "w"], frozenset([2]))
     assert list(names.members) == ["t", "w"]
     assert names.missing(X).tolist() == [[False, False], [True, False], [False, True]]
-
-
-def test_rows_without_a_score_are_a_caution():
-    X, y = two_samples(900)
-    X[np.random.default_rng(0).uniform(size=X.shape) < 0.3] = np.nan
-    clf = classifier(mr.KLIEP(missingness="ignore"), deployment="as-observed")
-    data = mr.build_report(clf.fit(X, y), X, y, folds=0).data
-    for entry in data["unscored"]:
-        whole = ~np.isnan(X[y == int(entry["label"])]).any(axis=1)
-        assert entry["blank"] == pytest.approx(1.0 - whole.mean(), abs=1e-6)
-    assert "Rows without a score" in titles(data)

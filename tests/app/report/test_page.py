@@ -124,30 +124,6 @@ def test_without_scripts_the_numbers_are_there(browser, file):
     assert rows > 50
 
 
-SAVED = (
-    "new Promise(r => {"
-    "  const made = URL.createObjectURL;"
-    "  URL.createObjectURL = (blob) => {"
-    "    URL.createObjectURL = made;"
-    "    blob.arrayBuffer().then(b => r([blob.type,"
-    "      String.fromCharCode(...new Uint8Array(b).slice(0, 400))]));"
-    "    return made(blob);"
-    "  };"
-    "  document.querySelector('[data-save=%s][data-figure=figure-levels]').click();"
-    "})"
-)
-
-
-def test_a_figure_is_saved_in_the_pages_colours(page):
-    kind, text = page.run(SAVED % "svg")
-    assert kind == "image/svg+xml"
-    assert text.startswith("<svg")
-    assert "var(--" not in text
-    kind, text = page.run(SAVED % "png")
-    assert kind == "image/png"
-    assert text[1:4] == "PNG"
-
-
 @pytest.fixture(scope="module")
 def observed(html, tmp_path_factory):
     """A page with the widest table: of classes, and of rows with blanks and without."""

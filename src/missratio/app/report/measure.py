@@ -23,9 +23,8 @@ from missratio.app.report.rows import LabelledRows, Names, numbers
 from missratio.classifier import Certificate, measured_power, sensitivity_curve
 from missratio.classifier.estimators import default_estimator
 from missratio.evaluation import weighted_share
-from missratio.exceptions import WeightConcentrationWarning
 from missratio.imputation import ImputationEnsemble
-from missratio.weights import effective_sample_size, warn_if_concentrated
+from missratio.weights import effective_sample_size
 
 Data = dict[str, Any]
 
@@ -271,35 +270,6 @@ def certified_error(certificate: Certificate) -> Data:
     }
 
 
-def unscored(few: LabelledRows, estimator: Any) -> list[Data]:
-    """The shares of each class's rows that get a class without a score.
-
-    Because of blanks, or because rows like them are observed too rarely. What was
-    looked up is left out, as it will be missing again. A row whose ratio is 0 has a
-    score: −∞.
-    """
-    rows, classifier = few.as_found, few.classifier
-    trust = getattr(classifier, "cap_", None)
-    if hasattr(classifier, "calibration_"):
-        trust = classifier.calibration_.trust
-    score = getattr(estimator, "decision_function", None)
-    result = []
-    for label in rows.labels:
-        index, X = rows.index(label), rows.rows(label)
-        blank = ~rows.complete[index]
-        lost = blank
-        if len(index) and hasattr(classifier, "class_scores"):
-            lost = np.isnan(classifier.class_scores(X)).any(axis=1)
-        elif len(index) and classifier.deployment == "as-observed":
-            lost = blank & (score is not None and np.isnan(score(X)))
-        elif len(index) and trust is not None:
-            lost = blank | np.isneginf(trust.score(X, np.zeros(len(index))))
-        shares = {"blank": lost & blank, "rare": lost & ~blank}
-        counted = {k: mask.sum() / max(1, len(index)) for k, mask in shares.items()}
-        result.append({"label": label, "rows": len(index), **counted})
-    return result
-
-
 # What scores and the certificate depend on -------------------------------------------
 
 
@@ -430,9 +400,6 @@ def _class_model(rows: LabelledRows, label: Any, whole: BoolArray) -> Data:
     if model is None and rows.drawn is not None:
         drawn = ~complete & (rows.drawn.probability[index] > 0.0)
     kind = "none" if model is None else "learned" if model.learned else "known"
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", WeightConcentrationWarning)
-        warn_if_concentrated(weights, f"Class {label}")
     return {
         "label": label,
         "rows": len(index),
@@ -442,7 +409,6 @@ def _class_model(rows: LabelledRows, label: Any, whole: BoolArray) -> Data:
         "found": int((drawn & rows.complete[index]).sum()),
         "largest": weights.max(initial=0.0),
         "effective_rows": effective_sample_size(weights),
-        "concentrated": str(caught[0].message) if caught else None,
         "whole_rows": None if model is None else model.rowwise,
         "band_confidence": 1.0 - _band_delta(rows, label),
         "checks": [

@@ -283,7 +283,6 @@ def describe(
             },
         },
         "certificate": certificate.to_dict(),
-        "unscored": measure.unscored(few, estimator),
         "missingness": measure.missing_values(rows, few, names),
         **dict.fromkeys(["curve", "sensitivity", "importance"]),
     }
@@ -295,7 +294,7 @@ def describe(
         data["importance"] = measure.importance(parts[0], names, classifier.alpha)
     data["words"] = words.certificate_words(rows, data)
     data["cautions"] = [
-        {"title": title, "text": text} for title, text in words.cautions(rows, data)
+        {"title": title, "text": text} for title, text in words.cautions(data)
     ]
     data["next"] = [
         dict(zip(("title", "text", "command"), step, strict=True))
@@ -402,8 +401,6 @@ def _errors(
             "rows": getattr(promise, "rows", None),
             "robustness": None if promise is None else words.robustness(promise),
         }
-        if rows.groups is not None and group is None:
-            entry["name"] = "all rows"
         entry["sentence"] = words.promise_sentence(rows, entry)
         entries.append(entry)
     return {"errors": entries, "confusion": confusion}

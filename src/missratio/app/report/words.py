@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from missratio.app.modelfile import certificates_of
-from missratio.app.report.measure import last_step
 from missratio.app.report.rows import LabelledRows
 from missratio.classifier import Certificate, named, rows_of
 from missratio.classifier.certificate import on_sensitivity
@@ -18,7 +17,6 @@ from missratio.threshold import binomial_tail, fewest
 
 Data = dict[str, Any]
 
-MUCH_UNSCORED = 0.01
 # Rows to look up where none were.
 LOOK_UPS = 80
 
@@ -161,12 +159,10 @@ def _promised(rows: LabelledRows, entries: Sequence[Data]) -> str:
     for (alpha, label), groups in bounds.items():
         complete = "complete " * (first.deployment == "complete")
         bound = f"at most {percent(alpha)} of {complete}{rows_of(label)}"
-        names = [repr(group) for group in groups if group is not None]
-        if None in groups:
-            parts.append(bound)
-        if names:
-            place = "each of the groups" if len(names) > 1 else "group"
-            parts.append(f"{bound} in {place} {listed(names)}")
+        if rows.groups is not None:
+            place = "each of the groups" if len(groups) > 1 else "group"
+            bound += f" in {place} {listed(map(repr, groups))}"
+        parts.append(bound)
     called = f"are classified as {_wrong_words(rows)}"
     return f"{' and '.join(parts)} {called}" if parts else ""
 
@@ -197,7 +193,7 @@ def promise_sentence(rows: LabelledRows, entry: Data) -> str:
     label, level, one_bound = entry["label"], entry["level"], len(rows.labels) == 2
     name, right, wrong = "", label, _wrong_words(rows)
     if rows.groups is not None:
-        name = "All rows: " if entry["group"] is None else f"Group {entry['group']!r}: "
+        name = f"Group {entry['group']!r}: "
     if one_bound:
         right, wrong = rows.other, f"{rows.other!r}"
     text = f"{name}finds {measured(entry['found'])} of {right!r}"
@@ -216,22 +212,13 @@ def promise_sentence(rows: LabelledRows, entry: Data) -> str:
 # Cautions and advice ---------------------------------------------------------------
 
 
-def cautions(rows: LabelledRows, data: Data) -> Iterator[tuple[str, str]]:
-    """What a reader should know before relying on the numbers."""
-    model, estimator = data["model"], getattr(rows.classifier, "estimator_", None)
-    fallback, observed = named(model["fallback"]), model["deployment"] == "as-observed"
-    if data["curve"] is not None:
-        if not getattr(last_step(estimator), "converged_", True):
-            text = (
-                "The fit didn't reach an optimum, or there is none: coefficients and "
-                "scores are those of its last step. The certificate holds anyway. A "
-                "penalty (l2) or fewer features would give a finite optimum."
-            )
-            yield "No finite optimum", text
-        if data["errors"][0]["found"]["estimate"] is None:
-            text = "No row was left to measure it on. Give test rows, complete ones."
-            yield "Power unknown", text
+def cautions(data: Data) -> Iterator[tuple[str, str]]:
+    """What a reader should know before relying on the numbers; a fit warns of more."""
+    if all(entry["found"]["estimate"] is None for entry in data["errors"]):
+        text = "No row was left to measure it on. Give test rows, complete ones."
+        yield "Power unknown", text
     certified = any(entry["certified"] for entry in data["errors"])
+    observed = data["model"]["deployment"] == "as-observed"
     if certified and observed and blank_share(data):
         text = (
             "The promise is for rows that lose values as those of this table did. If "
@@ -239,33 +226,12 @@ def cautions(rows: LabelledRows, data: Data) -> Iterator[tuple[str, str]]:
             "may be more frequent than promised."
         )
         yield "Blanks must stay as they are", text
-    for entry in data["missingness"]["classes"]:
-        if entry["concentrated"]:
-            yield "Concentrated weights", entry["concentrated"]
     if data["measured"] == "held out":
         text = (
             "They were measured on rows that thresholds were chosen on, because no fit "
             "to a part of the rows could be certified. The bounds hold anyway."
         )
         yield "Errors may be larger than measured", text
-    # Where complete rows are meant, the certificate's words speak of blanks.
-    reasons = {
-        "rare": "rows like them are observed too rarely to certify anything for them",
-        "blank": "the method can't handle their blanks",
-    }
-    for why in ("rare", "blank") if observed else ("rare",):
-        if max(entry[why] for entry in data["unscored"]) >= MUCH_UNSCORED:
-            shares = listed(
-                f"{share(entry[why])} of the {rows_of(entry['label'])}"
-                for entry in data["unscored"]
-                if entry[why]
-            )
-            text = (
-                f"In the table, {shares} can't be scored, because {reasons[why]}. "
-                f"These rows are always classified as {fallback}, and count as not "
-                "recognised in the power on this page."
-            )
-            yield "Rows without a score", text
 
 
 def next_steps(rows: LabelledRows, data: Data) -> Iterator[tuple[str, str, str]]:

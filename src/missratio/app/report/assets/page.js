@@ -56,49 +56,14 @@
   };
   if (slider) slide();
 
-  const save = (blob, name) => {
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(blob);
-    link.download = name;
-    link.click();
-    URL.revokeObjectURL(link.href);
-  };
   document.getElementById("download").addEventListener("click", () => {
     const text = document.getElementById("data-report").textContent;
-    save(new Blob([text], { type: "application/json" }), "report.json");
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+    link.download = "report.json";
+    link.click();
+    URL.revokeObjectURL(link.href);
   });
-
-  // A figure that leaves the page takes its colours and its ground along.
-  const drawn = async (key) => {
-    const style = getComputedStyle(root);
-    const colour = (name) => style.getPropertyValue(name).trim();
-    const text = (await views.get(key).toSVG()).replace(
-      /var\((--[a-z]+)\)/g, (_, name) => colour(name));
-    return text.replace(/(<svg[^>]*>)/,
-      `$1<rect width="100%" height="100%" fill="${colour("--page")}"/>`);
-  };
-  const painted = (text, scale) => new Promise((done, fail) => {
-    const image = new Image();
-    image.onerror = fail;
-    image.onload = () => {
-      const canvas = document.createElement("canvas");
-      canvas.width = scale * image.width;
-      canvas.height = scale * image.height;
-      canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
-      canvas.toBlob(done, "image/png");
-    };
-    image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
-  });
-  for (const button of document.querySelectorAll("[data-save]")) {
-    button.addEventListener("click", async () => {
-      const { save: kind, figure } = button.dataset;
-      if (!views.has(figure)) return;
-      const text = await drawn(figure);
-      const blob = kind === "svg"
-        ? new Blob([text], { type: "image/svg+xml" }) : await painted(text, 2);
-      save(blob, `${figure.replace("figure-", "")}.${kind}`);
-    });
-  }
 
   if (window.vegaEmbed) draw();
   else root.classList.add("no-figures");

@@ -17,6 +17,7 @@ import pytest
 from sklearn import clone, config_context
 from sklearn.calibration import CalibrationDisplay
 from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.inspection import PartialDependenceDisplay, permutation_importance
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import RocCurveDisplay
@@ -422,3 +423,27 @@ def test_rows_with_a_word_that_was_never_seen_get_the_controlled_class():
             labels = each.predict(new)
         assert labels[:2].tolist() == ["well", "well"]
         assert labels[2] == "sick"
+
+
+@pytest.mark.parametrize("kind", ["string", "category"])
+def test_words_go_wherever_categories_do(kind):
+    data, y = words_and_numbers()
+    data["word"] = ["none" if word is None else word for word in data["word"]]
+    Z = pd.DataFrame(data).astype({"word": kind})
+    phi = mr.LogisticMissingness.from_columns({"number": (-1.0, {"number": 1.0})})
+    X, well = Z.copy(), y == "well"
+    X[well] = mr.corrupt(Z[well], phi, random_state=0)
+    assert X["word"].dtype == Z["word"].dtype
+    assert mr.missingness_patterns(X).counts[0] == X.notna().all(axis=1).sum()
+    model = mr.NeymanPearsonClassifier(
+        None, 0.1, controlled_class="well", missingness={"well": phi}, random_state=0
+    ).fit(X, y)
+    assert mr.power(y, model.predict(Z), controlled_class="well") > 0.3
+    assert "word" in mr.build_report(model, X, y).markdown()
+    # Trees take categories as such: one in the middle of the alphabet stands out.
+    trees = HistGradientBoostingClassifier(max_iter=20, random_state=0)
+    ratio = mr.ClassifierRatio(trees).fit(Z, y)
+    assert ratio.estimator_.is_categorical_.tolist() == [True, False]
+    np.testing.assert_array_equal(
+        ratio.predict_ratio(pl.from_pandas(Z)), ratio.predict_ratio(Z)
+    )

@@ -56,7 +56,7 @@ def inverse_probability_weights(
             'missingness must be one class\'s model, "ignore" or None, and no mapping: '
             f"got {missingness!r}."
         )
-    missing = np.isnan(read_floats(X))
+    missing = np.isnan(read_floats(X, coded=True))
     if missingness == "ignore":
         return (~missing).astype(np.float64)
     incomplete = missing.any(axis=0)

@@ -246,8 +246,8 @@ def category_codes(categories: Sequence[Any]) -> FloatArray:
     return np.arange(len(categories), dtype=np.float64)
 
 
-def as_coded_array(X: Any) -> tuple[NDArray[Any], list[int]]:
-    """X as φ sees it, an array of numbers; and the positions of columns of texts.
+def as_coded(X: Any) -> tuple[Any, list[int]]:
+    """A table with words as φ sees them, as numbers; and the positions of texts.
 
     A category is its place among the sorted categories of its type, whichever of them
     the rows have. Texts have no such list: their places are those among the rows'.
@@ -270,7 +270,12 @@ def as_coded_array(X: Any) -> tuple[NDArray[Any], list[int]]:
         coded.append(new)
     if frame is not None and coded:
         X = frame.with_columns(*coded).to_native()
-    return as_numeric_array(X), texts
+    return X, texts
+
+
+def as_coded_array(X: Any) -> NDArray[Any]:
+    """As `as_numeric_array`, with words as φ sees them."""
+    return as_numeric_array(as_coded(X)[0])
 
 
 # What a word is read as that is not among the levels of its column: it sorts last.
@@ -469,10 +474,14 @@ def as_numeric_array(X: Any) -> NDArray[Any]:
     return array
 
 
-def read_floats(X: Any, name: str = "X") -> FloatArray:
-    """X as an array of float64 without infinities, where no estimator owns it."""
+def read_floats(X: Any, name: str = "X", *, coded: bool = False) -> FloatArray:
+    """X as an array of float64 without infinities, where no estimator owns it.
+
+    Words are refused, or read as φ does (`as_coded_array`).
+    """
     try:
-        table: FloatArray = as_numeric_array(X).astype(np.float64, copy=False)
+        array = as_coded_array(X) if coded else as_numeric_array(X)
+        table: FloatArray = array.astype(np.float64, copy=False)
         check_no_infinity(table, X)
     except ValueError as error:
         raise ValueError(re.sub(r"\bX\b", name, str(error))) from error

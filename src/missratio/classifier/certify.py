@@ -381,7 +381,7 @@ def calibrate(
     #    A φ that gives an observed row no chance is refuted by it. In its place comes
     #    the one on the way from the estimate at which the row is just possible.
     tables = [rows.X] if training is None else [rows.X, training.X]
-    tables = [as_coded_array(X)[0].astype(np.float64) for X in tables]
+    tables = [as_coded_array(X).astype(np.float64) for X in tables]
     coef = np.atleast_1d(np.asarray(model.coef, dtype=np.float64))
     worst = np.stack([np.broadcast_to(model.intercept, coef.shape), coef])
     regions = dict[int, FloatArray]()

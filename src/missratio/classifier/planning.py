@@ -28,7 +28,7 @@ from sklearn.utils import check_scalar
 from missratio import threshold as rules
 from missratio._base.blocks import take_rows
 from missratio._base.hints import generator
-from missratio._base.reading import read_labels
+from missratio._base.reading import as_coded_array, column_names, read_labels
 from missratio._base.typing import FloatArray
 from missratio.classifier.certify import infeasible
 from missratio.classifier.estimators import ClassTable
@@ -463,9 +463,11 @@ def sensitivity_curve(
     entries = weighed(Trust(model)).entries.reshape(len(scores), -1)
     values = np.where(np.isfinite(scores), scores, np.nan)[:, None]
     if not model.rowwise:
-        numbers = np.array(rows, dtype=np.float64)
-        for block in getattr(model, "blocks", ()):
-            numbers[:, list(block.columns)] = values
+        numbers, names = as_coded_array(rows).astype(float), column_names(rows) or ()
+        words = [j for j, name in enumerate(names) if name in classifier._words.columns]
+        blocks = (block.columns for block in getattr(model, "blocks", ()))
+        for columns in (words, *blocks):
+            numbers[:, list(columns)] = values
         values = numbers if model.groups is None else numbers[:, once(model.groups)]
     spread = np.nanstd(values, axis=0)
     away = (values - np.nanmean(values, axis=0)) / np.where(spread > 0.0, spread, 1.0)

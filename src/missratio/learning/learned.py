@@ -216,7 +216,7 @@ class LearnedMissingness(LogisticMissingness):
         estimate, _ = super().probability_band(X, delta)
         if delta is None:
             return estimate, estimate
-        table, _ = as_coded_array(X)
+        table = as_coded_array(X)
         if self._ends is not None:
             table = np.clip(table.astype(np.float64, copy=False), *self._ends)
         lower, upper = np.full((2, *estimate.shape), -np.inf)
@@ -328,7 +328,7 @@ class LearnedMissingness(LogisticMissingness):
         X : array-like or dataframe of shape (n, d)
             Of one class.
         """
-        table = as_coded_array(X)[0].astype(np.float64, copy=False)
+        table = as_coded_array(X).astype(np.float64, copy=False)
         if any(shadow is not None for shadow in self.shadow):
             return False
         for j, evidence in enumerate(self.evidence):

@@ -294,7 +294,7 @@ def missingness_check(
         edges.append(weights_by_odds(high, odds_factor)[kept])
     table = None
     if complete and not missingness.rowwise and missingness.groups is None:
-        table = reading.as_coded_array(X)[0]
+        table = reading.as_coded_array(X)
     return check_weights(edges, called, bounds, level, complete=complete, table=table)
 
 

@@ -268,7 +268,8 @@ class Missingness(ABC):
 
     def _bound_table(self, X: Any) -> tuple[FloatArray, Missingness]:
         """X as an array of numbers, and the model for its columns."""
-        table, texts = reading.as_coded_array(X)
+        coded, texts = reading.as_coded(X)
+        table = as_numeric_array(coded)
         model = self.bound(reading.column_names(X), table.shape[1])
         if texts:
             # Texts have codes in no order that is known: φ must not depend on it.
@@ -524,7 +525,7 @@ def corrupt(
             f"missingness must be one class's model, such as StepMissingness: got "
             f"{type(missingness).__name__}."
         )
-    table, _ = reading.as_coded_array(X)
+    table = reading.as_coded_array(X)
     lossy = np.array(table, dtype=table.dtype if table.dtype.kind == "f" else float)
     if missingness.rowwise:
         check_no_partial_row(lossy, 0)

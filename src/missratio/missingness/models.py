@@ -274,7 +274,7 @@ class BlockMissingness(Missingness):
         lower, upper : ndarray of shape (n, d)
             Bounds of φ for each row or entry.
         """
-        table, _ = as_coded_array(X)
+        table = as_coded_array(X)
         self.bound(None, table.shape[1])
         # One part for each block, and as many for the rest as it has lossy columns.
         n_base = sum(known is not None for known in getattr(self.base, "evidence", ()))

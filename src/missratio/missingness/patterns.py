@@ -80,7 +80,7 @@ def missingness_patterns(X: Any) -> MissingnessPatterns:
     1     1   0.25          0
     2     1   0.25          2    0, 1
     """
-    missing = np.isnan(read_floats(X))
+    missing = np.isnan(read_floats(X, coded=True))
     names = names_or_numbers(X, missing.shape[1])
     # Masks as words of bits, which sort quickly; the most frequent first.
     masks = np.packbits(missing, axis=1)

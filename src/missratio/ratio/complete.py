@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from missratio import rows as class_rows
-from missratio._base.reading import read_table
+from missratio._base.reading import WordColumns, as_coded, read_table
 from missratio._base.storable import storable
 from missratio._base.threads import one_blas_thread
 from missratio._base.typing import FloatArray
@@ -149,10 +149,31 @@ class ClassifierRatio(CompleteRowsRatio):
 
     estimator: Any = None
     missingness: base.MissingnessParameter = None
+    _words: WordColumns = field(default=WordColumns("", {}), init=False)
+
+    def _inner(self) -> Any:
+        inner = LogisticRegression() if self.estimator is None else self.estimator
+        return clone(inner)
+
+    def _coded(self, X: Any, *, reset: bool = False) -> Any:
+        """Categories as numbers, for a classifier that takes those as categories."""
+        if reset:
+            self._words = WordColumns.of(X, as_levels=True)
+        if not hasattr(self._inner(), "categorical_features"):
+            return X
+        return as_coded(self._words.read(X))[0]
+
+    def _read(self, X: Any, *rest: Any, reset: bool, **more: Any) -> Two[ClassRows]:
+        return super()._read(self._coded(X, reset=reset), *rest, reset=reset, **more)
+
+    def _log_ratio(self, X: Any) -> FloatArray:
+        return super()._log_ratio(self._coded(X))
 
     def _learn_tables(self, tables: Two[WeightedTable], rows: Two[ClassRows]) -> None:
-        inner = LogisticRegression() if self.estimator is None else self.estimator
-        inner = clone(inner)
+        inner = self._inner()
+        if words := self._words.columns:
+            names = self.feature_names_in_.tolist()
+            inner.set_params(categorical_features=[names.index(x) for x in words])
         parameter = weight_parameter(inner)
         if not hasattr(inner, "predict_proba"):
             raise TypeError(

@@ -9,7 +9,6 @@ remembers all that it has tried, and slows down with it.
 import io
 import json
 import os
-import re
 import signal
 import sys
 import time
@@ -164,20 +163,6 @@ Y = np.arange(12) % 2
 FRAME = pa.table({"p": X[:, 0], "q": X[:, 1]})
 
 
-def plan_bytes(suffix, folder):
-    plan = mr.plan_queries(FRAME, Y, per_feature=2, random_state=0)
-    path = folder / f"plan{suffix}"
-    plan.write(path, force=True)
-    return undated(path.read_bytes()) if suffix == ".xlsx" else path.read_bytes()
-
-
-def undated(content):
-    """A workbook that doesn't say when it was written, so that inputs stay the same."""
-    date = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
-    members = members_of(content).items()
-    return packed({name: date.sub(b"2026-01-01T00:00:00Z", m) for name, m in members})
-
-
 PHI = b"""
 [classes.0]
 missing = "values"
@@ -307,20 +292,16 @@ def test_mutated_wide_tables(folder, suffix):
     fuzz(strategy, 0.0025, folder / f"w{suffix}", read_table, TableError)
 
 
-@pytest.mark.parametrize(("suffix", "share"), [(".csv", 0.25), (".xlsx", 0.005)])
-def test_mutated_plans(folder, suffix, share):
-    base = plan_bytes(suffix, folder)
-    bases = [base]
-    if suffix == ".csv":
-        bases += [base.replace(b",", b";"), base.replace(b",,", b",1.5,")]
+def test_mutated_plans(folder):
+    path = folder / "p.csv"
+    mr.plan_queries(FRAME, Y, per_feature=2, random_state=0).write(path)
+    base = path.read_bytes()
+    bases = [base, base.replace(b",", b";"), base.replace(b",,", b",1.5,")]
 
     def read(path):
         mr.QueryPlan.read(path, FRAME, Y)
 
-    strategy = mutated(bases)
-    if suffix == ".xlsx":
-        strategy |= repacked(base)
-    fuzz(strategy, share, folder / f"p{suffix}", read, TableError)
+    fuzz(mutated(bases), 0.25, path, read, TableError)
 
 
 def test_mutated_missingness_files(folder):

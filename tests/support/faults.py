@@ -36,7 +36,9 @@ LONG = ("fit", "report", "reproduce", "predict", "query", "watch", "watch-again"
 
 HEAVY = (
     "missratio.app.workflow", "missratio.app.modelfile", "missratio.app.report",
-    "pyarrow.csv", "pyarrow.parquet", "skops.io",
+    "missratio.app.queries", "missratio.reproduce.figures", "missratio.reproduce",
+    "pyarrow.csv", "pyarrow.parquet", "skops.io", "scipy.stats", "sklearn.ensemble",
+    "matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg", "xlsxwriter",
 )  # fmt: skip
 
 
@@ -50,8 +52,6 @@ class Command:
         The command line; `--force` is added where outputs are replaced.
     outputs : str
         Files that it writes, whose content says whether the run was right.
-    free : str
-        Files that it writes whose content tells the time.
     forces : bool
         Whether it has the option `--force`.
     begins : dict
@@ -60,7 +60,6 @@ class Command:
 
     line: str
     outputs: str
-    free: str = ""
     forces: bool = True
     begins: dict[str, str] = field(default_factory=dict)
 
@@ -91,7 +90,6 @@ COMMANDS = {
     "reproduce": Command(
         "reproduce naive_bayes --runs 2 --jobs 1 --out out",
         "out/results.json out/naive_bayes.parquet",
-        "out/summary.md out/run.json",
         forces=False,
     ),
 }  # fmt: skip
@@ -161,7 +159,7 @@ class Runs:
     def said(self):
         return self._said.read_text(errors="replace")
 
-    def run(self, words, fail=0, kill=0, seconds=0.0, loaded=None):
+    def run(self, words, fail=0, kill=0, seconds=0.0):
         """Run a command; its status, operations and time. A kill is a status below 0.
 
         Parameters
@@ -171,22 +169,20 @@ class Runs:
             The number of the operation that fails, or before which it is killed.
         seconds : float
             After which it is killed.
-        loaded : Path, optional
-            Where to note the modules that it has loaded.
         """
         began = time.monotonic()
         reader, writer = os.pipe()
         child = os.fork()
         if child == 0:
             os.close(reader)
-            self._child(words, fail, kill, seconds, loaded, writer)
+            self._child(words, fail, kill, seconds, writer)
         os.close(writer)
         with os.fdopen(reader) as stream:
             count = int(stream.read() or 0)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         return status, count, time.monotonic() - began
 
-    def _child(self, words, fail, kill, seconds, loaded, writer):
+    def _child(self, words, fail, kill, seconds, writer):
         os.chdir(self.folder)
         output = os.open(self._said, os.O_CREAT | os.O_TRUNC | os.O_WRONLY)
         os.dup2(output, 1)
@@ -213,8 +209,6 @@ class Runs:
             self._shim.watch_folder(b"", 0, 0)
             with suppress(OSError):
                 sys.stdout.flush()
-            if loaded is not None:
-                loaded.write_text("\n".join(sys.modules))
             os.write(writer, str(count).encode())
             os._exit(status)
 
@@ -236,20 +230,15 @@ class Trial:
         if self.replaces and self.command.forces:
             self.words.append("--force")
         self._begin()
-        loaded = self.runs.folder.parent / "loaded"
-        status, self.count, _ = self.runs.run(self.words, loaded=loaded)
+        status, self.count, _ = self.runs.run(self.words)
         assert status == OK, self.runs.said
-        for module in loaded.read_text().split():
-            if module != "__main__":
-                with suppress(Exception):
-                    importlib.import_module(module)
         self.inputs = self.runs.inputs()
         self.after = self._contents()
 
     def _begin(self):
         self.runs.reset()
         # What is replaced is a file of the same kind that says something else.
-        for name in f"{self.command.outputs} {self.command.free}".split():
+        for name in self.command.outputs.split():
             if self.replaces and self.command.forces:
                 (self.runs.folder / name).write_bytes(b"what was there before")
         for name, source in self.command.begins.items():

@@ -458,6 +458,9 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         n_held, lost, remedies = len(complete), int((~complete).sum()), []
         facts: dict[str, Any] = {"n_held": n_held, "n_complete": n_held - lost}
         if isinstance(self.columns, str) and self.columns == "all":
+            # A search would be made again for each number of columns.
+            candidates = getattr(estimator, "candidates", {"": estimator})
+            estimator = next(iter(candidates.values()))
             positions, facts["power"] = affordable.affordable_columns(
                 table, promise, estimator
             )

@@ -336,10 +336,11 @@ def _errors(
             # It is as uncertain as what was stated, too.
             for end in (0, 1):
                 model = narrowed(rows.model(label), end)
-                again = np.concatenate(
+                again = weights.copy()
+                again[y == label] = np.concatenate(
                     [complete_row_weights(part.rows(label), model) for part in parts]
                 )
-                other = measure.share_of(events, again, confidence)
+                other = measure.share_of(events, again[mine], confidence)
                 result["low"] = min(result["low"], other["low"])
                 result["high"] = max(result["high"], other["high"])
         if rows.classifier.deployment == "as-observed":

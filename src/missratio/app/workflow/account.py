@@ -99,11 +99,17 @@ def write_example(
     progress.step(f"Reading {options.data}")
     source, table = read_table(options)
     with about_file(source.path):
+        if options.controlled is not None:
+            table, _ = labelled.two_classes(table, options.controlled, options.versus)
         text = phi_file.example_for(table)
     path = options.written
     with written_whole(path, force=options.force) as draft:
         draft.write_text(text, encoding="utf-8")
-    then = options.command("fit", type(options), example=None, missingness=path)
+    out = options.out
+    changes: dict[str, Any] = {"example": None, "new_rows": None, "missingness": path}
+    if out.exists():
+        changes["out"] = out.with_stem(f"{out.stem}-written")
+    then = options.command("fit", type(options), **changes)
     said = f"{path}: fill in the probabilities of being missing, now nan. Then:"
     return asked.CommandOutcome({"example": str(path)}, [said, f"    {then}"])
 
@@ -573,26 +579,26 @@ def ways_of(
             table, controlled = labelled.two_classes(
                 table, options.controlled, options.versus
             )
-    out, learned = options.out, options.missingness == asked.LEARN
-    if options.undecided or learned:
-        out = out.with_stem(f"{out.stem}-{'other' if learned else 'complete'}")
-    plan = options.out.with_name("plan.csv")
+    learned, plan = (
+        options.missingness == asked.LEARN,
+        options.out.with_name("plan.csv"),
+    )
 
-    def fit(**changes: Any) -> str:
-        """The same fit with other options."""
+    def fit(way: str, **changes: Any) -> str:
+        """The same fit with other options, to a file that is named for the way."""
         # A method that reads rows with blanks need not be one for complete rows.
         given = dict.fromkeys(["new_rows", "missingness", "force", "method"])
-        given["out"] = out
+        given["out"] = options.out.with_stem(f"{options.out.stem}-{way}")
         return options.command("fit", type(options), settings, **(given | changes))
 
     def look_up(what: str, power: str, promise: str, **changes: Any) -> Way:
         """A plan of look-ups, and the fit that takes it filled in."""
-        given = {"out": plan, "force": False, "alpha": options.trial["alpha"]}
-        query = options.command(
-            "query", asked.QueryOptions, settings, **(given | changes)
-        )
+        groups = [] if options.groups is None else [options.groups]
+        changes |= {"out": plan, "force": False, "drop": [*options.drop, *groups]}
+        changes["alpha"] = options.trial["alpha"]
+        query = options.command("query", asked.QueryOptions, settings, **changes)
         between = f"and, when {plan} is filled in,"
-        commands = (query, fit(queries=plan))
+        commands = (query, fit("looked-up", queries=plan))
         return Way(f"look up {what}", power, promise, commands, between)
 
     lossy = [label for label, counts in table.missing.items() if counts]
@@ -625,7 +631,7 @@ def ways_of(
             "classify rows as they come, blanks included",
             observed_power(table, controlled, options),
             f"{assumes}, if new rows have blanks like these",
-            (fit(new_rows="blanks"),),
+            (fit("observed", new_rows="blanks"),),
         )
     elif not any(phi_file.loses_whole_rows(table, label) for label in lossy):
         yield Way(
@@ -633,7 +639,7 @@ def ways_of(
             UNTOLD,
             f"{PHI} is learned from the other columns, and must be logistic in the "
             "value itself",
-            (fit(missingness=asked.LEARN),),
+            (fit("learned", missingness=asked.LEARN),),
         )
     pairs = [(name, label) for label in lossy for name in table.missing[label]]
     if len(pairs) <= SHOWN and not any(n in table.encoder.indicators for n, _ in pairs):
@@ -645,12 +651,13 @@ def ways_of(
             "say what you know of them",
             UNTOLD,
             "it holds if the direction is as you say (higher or lower)",
-            (fit(assume=texts),),
+            (fit("stated", assume=texts),),
         )
+    phi = asked.EXAMPLE_FILE
     yield Way(
         "write down why values are missing",
         UNTOLD,
         "it holds if what you write is right",
-        (fit(example=True, out=None), fit(missingness=asked.EXAMPLE_FILE)),
-        f"and, when {asked.EXAMPLE_FILE} says why,",
+        (fit("", example=True, out=None), fit("written", missingness=phi)),
+        f"and, when {phi} says why,",
     )

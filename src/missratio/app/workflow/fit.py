@@ -298,6 +298,7 @@ def _origin(
         again = {"force": False, "new_rows": None, "out": None}
         plan = "plan.csv" if options.queries is None else "longer-plan.csv"
         query = again | {"out": plan, "alpha": options.trial["alpha"]}
+        query["drop"] = [*options.drop, *filter(None, [options.groups])]
         origin["check"] = options.command("check", CheckOptions, {}, **again)
         origin["query"] = options.command("query", QueryOptions, {}, **query)
     return origin

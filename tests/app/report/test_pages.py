@@ -131,10 +131,8 @@ def test_names_are_no_markup_in_text_and_tables_keep_their_shape(report):
 
 @given(st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=40))
 def test_any_text_says_itself(name):
-    shown = f"x{' '.join(name.split())}"
-    assert rendered(f"x{plain_text(name)}") == f"<p>{escape(shown)}</p>\n".replace(
-        "&#x27;", "'"
-    )
+    shown = escape(f"x{' '.join(name.split())}").replace("&#x27;", "'")
+    assert rendered(f"x{plain_text(name)}") == f"<p>{shown}</p>\n"
 
 
 def test_data_is_enough_for_every_page(report, html):
@@ -172,19 +170,15 @@ def test_a_report_names_no_folders_and_has_the_date_that_it_is_given(
 ):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
     command = "missratio fit '/home/me/my data/t.csv' --out=/tmp/a/m.skops --drop a/b"
-    names = Names([*learned[1].columns], [*learned[1].columns])
-    made = [
-        describe(
-            LabelledRows.read(*learned), title=None, names=names, folds=0,
-            origin={"command": command},
-        )
-        for _ in range(2)
-    ]  # fmt: skip
-    assert made[0].json() == made[1].json()
-    origin = made[0].data["origin"]
+    rows, columns = LabelledRows.read(*learned), [*learned[1].columns]
+    names = Names(columns, columns)
+    how = {"title": None, "names": names, "folds": 0, "origin": {"command": command}}
+    first, second = (describe(rows, **how) for _ in range(2))
+    assert first.json() == second.json()
+    origin = first.data["origin"]
     assert origin["date"] == "1970-01-01 00:00 UTC"
     assert origin["command"] == "missratio fit t.csv --out=m.skops --drop a/b"
-    assert "\u2028" not in made[0].json()
+    assert "\u2028" not in first.json()
 
 
 def test_without_vega_the_page_says_what_to_install(report, monkeypatch):

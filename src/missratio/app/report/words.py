@@ -228,8 +228,8 @@ def cautions(data: Data) -> Iterator[tuple[str, str]]:
         yield "Blanks must stay as they are", text
     if data["measured"] == "held out":
         text = (
-            "They were measured on rows that thresholds were chosen on, because no fit "
-            "to a part of the rows could be certified. The bounds hold anyway."
+            "They were measured on rows that thresholds were chosen on, as there is no "
+            "certified fit to a part of the rows. The bounds hold anyway."
         )
         yield "Errors may be larger than measured", text
 

@@ -41,6 +41,13 @@ def test_examples_print_what_the_page_says(page, capsys):
     assert not report, report
 
 
+@pytest.mark.parametrize(
+    ("page", "least"), [("quickstart", 30), ("certificates", 40), ("cookbook", 50)]
+)
+def test_guide_has_examples(page, least):
+    assert examples(ROOT / "docs" / f"{page}.md").count(">>>") > least
+
+
 LINK = re.compile(r"\]\((?!https?:|mailto:)([^)\s#]*)(?:#([^)\s]+))?\)")
 MADE = ("auto_examples", "generated")  # what the build of the pages makes
 

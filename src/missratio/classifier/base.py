@@ -80,7 +80,7 @@ class CertifiedClassifier(
     # Positions of the columns that are used; None for all.
     _positions: IntArray | None = None
     # How tables are read: as the first one was.
-    _words: reading.WordColumns
+    _words: reading.WordColumns = reading.WordColumns("", {})
     training_index_: IntArray
     calibration_index_: IntArray
 
@@ -151,10 +151,11 @@ class CertifiedClassifier(
         rng = generator(self.random_state)
         table = self._split(table, rng)
         self.training_index_, self.calibration_index_ = table.fitted, table.held
-        frozen = isinstance(self.estimator, FrozenEstimator)
-        X = table.X if frozen else take_rows(table.X, table.fitted)
-        self._words = self._words.seen_in(X)
-        warn_of_unseen_words(self._words, take_rows(table.X, table.held))
+        if self._words.columns:
+            frozen = isinstance(self.estimator, FrozenEstimator)
+            X = table.X if frozen else take_rows(table.X, table.fitted)
+            self._words = self._words.seen_in(X)
+            warn_of_unseen_words(self._words, take_rows(table.X, table.held))
         self._learn(table, self.estimator, rng)
         return self
 
@@ -193,7 +194,7 @@ class CertifiedClassifier(
     def _forget(self) -> None:
         """Rows of an earlier fit are no longer those that this one is about."""
         indices = ("calibration_index_", "training_index_", "_calibrating")
-        for name in (*indices, "_sign", "_positions"):
+        for name in (*indices, "_sign", "_positions", "_words"):
             self.__dict__.pop(name, None)
 
     def _table(
@@ -303,12 +304,12 @@ class CertifiedClassifier(
         )
         if isinstance(table, np.ndarray) and table.dtype.kind == "f":
             reading.check_no_infinity(table)
-        if reset:
+        if reset and not plain:
             as_levels = self.estimator is None or self._given_missingness() is not None
             self._words = reading.WordColumns.of(table, as_levels=as_levels)
-        else:
+        elif self._words.columns:
             warn_of_unseen_words(self._words, table)
-        table = self._words.read(table)
+        table = table if plain else self._words.read(table)
         if every or self._positions is None:
             return table
         return some_columns(table, self._positions)

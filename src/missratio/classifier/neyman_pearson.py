@@ -138,7 +138,7 @@ class TwoClassClassifier(CertifiedClassifier):
             self.deployment,
             sign=self._sign,
             unscored=-np.inf,
-            among=self._scorable(X),
+            among=self._scorable(X) if self._words.columns else None,
         )
 
     def _given(self, X: Any, above: BoolArray) -> Any:

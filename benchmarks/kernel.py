@@ -23,7 +23,7 @@ from draws import FloatArray
 from measure import Result, Table, Target, Tell, check, race
 from threadpoolctl import threadpool_limits
 
-from missratio import KLIEP, FDivergenceRatio, KernelRatio, density_ratio, ratio_test
+from missratio import KLIEP, KernelRatio, density_ratio, ratio_test
 from missratio.basis import GaussianBasis
 
 N_CENTERS = 100
@@ -91,9 +91,12 @@ PAIRS = (
     ),
     Pair(
         "LSIF",
-        # Pearson's f is (u − 1)², twice what uLSIF minimises, and so is its penalty.
-        lambda basis: FDivergenceRatio(
-            "pearson", link="identity", basis=basis, l2=2 * LSIF_L2
+        lambda basis: KernelRatio(
+            centers=basis.centers,
+            sigma_grid=[basis.bandwidth],
+            l2_grid=[LSIF_L2],
+            scale=False,
+            flat_within=0.0,
         ),
         lambda X1, X0: densratio.uLSIF(
             X1,

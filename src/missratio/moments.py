@@ -154,22 +154,19 @@ def accumulate(
     sums = []
     for term in terms:
         # Σ w g and Σ w g' f̃, and Σ w g'' f̃f̃ᵀ.
-        mass = _weighted(term.slope, weights)
+        mass = term.slope if weights is None else weights * term.slope
         value = total = mass.sum(axis=-1, dtype=np.float64)
         if term.value is not term.slope:
-            value = _weighted(term.value, weights).sum(axis=-1, dtype=np.float64)
+            values = term.value if weights is None else weights * term.value
+            value = values.sum(axis=-1, dtype=np.float64)
         slope, curvature = _first_moments(mass, total, features, at), None
         if second_order:
             if term.curvature is not term.slope:
-                mass = _weighted(term.curvature, weights)
+                mass = term.curvature if weights is None else weights * term.curvature
             curvature = _second_moments(mass, features, at)
         scale = np.zeros(len(score)) + term.log_scale
         sums.append(Sums(scale, value, slope, curvature, low, high))
     return sums
-
-
-def _weighted(values: FloatArray, weights: FloatArray | None) -> FloatArray:
-    return values if weights is None else weights * values
 
 
 def _first_moments(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import expit, log_expit
@@ -98,7 +98,7 @@ class Objective(BaseEstimator, ABC):
     """A density-ratio objective, argmin over r of h(E g1(Z¹), E g0(Z⁰)).
 
     This is the paper's *General Extension*. Both g's are functions of the score
-    s(z) = log r(z) (unless an estimator says otherwise), so an objective is written
+    s(z) = log r(z), so an objective is written
     as `numerator` and `denominator`, each a `Term` with two derivatives, and
     `combine`, which is h. By default h is the sum of all the expectations. Every
     expectation is a weighted mean over rows, the weights 1{observed}/(1 − φ)
@@ -119,8 +119,6 @@ class Objective(BaseEstimator, ABC):
     diverges_when_separated : bool
         Declares that no finite optimum exists where a score puts every numerator row
         (their mean, for a linear numerator) above every denominator row.
-    unit_score : float
-        The score of a ratio of one, where solvers start.
 
     Examples
     --------
@@ -146,7 +144,6 @@ class Objective(BaseEstimator, ABC):
     fits_intercept: ClassVar[bool] = True
     linear_numerator: ClassVar[bool] = False
     diverges_when_separated: bool = True
-    unit_score: float = 0.0
 
     @abstractmethod
     def numerator(self, score: FloatArray) -> Term | Sequence[Term]:
@@ -160,9 +157,6 @@ class Objective(BaseEstimator, ABC):
         """Evaluate h, here the sum of the expectations, and its derivatives."""
         scale = np.exp(expectations.log_scale)
         return Combination((scale * expectations.value).sum(axis=0), scale)
-
-
-Link = Literal["log", "identity"]
 
 
 class Divergence(BaseEstimator, ABC):
@@ -214,7 +208,7 @@ class Divergence(BaseEstimator, ABC):
 
 @storable()
 class Pearson(Divergence):
-    """f(u) = (u − 1)²; with the identity link the estimator is LSIF (uLSIF)."""
+    """f(u) = (u − 1)²."""
 
     def generator(self, ratio: FloatArray) -> FloatArray:
         """f(u) = (u − 1)²."""
@@ -235,44 +229,32 @@ class Pearson(Divergence):
 
 @storable()
 class FDivergenceObjective(Objective):
-    """Minimise −E[f'(r(Z¹))] + E[f*(f'(r(Z⁰)))] for any f and link.
+    """Minimise −E[f'(r(Z¹))] + E[f*(f'(r(Z⁰)))] for any f.
 
     Parameters
     ----------
     divergence : Divergence
-    link : {"log", "identity"}
-        The score is log r, or r itself.
     """
 
-    def __init__(self, divergence: Divergence, link: Link = "log") -> None:
+    def __init__(self, divergence: Divergence) -> None:
         self.divergence = divergence
-        self.link = link
-        self.unit_score = 1.0 if link == "identity" else 0.0
-        self.diverges_when_separated = link == "log"
-
-    def _ratio(self, score: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """R and its first two derivatives in the score."""
-        if self.link == "identity":
-            return score, np.ones_like(score), np.zeros_like(score)
-        ratio = np.exp(score)
-        return ratio, ratio, ratio
 
     @np.errstate(all="ignore")
     def numerator(self, score: FloatArray) -> Term:
         """g1(s) = −f'(r(s))."""
-        ratio, d1, d2 = self._ratio(score)
-        second = self.divergence.second(ratio)
-        curvature = self.divergence.third(ratio) * d1**2 + second * d2
-        return Term(-self.divergence.first(ratio), -second * d1, -curvature)
+        ratio = np.exp(score)
+        slope = ratio * self.divergence.second(ratio)
+        curvature = self.divergence.third(ratio) * ratio**2 + slope
+        return Term(-self.divergence.first(ratio), -slope, -curvature)
 
     @np.errstate(all="ignore")
     def denominator(self, score: FloatArray) -> Term:
         """g0(s) = f*(f'(r(s))) = r f'(r) − f(r)."""
-        ratio, d1, d2 = self._ratio(score)
-        second = self.divergence.second(ratio)
+        ratio = np.exp(score)
+        slope = ratio**2 * self.divergence.second(ratio)
         value = ratio * self.divergence.first(ratio) - self.divergence.generator(ratio)
-        curvature = (second + ratio * self.divergence.third(ratio)) * d1**2
-        return Term(value, ratio * second * d1, curvature + ratio * second * d2)
+        curvature = 2.0 * slope + ratio**3 * self.divergence.third(ratio)
+        return Term(value, slope, curvature)
 
 
 @storable()
@@ -311,30 +293,27 @@ class JensenShannonObjective(Objective):
         return Term(-log_expit(-score), taken, taken * (1.0 - taken))
 
 
-DIVERGENCES = ("js", "kl", "pearson")
+DIVERGENCES: dict[str, type[Any]] = {
+    "js": JensenShannonObjective,
+    "kl": KullbackLeiblerObjective,
+    "pearson": Pearson,
+}
 
 
-def as_divergence_objective(divergence: str | Divergence, link: Link) -> Objective:
-    """Resolve an estimator's `divergence` and `link` into an objective."""
-    check_choice("link", link, ("log", "identity"))
+def as_divergence_objective(divergence: str | Divergence) -> Objective:
+    """Resolve an estimator's `divergence` into an objective."""
+    made: Any = divergence
     if isinstance(divergence, str):
-        check_choice("divergence", divergence, DIVERGENCES)
-        if divergence == "pearson":
-            divergence = Pearson()
-        elif link == "identity":
-            raise ValueError(
-                "link='identity' is for divergence='pearson' and for a Divergence of "
-                f"your own, got {divergence!r}."
-            )
-        else:
-            kl = divergence == "kl"
-            return KullbackLeiblerObjective() if kl else JensenShannonObjective()
-    if not isinstance(divergence, Divergence):
+        check_choice("divergence", divergence, sorted(DIVERGENCES))
+        made = DIVERGENCES[divergence]()
+        if isinstance(made, Objective):
+            return made
+    if not isinstance(made, Divergence):
         raise TypeError(
-            f"divergence must be one of {list(DIVERGENCES)} or an instance of "
+            f"divergence must be one of {sorted(DIVERGENCES)} or an instance of "
             f"missratio.objective.Divergence, got {divergence!r}."
         )
-    return FDivergenceObjective(divergence, link)
+    return FDivergenceObjective(made)
 
 
 @storable()
@@ -415,8 +394,8 @@ def objective_faults(objective: Any) -> list[str]:
         return faults or objective_faults(FDivergenceObjective(objective))
     if not isinstance(objective, Objective):
         return [f"it is no instance of Objective or Divergence: {objective!r}"]
-    # 1. The terms, and their derivatives. A score that is 1 at a ratio of one is r.
-    faults, scores = [], np.exp(CHECKED) if objective.unit_score else CHECKED
+    # 1. The terms, and their derivatives.
+    faults, scores = [], CHECKED
     for name in ("numerator", "denominator"):
         function = partial(_unscaled, getattr(objective, name))
         try:
@@ -453,7 +432,7 @@ def objective_faults(objective: Any) -> list[str]:
             Expectations(scaled[:, None], log_scale[:, None], n_numerator)
         )
 
-    optimum = first / second if objective.unit_score else np.log(first / second)
+    optimum = np.log(first / second)
     value, _ = means(optimum + 0.1)
     here, unit = combined(value), np.eye(len(value))
     for k, along in enumerate(unit):

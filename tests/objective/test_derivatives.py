@@ -29,7 +29,7 @@ def test_objectives_written_out_in_the_score_are_those_of_their_generator(
     short, divergence
 ):
     score = np.linspace(-4, 4, 30)
-    long = FDivergenceObjective(divergence, "log")
+    long = FDivergenceObjective(divergence)
     sign = -1.0 if short.linear_numerator else 1.0
     upper, lower = unscaled(short.numerator(score)), unscaled(short.denominator(score))
     pairs = [(long.numerator(score), upper, sign), (long.denominator(score), lower, 1)]

@@ -125,11 +125,6 @@ def test_the_estimator_must_be_a_joint_one(estimator, table):
         mr.NaiveBayesRatio(estimator).fit(*table)
 
 
-def test_ratios_that_are_not_log_linear_have_no_product(table):
-    with pytest.raises(ValueError, match="Use link='log'"):
-        mr.NaiveBayesRatio(mr.FDivergenceRatio("pearson", link="identity")).fit(*table)
-
-
 @pytest.mark.parametrize("label", [0, 1])
 @pytest.mark.parametrize("missingness", ["ignore", "model"])
 def test_a_column_that_is_never_observed_is_refused(label, missingness, table):

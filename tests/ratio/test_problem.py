@@ -21,11 +21,10 @@ from missratio.ratio.problem import RatioProblem, WeightedMean
 OBJECTIVES = {
     "KLIEP": KLIEPObjective(),
     "anchored": Anchored(),
-    "KL": as_divergence_objective("kl", "log"),
-    "JS": as_divergence_objective("js", "log"),
-    "Pearson": as_divergence_objective("pearson", "log"),
-    "Hellinger": as_divergence_objective(Hellinger(), "log"),
-    "Pearson identity": as_divergence_objective("pearson", "identity"),
+    "KL": as_divergence_objective("kl"),
+    "JS": as_divergence_objective("js"),
+    "Pearson": as_divergence_objective("pearson"),
+    "Hellinger": as_divergence_objective(Hellinger()),
 }
 ESTIMATORS = {
     "KLIEP": mr.KLIEP(),
@@ -33,7 +32,6 @@ ESTIMATORS = {
     "JS": mr.FDivergenceRatio("js"),
     "Pearson": mr.FDivergenceRatio("pearson"),
     "Hellinger": mr.FDivergenceRatio(Hellinger()),
-    "Pearson identity": mr.FDivergenceRatio("pearson", link="identity"),
 }
 
 
@@ -72,8 +70,6 @@ def test_gradient_and_hessian_are_the_numerical_derivatives(
     rng = np.random.default_rng(1)
     start = problem.start()
     theta = 0.05 * rng.normal(size=start.shape) + start
-    if "identity" in name:
-        theta[:, -1] += 1.0
     at = problem(theta, second_order=True)
     step = 1e-5
     for j in range(start.shape[1]):
@@ -144,10 +140,7 @@ def normals(rng, n, d, unit=1.0):
 @pytest.mark.parametrize(
     ("estimator", "make", "n", "d", "unit"),
     [
-        *(
-            (ESTIMATORS[name], gammas, 60_000, 5, 1.0)
-            for name in ("KLIEP", "KL", "JS", "Pearson identity")
-        ),
+        *((ESTIMATORS[name], gammas, 60_000, 5, 1.0) for name in ("KLIEP", "KL", "JS")),
         (mr.KLIEP(), normals, 5000, 60, 1.0),
         (mr.KLIEP(l2=1e-3), normals, 5000, 60, 1.0),
         (mr.KLIEP(), partial(normals, unit=1e25), 5000, 60, 1e25),
@@ -444,7 +437,7 @@ def test_all_levels_of_a_category_predict_what_all_but_one_do():
 
 def test_a_status_is_measured_and_not_assumed(two_normals):
     X, y = two_normals(shift=1.0)
-    with pytest.warns(ConvergenceWarning, match="max_iter was reached after 1 iter"):
+    with pytest.warns(ConvergenceWarning, match="it ended after 1 iter"):
         ratio = mr.KLIEP(max_iter=1).fit(X, y)
     assert not ratio.converged_
     assert ratio.n_iter_ == 1

@@ -19,7 +19,6 @@ ESTIMATORS = [
     mr.KLIEP(),
     mr.KLIEP(basis="polynomial"),
     mr.FDivergenceRatio("js"),
-    mr.FDivergenceRatio("pearson", link="identity"),
     mr.NaiveBayesRatio(),
 ]
 

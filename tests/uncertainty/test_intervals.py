@@ -12,7 +12,6 @@ from sklearn.linear_model import LogisticRegression
 from missratio import (
     KLIEP,
     KLIEPCV,
-    FDivergenceRatio,
     LogisticMissingness,
     NaiveBayesRatio,
     corrupt,
@@ -100,9 +99,6 @@ def test_the_order_of_rows_and_the_units_of_columns_change_nothing(fitted):
     )
 
 
-IDENTITY = FDivergenceRatio("pearson", link="identity")
-
-
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
@@ -116,11 +112,6 @@ IDENTITY = FDivergenceRatio("pearson", link="identity")
             lambda r, X, y: ratio_uncertainty(LogisticRegression().fit(X, y), X, y),
             TypeError,
             r"KLIEP, FDivergenceRatio.*bootstrap",
-        ),
-        (
-            lambda r, X, y: ratio_uncertainty(IDENTITY.fit(X, y), X, y),
-            ValueError,
-            r"link='log'.*bootstrap",
         ),
         (
             lambda r, X, y: ratio_uncertainty(r, X, y).interval(X, level=95),

@@ -143,11 +143,11 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         Self
             The fitted estimator.
         """
-        weights, two = {"sample_weight": sample_weight, "inclusion": inclusion}, None
-        if not isinstance(X, np.ndarray):
-            two = self._rows_elsewhere(X, y, **weights)
+        weights = {"sample_weight": sample_weight, "inclusion": inclusion}
+        array = isinstance(X, np.ndarray)
+        two = None if array else self._rows_elsewhere(X, y, **weights)
         self._learn(self._read(X, y, **weights, reset=True) if two is None else two)
-        follows = is_tensor(X) and get_config()["array_api_dispatch"]
+        follows = not array and is_tensor(X) and get_config()["array_api_dispatch"]
         if follows and "coef_" in self.__dict__ and not self._apart:
             self.coef_ = like(X, self.coef_)
         return self
@@ -339,10 +339,7 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         NaN and infinities are seen to later.
         """
         if y is None:
-            raise ValueError(
-                "fit requires y to be passed, but the target y is None: give a label "
-                "for each row."
-            )
+            raise ValueError("fit requires y to be passed, but the target y is None.")
         X, y = on_host(X), on_host(y)
         table = reading.read_table(self, X, reset=reset)
         labels = reading.read_labels(y, table)
@@ -377,10 +374,8 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
                 reading.check_no_infinity(table)
                 named = X if hasattr(self, "feature_names_in_") else table
                 self._fit_basis(named, is_numerator)
-        features = table
-        if type(self.basis_) is not LinearBasis:
-            features = self._features(X, table)
-        chosen = is_numerator, ~is_numerator
+        linear, chosen = type(self.basis_) is LinearBasis, (is_numerator, ~is_numerator)
+        features = table if linear else self._features(X, table)
         parts = (MemorySource.of(table, features, rows, weights) for rows in chosen)
         shares = [None if inclusion is None else inclusion[rows] for rows in chosen]
         return self._weighed(Two(*parts), shares)
@@ -430,8 +425,7 @@ def two_classes(y: Any) -> Any:
     classes = np.unique(y)
     if len(classes) == 1:
         raise ValueError(
-            f"y has one class only, {classes.tolist()[0]!r}: a ratio needs rows of 2 "
-            "classes, the numerator and the denominator."
+            f"y has one class only, {classes.tolist()[0]!r}: a ratio needs 2 classes."
         )
     if len(classes) > 2:
         raise ValueError(
@@ -476,9 +470,8 @@ def refuse_no_complete(rows: ClassRows, sums: WeightSums) -> None:
     """Refuse a class of which no row is complete, where complete rows are needed."""
     if not sums.count[0]:
         raise ValueError(
-            f"Class {rows.label!r} has no row in which everything is observed (of "
-            f"{sums.n_rows}), and this ratio needs complete rows. Use "
-            "NaiveBayesRatio, fewer columns, or more rows."
+            f"Class {rows.label!r} has no row in which everything is observed, of "
+            f"{sums.n_rows}. Use NaiveBayesRatio, fewer columns, or more rows."
         )
 
 
@@ -510,13 +503,11 @@ def deal_folds(two: Two[ClassRows], cv: Any, random: Any) -> list[Fold]:
             order = np.sort(np.concatenate([first, second]))
         labels = np.isin(order, first).astype(int)
         parts = check_cv(cv, labels, classifier=True).split(order[:, None], labels)
-        return [
-            (
-                Two(np.isin(first, order[fitted]), np.isin(second, order[fitted])),
-                Two(np.isin(first, order[held]), np.isin(second, order[held])),
-            )
-            for fitted, held in parts
-        ]
+
+        def masks(part: IntArray) -> Two[BoolArray]:
+            return Two(np.isin(first, order[part]), np.isin(second, order[part]))
+
+        return [(masks(fitted), masks(held)) for fitted, held in parts]
     n_folds, observed = int(check_scalar(cv, "cv", Integral, min_val=2)), []
     for rows in two:
         weights = rows.weights()
@@ -543,12 +534,6 @@ def deal(observed: Two[BoolArray], n_folds: int, random: Any) -> list[Fold]:
     return [(chosen.map(np.logical_not), chosen) for chosen in held]
 
 
-REASONS = {
-    Status.STALLED: "no step made the objective smaller",
-    Status.OUT_OF_ITERATIONS: "max_iter was reached",
-}
-
-
 NO_OPTIMUM = (
     " has no finite optimum: some score puts the numerator's weighted mean (all of its "
     "rows, where they enter one by one) above all of the denominator's rows, or level "
@@ -556,7 +541,7 @@ NO_OPTIMUM = (
     "solver stopped. More denominator rows help as well."
 )
 UNSOLVED = (
-    " was not solved to tol: {reason} after {n_iter} iterations, at a decrement of "
+    " was not solved to tol: it ended after {n_iter} iterations, at a decrement of "
     "{decrement:.2g}. A larger max_iter or tol helps as well."
 )
 
@@ -574,7 +559,7 @@ def report_status(
     """
     cases: tuple[Any, ...] = (
         (status == Status.NO_OPTIMUM, NO_OPTIMUM, exceptions.NoFiniteOptimumWarning),
-        (np.isin(status, list(REASONS)), UNSOLVED, exceptions.NotSolvedWarning),
+        (status > Status.NO_OPTIMUM, UNSOLVED, exceptions.NotSolvedWarning),
     )
     for chosen, claim, category in cases:
         if chosen.any():
@@ -585,7 +570,6 @@ def report_status(
                 names=tuple(columns[j] for j in places),
                 remedies=(Remedy.COLUMN_PENALTY, Remedy.FEWER_FEATURES),
                 facts={
-                    "reason": REASONS.get(Status(status[chosen][0])),
                     "n_iter": int(n_iter[chosen].max()),
                     "decrement": float(decrement[chosen].max()),
                 },

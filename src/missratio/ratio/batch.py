@@ -72,21 +72,12 @@ def fit_batch(estimator: fit.JointRatio, X1: ArrayLike, X0: ArrayLike) -> BatchF
     >>> fits.coef.shape, fits.converged.all(), fits.coef.mean(axis=0).round(1)
     ((100, 2), np.True_, array([0.5, 0.5]))
     """
-    if not isinstance(estimator, fit.JointRatio):
-        raise TypeError(
-            "estimator must be a KLIEP, FDivergenceRatio or ObjectiveRatio, got "
-            f"{estimator!r}."
-        )
-    objective = estimator._objective()
+    fit.check_joint(estimator)
     fit.check_parameters(estimator)
-    fit.check_log_linear(estimator)
+    objective = estimator._objective()
     plain = estimator.penalty_weights == "uniform" and estimator.pairs is not True
-    plain = plain and estimator.normalize != "regression"
-    if (
-        not plain
-        or "l2" not in estimator.get_params()
-        or np.any(np.asarray(estimator.l1))
-    ):
+    plain = plain and estimator.normalize != "regression" and not np.any(estimator.l1)
+    if not plain or "l2" not in estimator.get_params():
         raise ValueError(
             "fit_batch takes a ridge penalty alone, such as KLIEP(l2=0.01), "
             "normalize='hajek' or 'horvitz-thompson', and complete rows; got "
@@ -126,8 +117,7 @@ def fit_batch(estimator: fit.JointRatio, X1: ArrayLike, X0: ArrayLike) -> BatchF
         numerator = WeightedMean(mean - scale * centre, share)
     else:
         numerator = _sample(two.numerator, n_problems)
-        plain_sums = weighted_sums(numerator.features, numerator.weights, None)
-        centre = plain_sums.sums / plain_sums.mass
+        centre = numerator.features.mean(axis=1)
         numerator.features[...] -= centre[:, None, :]
     denominator = _sample(two.denominator, n_problems)
     denominator.features[...] -= centre[:, None, :]

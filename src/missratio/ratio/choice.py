@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from missratio._base.storable import storable
-from missratio._base.summary import Summary, figure
 from missratio._base.threads import THREADED_ELEMENTS
 from missratio._base.typing import FloatArray
 from missratio.exceptions import NoFiniteOptimumWarning
@@ -129,20 +127,3 @@ class Ratio(base.BaseRatio):
 
     def _score_rows(self, two: base.Two[ClassRows]) -> float:
         return float(np.log(2.0)) - log_loss(self.estimator_, two)
-
-    def summary(self) -> Summary:
-        """The estimators compared and the fit of the best.
-
-        Returns
-        -------
-        Summary
-            Prints as text.
-        """
-        check_is_fitted(self)
-        losses = [(name, figure(loss, 4)) for name, loss in self.comparison_.items()]
-        return Summary(
-            f"Ratio: {losses[0][0]}, by the smallest loss on rows held out",
-            header=("ratio", "log loss"),
-            rows=tuple(losses),
-            notes=tuple(f"{k} is left out. {why}" for k, why in self.left_out_.items()),
-        )

@@ -146,6 +146,15 @@ def check_parameters(estimator: Any) -> None:
         )
 
 
+def check_joint(estimator: Any) -> None:
+    """Refuse what is no joint fit by an objective."""
+    if not isinstance(estimator, JointRatio):
+        raise TypeError(
+            "estimator must be a KLIEP, FDivergenceRatio or ObjectiveRatio, got "
+            f"{estimator!r}."
+        )
+
+
 def stack_samples(X1: Any, X0: Any) -> tuple[Any, Any]:
     """Two tables as one labelled table."""
     check_columns(X1, X0)
@@ -169,14 +178,6 @@ def check_columns(X1: Any, X0: Any) -> None:
         raise ValueError(
             f"X1 has {shapes[0][1]} columns and X0 has {shapes[1][1]}: both samples "
             "must have the same columns."
-        )
-
-
-def check_log_linear(estimator: Any) -> None:
-    """Refuse the identity link where log ratios are added up."""
-    if estimator.link != "log":
-        raise ValueError(
-            f"{estimator!r} models the ratio itself, not its logarithm. Use link='log'."
         )
 
 
@@ -230,8 +231,6 @@ class LinearRatio(BaseRatio):
     of a batch. Everything else (missingness, basis, penalty, solver) is the same.
     """
 
-    # Whether the score is log r, or r ("identity").
-    link: str = "log"
     # Where a subclass has no such parameters.
     l1: Any = 0.0
     l2: Any = 0.0
@@ -309,9 +308,8 @@ class LinearRatio(BaseRatio):
             two = self._oriented(two)
             problem = posing.pose(self, settings._objective(), two, complete)
             # 2. Its penalties.
-            units = penalty_units(
-                settings.penalty_weights, two.numerator, required, problem
-            )
+            weights = settings.penalty_weights
+            units = penalty_units(weights, two.numerator, required, problem)
             strength = settings._strength(self, problem, units, two)
             problem = problem.penalised(units, strength)
             label, names = two.denominator.label, self.basis_.get_feature_names_out
@@ -319,9 +317,8 @@ class LinearRatio(BaseRatio):
             # 3. Its solution.
             precision = np.finfo(two.numerator.source.features.dtype).eps
             tol = float(max(settings.tol, 32.0 * precision))
-            solution = solve(
-                problem, solver=settings.solver, tol=tol, max_iter=settings.max_iter
-            )
+            how: dict[str, Any] = {"solver": settings.solver, "tol": tol}
+            solution = solve(problem, max_iter=settings.max_iter, **how)
             self.standard_error_, self._fitted_strength = units[0], strength
             self._store(problem, solution, two)
         self._warn(problem, solution, two)
@@ -391,7 +388,7 @@ class LinearRatio(BaseRatio):
                 "The features have values so large that their weighted sums overflow. "
                 "Scale the columns, to a standard deviation of about one."
             )
-        self.log_normalizer_ = -self.intercept_ if self.link == "log" else 0.0
+        self.log_normalizer_ = -self.intercept_
         self.n_iter_ = int(solution.n_iter.max())
         self.converged_ = bool((solution.status == Status.CONVERGED).all())
         self.objective_value_ = float(solution.value.sum())
@@ -409,17 +406,14 @@ class LinearRatio(BaseRatio):
         here = self._apart or not linear or isinstance(X, np.ndarray)
         rows = None if here else device.on_device(X)
         if rows is not None:
-            score = device.linear_scores(rows, theta, self.intercept_, allow_nan=nan)
-            if self.link != "log":
-                score = score.clamp(min=0.0).log()
-            return score  # type: ignore[no-any-return]
+            scores: FloatArray = device.linear_scores(
+                rows, theta, self.intercept_, allow_nan=nan
+            )
+            return scores
         host = device.on_host(X)
         table = read_table(self, host, reset=False, finite="allow-nan" if nan else True)
-        score = self._features(host, table) @ theta + float(self.intercept_)
-        if self.link != "log":
-            with np.errstate(divide="ignore"):
-                score = np.log(np.maximum(score, 0.0))
-        return np.asarray(score)
+        features = table if linear else self._features(host, table)
+        return np.asarray(features @ theta + float(self.intercept_))
 
     def _score_rows(self, two: Two[ClassRows]) -> float:
         problem = posing.pose(self, self._settings()._objective(), self._oriented(two))

@@ -8,16 +8,11 @@ from typing import Any, TypeVar, overload
 import numpy as np
 from sklearn.base import clone
 
+from missratio import objective as objectives
 from missratio._base.reading import read_table
 from missratio._base.storable import storable
 from missratio.basis import LinearBasis
-from missratio.objective import (
-    Divergence,
-    KLIEPObjective,
-    Link,
-    Objective,
-    as_divergence_objective,
-)
+from missratio.objective import Divergence, KLIEPObjective, Objective
 from missratio.ratio import fit
 from missratio.ratio.base import BaseRatio, MissingnessParameter, Two
 from missratio.ratio.problem import RatioProblem
@@ -164,30 +159,25 @@ class FDivergenceRatio(fit.PenalisedRatio):
     """Density ratio by an f-divergence, for complete and for missing data.
 
     Maximises Ê[f'(r(Z¹))] − Ê[f*(f'(r(Z⁰)))], every Ê weighted by 1{observed}/(1 − φ)
-    (the paper's appendix on f-divergences), with log r = θᵀf + b, or r = θᵀf + b under
-    the identity link. With the log link "js" is logistic regression that balances the
-    two classes, and "kl" has KLIEP's optimum under Hájek's normalisation; with the
-    identity link "pearson" is (u)LSIF. Under per-feature missingness complete rows
-    count, except for the numerator of "kl", which like KLIEP's enters through means
-    alone.
+    (the paper's appendix on f-divergences), with log r = θᵀf + b. "js" is logistic
+    regression that balances the two classes, and "kl" has KLIEP's optimum under Hájek's
+    normalisation. "pearson" is not convex: its optimum may be local only, and there may
+    be none if a numerator row lies outside the convex hull of the denominator's;
+    ``KernelRatio("ulsif")`` minimises the same for a ratio that is a sum of bumps.
+    Under per-feature missingness complete rows count, except for the numerator of "kl",
+    which like KLIEP's enters through means alone.
 
     Parameters
     ----------
     divergence : {"kl", "js", "pearson"} or Divergence, default="js"
         A name, or your own f as a `Divergence`.
-    link : {"log", "identity"}, default="log"
-        Whether the model is linear in log r, or, for "pearson" and an f of your own,
-        in r. Under the log link "pearson" is not convex: its optimum may be local only,
-        and there may be none if a numerator row lies outside the convex hull of the
-        denominator's. Use the identity link and a basis of bumps instead.
     basis, missingness, normalize, l2, l1, penalty_weights, solver, tol, max_iter
         As for `KLIEP`. The intercept is not penalised.
 
     Attributes
     ----------
     coef_, log_normalizer_, intercept_, classes_, n_iter_, converged_
-        As for `KLIEP`; `log_normalizer_` is minus the intercept under the log link, and
-        0 under the identity link.
+        As for `KLIEP`; `log_normalizer_` is minus the intercept.
     effective_sample_size_, objective_value_, basis_
         As for `KLIEP`.
 
@@ -203,11 +193,10 @@ class FDivergenceRatio(fit.PenalisedRatio):
     """
 
     divergence: str | Divergence = "js"
-    link: Link = "log"
     basis: Any = "linear"
 
     def _objective(self) -> Objective:
-        return as_divergence_objective(self.divergence, self.link)
+        return objectives.as_divergence_objective(self.divergence)
 
 
 @storable(finite=("coef_", "intercept_", "log_normalizer_", "column_log_normalizer_"))
@@ -319,12 +308,7 @@ class NaiveBayesRatio(fit.LinearRatio):
     def _settings(self) -> fit.JointRatio:
         """How each column is to be fitted."""
         estimator = KLIEP() if self.estimator is None else self.estimator
-        if not isinstance(estimator, fit.JointRatio):
-            raise TypeError(
-                "estimator must be a KLIEP, FDivergenceRatio or ObjectiveRatio, got "
-                f"{self.estimator!r}."
-            )
-        fit.check_log_linear(estimator)
+        fit.check_joint(estimator)
         return estimator
 
     def _missingness(self) -> MissingnessParameter:

@@ -116,11 +116,8 @@ class RatioProblem:
 
     def start(self) -> FloatArray:
         """Parameters of the ratio that is one everywhere."""
-        theta = np.zeros_like(self.centre)
-        if self.objective.fits_intercept:
-            last = np.full((len(theta), 1), self.objective.unit_score)
-            theta = np.concatenate([theta, last], axis=1)
-        return theta
+        n_problems, n_features = self.centre.shape
+        return np.zeros((n_problems, n_features + self.objective.fits_intercept))
 
     def sums(
         self, theta: FloatArray, *, second_order: bool, rough: bool = False

@@ -405,11 +405,6 @@ def _check(ratio: Any) -> None:
             f"NaiveBayesRatio, got {ratio!r}. {BOOTSTRAP}"
         )
     check_is_fitted(ratio)
-    if ratio.link != "log":
-        raise ValueError(
-            f"{ratio!r} models the ratio itself, not its logarithm. Use link='log'. "
-            f"{BOOTSTRAP}"
-        )
     if ratio._fitted_strength[0].any():
         raise ValueError(
             "Under an L1 penalty some coefficients are held at zero, and the sandwich "

@@ -450,6 +450,8 @@ def as_numeric_array(X: Any) -> NDArray[Any]:
         Where X is not two-dimensional, has no column, or has values that are not
         numbers.
     """
+    if type(X) is np.ndarray and X.dtype.kind == "f" and X.ndim == 2 and X.shape[1]:
+        return X
     refuse_foreign(X)
     frame = as_frame(X)
     if frame is not None:

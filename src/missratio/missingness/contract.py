@@ -268,6 +268,9 @@ class Missingness(ABC):
 
     def _bound_table(self, X: Any) -> tuple[FloatArray, Missingness]:
         """X as an array of numbers, and the model for its columns."""
+        if isinstance(X, np.ndarray):
+            table = as_numeric_array(X)
+            return table, self.bound(None, table.shape[1])
         coded, texts = reading.as_coded(X)
         table = as_numeric_array(coded)
         model = self.bound(reading.column_names(X), table.shape[1])

@@ -174,7 +174,8 @@ class CertifiedClassifier(
         **more: Any,
     ) -> Promise:
         """A promise about a class's error, by its rows among some that calibrate."""
-        rows, training = (table.rows_of(position, x) for x in (held, table.known))
+        known = np.union1d(table.fitted, table.chosen)
+        rows, training = (table.rows_of(position, part) for part in (held, known))
         model, design = table.reasons(position, rows)
         if design is not None and table.drawn is not None:
             design = table.drawn.besides(rows, training)
@@ -211,7 +212,8 @@ class CertifiedClassifier(
                 f"This {type(self).__name__} estimator requires y to be passed, but "
                 "the target y is None."
             )
-        self._read_columns(X)
+        if not isinstance(self.columns, str):
+            self._read_columns(X)
         X = self._read(X, reset=True)
         y = reading.read_labels(on_host(y), X)
         labels = self._labels(y)
@@ -219,8 +221,7 @@ class CertifiedClassifier(
         codes = codes[np.searchsorted(self.classes_, y)]
         if get_config()["enable_metadata_routing"] and self.estimator is not None:
             params = process_routing(self, "fit", **params).estimator.fit
-        self._note_lossy(X, y)
-        drawn = None
+        models, drawn = self._find_models(X, y), None
         if inclusion is not None:
             inclusion = np.asarray(inclusion, dtype=np.float64)
             inclusion = inclusion if inclusion.ndim == 1 else self._used(inclusion)
@@ -229,7 +230,7 @@ class CertifiedClassifier(
             X,
             codes,
             labels,
-            self._models(),
+            models,
             self.deployment,
             inclusion,
             drawn,
@@ -238,18 +239,17 @@ class CertifiedClassifier(
         )
 
     def _read_columns(self, X: Any) -> None:
-        """Note which columns are asked for; where they are to be chosen, all."""
-        if not isinstance(self.columns, str):
-            width = getattr(X, "shape", np.shape(X))[1]
-            names = reading.column_names(X)
-            self._positions = read_columns(self.columns, names, width)
+        """Note which columns are asked for."""
+        width = getattr(X, "shape", np.shape(X))[1]
+        self._positions = read_columns(self.columns, reading.column_names(X), width)
 
-    def _note_lossy(self, X: Any, y: Any) -> None:
-        """Find the class that a model of missingness by itself is for."""
+    def _find_models(self, X: Any, y: Any) -> Mapping[Any, Missingness] | None:
+        """The models by label; one by itself is for the class that has blanks."""
         given = self._given_missingness()
         if isinstance(given, Missingness):
             blank = ~estimators.complete_mask(X)
             (self._lossy,) = check_missingness(given, self.classes_, y, lambda: blank)
+        return self._models()
 
     def _drawn(self, inclusion: ArrayLike, X: Any, y: Any) -> RowInclusion:
         """The draw by which rows are there."""

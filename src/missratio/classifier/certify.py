@@ -565,9 +565,7 @@ def choose_trust(
         below = np.append(0.0, np.cumsum(masses[order]))
         above = 1.0 - below / below[-1]
 
-        def power(at: Any, known: Any = reached[order], above: Any = above) -> Any:
-            return above[np.searchsorted(known, at, side="right")]
-
+        in_order: FloatArray = reached[order]
         if root is not None:
             # The mass above each row, and half of its own. Where weights have no bound,
             # what is short of one a row is above all of them.
@@ -576,11 +574,14 @@ def choose_trust(
             mass = (ranked.masses[:-1] + ranked.weights / 2.0)[scored]
             mass = mass + unseen * (not tilted and sample.bound is None)
             shares = np.append(0.0, mass / sample.n_rows)
-            at_rows = np.append(0.0, power(ranked.scores[scored]))
+            places = np.searchsorted(in_order, ranked.scores[scored], side="right")
+            at_rows = np.append(0.0, above[places])
             powers.append(float(np.interp(root**2, shares, at_rows)))
         if root is None or searched:
             least = likely.select([alpha])[0].threshold
-            powers.append(-1.0 if least is None else float(power(least)))
+            certain = np.inf if least is None else least
+            place = np.searchsorted(in_order, certain, side="right")
+            powers.append(-1.0 if least is None else float(above[place]))
         # Of caps that promise the same power, the one that certifies the larger error.
         promised.append(float(np.mean(powers)) + TIE * (root or 0.0))
         if tilted and capped.cap is None:

@@ -384,11 +384,6 @@ class ClassTable:
     chosen: IntArray = field(default_factory=lambda: np.empty(0, np.intp))
     held: IntArray = field(default_factory=lambda: np.empty(0, np.intp))
 
-    @property
-    def known(self) -> IntArray:
-        """Rows that don't calibrate."""
-        return np.union1d(self.fitted, self.chosen)
-
     def rows_of(self, position: int, index: IntArray | None = None) -> IntArray:
         """The rows of one class, among some rows or all."""
         if index is None:

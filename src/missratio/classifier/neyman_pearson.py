@@ -154,14 +154,10 @@ class TwoClassClassifier(CertifiedClassifier):
         names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
         return names if self._positions is None else names[self._positions]
 
-    def _levels(self, table: ClassTable) -> dict[Any, float]:
-        """The bound on the error of each group; None for all rows together."""
-        return {None: self.alpha}
-
     def _promises(self, table: ClassTable) -> list[Promise]:
         """What is promised to all rows, or to each group."""
-        held, levels = table.held, self._levels(table)
-        columns, kept = None, 1.0
+        held, columns, kept = table.held, None, 1.0
+        levels = {None: self.alpha} if table.groups is None else self._levels(table)
         if self._positions is not None:
             columns = tuple(self.columns_.tolist())
             model = (self._models(every=True) or {}).get(table.labels[0])
@@ -184,8 +180,12 @@ class TwoClassClassifier(CertifiedClassifier):
         ]
 
     def _split(self, table: ClassTable, rng: np.random.Generator) -> ClassTable:
-        sizes = {0: {"calibration_size": self.calibration_size}}
-        return table.split(sizes, rng)
+        if not isinstance(self.estimator, FrozenEstimator):
+            return table.split({0: {"calibration_size": self.calibration_size}}, rng)
+        held = table.rows_of(0)
+        if table.units is not None:
+            held = reading.one_of_each(table.units, held, rng)
+        return replace(table, fitted=table.rows_of(1), held=held)
 
     def _learn(
         self, table: ClassTable, estimator: Any, rng: np.random.Generator
@@ -408,14 +408,6 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         self.odds_factor = odds_factor
         self.columns = columns
 
-    def _split(self, table: ClassTable, rng: np.random.Generator) -> ClassTable:
-        if not isinstance(self.estimator, FrozenEstimator):
-            return super()._split(table, rng)
-        held = table.rows_of(0)
-        if table.units is not None:
-            held = reading.one_of_each(table.units, held, rng)
-        return replace(table, fitted=table.rows_of(1), held=held)
-
     def _learn(
         self, table: ClassTable, estimator: Any, rng: np.random.Generator
     ) -> None:
@@ -568,8 +560,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         codes = np.repeat([0, 0, 1], sizes)
         frame = nw.from_numpy(np.concatenate(rows), source.names, backend="pyarrow")
         X = self._read(frame.to_native(), reset=True)
-        self._note_lossy(X, np.array(labels)[codes])
-        models = self._models() or {}
+        models = self._find_models(X, np.array(labels)[codes]) or {}
         lost = incomplete and self.deployment == "complete"
         if lost and labels[0] not in models:
             raise estimators.unexplained(labels[0])
@@ -636,7 +627,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
                 )
         if chosen is not None and isinstance(self.columns, str):
             self._positions = chosen if self.columns == "auto" else None
-        else:
+        elif not isinstance(self.columns, str):
             self._read_columns(rows)
         rows, drawn, self._lossy = self._used(rows), None, labels[0]
         self._words = self._words.seen_in(rows)
@@ -944,6 +935,7 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
             rules.check_levels(level, self.delta)
 
     def _levels(self, table: ClassTable) -> dict[Any, float]:
+        """The bound on the error of each group."""
         groups = sorted(set(table.groups.tolist()), key=str)
         given = dict(self.group_alpha or {})
         for group in given:

@@ -119,7 +119,7 @@ def certify(
         if selection.threshold is not None:
             rounding = measure_rounding(score, X, held.scores, selection.threshold)
             calibration = replace(calibration, rounding=rounding)
-            threshold = calibration.threshold(promise.alpha)
+            threshold = calibration.moved(selection.threshold)
             slack = [
                 _slack(promise, held, each, threshold)
                 for each in (calibration, *calibration.others)

@@ -419,9 +419,9 @@ def sensitivity_curve(
     alpha, limit = classifier.alpha, classifier.threshold_
     certificate, kept = classifier.certificate_, calibration.sample
     if isinstance(calibration.rule, rules.AutoRule):
-        rule = calibration.rule.choose(
+        rule, _ = calibration.rule.choose(
             kept.n_rows, kept.bound, alpha, calibration.delta
-        )[0]
+        )
         calibration = replace(calibration, rule=rule)
     X = classifier._read(X)
     labels = read_labels(y, X)

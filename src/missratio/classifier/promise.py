@@ -319,16 +319,21 @@ class Calibration:
         """
         chosen = [[self.rule.select(self.sample, a, self.delta) for a in alphas]]
         chosen += [other.select(alphas) for other in self.others]
-        strictest, (relative, scale) = [], self.rounding
-        for each in zip(*chosen, strict=True):
-            one = max(
-                each, key=lambda x: np.inf if x.threshold is None else x.threshold
-            )
-            if one.threshold is not None and np.isfinite(one.threshold):
-                moved = 2.0 * relative * (abs(one.threshold) + scale)
-                one = replace(one, threshold=one.threshold + moved)
+        strictest = []
+        for selections in zip(*chosen, strict=True):
+            limits = [
+                np.inf if x.threshold is None else x.threshold for x in selections
+            ]
+            one = selections[int(np.argmax(limits))]
+            if np.isfinite(max(limits)):
+                one = replace(one, threshold=self.moved(max(limits)))
             strictest.append(one)
         return strictest
+
+    def moved(self, threshold: float) -> float:
+        """A threshold moved up, so that rounding can't lift a row above it."""
+        relative, scale = self.rounding
+        return threshold + 2.0 * relative * (abs(threshold) + scale)
 
     def threshold(self, alpha: float) -> float:
         """The one at a level; infinite where none is certified."""

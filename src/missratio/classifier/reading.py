@@ -281,10 +281,14 @@ def warn_of_repeated_rows(rows: Any, training: Any = None) -> None:
     """
     tables = [rows] if training is None else [rows, training]
     try:
-        numbers = [as_numeric_array(X).astype(np.float64) for X in tables]
+        numbers = [np.asarray(as_numeric_array(X), dtype=np.float64) for X in tables]
     except ValueError:
         # Columns that are not numbers.
         return
+    # Most tables have a column in which no value occurs twice.
+    for column in zip(*(X.T for X in numbers), strict=True):
+        if (np.diff(np.sort(np.concatenate(column))) != 0.0).all():
+            return
     # Complete rows, in which no zero is negative.
     complete = [X[~np.isnan(X).any(axis=1)] + 0.0 for X in numbers]
     own, table = complete[0], np.ascontiguousarray(np.concatenate(complete))
@@ -293,11 +297,6 @@ def warn_of_repeated_rows(rows: Any, training: Any = None) -> None:
     with np.errstate(over="ignore"):
         products = table.view(np.uint64) * (2 * factors + 1)
     numbers_of_rows = products.sum(axis=1, dtype=np.uint64)
-    # Rows that are there twice are pairs in order: most tables have hardly any, and
-    # this is a third of a calibration from 10,000 rows.
-    pairs = np.count_nonzero(np.diff(np.sort(numbers_of_rows)) == 0)
-    if 2 * pairs < REPEATED * len(own):
-        return
     _, first, places, counts = np.unique(
         numbers_of_rows,
         return_index=True,

@@ -47,8 +47,6 @@ class CandidatePower:
         class. None where it wasn't measured.
     standard_error : float or None
         Of that share, the threshold taken as given.
-    seconds : float
-        What the candidate took of the processor.
     note : str
         Why there is no power, or what is doubtful about it.
     """
@@ -56,7 +54,6 @@ class CandidatePower:
     name: str
     power: float | None = None
     standard_error: float | None = None
-    seconds: float = 0.0
     note: str = ""
 
 
@@ -74,11 +71,8 @@ class PowerComparison:
         The error at which powers were compared; None for several bounded classes.
     folds : int
         In how many parts rows were left out.
-    controlled_rows, other_rows : int
-        Training rows of each class that took part; of several classes those with a
-        bound together, and the others.
-    seconds, budget : float
-        The processor's time that the comparison took, and that it might take.
+    budget : float
+        The processor's time that the comparison might take.
     compared : tuple of str
         Of several classes, those that the mean is over.
     note : str
@@ -89,9 +83,6 @@ class PowerComparison:
     candidates: tuple[CandidatePower, ...]
     alpha: float | None
     folds: int
-    controlled_rows: int
-    other_rows: int
-    seconds: float
     budget: float
     compared: tuple[str, ...] = ()
     note: str = ""
@@ -396,27 +387,21 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 if not why and needed > left and k + 1 < len(parts):
                     why = f"it would have taken about {needed:.2g} s"
                 if why:
-                    return CandidatePower(name, seconds=spent, note=why)
+                    return CandidatePower(name, note=why)
             share, spread, costs[name], doubt = measure(
                 np.concatenate(out), np.concatenate(scores)
             )
-            spent = time.process_time() - began
-            return CandidatePower(name, share, spread, spent, doubt)
+            return CandidatePower(name, share, spread, doubt)
 
         powers = run_tasks(
             self, "candidate", self.candidates, tried, len(self.candidates)
         )
         # 3. Take the best; of equal ones, or where nothing was measured, the first.
-        bounded = tuple(self.alpha) if isinstance(self.alpha, Mapping) else (0,)
-        is_bounded = np.isin(table.codes[used], bounded)
         return PowerComparison(
             chosen=min(costs, key=lambda name: costs[name]),
             candidates=tuple(powers),
             alpha=None if isinstance(self.alpha, Mapping) else float(self.alpha),
             folds=len(parts),
-            controlled_rows=int(is_bounded.sum()),
-            other_rows=int((~is_bounded).sum()),
-            seconds=time.process_time() - start,
             budget=float(self.seconds),
             compared=tuple(map(str, counted)),
             note=note,

@@ -151,6 +151,8 @@ def np_roc(
     levels = np.asarray(LEVELS if alphas is None else alphas, dtype=np.float64)
     for level in levels:
         check_levels(float(level), delta)
+    # Sorted once, for all levels.
+    sample.ranked  # noqa: B018
     chosen = [chooser.select(sample, level, delta) for level in levels.tolist()]
     certified = [np.inf if c.threshold is None else c.threshold for c in chosen]
     thresholds = np.array(certified)

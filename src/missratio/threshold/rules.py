@@ -134,7 +134,7 @@ class Rule(ABC):
     def _from_tail(
         self, sample: CalibrationSample, n_tail: int, alpha: float
     ) -> Selection:
-        certified = n_tail >= 0 and sample.ranked.n_scored > 0
+        certified = n_tail >= 0 and sample.n_scored > 0
         threshold = sample.threshold(n_tail) if certified else None
         return Selection(threshold, self.name, alpha)
 
@@ -150,7 +150,7 @@ class Rule(ABC):
     ) -> Selection:
         """The kept row above which as many kept rows lie as Bin(trials, α/B) allows."""
         most = int(binomial_tail(trials, alpha / bound, delta, coin))
-        if most < 0 or not sample.ranked.n_scored:
+        if most < 0 or not sample.n_scored:
             return Selection(None, self.name, alpha)
         places = np.flatnonzero(kept)
         n_tail = int(places[most]) if len(places) > most else sample.n_observed

@@ -68,7 +68,7 @@ def test_what_is_most_different_comes_next_as_time_may_run_out():
 def compared(*powers):
     found = tuple(CandidatePower(name, power, 0.01) for name, power in powers)
     best = max(found, key=lambda each: each.power)
-    return PowerComparison(best.name, found, 0.05, 5, 100, 100, 3.0, 60.0)
+    return PowerComparison(best.name, found, 0.05, 5, 60.0)
 
 
 def test_the_choice_is_said_in_a_sentence():

@@ -6,7 +6,6 @@ it for a report, and put the model together.
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import warnings
@@ -477,10 +476,6 @@ def _settled(classifier: Any) -> classifiers.PowerComparison:
         labels = classifier.classes_.tolist()
         names = tuple(str(labels[int(place)]) for place in comparison.compared)
         comparison = replace(comparison, compared=names)
-    if os.environ.get("SOURCE_DATE_EPOCH"):
-        # So that the same table gives the same bytes.
-        untimed = tuple(replace(each, seconds=0.0) for each in comparison.candidates)
-        comparison = replace(comparison, candidates=untimed, seconds=0.0)
     return comparison
 
 

@@ -325,14 +325,16 @@ class Calibration:
                 np.inf if x.threshold is None else x.threshold for x in selections
             ]
             one = selections[int(np.argmax(limits))]
-            if np.isfinite(max(limits)):
-                one = replace(one, threshold=self.moved(max(limits)))
+            if one.threshold is not None:
+                one = replace(one, threshold=self.moved(one.threshold))
             strictest.append(one)
         return strictest
 
     def moved(self, threshold: float) -> float:
         """A threshold moved up, so that rounding can't lift a row above it."""
         relative, scale = self.rounding
+        if not np.isfinite(threshold):
+            return threshold
         return threshold + 2.0 * relative * (abs(threshold) + scale)
 
     def threshold(self, alpha: float) -> float:

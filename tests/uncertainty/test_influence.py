@@ -15,6 +15,7 @@ from missratio import (
     learn_missingness,
     ratio_uncertainty,
 )
+from missratio.learning import LearnedMissingness
 from missratio.objective import Combination, Objective, Term
 from missratio.uncertainty import covariance
 
@@ -157,7 +158,7 @@ def test_divided_by_one_less_leverage_they_do_what_leaving_them_out_does(
     ids=str,
 )
 def test_a_phi_learned_elsewhere_adds_what_its_error_does(
-    estimator, rowwise, two_normals
+    estimator, rowwise, two_normals, monkeypatch
 ):
     X, y = two_normals(80, 2, seed=1)
     truth = ENTRIES if not rowwise else LogisticMissingness(-0.5, [1.0, -0.5], True)
@@ -198,9 +199,10 @@ def test_a_phi_learned_elsewhere_adds_what_its_error_does(
                 covariance[np.ix_([j, 2 + j], [j, 2 + j])] = model.covariance[j]
         expected = expected + np.array(slopes).T @ covariance @ np.array(slopes)
     fitted = fit(models)
-    found = ratio_uncertainty(fitted, X, y, learned_on="other")
+    assert ratio_uncertainty(fitted, X, y).learned_on == {0: "same", 1: "same"}
+    monkeypatch.setattr(LearnedMissingness, "was_learned_from", lambda *_: False)
+    found = ratio_uncertainty(fitted, X, y)
     np.testing.assert_allclose(
         found.covariance, expected, rtol=1e-4, atol=1e-6 * expected.max()
     )
     assert found.learned_on == {0: "other", 1: "other"}
-    assert ratio_uncertainty(fitted, X, y).learned_on == {0: "same", 1: "same"}

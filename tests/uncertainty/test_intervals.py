@@ -48,8 +48,6 @@ def test_the_standard_error_of_a_log_ratio_is_that_of_its_linear_form(fitted):
     degrees = uncertainty.degrees_of_freedom
     assert (reach > 1.6448536).all()
     assert (reach <= t.ppf(0.95, degrees.min())).all()
-    on_ratio = uncertainty.interval(X[:5], level=0.9, scale="ratio")
-    np.testing.assert_allclose(np.log(on_ratio), (lower, upper))
 
 
 @pytest.mark.parametrize("backend", ["pandas", "polars"])
@@ -117,11 +115,6 @@ def test_the_order_of_rows_and_the_units_of_columns_change_nothing(fitted):
             lambda r, X, y: ratio_uncertainty(r, X, y).interval(X, level=95),
             ValueError,
             "level must lie strictly between",
-        ),
-        (
-            lambda r, X, y: ratio_uncertainty(r, X, y).interval(X, scale="odds"),
-            ValueError,
-            r"one of \['log', 'ratio'\]",
         ),
     ],
 )

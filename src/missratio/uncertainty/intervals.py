@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -13,7 +13,6 @@ from scipy.special import stdtrit
 from sklearn.utils.validation import check_is_fitted
 
 from missratio import ratio as ratios
-from missratio._base.hints import check_choice
 from missratio._base.reading import joined, row_blocks
 from missratio._base.threads import one_blas_thread
 from missratio._base.typing import BoolArray, FloatArray
@@ -24,13 +23,9 @@ from missratio.rows import ClassModel, ClassRows, class_model
 from missratio.uncertainty import reliability
 from missratio.uncertainty.covariance import LearnedPart, class_spread, expand
 
-SCALES = ("log", "ratio")
-LearnedOn = Literal["auto", "same", "other"]
-Backend = Literal["pandas", "polars", "pyarrow"]
 # With fewer degrees of freedom, by the rows' influences or by their weights' spread,
 # intervals are not reliable.
 FEWEST_BY_ROWS, FEWEST_BY_WEIGHTS = 5.0, 30.0
-LEARNED_ON = ("auto", "same", "other")
 BOOTSTRAP = (
     "For others draw rows with replacement within each class, fit again, and take the "
     "spread of the results (the bootstrap)."
@@ -72,17 +67,15 @@ class RatioUncertainty:
 
     ratio: LinearRatio
     covariance: FloatArray
-    learned_on: dict[Any, LearnedOn]
+    learned_on: dict[Any, str]
     degrees_of_freedom: FloatArray
     reliable: BoolArray
     undetermined: dict[int, float]
 
     def __repr__(self) -> str:
         """Whose uncertainty it is, and of how many coefficients."""
-        kind = type(self.ratio).__name__
-        return (
-            f"<RatioUncertainty of a {kind}, {len(self.covariance) - 1} coefficients>"
-        )
+        kind, size = type(self.ratio).__name__, len(self.covariance) - 1
+        return f"<RatioUncertainty of a {kind}, {size} coefficients>"
 
     @property
     def standard_errors(self) -> FloatArray:
@@ -133,17 +126,13 @@ class RatioUncertainty:
         with np.errstate(divide="ignore"):
             return error, 1.0 / inverse
 
-    def interval(
-        self, X: Any, level: float = 0.95, scale: Literal["log", "ratio"] = "log"
-    ) -> tuple[FloatArray, FloatArray]:
-        """Bounds that hold the ratio at a row with probability `level`, row by row.
+    def interval(self, X: Any, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
+        """Bounds that hold log r at a row with probability `level`, row by row.
 
         Parameters
         ----------
         X : array-like or dataframe of shape (n_rows, n_columns)
         level : float, default=0.95
-        scale : {"log", "ratio"}, default="log"
-            Bounds on log r, or on r itself: their exponentials.
 
         Returns
         -------
@@ -151,32 +140,12 @@ class RatioUncertainty:
             NaN for a row that has a missing value, and where `log_ratio` has no
             standard error.
         """
-        check_choice("scale", scale, SCALES)
         error, degrees = self._errors(X)
         estimate = self.ratio.predict_log_ratio(X)
         reach = _quantile(level, degrees) * error
-        lower, upper = estimate - reach, estimate + reach
-        if scale == "log":
-            return lower, upper
-        with np.errstate(over="ignore"):
-            return np.exp(lower), np.exp(upper)
+        return estimate - reach, estimate + reach
 
-    def reach(self, level: float = 0.95) -> FloatArray:
-        """Half the width of each coefficient's interval, by Student's quantile.
-
-        Parameters
-        ----------
-        level : float, default=0.95
-
-        Returns
-        -------
-        ndarray of shape (n_features,)
-            Of one coefficient each.
-        """
-        errors = self.standard_errors[:-1]
-        return _quantile(level, self.degrees_of_freedom[:-1]) * errors
-
-    def summary_frame(self, level: float = 0.95, backend: Backend = "pandas") -> Any:
+    def summary_frame(self, level: float = 0.95, backend: Any = "pandas") -> Any:
         """Coefficients with their uncertainty, a row for each basis feature.
 
         Parameters
@@ -194,7 +163,7 @@ class RatioUncertainty:
             rows say nothing of a coefficient there is no interval (NaN).
         """
         coef, error = self.ratio.coef_, self.standard_errors[:-1]
-        reach = self.reach(level)
+        reach = _quantile(level, self.degrees_of_freedom[:-1]) * error
         with np.errstate(divide="ignore", invalid="ignore"):
             z = coef / error
         columns: dict[str, Any] = {
@@ -222,7 +191,6 @@ def ratio_uncertainty(
     sample_weight: ArrayLike | None = None,
     *,
     inclusion: ArrayLike | None = None,
-    learned_on: LearnedOn = "auto",
 ) -> RatioUncertainty:
     """Estimate the covariance of a fitted ratio's (θ̂, log N̂) by the sandwich formula.
 
@@ -234,8 +202,9 @@ def ratio_uncertainty(
     to.
 
     If φ was learned (`learn_missingness`), the error of its parameters is included. If
-    it was learned from the same rows, the two errors are correlated, which mostly
-    lowers the variance unless few values were looked up.
+    it was learned from the same rows, which is found out by their counts and sums, the
+    two errors are correlated, which mostly lowers the variance unless few values were
+    looked up. What the table itself taught counts as learned from other rows.
 
     Parameters
     ----------
@@ -249,12 +218,6 @@ def ratio_uncertainty(
         Where the fit had them.
     inclusion : array-like of shape (n_rows,) or (n_rows, n_columns), optional
         Where the fit had them.
-    learned_on : {"auto", "same", "other"}, default="auto"
-        Whether a learned φ comes from these rows (or these and more of the same class),
-        or from others. "auto" detects by counts and sums whether it is exactly these
-        rows, and otherwise treats them as others. What the table itself taught always
-        counts as learned from others: how its rows move φ isn't kept.
-        `RatioUncertainty.learned_on` says which.
 
     Returns
     -------
@@ -284,7 +247,6 @@ def ratio_uncertainty(
     (array([0.32]), array([0.44]))
     """
     _check(ratio)
-    check_choice("learned_on", learned_on, LEARNED_ON)
     rows, factors = ratios.optimum(ratio, X, y, sample_weight, inclusion)
     with one_blas_thread(rows.denominator.source.size):
         expansions = [(factor.features, *expand(factor)) for factor in factors]
@@ -297,10 +259,10 @@ def ratio_uncertainty(
                 "the rows of the fit, and its sample_weight where it had any."
             )
         size, in_tail, spreads = len(ratio.coef_) + 1, np.inf, []
-        taught: dict[Any, LearnedOn] = {}
+        taught: dict[Any, str] = {}
         for place, side in enumerate(rows):
             model = class_model(ratios.missingness_of(ratio), side.label, side.names)
-            learned = _learned(model, side, learned_on)
+            learned = _learned(model, side)
             if learned:
                 same = all(part.shared for part in learned)
                 taught[side.label] = "same" if same else "other"
@@ -362,9 +324,7 @@ def ratio_uncertainty(
     return RatioUncertainty(ratio, *facts)
 
 
-def _learned(
-    model: ClassModel, rows: ClassRows, learned_on: LearnedOn
-) -> list[LearnedPart]:
+def _learned(model: ClassModel, rows: ClassRows) -> list[LearnedPart]:
     """A class's φ, where it was learned: of all columns, and of each category."""
     if not isinstance(model, Missingness) or not model.learned:
         return []
@@ -389,12 +349,7 @@ def _learned(
                 f"LearnedMissingness is not known. {BOOTSTRAP}"
             )
         if isinstance(phi, LearnedMissingness):
-            # Whether φ̂ and the ratio come from the same rows; of what the table taught
-            # it isn't kept how φ̂ moves.
-            by_table = any(shadow is not None for shadow in phi.shadow)
-            same = learned_on == "same" and not by_table
-            same |= learned_on == "auto" and phi.was_learned_from(values)
-            parts.append(LearnedPart(phi, same, place))
+            parts.append(LearnedPart(phi, phi.was_learned_from(values), place))
     return parts
 
 

@@ -61,7 +61,6 @@ IN_RANGE = r"must lie in \[0, 1\)"
         (NamedMissingness, ({"bp": -1.0},), r"needs \(intercept, coef\)"),
         (NamedMissingness, ({"bp": (np.nan, 1.0)},), "intercept must be finite"),
         (NamedMissingness, ({"bp": (0.0, np.inf)},), "coef must be finite"),
-        (NamedMissingness, ({3: (0.0, 1.0)},), "named by texts"),
     ],
 )  # fmt: skip
 def test_parameters_that_make_no_model_are_refused(kind, arguments, message):

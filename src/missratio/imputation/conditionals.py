@@ -266,14 +266,9 @@ class BinaryLogistic:
                 break
         return cls(model)
 
-    def probability(self, regressors: FloatArray) -> FloatArray:
-        """The probability of the second."""
-        second: FloatArray = expit(self.log_odds.predict(regressors))
-        return second
-
     def predict_proba(self, regressors: FloatArray) -> FloatArray:
         """The probabilities of both."""
-        second = self.probability(regressors)
+        second = expit(self.log_odds.predict(regressors))
         return np.column_stack([1.0 - second, second])
 
 
@@ -366,7 +361,7 @@ class NumericConditional:
         """A level for each row."""
         chance = None
         if self.spike is not None:
-            chance = self.spike.probability(regressors)
+            chance = self.spike.predict_proba(regressors)[:, 1]
         location, size = self.model.predict(regressors), len(self.residual)
         if len(self.location):
             # The donors of each entry, from the first to before the last.

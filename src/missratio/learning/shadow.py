@@ -95,7 +95,7 @@ class ShadowEvidence:
         stated : tuple of two floats, or None
         """
         h, lost = instruments[observed], instruments[missing]
-        (size, width), coordinates = h.shape, Coordinates.of(values)
+        size, coordinates = len(h), Coordinates.of(values)
         levels = len(values) > 1 and one_hot(values)
         if len(values) == 1 or levels:
             starts = group_starts(size)
@@ -107,11 +107,7 @@ class ShadowEvidence:
             counts = np.diff(starts, append=size).astype(np.float64)
             means = np.add.reduceat(values, starts, axis=1) / counts
             sums = np.add.reduceat(h, starts, axis=0)
-            squares = np.empty((len(starts), width, width))
-            for i in range(width):
-                for j in range(i + 1):
-                    squares[:, i, j] = np.add.reduceat(h[:, i] * h[:, j], starts)
-                    squares[:, j, i] = squares[:, i, j]
+            squares = np.add.reduceat(h[:, :, None] * h[:, None], starts, axis=0)
         else:
             # Whole rows have no neighbours: a few stand for all of them.
             starts = np.arange(0, size, max(1, size // KEPT_ROWS))

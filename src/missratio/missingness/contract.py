@@ -43,7 +43,8 @@ class Missingness(ABC):
         "What is always missing can't be weighted back: keep the model below 1 "
         "wherever there is data."
     )
-    # Parameters of a dataclass that are one for each column, or one for all.
+    # Parameters of a dataclass that are one for each column, or one for all. What φ is
+    # at most in each, where it is known, is kept as `_maxima`.
     _by_column: ClassVar[tuple[str, ...]] = ()
 
     @property
@@ -97,7 +98,8 @@ class Missingness(ABC):
             1 where it is not known.
         """
         known = 1.0 if self.maximum is None else self.maximum
-        return np.full(1 if self.rowwise else n_columns, known)
+        known = vars(self).get("_maxima", known)
+        return np.broadcast_to(known, (1 if self.rowwise else n_columns,))
 
     def bound(
         self, names: Sequence[str] | None, n_columns: int | None = None

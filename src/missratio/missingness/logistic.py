@@ -242,8 +242,6 @@ class NamedMissingness(Missingness):
     def __post_init__(self) -> None:
         checked: dict[str, tuple[float, dict[str, float]]] = {}
         for name, given in self.columns.items():
-            if not isinstance(name, str):
-                raise TypeError(f"Columns are named by texts: got {name!r}.")
             if np.size(given) != 2:
                 raise ValueError(
                     f"Column {name!r} needs (intercept, coef), two numbers: got "
@@ -273,7 +271,7 @@ class NamedMissingness(Missingness):
         wanted = [column for _, slopes in self.columns.values() for column in slopes]
         absent = [name for name in dict.fromkeys(wanted) if name not in places]
         if absent:
-            hint = did_you_mean(absent[0], places) if len(absent) == 1 else ""
+            hint = did_you_mean(str(absent[0]), places) if len(absent) == 1 else ""
             raise ValueError(
                 f"The missingness model is for columns that X doesn't have: "
                 f"{listed(absent)}.{hint} It has {listed(list(places)[:12])}."

@@ -67,16 +67,12 @@ class StepMissingness(Missingness):
             self.probability, "probability", single=one, below_one=True
         )
         keep(self, direction=direction, threshold=threshold, probability=probability)
+        object.__setattr__(self, "_maxima", probability)
 
     @property
     def maximum(self) -> float:
         """The supremum ‖φ‖∞: the largest probability."""
         return float(np.max(self.probability))
-
-    def column_maxima(self, n_columns: int) -> FloatArray:
-        """The height of each column's step, or of the one for whole rows."""
-        size = 1 if self.rowwise else n_columns
-        return np.broadcast_to(np.asarray(self.probability), (size,))
 
     def log_odds(self, X: Any, xp: Any = np) -> Any:
         """The step's log-odds beyond the threshold, and -inf elsewhere."""
@@ -142,13 +138,6 @@ class FunctionMissingness(Missingness):
             )
         keep(self, _maxima=largest)
         object.__setattr__(self, "maximum", float(largest.max()))
-
-    def column_maxima(self, n_columns: int) -> FloatArray:
-        """What was declared for each column."""
-        if self.maximum is None:
-            return super().column_maxima(n_columns)
-        largest: FloatArray = self.__dict__["_maxima"]
-        return np.broadcast_to(largest, (1 if self.rowwise else n_columns,))
 
     def evaluate(self, X: FloatArray) -> ArrayLike:
         """What the function says."""

@@ -1,5 +1,7 @@
 """φ that depends on the value itself and on columns that are always observed."""
 
+import warnings
+
 import numpy as np
 import pytest
 from data import equicorrelated
@@ -82,6 +84,44 @@ def test_without_it_the_test_of_other_columns_names_the_remedy():
     checks = mr.learn_missingness(X, depends_on=["age"]).checks
     assert {check.kind for check in checks} >= {"form", "other columns", "instrument"}
     assert not any(check.failed for check in checks)
+
+
+def pooled(n, d, share, slope, of_age, seed, rho=0.5):
+    """The test over all columns of a table of which all but the first lose values."""
+    rng = np.random.default_rng([29, seed])
+    Z = equicorrelated(rng, n, d, rho)
+    level = np.log(share / (1.0 - share)) - (slope + of_age) ** 2 / 3.0
+    chance = expit(level + slope * Z[:, 1:] + of_age * Z[:, :1])
+    Z[:, 1:] = np.where(rng.random(chance.shape) < chance, np.nan, Z[:, 1:])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MissingnessWarning)
+        checks = mr.learn_missingness(Z).checks
+    return [check for check in checks if check.feature.endswith(" columns")]
+
+
+def test_columns_that_each_say_too_little_say_it_together():
+    for seed in range(3):
+        (check,) = pooled(1500, 20, 0.04, 0.5, 0.5, seed)
+        assert check.failed
+        assert (
+            "19 columns: they go missing more often where 0 is high" in check.sentence
+        )
+
+
+@pytest.mark.parametrize("tables", [24, pytest.param(600, marks=pytest.mark.validity)])
+def test_together_they_accuse_no_other_column_of_a_phi_of_the_value_alone(tables):
+    """Rare blanks among them: the tail is the saddlepoint's, not the normal law's."""
+    found = []
+    for seed in range(tables):
+        rng = np.random.default_rng(seed)
+        n, d = int(rng.choice([300, 700, 1400])), int(rng.choice([5, 12, 20]))
+        share, slope = rng.choice([0.01, 0.02, 0.04, 0.1]), rng.choice([-1, 0, 0.5])
+        tests = pooled(n, d, share, slope, 0.0, seed, rng.choice([0.3, 0.6, 0.85]))
+        found += [check.pvalue for check in tests]
+    assert len(found) > tables / 4
+    for level in (0.05, 0.01):
+        count = sum(pvalue <= level for pvalue in found)
+        assert count <= binom.ppf(0.999, len(found), level)
 
 
 def test_a_stated_phi_with_further_columns_weighs_as_a_learned_one():

@@ -171,7 +171,8 @@ def test_the_tail_of_a_count_is_fishers(lost_rows):
         np.column_stack([np.ones(n), z]),
     )
     f = (function - function.mean())[:, None]
-    pvalue = residuals.others(f, f**2, np.ones(1, dtype=bool)).pvalue
+    parts = residuals.orthogonal(f, f**2)
+    pvalue = residuals.others(f, parts, np.ones(1, dtype=bool)).pvalue
     law = hypergeom(n, other, blank)
     exact = 2 * min(law.cdf(lost_rows), law.sf(lost_rows - 1))
     assert 0.5 < pvalue / exact < 3.0

@@ -85,6 +85,10 @@ DEGREES = (2, 3, 4)
 # Of this many functions at most, those that deviate most, the rates are computed.
 MOST_REFINED = 8
 SAME = 1e-10
+# A variance, as part of the largest, below which a function says nothing.
+TELLING = 1e-9
+# Entries of a table up to which columns are pooled: in larger ones each says enough.
+MOST_POOLED = 1_500_000
 
 
 class MissingnessWarning(UserWarning):
@@ -284,7 +288,7 @@ def dependence(unit: Unit, source: Source, test: Outcome, sides: Sides) -> None:
     high, low, column = sides[test.place]
     side = high if (test.statistic > 0.0) == (source == "looked up") else low
     bad = f"it goes missing more often where {side} than its own value explains."
-    if unit.name == "rows":
+    if unit.name == "rows" or not len(unit.columns):
         bad = f"they go missing more often where {side} than their own values explain."
     if column is not None:
         bad = f"{bad[:-1]}; depends_on=[{column!r}] lets φ depend on it."
@@ -381,6 +385,10 @@ def _ranks_in_laws(score: FloatArray, evidence: Evidence) -> FloatArray:
         sums = np.append(0.0, np.cumsum(law[order])) / law.sum()
         rank += (sums[below] + sums[up_to]) / 2.0
     return rank
+
+
+Orthogonal = tuple[FloatArray, FloatArray, FloatArray]
+"""Sums, variances and projections of functions, by `Residuals.orthogonal`."""
 
 
 @dataclass(frozen=True)
@@ -515,14 +523,15 @@ class Residuals:
         return Outcome(statistic, float(chi2.sf(statistic, len(DEGREES))), factor)
 
     def others(
-        self, functions: FloatArray, squares: FloatArray, usable: BoolArray
+        self, functions: FloatArray, parts: Orthogonal, usable: BoolArray
     ) -> Outcome:
         """The function of other columns that deviates most, a normal deviate.
 
-        p is that of the function by itself; it is 1 where it says nothing.
+        `parts` are the functions made `orthogonal`. p is that of the function by
+        itself; it is 1 where it says nothing.
         """
-        sums, variances, projections = self.orthogonal(functions, squares)
-        kept = usable & (variances > 1e-9 * variances.max())
+        sums, variances, projections = parts
+        kept = usable & (variances > TELLING * variances.max())
         deviates = np.where(kept, sums, 0.0) / np.sqrt(np.where(kept, variances, 1.0))
         far = np.argsort(-np.abs(deviates))[:MOST_REFINED]
         place = int(far[0])
@@ -541,7 +550,7 @@ class Residuals:
     def any_other(
         self,
         functions: FloatArray,
-        squares: FloatArray,
+        parts: Orthogonal,
         usable: BoolArray,
         lost: FloatArray | None = None,
     ) -> Outcome:
@@ -550,11 +559,54 @@ class Residuals:
         `lost` is one function more, in the last place: how many other columns are
         missing. Where few rows miss any two of them, it finds what no pair shows.
         """
-        test, n_tests = self.others(functions, squares, usable), int(usable.sum())
+        test, n_tests = self.others(functions, parts, usable), int(usable.sum())
         if lost is not None:
             n_tests += 1
             more = (lost - lost.mean())[:, None]
-            by_count = self.others(more, more**2, np.ones(1, dtype=bool))
+            alone = self.orthogonal(more, more**2)
+            by_count = self.others(more, alone, np.ones(1, dtype=bool))
             if by_count.pvalue < test.pvalue:
                 test = by_count._replace(place=-1)
         return test._replace(pvalue=min(1.0, n_tests * test.pvalue))
+
+
+def pooled_dependence(
+    tested: Sequence[tuple[Unit, Residuals, Orthogonal, BoolArray]],
+    functions: FloatArray,
+    sides: Sides,
+) -> None:
+    """Test whether several features go missing with one other column.
+
+    Each alone may say too little. Given the rows entries go missing independently, so
+    that deviates of features add up, and so do the laws of their sums. p is
+    Bonferroni's over the columns, which `functions`, (n_rows, n_columns), are of.
+    """
+    width = functions.shape[1]
+    signs = np.zeros((len(tested), width))
+    for k, (_, _, (sums, variances, _), usable) in enumerate(tested):
+        kept = usable[:width] & (variances[:width] > TELLING * variances.max())
+        signs[k, kept] = sums[:width][kept] / np.sqrt(variances[:width][kept])
+    count = np.count_nonzero(signs, axis=0)
+    deviates = signs.sum(axis=0) / np.sqrt(np.maximum(count, 1))
+    place = int(np.argmax(np.where(count > 1, np.abs(deviates), 0.0)))
+    test = Outcome(float(deviates[place]), 1.0, 1.0, place)
+    chosen = [part for part, sign in zip(tested, signs[:, place], strict=True) if sign]
+    if count[place] > 1 and test.statistic**2 > np.log(2.0 * width):
+        scaled, parts, total = [], [], float(signs[:, place].sum())
+        for _, residuals, (_, variances, projections), _ in chosen:
+            h = residuals.instruments
+            g = h[:, 0] * functions[:, place] - h @ projections[place]
+            scaled.append(g / np.sqrt(variances[place]))
+            parts.append(residuals.odds * scaled[-1][residuals.observed])
+        g, sums, tails = np.concatenate(scaled)[:, None], np.array([total]), []
+        for k in range(2):
+            laws = [residuals.laws[k] for _, residuals, _, _ in chosen]
+            counts, odds = (np.concatenate(law) for law in zip(*laws, strict=True))
+            tails.append(residual_tails(g, counts, odds, sums)[1][0])
+        pvalue = min(1.0, float(max(tails) * np.count_nonzero(count > 1)))
+        factor = least_factor(np.concatenate(parts), total)
+        test = test._replace(pvalue=pvalue, odds_factor=factor)
+    columns = np.empty(0, dtype=np.intp)
+    several = Unit(columns, columns, f"{len(chosen)} columns")
+    dependence(several, "table", test, sides)
+    tested[0][0].checks += several.checks

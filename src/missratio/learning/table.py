@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
@@ -266,6 +267,8 @@ def teach(
         n_lost = scored.missing.sum(axis=1)
         sides = checks.column_sides(names, scored.missing)
 
+    tested: dict[int, Any] = {}
+
     def teach_one(k: int) -> bool:
         """Teach a unit, and say whether its moments were solved."""
         i, places = teachable[k], slice(ends[k] - sizes[k], ends[k])
@@ -335,9 +338,10 @@ def teach(
             if used > 1 and others[width : 2 * width].any():
                 alike = scored.missing[:, ~others[width : 2 * width]]
                 count = (n_lost - alike.sum(axis=1)).astype(np.float64)
-            other = residuals.any_other(
-                functions[:, at], function_squares[:, at], others, count
-            )
+            parts = residuals.orthogonal(functions[:, at], function_squares[:, at])
+            other = residuals.any_other(functions[:, at], parts, others, count)
+            if table.size <= checks.MOST_POOLED:
+                tested[k] = unit, residuals, parts, others
             checks.record(unit, "form", "table", form)
             checks.dependence(unit, "table", other, sides)
         if unit.by_lookups is not None:
@@ -346,6 +350,10 @@ def teach(
 
     with one_blas_thread(table.size) as threads:
         solved = share(teach_one, range(len(teachable)), threads)
+    if len(tested) > 1:
+        # In the order of the table, whichever thread came first.
+        several = [tested[k] for k in sorted(tested)]
+        checks.pooled_dependence(several, functions[:, :width], sides)
     results = zip(teachable, solved, strict=True)
     warn_unsolved([units[i].name for i, converged in results if not converged])
 

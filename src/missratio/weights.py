@@ -15,7 +15,7 @@ from missratio._base.reading import column_name, joined, read_floats
 from missratio._base.storable import storable
 from missratio._base.typing import FloatArray, IntArray
 from missratio.exceptions import Message, WeightConcentrationWarning
-from missratio.missingness import Missingness, joint_weight, weights_by_odds
+from missratio.missingness import Missingness, joint_weight, once
 
 _HEAVIEST = 1e15
 _CONCENTRATED_SHARE = 20
@@ -155,11 +155,18 @@ def complete_row_weight_edges(
     low, high : ndarray of shape (n,)
         0 where any entry is missing; the larger one huge where φ may be 1.
     """
-    band = missingness.probability_band(X, delta)
-    low, high = map(weights_by_odds, band, (1.0 / odds_factor, odds_factor))
-    if low.ndim == 2:
-        low, high = (joint_weight(edge, missingness.groups) for edge in (low, high))
-    return np.minimum(low, _HEAVIEST), np.minimum(high, _HEAVIEST)
+    lower, upper = missingness.probability_band(X, delta)
+    if missingness.groups is not None:
+        kept = once(missingness.groups)
+        lower, upper = lower[:, kept], upper[:, kept]
+    edges = []
+    for probability, factor in ((lower, 1.0 / odds_factor), (upper, odds_factor)):
+        with np.errstate(divide="ignore", over="ignore"):
+            weights = 1.0 + factor * probability / (1.0 - probability)
+            if weights.ndim == 2:
+                weights = weights.prod(axis=1)
+        edges.append(np.where(np.isnan(weights), 0.0, np.minimum(weights, _HEAVIEST)))
+    return edges[0], edges[1]
 
 
 def effective_sample_size(weights: ArrayLike, axis: int = -1) -> float | FloatArray:

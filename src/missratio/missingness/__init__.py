@@ -16,7 +16,6 @@ from missratio.missingness.contract import check_missingness as check_missingnes
 from missratio.missingness.contract import corrupt as corrupt
 from missratio.missingness.contract import joint_weight as joint_weight
 from missratio.missingness.contract import once as once
-from missratio.missingness.contract import weights_by_odds as weights_by_odds
 from missratio.missingness.logistic import LogisticMissingness as LogisticMissingness
 from missratio.missingness.logistic import NamedMissingness as NamedMissingness
 from missratio.missingness.logistic import balanced_intercepts as balanced_intercepts

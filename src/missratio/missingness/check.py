@@ -49,12 +49,7 @@ from scipy.special import erfcx, logsumexp
 from missratio._base import reading
 from missratio._base.typing import FloatArray
 from missratio.exceptions import Explained, Message, Remedy
-from missratio.missingness.contract import (
-    Missingness,
-    joint_weight,
-    once,
-    weights_by_odds,
-)
+from missratio.missingness.contract import Missingness, joint_weight, once
 
 # How often, at most, a table that φ does describe is said to contradict it.
 LEVEL = 1e-3
@@ -289,13 +284,20 @@ def missingness_check(
     else:
         low = high = missingness.missing_probability(X)
     called, bounds, kept = _tested(X, missingness, names, odds_factor)
-    edges = [weights_by_odds(low, 1.0 / odds_factor)[kept]]
+    edges = [_weights(low, 1.0 / odds_factor)[kept]]
     if low is not high or odds_factor > 1.0:
-        edges.append(weights_by_odds(high, odds_factor)[kept])
+        edges.append(_weights(high, odds_factor)[kept])
     table = None
     if complete and not missingness.rowwise and missingness.groups is None:
         table = reading.as_coded_array(X)
     return check_weights(edges, called, bounds, level, complete=complete, table=table)
+
+
+def _weights(probability: FloatArray, factor: float) -> FloatArray:
+    """1/(1 − φ) with the odds φ/(1 − φ) multiplied by a factor; 0 where φ is NaN."""
+    with np.errstate(divide="ignore"):
+        weights = 1.0 + factor * probability / (1.0 - probability)
+    return np.where(np.isnan(weights), 0.0, weights)
 
 
 def quick_check(

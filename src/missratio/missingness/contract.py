@@ -296,7 +296,11 @@ class Missingness(ABC):
         self, X: Any, first_row: int = 0, source: Any = None, may_be_one: bool = False
     ) -> FloatArray:
         """φ at the rows of X, checked; NaN where missing."""
-        table, model = self._bound_table(X)
+        # An array of numbers has no names and no texts to be read.
+        if type(X) is np.ndarray and X.ndim == 2 and X.size and X.dtype == np.float64:
+            table, model = X, self.bound(None, X.shape[1])
+        else:
+            table, model = self._bound_table(X)
         source = X if source is None else source
         whole, maxima = model.rowwise, model.column_maxima(table.shape[1])
         result = np.full(table.shape[:1] if whole else table.shape, np.nan)
@@ -410,13 +414,6 @@ def joint_weight(weights: FloatArray, groups: IntArray | None = None) -> FloatAr
     # A missing entry beside huge ones is inf · 0; its row weighs nothing.
     product[np.isnan(product)] = 0.0
     return product
-
-
-def weights_by_odds(probability: FloatArray, factor: float) -> FloatArray:
-    """1/(1 − φ) with the odds φ/(1 − φ) multiplied by a factor; 0 where φ is NaN."""
-    with np.errstate(divide="ignore"):
-        weights = 1.0 + factor * probability / (1.0 - probability)
-    return np.where(np.isnan(weights), 0.0, weights)
 
 
 def check_no_partial_row(block: FloatArray, first_row: int) -> None:

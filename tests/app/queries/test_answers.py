@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import missratio as mr
+from missratio._files.cells import Cells
 from missratio.app.queries import answers
 
 
@@ -125,8 +126,29 @@ def test_a_value_far_from_its_column_is_said_with_its_line(problem, asked, frame
     X, y, _ = problem
     frame.loc[3, "value"] = 61.5
     name = X.columns[asked.columns[3]]
-    with pytest.warns(UserWarning, match=rf"line 3 .* 61\.5 .*'{name}' is far from"):
+    said = rf"far from .* line 3 .* 61\.5 .*'{name}', beside"
+    with pytest.warns(UserWarning, match=said):
         assert mr.QueryPlan.read(frame, X, y).answered.sum() == len(frame)
+
+
+def test_answers_are_read_as_the_tables_own_cells():
+    """Codes for missing values, texts that mean others, and the file's decimal mark."""
+    X = np.array([[0.3, 1.0], [np.nan, 0.0], [np.nan, np.nan], [np.nan, np.nan]])
+    levels = {"1": ("no", "yes")}
+    frame = mr.plan_queries(X, per_feature=9, levels=levels, random_state=0).to_frame()
+    given = {(1, "0"): "<0,5", (2, "0"): "1,234", (3, "0"): "12,5%",
+             (2, "1"): "Yes", (3, "1"): 999}  # fmt: skip
+    frame["value"] = [
+        given[k] for k in zip(frame["row"], frame["feature"], strict=True)
+    ]
+    merged = ("<0,5", "0.25"), ("Yes", "yes")
+    cells = Cells(missing_values=("999",), marks=(",",), merged=merged)
+    revealed = mr.QueryPlan.read(frame, X, levels=levels, cells=cells)
+    expected = [[np.nan] * 2, [0.25, np.nan], [1.234, 1.0], [0.125, np.nan]]
+    np.testing.assert_allclose(revealed.table, expected)
+    assert revealed.not_found.nonzero() == (3, 1)
+    with pytest.raises(ValueError, match=r'what stands for it: --merge "<0,5=NUMBER"'):
+        mr.QueryPlan.read(frame, X, levels=levels)
 
 
 def test_key_and_value_are_enough_and_labels_are_needed(problem, frame):

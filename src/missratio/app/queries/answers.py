@@ -29,6 +29,7 @@ from missratio._base.reading import (
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio._files import open_table, written_whole
 from missratio._files.cells import (
+    Cells,
     canonical,
     decimal_marks,
     is_blank,
@@ -324,20 +325,27 @@ class Revealed:
 
 
 def read_answers(
-    source: Any, X: Any, y: Any = None, levels: Levels | None = None
+    source: Any,
+    X: Any,
+    y: Any = None,
+    levels: Levels | None = None,
+    cells_of_table: Cells | None = None,
 ) -> Revealed:
     """Read the answers in a file or a dataframe, and check each against X and y.
 
     A line's key says which cell it is about; what else the plan says of that cell must
     agree with it. `levels` says what the numbers of features that are categories stand
-    for.
+    for. An answer is read as the table's own cells are: the same codes for missing
+    values, the same texts that mean others, and the same decimal marks.
     """
+    how = cells_of_table or Cells()
+    codes = set(map(canonical, how.missing_values))
     # 1. Whether the plan is for this table.
     cells = MissingCells.read(X, y)
     fingerprint, shape = cells.fingerprint, cells.missing.shape
     names = cells.feature_names
     columns, places, marks = _read_table(source)
-    marks = decimal_marks(columns["value"]) or marks
+    marks = decimal_marks(columns["value"]) or marks or frozenset(how.marks)
     kinds = {table_word(fingerprint, rowwise=whole): whole for whole in (False, True)}
     keys = [re.fullmatch(KEY, str(key).strip()) for key in columns["key"]]
     for place, key in zip(places, keys, strict=True):
@@ -387,9 +395,11 @@ def read_answers(
         given = columns["value"][line]
         if is_blank(given):
             return
-        if isinstance(given, str) and given.strip().lower() in NOT_FOUND:
+        if str(given).strip().lower() in NOT_FOUND or canonical(given) in codes:
             not_found[row, column] = True
             return
+        for text, meant in how.merged:
+            given = meant if canonical(given) == canonical(text) else given
         where = f"{called[row]}, feature {names[column]!r}"
         if (known := (levels or {}).get(names[column])) is not None:
             spellings = [canonical(level) for level in known]
@@ -401,11 +411,17 @@ def read_answers(
                 )
             value = float(spellings.index(canonical(given)))
         else:
+            # 12% is 0.12, as a workbook and a table have it.
+            written = str(given).strip()
+            number, unit = (written[:-1], 0.01) if written[-1] == "%" else (given, 1.0)
             try:
-                value = parse_number(given, marks)
+                value = unit * parse_number(number, marks)
             except ValueError as problem:
+                hint = ""
+                if written[0] in "<>≤≥":
+                    hint = f' Say what stands for it: --merge "{written}=NUMBER".'
                 raise ValueError(
-                    f"the value at {where} must be a number: {problem}"
+                    f"the value at {where} must be a number: {problem}{hint}"
                 ) from None
         place, last = answered.setdefault(cell[:2], (places[line], given))
         if place != places[line] and table[row, column] != value:
@@ -415,17 +431,18 @@ def read_answers(
             )
         table[row, column] = value
         low, high = lowest[column], highest[column]
-        # Missing values may well lie beyond those observed. Further out than twice
-        # the range they may be slips, such as of a decimal mark.
-        most = 2.0 * (high - low)
-        if low < high and not low - most <= value <= high + most:
-            warnings.warn(
-                f"{places[line]}: the value {given} at {where} is far from the values "
-                f"of that column, {low:g} to {high:g}. Is it a slip?",
-                stacklevel=4,
+        # Missing values may well lie beyond those observed. Further out by the whole
+        # range, or by a factor of three, they may be slips, such as of a decimal mark.
+        most = high - low
+        near = low - most <= value <= high + most
+        near = near and (low <= 0.0 or low / 3.0 <= value <= 3.0 * high)
+        if low < high and not near and known is None:
+            far.append(
+                f"{places[line]}: the value {given} at {where}, beside {low:g} to "
+                f"{high:g}"
             )
 
-    problems = []
+    problems, far = [], list[str]()
     for line, place in enumerate(places):
         try:
             read(line)
@@ -454,6 +471,13 @@ def read_answers(
         more = len(problems) - SHOWN
         rest = [f"and {more} more."] if more > 0 else []
         raise TableError("\n".join([*problems[:SHOWN], *rest]))
+    if far:
+        more = f", and {len(far) - SHOWN} more" * (len(far) > SHOWN)
+        warnings.warn(
+            f"Looked-up values far from those of their columns: "
+            f"{'; '.join(far[:SHOWN])}{more}. Are they slips?",
+            stacklevel=3,
+        )
     return Revealed(
         table=table,
         codes=cells.codes,

@@ -19,7 +19,7 @@ from missratio._base.blocks import any_by_row, inverse_where_positive
 from missratio._base.hints import did_you_mean, entropy, listed
 from missratio._base.reading import as_frame, read_floats
 from missratio._base.typing import BoolArray, FloatArray, IntArray
-from missratio._files.cells import canonical
+from missratio._files.cells import Cells, canonical
 from missratio.app.queries.answers import (
     Columns,
     Levels,
@@ -346,6 +346,7 @@ class QueryPlan:
         y: ArrayLike | None = None,
         *,
         levels: Levels | None = None,
+        cells: Cells | None = None,
     ) -> Revealed:
         """Read the answers from a file that was filled in.
 
@@ -364,6 +365,10 @@ class QueryPlan:
             Its labels.
         levels : mapping from str to sequence of str, default=None
             Of features that are categories, as the plan was given them.
+        cells : Cells, default=None
+            How cells of the table are read, if answers may be written as these are:
+            with codes for missing values, which are "not found" here, and with texts
+            that mean others.
 
         Returns
         -------
@@ -378,7 +383,7 @@ class QueryPlan:
             be two numbers (1,234), a cell answered by two values, a row filled in by
             half where whole rows are asked for, or a plan for another table.
         """
-        return read_answers(source, X, y, levels)
+        return read_answers(source, X, y, levels, cells)
 
     def _columns(self, *, known: bool = False) -> Columns:
         def written(value: float, name: str) -> float | str | None:

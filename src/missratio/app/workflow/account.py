@@ -344,7 +344,8 @@ def _read_answers(
             then = then.take(rows)
         frame, levels = then.asked
         try:
-            revealed = QueryPlan.read(options.queries, frame, table.y, levels=levels)
+            how = {"levels": levels, "cells": table.encoder.cells}
+            revealed = QueryPlan.read(options.queries, frame, table.y, **how)
         except OtherTableError as error:
             refused = refused or error
             continue

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from data import equicorrelated
 from scipy.special import expit
-from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
 from missratio.app.queries import plan as plan_module
@@ -44,6 +44,7 @@ def test_a_certificate_takes_rows_of_the_controlled_class_and_more_buy_more_powe
     assert str(power).startswith(f"{power.rows[0]} rows: power {first}")
     assert (power.lower < power.upper).any()
     assert "factor of 4.5 with each standard deviation" in power.range_meaning
+    assert "eight of ten draws" in power.range_meaning
 
 
 def test_both_mixes_rows_of_the_controlled_class_with_cells_elsewhere(mixed):
@@ -119,11 +120,12 @@ def test_what_is_refused(options, match):
         mr.plan_queries(X, y, **{"budget": 50, "random_state": 0, **options})
 
 
-def after_looking_up(plan, X, y, full, fresh, seed):
+def after_looking_up(plan, X, y, full, fresh, seed, alpha=0.1):
     """The power that comes, once the plan's values have been looked up."""
     filled, inclusion = mr.QueryPlan.read(answered(plan, full), X, y).fill(X)
+    ratio = mr.FDivergenceRatio("js", l2=1e-3)
     classifier = mr.NeymanPearsonClassifier(
-        LogisticRegression(), 0.1, on_infeasible="reject_all", random_state=seed
+        ratio, alpha, on_infeasible="reject_all", random_state=seed
     )
     return classifier.fit(filled, y, inclusion=inclusion).predict(fresh).mean()
 
@@ -156,3 +158,29 @@ def test_the_range_covers_what_comes_where_values_go_missing_by_what_they_are(
     # But for the noise of four draws.
     noise = 2.0 * np.std(came) / np.sqrt(len(came))
     assert lower - noise < np.mean(came) < upper + noise
+
+
+@pytest.mark.validity
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_on_random_tables_the_range_holds_and_the_suggested_budget_certifies():
+    held = certified = 0
+    for seed in range(40):
+        rng = np.random.default_rng([99, seed])
+        d, alpha = int(rng.integers(2, 7)), float(rng.choice([0.05, 0.1, 0.2]))
+        y = np.repeat([0, 1], rng.integers([200, 150], [1500, 1200]))
+        shift = rng.uniform(0.3, 1.2, d) * rng.choice([1, 1, 1, -1], d)
+        full, fresh = (
+            equicorrelated(rng, n, d, rng.uniform(0, 0.5)) for n in (len(y), 20_000)
+        )
+        full, fresh = full + y[:, None] * shift, fresh + shift
+        phi = expit(rng.uniform(-3, -1.2, d) + rng.uniform(-2, 2, d) * full)
+        X = np.where(rng.random(full.shape) < phi, np.nan, full)
+        ask = {"goal": "both", "alpha": alpha, "random_state": seed}
+        power = mr.plan_queries(X, y, budget=120, **ask).power
+        place = power.enough
+        plan = mr.plan_queries(X, y, budget=int(power.values[place]), **ask)
+        came = after_looking_up(plan, X, y, full, fresh, seed, alpha)
+        held += power.lower[place] - 0.02 <= came <= power.upper[place] + 0.02
+        certified += came > 0.0
+    assert held >= 34
+    assert certified >= 38

@@ -38,7 +38,7 @@ GOALS = ("certificate", "ratio", "both")
 SHARES = (0.25, 0.4, 0.55, 0.7, 0.85)
 AS_GOOD = 0.01
 # The table of powers shows these multiples of it.
-MULTIPLES = (0.25, 0.5, 1.0, 1.5, 2.0)
+MULTIPLES = (0.5, 1.0, 2.0, 4.0)
 # Each division is tried so often, and less where rows are many and powers steadier.
 WALKS = 8
 MANY_ROWS = 20_000
@@ -46,6 +46,10 @@ MANY_ROWS = 20_000
 # class; beyond MOST_DEVIATIONS of them they stay, so that no single row stands for all.
 TILT = 1.5
 MOST_DEVIATIONS = 3.0
+# A range leaves out this share of draws at either end.
+LEFT_OUT = 0.1
+# A budget is enough if larger ones have no more power than by this.
+CLEARLY = 0.1
 # This share is added to variances: columns may repeat each other.
 RIDGE = 1e-3
 
@@ -429,8 +433,9 @@ class PlannedPower:
         The share of the values that goes to rows of the controlled class: of those
         tried none has more power by 0.01.
     lower, upper : ndarray of shape (n_budgets,)
-        The least and the largest power, if the log-odds of being missing rise or fall
-        by 1.5 with each standard deviation of a value towards the other class.
+        A range that holds about eight of ten draws, also if the log-odds of being
+        missing rise or fall by 1.5 with each standard deviation of a value towards the
+        other class.
     """
 
     values: IntArray
@@ -460,13 +465,24 @@ class PlannedPower:
         return f"{self.power[place]:.2f} ({low:.2f} to {high:.2f})"
 
     @property
+    def enough(self) -> int:
+        """The place of the least budget that no other in the table clearly beats.
+
+        Neither in power nor in the lower end of its range, so that it is not one by
+        which nothing may be certified where a larger one would do.
+        """
+        columns = np.stack([self.power, self.lower])
+        as_good = columns >= columns.max(axis=1, keepdims=True) - CLEARLY
+        return int(np.argmax(as_good.all(axis=0)))
+
+    @property
     def range_meaning(self) -> str:
         """In words: what the ranges allow for."""
         return (
             "The first figure takes values as missing completely at random; the range "
-            "allows for odds of being missing that grow or fall by a factor of "
-            f"{np.exp(TILT):.2g} with each standard deviation of a value towards the "
-            "other class"
+            "holds eight of ten draws, also if the odds of being missing grow or fall "
+            f"by a factor of {np.exp(TILT):.2g} with each standard deviation of a "
+            "value towards the other class"
         )
 
 
@@ -607,7 +623,8 @@ def _forecast(
     is tried under two tilted laws, in which the log-odds of being missing grow or fall
     by TILT with each standard deviation of a value towards the other class. A missing
     value is then that of a row drawn with a probability in proportion to these odds.
-    The powers under the three laws make the range to expect.
+    The range to expect holds most draws under each of the three laws: which rows come
+    up decides much where few of them do.
     """
     is_other: BoolArray = cells.codes != controlled
     n_whole = sum(pool.column is None for pool in pools)
@@ -655,35 +672,34 @@ def _forecast(
             return 0.0, n_drawn
         return float((scores[is_other] > threshold).mean()), n_drawn
 
-    def powers(rows: FloatArray, size: int, share: float) -> tuple[float, float]:
-        """Mean power, and controlled rows that are looked up."""
+    def powers(rows: FloatArray, size: int, share: float, walks: int) -> FloatArray:
+        """The power of each draw, and the controlled rows that it looks up."""
         division = _division(cells, pools, size, share)
         if (division[1] == 0).any():
-            return 0.0, 0.0
-        tried = [tried_power(rows, *division, walk) for walk in range(walks)]
-        power, n_drawn = np.mean(tried, axis=0).tolist()
-        return power, n_drawn
+            return np.zeros((walks, 2))
+        return np.array([tried_power(rows, *division, walk) for walk in range(walks)])
 
     rows = _completed(values, is_other, np.zeros(values.shape[1]), seed)
     shares = SHARES if 0 < n_whole < len(pools) else (float(n_whole),)
-    tried = {share: powers(rows, budget, share)[0] for share in shares}
+    few = max(2, walks // 2)
+    tried = {share: powers(rows, budget, share, few)[:, 0].mean() for share in shares}
     # Of shares that are as good, the one with the most rows: these certify.
     best = max(tried.values()) - AS_GOOD
     share = max(share for share, power in tried.items() if power >= best)
     sizes = np.unique(np.round(budget * np.array(MULTIPLES)).astype(int))
     sizes = sizes[sizes >= len(pools)]
-    known = np.array([powers(rows, size, share) for size in sizes.tolist()])
-    by_law = [known[:, 0]]
     towards = np.sign(rows[is_other].mean(axis=0) - rows[~is_other].mean(axis=0))
-    walks = max(2, walks // 2)
-    for tilt in (TILT, -TILT):
+    by_law = []
+    for tilt in (0.0, TILT, -TILT):
         rows = _completed(values, is_other, tilt * towards, seed)
-        by_law.append(np.array([powers(rows, n, share)[0] for n in sizes.tolist()]))
+        by_law.append([powers(rows, size, share, walks) for size in sizes.tolist()])
     # A budget beyond all that is missing buys no more: it isn't shown twice.
-    counts, first = np.unique(np.round(known[:, 1]).astype(int), return_index=True)
-    laws = np.array(by_law)[:, first]
-    ends = laws.min(axis=0), laws.max(axis=0)
-    return PlannedPower(sizes[first], counts, laws[0], share, *ends)
+    drawn = np.mean(by_law[0], axis=1)
+    counts, first = np.unique(np.round(drawn[:, 1]).astype(int), return_index=True)
+    laws = np.array(by_law)[..., 0][:, first]
+    lower = np.quantile(laws, LEFT_OUT, axis=2).min(axis=0)
+    upper = np.quantile(laws, 1.0 - LEFT_OUT, axis=2).max(axis=0)
+    return PlannedPower(sizes[first], counts, drawn[first, 0], share, lower, upper)
 
 
 def _completed(

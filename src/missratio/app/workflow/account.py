@@ -42,7 +42,7 @@ PHI = "φ, the probability of being missing,"
 LOGISTIC = "the certificate assumes that it is logistic in the value itself."
 # Scores to try out whether a draw certifies, and the share of α that it should reach.
 TRIALS, ENOUGH = 5, 1.0 / 3.0
-# Rows of the controlled class to plan for; a quarter to twice as many are tried.
+# Rows of the controlled class to plan for; half to four times as many are tried.
 ROWS = 80
 # Columns that a message names, those that miss most.
 SHOWN = 3
@@ -621,7 +621,7 @@ def ways_of(
             how = {"budget": values, "goal": goal, **options.trial}
             drawn = _drawn(table, controlled, **how)
             assert drawn.power is not None
-            best = len(drawn.power.values) - 1
+            best = drawn.power.enough
             values, rows = int(drawn.power.values[best]), drawn.power.rows[best]
             values = min(values, sum(sum(n.values()) for n in table.missing.values()))
             power = f"expected power {drawn.power.figure(best)}"

@@ -472,10 +472,10 @@ def read_answers(
         rest = [f"and {more} more."] if more > 0 else []
         raise TableError("\n".join([*problems[:SHOWN], *rest]))
     if far:
-        more = f", and {len(far) - SHOWN} more" * (len(far) > SHOWN)
+        others = f", and {len(far) - SHOWN} more" * (len(far) > SHOWN)
         warnings.warn(
             f"Looked-up values far from those of their columns: "
-            f"{'; '.join(far[:SHOWN])}{more}. Are they slips?",
+            f"{'; '.join(far[:SHOWN])}{others}. Are they slips?",
             stacklevel=3,
         )
     return Revealed(

@@ -344,7 +344,7 @@ def _read_answers(
             then = then.take(rows)
         frame, levels = then.asked
         try:
-            how = {"levels": levels, "cells": table.encoder.cells}
+            how: dict[str, Any] = {"levels": levels, "cells": table.encoder.cells}
             revealed = QueryPlan.read(options.queries, frame, table.y, **how)
         except OtherTableError as error:
             refused = refused or error

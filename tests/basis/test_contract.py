@@ -5,7 +5,6 @@ import pickle
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from optional_packages import optional
 from sklearn.base import clone
@@ -58,16 +57,6 @@ def test_a_feature_is_missing_exactly_where_a_column_it_needs_is(basis, mask):
     np.testing.assert_array_equal(np.isnan(features), needed)
     # What is there doesn't depend on what is missing.
     np.testing.assert_allclose(features[~needed], fitted.transform(X)[~needed], 1e-12)
-
-
-@every_basis
-@settings(deadline=None)
-@given(order=st.permutations(range(len(X))))
-def test_rows_are_mapped_one_by_one(basis, order):
-    fitted = clone(basis).fit(X)
-    np.testing.assert_allclose(
-        fitted.transform(X[order]), fitted.transform(X)[order], rtol=1e-12
-    )
 
 
 @every_basis

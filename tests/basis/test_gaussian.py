@@ -79,15 +79,6 @@ def test_with_two_labels_centres_come_from_the_one_sorted_last(labels):
     assert rows_of(three.centers_) == rows_of(X)
 
 
-@pytest.mark.parametrize("kind", [int, np.random.RandomState, np.random.default_rng])
-def test_the_same_seed_gives_the_same_basis(kind):
-    first = GaussianBasis(10, random_state=kind(7)).fit(X)
-    second = GaussianBasis(10, random_state=kind(7)).fit(X)
-    np.testing.assert_array_equal(first.centers_, second.centers_)
-    other = GaussianBasis(10, random_state=8).fit(X)
-    assert rows_of(first.centers_) != rows_of(other.centers_)
-
-
 LOSSY = [[np.nan, 1.0], [2.0, np.nan]]
 
 

@@ -82,13 +82,6 @@ def test_a_transformer_of_named_columns_gets_a_dataframe(frame_of):
     assert basis.get_feature_names_out().tolist() == names
 
 
-def test_integer_output_becomes_float_and_nameless_features_are_numbered():
-    as_int = FunctionTransformer(lambda table: (table > 0).astype(int))
-    basis = TransformerBasis(as_int).fit(HOLED)
-    assert basis.transform(HOLED).dtype == np.float64
-    assert basis.get_feature_names_out().tolist() == ["f0", "f1", "f2"]
-
-
 def test_each_column_is_fitted_by_itself_on_its_observed_values():
     lossy = np.where(np.random.default_rng(1).uniform(size=X.shape) < 0.5, np.nan, X)
     assert np.isnan(lossy).any(axis=1).sum() > 20

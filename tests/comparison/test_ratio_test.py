@@ -192,17 +192,3 @@ def test_a_part_of_the_law_without_rows_is_said():
     phi = StepMissingness([1.0], 0.0, 0.99)
     with pytest.warns(SmallSampleWarning, match="of 200 rows"):
         ratio_test(X1, X0, missingness={1: phi}, n_resamples=9)
-
-
-def test_missingness_by_column_name_is_that_of_the_columns():
-    X1, X0 = (pd.DataFrame(X, columns=["a", "b"]) for X in normals(60, 0))
-    by_place = {k: LogisticMissingness([-1.0, -np.inf], [0.5 * k, 0.0]) for k in (0, 1)}
-    by_name = {
-        k: LogisticMissingness.from_columns({"a": (-1.0, 0.5 * k)}) for k in (0, 1)
-    }
-    X1, X0 = corrupt(X1, by_place[1], 0), corrupt(X0, by_place[0], 1)
-    one, other = (
-        ratio_test(X1, X0, missingness=phi, n_resamples=50, random_state=0)
-        for phi in (by_name, by_place)
-    )
-    assert one == other

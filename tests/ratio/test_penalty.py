@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import minimize
-from scipy.special import logsumexp
 
 import missratio as mr
 from missratio.exceptions import NoFiniteOptimumWarning
@@ -59,29 +57,6 @@ def test_l1_matches_every_mean_to_so_many_standard_errors(table, units, strength
     np.testing.assert_allclose(
         mismatch[active], (-np.sign(fitted.coef_) * box)[active], rtol=1e-5
     )
-
-
-def test_l1_finds_the_optimum_that_scipy_finds(table):
-    X, y = table
-    fitted = ratio(l1=0.03, l2=0.02).fit(X, y)
-    below = fitted.basis_.transform(X[y == 0])
-    tilt = fitted.predict_ratio(X[y == 0])
-    mean = (tilt @ below) / tilt.sum() - tilted_mismatch(fitted, X, y)
-    n = len(mean)
-
-    def split(point):
-        theta = point[:n] - point[n:]
-        score = below @ theta
-        value = logsumexp(score) - np.log(len(score)) - mean @ theta
-        slope = np.exp(score - logsumexp(score)) @ below - mean + 0.02 * theta
-        value += 0.03 * point.sum() + 0.01 * theta @ theta
-        return value, np.r_[slope + 0.03, 0.03 - slope]
-
-    bounds = [(0, None)] * (2 * n)
-    options = {"ftol": 1e-15, "gtol": 1e-10, "maxiter": 5000, "maxfun": 20_000}
-    found = minimize(split, np.zeros(2 * n), jac=True, bounds=bounds, options=options)
-    assert fitted.objective_value_ == pytest.approx(found.fun, abs=1e-9)
-    np.testing.assert_allclose(fitted.coef_, found.x[:n] - found.x[n:], atol=1e-4)
 
 
 def test_the_ratio_is_normalised_under_an_l1_penalty(table):

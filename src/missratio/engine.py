@@ -274,7 +274,9 @@ class RowSample(AnySample):
                 weights = weights.astype(dtype, copy=False)
             return [(out, weights)]
 
-        blocks = rows.fold(copied, lambda parts: list(chain(*parts)), BLOCK_ELEMENTS)
+        # For columns apart there are several temporaries, which stay in the cache.
+        elements = BLOCK_ELEMENTS if self.features is None else BLOCK_ELEMENTS // 16
+        blocks = rows.fold(copied, lambda parts: list(chain(*parts)), elements)
         made = [weights for _, weights in blocks if weights is not None]
         if whole is None:
             whole = np.concatenate([features for features, _ in blocks], axis=1)

@@ -69,7 +69,6 @@ FIT = f"fit {TABLE} --alpha 0.3 --missingness ignore --method kliep --out"
 WATCH = "watch m.skops {} --state {} --quiet"
 COMMANDS = {
     "fit": Command(f"{FIT} new.skops", "new.skops"),
-    "example": Command(f"fit {TABLE} --example", "missingness.toml"),
     **{
         f"{name}{'-' * bool(kind)}{kind}": Command(f"{line} {out}", out)
         for name, line, outs in (

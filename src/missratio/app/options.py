@@ -32,7 +32,6 @@ RULES = ("auto", "binomial", "paper", "bernstein", "thinning",
 SHORT = 3
 # No table is long enough to certify a lower one.
 LEAST_LEVEL = 1e-12
-EXAMPLE_FILE = Path("missingness.toml")
 SETTINGS = Path("missratio.toml")
 """What `missratio check` writes, and other commands read."""
 # Packages that make some kinds of files, and their extras.
@@ -410,12 +409,6 @@ class QueryOptions(CellOptions):
         "Number of values to look up in all, spent where they buy the most power.",
         min=1,
     )
-    goal: str = _look_ups(
-        "What a budget is for: certificate (rows of the controlled class), ratio "
-        "(single values of both classes), or both.",
-        "both",
-        choices=("certificate", "ratio", "both"),
-    )
     per_feature: int | None = _look_ups(
         "Values to look up for each class and column. Default: 30 without --budget.",
         min=1,
@@ -473,7 +466,7 @@ class FitOptions(CellOptions):
     )
     missingness: str | None = _why(
         "Why values are missing: 'learn' to learn it from the table, a TOML file "
-        "that says so (see --example), or 'ignore', as --new-rows blanks.",
+        "that says so, or 'ignore', as --new-rows blanks.",
         metavar="learn|FILE|ignore",
     )
     assume: list[str] = _why(
@@ -485,11 +478,6 @@ class FitOptions(CellOptions):
     )
     queries: Path | None = _why(
         "A plan that `missratio query` wrote, filled in.", metavar="PLAN"
-    )
-    example: bool = _why(
-        f"Write {EXAMPLE_FILE}, a file for --missingness to start from, and stop.",
-        False,
-        "--example",
     )
     method: str = _learning(
         "auto: compare the others on training rows left out in turn, and take the one "
@@ -516,7 +504,6 @@ class FitOptions(CellOptions):
     )
 
     READS: ClassVar[tuple[str, ...]] = ("data", "phi_file", "queries")
-    WRITES: ClassVar[tuple[str, ...]] = ("written",)
     NAMES: ClassVar[dict[str, str]] = {
         "several": "--alpha LABEL=SHARE",
         "phi_file": "--missingness FILE",
@@ -594,11 +581,6 @@ class FitOptions(CellOptions):
         return None if given in (None, LEARN, IGNORE) else Path(str(given))
 
     @property
-    def written(self) -> Path:
-        """The file that is made."""
-        return EXAMPLE_FILE if self.example else self.out
-
-    @property
     def undecided(self) -> bool:
         """Whether nothing says for which rows the promise is to be."""
         said = {self.new_rows, self.missingness, self.queries}
@@ -613,8 +595,7 @@ class FitOptions(CellOptions):
     def check(self) -> None:
         """Refuse levels that are no shares, too, and files that aren't there."""
         super().check()
-        # What the table shows needs no bound.
-        assert self.example or self.levels
+        assert self.levels
         assert self.group_levels is not None
         for name, least in (("compare_seconds", 0.0), ("odds_factor", 1.0)):
             if not least <= (value := getattr(self, name)) < math.inf:
@@ -631,8 +612,8 @@ class FitOptions(CellOptions):
             raise FileNotFoundError(f"There is no plan {self.queries}.")
         if self.phi_file is not None and not self.phi_file.exists():
             raise FileNotFoundError(
-                f"There is no file {self.phi_file}. `missratio fit --example` writes "
-                "one to start from; to do without, say --new-rows blanks."
+                f"There is no file {self.phi_file}. To do without, say --new-rows "
+                "blanks."
             )
 
 

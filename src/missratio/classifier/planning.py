@@ -31,7 +31,7 @@ from missratio._base.hints import generator
 from missratio._base.reading import as_coded_array, column_names, read_labels
 from missratio._base.typing import FloatArray
 from missratio.classifier.certify import infeasible
-from missratio.classifier.estimators import ClassTable
+from missratio.classifier.estimators import ClassTable, complete_mask
 from missratio.classifier.neyman_pearson import NeymanPearsonClassifier
 from missratio.classifier.promise import Calibration, Promise, Trust, Weighted
 from missratio.classifier.reading import calibrated_rows, check_same_rows
@@ -437,7 +437,9 @@ def sensitivity_curve(
     masses = complete_row_weights(others, other_model or "ignore")
     draws = np.zeros(len(scores))
     if kept.draws is not None:
-        draws[scores > -np.inf] = kept.draws[kept.values > -np.inf]
+        # A row at the cap itself is within reach or not as when it calibrated.
+        whole = complete_mask(rows)
+        scores[whole], draws[whole] = kept.values, kept.draws
 
     def measured(sample: rules.CalibrationSample) -> tuple[float, float]:
         """The certified error of the threshold as it is, and the power of a new one."""

@@ -31,7 +31,7 @@ def test_help_has_panels_and_no_types_of_flags(monkeypatch):
     ("line", "offered"),
     [
         ("fit --rule b", ["binomial", "bernstein", "betting"]),
-        ("query --goal ", ["certificate", "ratio", "both"]),
+        ("fit --new-rows ", ["blanks", "complete"]),
     ],
 )
 def test_the_shell_completes_choices(line, offered):

@@ -52,7 +52,6 @@ REFUSED = {
     (*ONE, "--group-alpha", "old=5%"): "--group-alpha needs --groups: say which",
     (*GROUPS, "--group-alpha", "5%"): "--group-alpha takes GROUP=SHARE",
     (*GROUPS, "--group-alpha", "old=500%"): f"--group-alpha old: a share {BETWEEN}",
-    (*QUERY, "--budget", "9", "--goal", "ratios"): "Did you mean 'ratio'",
     (*QUERY, "--alpha", "5"): "Did you mean 5%",
     ("check", "t.csv", "--alpha", "5"): "Did you mean 5%",
     (*QUERY, "--budget", "9", "--per-feature", "9"): "both say how many",
@@ -71,7 +70,7 @@ def test_what_makes_no_sense_is_refused(run, words):
     ("words", "message"),
     [
         (("--queries", "absent.csv"), "no plan absent.csv"),
-        (("--missingness", "absent.toml"), "`missratio fit --example` writes one"),
+        (("--missingness", "absent.toml"), "There is no file absent.toml"),
         (("--out", "absent/m.skops"), "no folder absent"),
     ],
 )

@@ -1,11 +1,6 @@
 """missratio predict, as a person would use it."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 
 import numpy as np
 import pyarrow as pa
@@ -126,32 +121,3 @@ def test_files_that_are_no_models_are_refused(predict, patients, patients_model)
     said = predict(patients, model=bare, status=4)
     assert "without the columns of a table" in said
     predict(patients, model="absent.skops", status=1)
-
-
-@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGKILL"])
-def test_an_interrupted_run_leaves_no_half_file(patients_model, tmp_path, name):
-    big, out = tmp_path / "big.parquet", tmp_path / "p.parquet"
-    column = pa.array(np.linspace(50, 120, 3_000_000))
-    codes = pa.array(np.zeros(len(column), dtype=np.int32))
-    ward = pa.DictionaryArray.from_arrays(codes, ["east"])
-    pq.write_table(pa.table({"pulse": column, "sugar": column, "ward": ward}), big)
-    out.write_bytes(b"before")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "missratio", "predict", patients_model, big,
-         "--out", out, "--force", "-q"],
-        stderr=subprocess.PIPE,
-        # Interrupted where it takes a lock, coverage's tracer waits for itself.
-        env={**os.environ, "COVERAGE_PROCESS_CONFIG": ""},
-    )  # fmt: skip
-    until = time.monotonic() + 60
-    while not list(tmp_path.glob(".p-*.parquet")) and time.monotonic() < until:
-        time.sleep(0.002)
-    os.kill(process.pid, getattr(signal, name))
-    _, said = process.communicate(timeout=60)
-    assert out.read_bytes() == b"before"
-    if name == "SIGKILL":
-        assert process.returncode == -signal.SIGKILL
-        return
-    assert process.returncode == 130
-    assert said.decode().strip() == "Interrupted: nothing was written."
-    assert not list(tmp_path.glob(".p-*"))

@@ -1,15 +1,11 @@
 """What a person writes down about missing values is the model that is meant."""
 
-import re
-import tomllib
-
 import numpy as np
 import pytest
 
 from missratio._files.cells import Cells
 from missratio.app.tables.columns import Encoder, TableColumn
-from missratio.app.tables.labelled import LabelledTable
-from missratio.app.workflow.phi_file import example_for, read_missingness
+from missratio.app.workflow.phi_file import read_missingness
 from missratio.exceptions import TableError
 
 ENCODER = Encoder(
@@ -53,56 +49,6 @@ def test_what_is_written_is_what_is_meant(models, text):
     phi = models(text)["well"]
     np.testing.assert_allclose(phi.missing_probability(ROW), MEANT[text])
     assert phi.rowwise == ("rows" in text)
-
-
-def lossy(*, whole):
-    """Rows of which the first half, well ones, have lost values."""
-    X = np.column_stack([np.arange(50.0, 150.0), np.ones(100), np.arange(100) % 2])
-    X[:25, 0] = X[5:10, 2] = np.nan
-    X[:10] = np.nan if whole else X[:10]
-    if whole:
-        X[10:25, 0] = 1.0
-    y = np.repeat(["well", "sick"], 50)
-    counts = {"sick": 50, "well": 50}
-    return LabelledTable(X, y, ENCODER, "state", (), counts, np.arange(100))
-
-
-def test_an_example_is_refused_until_it_is_filled_in(models):
-    """Nothing is claimed that nobody said."""
-    text = example_for(lossy(whole=False))
-    assert "25 of 50 are missing, 50.0%" in text
-    assert set(tomllib.loads(text)["classes"]) == {"well"}
-    with pytest.raises(TableError, match="probability of being missing"):
-        models(text)
-    phi = models(text.replace("nan", "0.25"))["well"]
-    np.testing.assert_allclose(phi.missing_probability(ROW), [[0.25, 0, 0.25]])
-
-
-def test_whole_rows_that_are_missing_have_an_example_of_their_own(models):
-    text = example_for(lossy(whole=True))
-    with pytest.raises(TableError, match="finite"):
-        models(text)
-    assert models(text.replace("nan", "0.0"))["well"].rowwise
-
-
-def test_what_the_example_explains_is_right(models):
-    """Every form that its comments name can be read."""
-    comments = example_for(lossy(whole=False)).split("\n\n")[0]
-    forms = re.findall(r'kind = "(\w+)"|^#       (.*)', comments, re.M)
-    values, rows = comments.split("Where whole rows")
-    for unit, part in (("values", values), ("rows", rows)):
-        for kind, body in re.findall(r'kind = "(\w+)"(.*?)(?=kind|\Z)', part, re.S):
-            lines = re.findall(r"^#       (.*)", body, re.M)
-            sections = [lines] if unit == "rows" else [lines[:1], lines[1:]]
-            if kind == "step" and unit == "values":
-                sections = [lines[:2], lines[2:]]
-            for lines in filter(None, sections):
-                name = "ward" if "levels" in lines[0] else "pulse"
-                head = f'[classes.well]\nmissing = "{unit}"\nkind = "{kind}"\n'
-                if unit == "values":
-                    head += f"[classes.well.features.{name}]\n"
-                assert models(head + "\n".join(lines))
-    assert len(forms) > 10
 
 
 HEAD = '[classes.well]\nmissing = "values"\nkind = "logistic"\n'

@@ -28,10 +28,8 @@ def check(options: asked.CheckOptions, progress: Progress) -> CommandOutcome:
 def fit(options: asked.FitOptions, progress: Progress) -> CommandOutcome:
     """Fit a classifier to a table, with a certificate for one or several errors."""
     from missratio.app.modelfile import save_model
-    from missratio.app.workflow import fit_table, write_example
+    from missratio.app.workflow import fit_table
 
-    if options.example:
-        return write_example(options, progress)
     model, outcome = fit_table(options, progress, phrased)
     progress.step(f"Writing {options.out}")
     save_model(model, options.out, force=options.force)

@@ -214,13 +214,15 @@ class Encoder:
             levels = tuple(level.lower() for level in levels)
         if BLANK in levels:
             texts = compute.fill_null(texts, BLANK)
-        found = compute.index_in(texts, value_set=pyarrow.array(levels))
-        codes = compute.fill_null(found, -1).to_numpy(zero_copy_only=False)[:, None]
+        places_of_levels = compute.index_in(texts, value_set=pyarrow.array(levels))
+        codes = compute.fill_null(places_of_levels, -1).to_numpy(zero_copy_only=False)[
+            :, None
+        ]
         return np.where(codes < 0, np.nan, codes == np.arange(1, len(levels)))
 
     def check_columns(
         self,
-        found: Sequence[str],
+        present: Sequence[str],
         allowed: Sequence[str],
         remedy: str = "Copy them to the output (--keep), or leave them out (--drop).",
     ) -> None:
@@ -228,22 +230,22 @@ class Encoder:
 
         Parameters
         ----------
-        found : sequence of str
+        present : sequence of str
             The columns of the table.
         allowed : sequence of str
             Those that may be there as well.
         remedy : str
             What to do about others.
         """
-        absent = [name for name in self.names if name not in found]
+        absent = [name for name in self.names if name not in present]
         if absent:
-            free = [name for name in found if name not in self.names]
+            free = [name for name in present if name not in self.names]
             hint = did_you_mean(absent[0], free) if len(absent) == 1 else ""
             raise TableError(
                 f"The model needs {len(self.names)} columns, and the table lacks "
                 f"{listed(absent, SHOWN)}.{hint} Add what is absent, or rename columns."
             )
-        extra = [name for name in found if name not in {*self.names, *allowed}]
+        extra = [name for name in present if name not in {*self.names, *allowed}]
         if extra:
             raise TableError(
                 "The table has columns that the model doesn't know: "
@@ -278,13 +280,13 @@ def named_columns(source: TableFile, given: Iterable[str]) -> list[str]:
         A column of it may have a comma in its name.
     given : iterable of str
     """
-    found: list[str] = []
+    names: list[str] = []
     for words in given:
         if words in source.names or "," not in words:
-            found.append(words)
+            names.append(words)
         else:
-            found += [word.strip() for word in words.split(",") if word.strip()]
-    return list(dict.fromkeys(found))
+            names += [word.strip() for word in words.split(",") if word.strip()]
+    return list(dict.fromkeys(names))
 
 
 def read_columns(

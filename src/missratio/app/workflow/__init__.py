@@ -1,7 +1,6 @@
 """What the command line does with a table, without the command line."""
 
 from missratio.app.workflow.account import plan_table as plan_table
-from missratio.app.workflow.account import write_example as write_example
 from missratio.app.workflow.check import check_table as check_table
 from missratio.app.workflow.fit import fit_table as fit_table
 from missratio.app.workflow.phi_file import read_missingness as read_missingness

@@ -7,7 +7,8 @@ look-ups are planned here, too.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -16,7 +17,7 @@ import numpy as np
 from missratio._base.blocks import rows_with_nan
 from missratio._base.hints import did_you_mean, listed
 from missratio._base.typing import BoolArray, FloatArray
-from missratio._files import TableFile, open_table, written_whole
+from missratio._files import TableFile, open_table
 from missratio.app import options as asked
 from missratio.app.queries import QueryPlan, Revealed, plan_queries
 from missratio.app.queries.answers import OtherTableError
@@ -25,7 +26,7 @@ from missratio.app.tables.columns import check_names
 from missratio.app.tables.labelled import LabelledTable
 from missratio.app.workflow import phi_file
 from missratio.app.workflow.spelling import check_spellings
-from missratio.classifier import NeymanPearsonClassifier
+from missratio.classifier import NeymanPearsonClassifier, forecast_power
 from missratio.exceptions import (
     Message,
     TableError,
@@ -83,35 +84,13 @@ def plan_table(options: asked.QueryOptions, progress: asked.Listener) -> QueryPl
         controlled,
         per_feature=None if options.budget else options.per_feature or PER_FEATURE,
         budget=options.budget,
-        goal=options.goal if options.budget else None,
+        goal="both" if options.budget else None,
         ids=None if ids is None else [ids[row] for row in rows],
         lines=[lines[row] for row in rows],
         alpha=options.alpha,
         delta=options.delta,
         random_state=options.seed,
     )
-
-
-def write_example(
-    options: asked.FitOptions, progress: asked.Listener
-) -> asked.CommandOutcome:
-    """Write a file about the missing values of a table, to be changed by a person."""
-    progress.step(f"Reading {options.data}")
-    source, table = read_table(options)
-    with about_file(source.path):
-        if options.controlled is not None:
-            table, _ = labelled.two_classes(table, options.controlled, options.versus)
-        text = phi_file.example_for(table)
-    path = options.written
-    with written_whole(path, force=options.force) as draft:
-        draft.write_text(text, encoding="utf-8")
-    out = options.out
-    changes: dict[str, Any] = {"example": None, "new_rows": None, "missingness": path}
-    if out.exists():
-        changes["out"] = out.with_stem(f"{out.stem}-written")
-    then = options.command("fit", type(options), **changes)
-    said = f"{path}: fill in the probabilities of being missing, now nan. Then:"
-    return asked.CommandOutcome({"example": str(path)}, [said, f"    {then}"])
 
 
 def _drawn(table: LabelledTable, controlled: Any, **how: Any) -> QueryPlan:
@@ -150,8 +129,8 @@ class Way:
     between: str = ""
 
     def __str__(self) -> str:
-        commands = f"\n  {self.between}\n".join(f"    {c}" for c in self.commands)
-        return f"- {self.what}: {self.power}; {self.promise}.\n{commands}"
+        commands = f"\n  {self.between}".join(f"\n    {c}" for c in self.commands)
+        return f"- {self.what}: {self.power}; {self.promise}.{commands}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,11 +191,13 @@ def account_of(
             "The promise is for rows that lose values as these did: blanks are left as "
             "they are, in rows to fit and in rows to come."
         )
-        account = Account("as observed", sentence, X, deployment="as-observed")
+        others: list[Way] = []
         if options.undecided:
-            progress.step("Trying out what look-ups would buy")
-            account.ways.extend(ways_of(table, controlled, options))
-        return account
+            progress.step("Trying out what other promises would take")
+            others = list(ways_of(table, controlled, options))
+        return Account(
+            "as observed", sentence, X, ways=others, deployment="as-observed"
+        )
     if options.queries is not None:
         progress.step("Reading what was looked up")
         try:
@@ -245,7 +226,9 @@ def account_of(
             for label, every in stated.items():
                 for each in every:
                     means.setdefault(each.sentence, []).append(label)
-            meant = [f"{text} (class {listed(own)})" for text, own in means.items()]
+            meant = [
+                f"{text} (class {listed(labels)})" for text, labels in means.items()
+            ]
             rest = " and that the other columns leave possible" * learns
             sentence = (
                 f"{PHI} is as stated. {'; '.join(meant)}. The certificate holds for "
@@ -307,7 +290,7 @@ def _stated(table: LabelledTable, texts: Iterable[str]) -> dict[Any, list[Assump
             raise TableError(
                 f"{text!r}: {name!r} is a category, which has no higher values. Say "
                 f"{alike!r} if all its levels are as likely to be missing, or how "
-                "often each is in a file (--example)."
+                "often each is in a file (--missingness FILE)."
             )
         if label is not None:
             claim = f"{text!r}: the table has no class {label!r}"
@@ -602,6 +585,19 @@ def ways_of(
         commands = (query, fit("looked-up", queries=plan))
         return Way(f"look up {what}", power, promise, commands, between)
 
+    def power_by(learn: Callable[[], dict[Any, Missingness]]) -> str:
+        """The power to expect with φ of each class, where that is quickly known."""
+        if controlled is None or options.groups or table.X.size > QUICK_CELLS:
+            return UNTOLD
+        with warnings.catch_warnings(), suppress(ValueError):
+            warnings.simplefilter("ignore")
+            classifier = NeymanPearsonClassifier(
+                controlled_class=controlled, missingness=learn(), **options.trial
+            )
+            power = forecast_power(classifier, table.X, table.y, n_trials=1).power
+            return f"expected power {power:.2f}" if power == power else UNTOLD
+        return "nothing can be certified by it yet"
+
     lossy = [label for label, counts in table.missing.items() if counts]
     assumes = "no assumption about φ"
     if controlled is None:
@@ -612,13 +608,13 @@ def ways_of(
         yield look_up("50 values a column", power, promise, per_feature=50)
     else:
         # Single values of the other class, where it has holes, make the score better.
-        goal, more = ("both", 1.5) if len(lossy) > 1 else ("certificate", 1.0)
+        more = 1.5 if len(lossy) > 1 else 1.0
         incomplete = table.counts[controlled] - table.n_complete(controlled)
         price = sum(table.missing[controlled].values()) / incomplete
         values, rows = max(1, round(more * ROWS * price)), ROWS
         power = f"expected power not tried out, with more than {QUICK_CELLS:,} cells"
         if table.X.size <= QUICK_CELLS:
-            how = {"budget": values, "goal": goal, **options.trial}
+            how = {"budget": values, "goal": "both", **options.trial}
             drawn = _drawn(table, controlled, **how)
             assert drawn.power is not None
             best = drawn.power.enough
@@ -626,7 +622,7 @@ def ways_of(
             values = min(values, sum(sum(n.values()) for n in table.missing.values()))
             power = f"expected power {drawn.power.figure(best)}"
         what = f"{rows} rows ({values} values)"
-        yield look_up(what, power, assumes, goal=goal, budget=values)
+        yield look_up(what, power, assumes, budget=values)
     if learned:
         yield Way(
             "classify rows as they come, blanks included",
@@ -637,7 +633,7 @@ def ways_of(
     elif not any(phi_file.loses_whole_rows(table, label) for label in lossy):
         yield Way(
             "look up nothing",
-            UNTOLD,
+            power_by(lambda: _learned(table, table.counts)),
             f"{PHI} is learned from the other columns, and must be logistic in the "
             "value itself",
             (fit("learned", missingness=asked.LEARN),),
@@ -650,15 +646,13 @@ def ways_of(
             texts.append(f"{name}: {share:.2g}% of {label}, higher more likely")
         yield Way(
             "say what you know of them",
-            UNTOLD,
+            power_by(
+                lambda: _learned(
+                    table, lossy, stated=_stated(table, texts), from_table=False
+                )
+            ),
             "it holds if the direction is as you say (higher or lower)",
             (fit("stated", assume=texts),),
         )
-    phi = asked.EXAMPLE_FILE
-    yield Way(
-        "write down why values are missing",
-        UNTOLD,
-        "it holds if what you write is right",
-        (fit("", example=True, out=None), fit("written", missingness=phi)),
-        f"and, when {phi} says why,",
-    )
+    what = "write down why values are missing (--missingness FILE)"
+    yield Way(what, UNTOLD, "it holds if what you write is right", ())

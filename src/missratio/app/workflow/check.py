@@ -259,26 +259,26 @@ def check_table(
         column = table.column(name).combine_chunks()
         texts = cells.texts(column)
         counts = texts.drop_null().value_counts().to_pylist()
-        found = Counter({each["values"]: each["counts"] for each in counts})
-        kind, mine = _column(name, column, cells, options, found)
+        texts_seen = Counter({each["values"]: each["counts"] for each in counts})
+        kind, mine = _column(name, column, cells, options, texts_seen)
         key = hash(tuple(texts.to_pylist()))
         if (twin := seen.setdefault(key, name)) != name and kind != "nothing":
             kind, mine = "repeated", [_drop(name, f"repeats {twin!r}")]
         needed = (options.target, *options.categorical)
         findings += [e for e in mine if e.setting != "drop" or name not in needed]
-        examples = ", ".join(text for text, _ in found.most_common(3))
-        lost = len(column) - found.total()
+        examples = ", ".join(text for text, _ in texts_seen.most_common(3))
+        lost = len(column) - texts_seen.total()
         columns.append(
             {"name": name, "kind": kind, "blanks": lost, "examples": examples}
         )
-        spellings[name] = found
+        spellings[name] = texts_seen
     # 2. Codes for nothing that other columns have as values are left to a person.
     codes = {(e.column, e.value) for e in findings if e.setting == "missing_value"}
     dropped = {each.column for each in findings if each.setting == "drop"}
     for place, each in enumerate(findings):
         if each.setting == "missing_value" and any(
-            each.value in found and (name, each.value) not in codes
-            for name, found in spellings.items()
+            each.value in texts_seen and (name, each.value) not in codes
+            for name, texts_seen in spellings.items()
             if name not in dropped
         ):
             findings[place] = replace(each, settled=False)
@@ -347,7 +347,7 @@ def check_table(
 
 def _open(options: asked.CheckOptions) -> tuple[TableFile, list[Finding]]:
     """The file, with its header where that is, and in its encoding."""
-    how, found = {**options.how, "fallback": "cp1252"}, []
+    how, findings = {**options.how, "fallback": "cp1252"}, []
     source = open_table(options.data, **how)
     for sheet in getattr(source, "sheets", ()) if source.sheet_note else ():
         if source.n_rows:
@@ -355,11 +355,11 @@ def _open(options: asked.CheckOptions) -> tuple[TableFile, list[Finding]]:
         source = open_table(options.data, **how | {"sheet": sheet})
         if source.n_rows:
             said = f"Sheet {sheet!r} is read: those before it have no table."
-            found.append(Finding("", said, "sheet", sheet))
+            findings.append(Finding("", said, "sheet", sheet))
             how["sheet"] = sheet
     if how["encoding"] is None and getattr(source, "encoding", "") == "cp1252":
         said = "The file isn't UTF-8; it is read as Windows wrote it (cp1252)."
-        found.append(Finding("", said, "encoding", "cp1252"))
+        findings.append(Finding("", said, "encoding", "cp1252"))
     named = len({name for name in source.names if name})
     lines = range(1, _LINES + 1)
     if how["header_row"] is not None or 2 <= named == len(source.names):
@@ -370,14 +370,14 @@ def _open(options: asked.CheckOptions) -> tuple[TableFile, list[Finding]]:
             names = {name for name in other.names if name}
             if len(names) > max(named, 1) and len(names) == len(other.names):
                 said = f"The column names are in line {line}; what stands above is "
-                found.append(Finding("", f"{said}left out.", "header_row", line))
+                findings.append(Finding("", f"{said}left out.", "header_row", line))
                 source = other
                 break
     source.check_header()
     for note in source.notes:
         chosen = ("sheet", source.sheet) if note == source.sheet_note else ()
-        found.append(Finding("", note, *chosen))
-    return source, found
+        findings.append(Finding("", note, *chosen))
+    return source, findings
 
 
 def _drop(name: str, reason: str) -> Finding:
@@ -423,13 +423,13 @@ def _column(
             return "key", [_drop(name, said)]
         if len(spellings) == 1:
             return "one value", [_drop(name, "has one value only, and blanks")]
-        found = []
+        findings = []
         for note in labelled.sentinels(numbers, [name]):
             value = f"{note.facts['value']:g}"
             said = f"Column {name!r} is {value} in {note.facts['count']} rows, far "
             said += "from all its other values: that counts as missing."
-            found.append(Finding(name, said, "missing_value", value))
-        return "numbers", found
+            findings.append(Finding(name, said, "missing_value", value))
+        return "numbers", findings
     if 2 * others.total() < n_known and not is_category:
         return "numbers", list(_no_numbers(name, others))
     if len(spellings) > MOST_LEVELS:
@@ -437,7 +437,7 @@ def _column(
         many = "a different text in every row"
         many = many if unique else f"{len(spellings)} different texts"
         return "texts", [_drop(name, f"has {many}, as names and notes have")]
-    found = []
+    findings = []
     for text, same, certain in variants(spellings):
         said = f"Column {name!r} says {same!r} ({spellings[same]} cells) and {text!r} "
         said += f"({spellings[text]}): they are taken for the same."
@@ -445,8 +445,8 @@ def _column(
             said = f"Column {name!r} says {text!r} in {spellings[text]} cells: is it "
             said += f"{same!r} ({spellings[same]} cells), misspelled? If so, add "
             said += f"{shlex.join(['--merge', f'{text}={same}'])}."
-        found.append(Finding(name, said, "merge", f"{text}={same}", certain))
-    return f"{len(spellings)} categories", found
+        findings.append(Finding(name, said, "merge", f"{text}={same}", certain))
+    return f"{len(spellings)} categories", findings
 
 
 def _no_numbers(name: str, others: Mapping[str, int]) -> Iterator[Finding]:

@@ -421,7 +421,7 @@ def _classes(
 
 
 def _over_the_range(rows: LabelledRows, power: float | None) -> dict[str, Any]:
-    """What would be found if stated slopes were known, at the ends of their range.
+    """What it would find if stated slopes were known, at the ends of their range.
 
     Rows that the estimator knows say by how much the power changes.
     """
@@ -429,11 +429,11 @@ def _over_the_range(rows: LabelledRows, power: float | None) -> dict[str, Any]:
     held = mine[np.isin(mine, classifier.calibration_index_)]
     others = np.flatnonzero((rows.y == rows.other) & (rows.weights > 0.0))
 
-    def found(calibrated: Any, label: Any) -> float:
+    def share_of(calibrated: Any, label: Any) -> float:
         called = calibrated.predict(rows.X[others]) == label
         return float(np.average(called, weights=rows.weights[others]))
 
-    whole = found(classifier, rows.other)
+    whole = share_of(classifier, rows.other)
     powers: dict[str, Any] = {"whole": power}
     # The estimator knows the controlled class as 0, and the other as 1.
     labels, known = enumerate((rows.controlled, rows.other)), classifier.missingness
@@ -450,7 +450,7 @@ def _over_the_range(rows: LabelledRows, power: float | None) -> dict[str, Any]:
             warnings.simplefilter("ignore")
             again.calibrate(rows.X[held], X0_training=training)
             if power is not None and whole:
-                powers[name] = min(power * found(again, 1) / whole, 1.0)
+                powers[name] = min(power * share_of(again, 1) / whole, 1.0)
     mildest, steepest = (
         "unknown" if powers[name] is None else f"{powers[name]:.0%}"
         for name in ("mildest", "steepest")

@@ -246,26 +246,20 @@ def choose_method(name: str, situation: Situation) -> tuple[str, str]:
         return "js", f"{weighs} against the largest"
     if situation.several:
         return "logistic", "as rows are whole (--method trees for classes that bend)"
-    wanted = situation.wanted_rows
-    rows = (
-        f"{situation.complete_rows} complete rows of the controlled class to fit "
-        f"{situation.n_columns} column(s) on are"
-    )
-    if situation.complete_rows >= wanted:
+    rows, single = situation.complete_rows, situation.missing == "values"
+    why = f"as there are {rows} complete rows of the controlled class to fit "
+    why += f"{situation.n_columns} column(s) on"
+    least = max(LEAST_PENALISED_ROWS, PENALISED_ROWS_PER_COLUMN * situation.n_columns)
+    if rows >= situation.wanted_rows:
         # Of single values KLIEP uses each that the other class has; the Jensen-Shannon
         # fit needs complete rows of both, and is far better between distant classes.
-        best = "kliep" if situation.missing == "values" else "js"
-        return best, f"{rows} enough for a joint fit"
-    few = f"{rows} too few for a joint fit"
-    if situation.missing == "values":
-        return "imputed-logistic", f"{few}, which should have {wanted}"
-    least = max(LEAST_PENALISED_ROWS, PENALISED_ROWS_PER_COLUMN * situation.n_columns)
-    if situation.complete_rows >= least:
-        return "kliep-cv", f"{few} without a penalty, which should have {wanted}"
-    return "naive-bayes", (
-        f"{few}, which should have {least} at least; columns are fitted one at a time, "
-        "as if independent within each class"
-    )
+        return "kliep" if single else "js", why
+    why += f", and a joint fit should have {situation.wanted_rows}"
+    if single:
+        return "imputed-logistic", why
+    if rows >= least:
+        return "kliep-cv", f"{why} without a penalty"
+    return "naive-bayes", f"{why}, or {least} with a penalty"
 
 
 def candidates(situation: Situation) -> dict[str, Any]:

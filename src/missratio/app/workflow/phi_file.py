@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +30,6 @@ from missratio.missingness import (
 _MOST_BYTES = 2**22
 NEVER = -700.0
 
-# Quantiles of a column between which an example's curve is drawn.
-_ENDS = (0.1, 0.9)
-
 
 @dataclass(frozen=True)
 class _Section:
@@ -54,8 +49,8 @@ class _Section:
     def get(self, key: str, kinds: Any, what: str, choices: Sequence[str] = ()) -> Any:
         if key not in self.content:
             raise TableError(
-                f"{self.where} has no {key!r}. `missratio fit --example` shows what a "
-                "file looks like."
+                f"{self.where} has no {key!r}. The page on the command line shows what "
+                "a file looks like."
             )
         value = self.content[key]
         wrong = isinstance(value, bool) or not isinstance(value, kinds)
@@ -243,40 +238,3 @@ def loses_whole_rows(table: LabelledTable, label: Any) -> bool:
     X = table.X[table.y == label]
     lost = np.isnan(X[rows_with_nan(X)])
     return X.shape[1] > 1 and len(lost) > 0 and bool(lost.all())
-
-
-def example_for(table: LabelledTable) -> str:
-    """A file for a table: each class and column with blanks, and how many there are.
-
-    The probabilities are for a person to fill in, NaN so far, which is refused: as many
-    blanks whatever the value is would be a claim like any other.
-    """
-    if not len(table.incomplete):
-        raise TableError("No value is missing: there is nothing to write down.")
-    text = files(__package__).joinpath("missingness.toml").read_text(encoding="utf-8")
-    levels = {column.name: column.levels for column in table.encoder.columns}
-    for label, counts in table.missing.items():
-        X, rows = table.X[table.y == label], table.counts[label]
-        whole, head = loses_whole_rows(table, label), f"[classes.{_key(label)}"
-        if counts:
-            unit = "rows" if whole else "values"
-            text += f'\n{head}]\nmissing = "{unit}"\nkind = "logistic"\n'
-        for name, count in counts.items():
-            said = f"  # {count} of {rows} are missing, {count / rows:.1%}\n"
-            if whole:
-                text += f"intercept = nan{said}coef = {{ {_key(name)} = nan }}\n"
-                break
-            text += f"\n{head}.features.{_key(name)}]{said}"
-            if named := levels[name]:
-                chances = ", ".join(f"{_key(level)} = nan" for level in named)
-                text += f"levels = {{ {chances} }}\n"
-            else:
-                column = X[:, table.encoder.places[name][0]]
-                low, high = np.nanquantile(column, _ENDS)
-                text += f"at = [[{low:.4g}, nan], [{high:.4g}, nan]]\n"
-    return text
-
-
-def _key(name: Any) -> str:
-    # JSON's texts are TOML's, too.
-    return json.dumps(str(name), ensure_ascii=False)

@@ -129,13 +129,12 @@ def predict_table(
         facts["without_threshold"] = without_threshold
     facts |= {"unscored": unscored, "measured": measured and measured.facts()}
     lines = [f"{out}: {n_rows} rows{said}."]
-    for count, what in (
-        (unscored, "can't be scored (the column 'reason' says why)"),
-        (without_threshold,
-         "are of groups without a threshold (the column 'reason' says which)"),
-    ):  # fmt: skip
-        given = f"{count} {what} and got {model.fallback!r}{model.fallback_words}."
-        lines += [given] * bool(count)
+    given = f"(see 'reason') and got {model.fallback!r}{model.fallback_words}."
+    if unscored:
+        lines.append(f"{unscored} can't be scored {given}")
+    if without_threshold:
+        count = f"{without_threshold} are of groups without a threshold"
+        lines.append(f"{count} {given}")
     lines += [measured.words] if measured else []
     if far.any():
         names, worst = encoder.names, np.argsort(-far, kind="stable")
@@ -264,11 +263,11 @@ class MeasuredErrors:
 
     def __init__(self, model: TableModel) -> None:
         self.model, self.labels = model, model.labels
-        # None stands for all rows, or for those of other groups together.
+        # None stands for all rows, or for those of other groups together; the last row
+        # of counts for labels that the model doesn't know.
         groups = [*model.classifier.groups_] if model.kind == GROUPS else []
-        shape = (len(self.labels), len(self.labels))
+        shape = (len(self.labels) + 1, len(self.labels))
         self.counts = {g: np.zeros(shape, dtype=np.intp) for g in (*groups, None)}
-        self.unknown = dict.fromkeys(self.counts, 0)
         self._levels = {(each.group, each.label): each.alpha for each in model.promises}
         self._places = {canonical(label): 1 for label in model.rest}
         self._places |= {canonical(label): k for k, label in enumerate(self.labels)}
@@ -285,11 +284,8 @@ class MeasuredErrors:
             members = self.model.members(groups)
         alike = Counter(zip(texts, codes.tolist(), members, strict=True))
         for (text, code, group), count in alike.items():
-            place = None if text is None else self._places.get(canonical(text))
-            if place is None:
-                self.unknown[group] += count
-            else:
-                self.counts[group][place, code] += count
+            place = -1 if text is None else self._places.get(canonical(text), -1)
+            self.counts[group][place, code] += count
 
     def _classes(self, group: Any) -> dict[Any, dict[str, Any]]:
         """What becomes of each class of a group that has rows."""
@@ -316,9 +312,9 @@ class MeasuredErrors:
         by_group = {
             group: {
                 "classes": {str(k): each for k, each in self._classes(group).items()},
-                "unknown_labels": unknown,
+                "unknown_labels": int(counts[-1].sum()),
             }
-            for group, unknown in self.unknown.items()
+            for group, counts in self.counts.items()
         }
         rest = by_group.pop(None)
         if self.model.kind != GROUPS:
@@ -330,7 +326,7 @@ class MeasuredErrors:
     @property
     def words(self) -> str:
         """The same in a sentence, or in a line for each group."""
-        model, unknown = self.model, sum(self.unknown.values())
+        model, unknown = self.model, sum(x[-1].sum() for x in self.counts.values())
         by_group, called = model.kind == GROUPS, "another class"
         if model.kind != SEVERAL_CLASSES:
             called = repr(model.other_class)

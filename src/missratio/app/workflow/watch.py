@@ -27,11 +27,11 @@ from missratio.exceptions import TableError, UnexplainedMissingError, about_file
 FORMAT = 5
 
 
+Monitors = dict[TablePromise, TypeIErrorMonitor]
+
+
 class LabelsToComeError(TableError):
     """A table that can't be counted before all labels up to it are in."""
-
-
-Monitors = dict[TablePromise, TypeIErrorMonitor]
 
 
 def watch_table(

@@ -447,3 +447,34 @@ def test_words_go_wherever_categories_do(kind):
     np.testing.assert_array_equal(
         ratio.predict_ratio(pl.from_pandas(Z)), ratio.predict_ratio(Z)
     )
+
+
+def test_the_default_estimator_takes_weights_groups_several_classes_and_any_phi():
+    data, y = words_and_numbers()
+    X = pd.DataFrame({"number": data["number"], "age": np.arange(1200.0) % 100})
+    options = {"controlled_class": "well", "random_state": 0}
+    rng = np.random.default_rng(1)
+    # Numbers say one thing of the young, and the opposite of the old.
+    young = X["age"] < 50
+    turned = X.assign(number=np.where(young, X["number"], -X["number"]))
+    for counted, sign in ((young, 1.0), (~young, -1.0)):
+        model = mr.NeymanPearsonClassifier(None, 0.1, **options)
+        model.fit(turned, y, sample_weight=np.where(counted, 1.0, 1e-9))
+        scores = model.score_samples(turned)
+        assert sign * np.corrcoef(scores, turned["number"])[0, 1] > 0.5
+    groups = rng.choice(["north", "south"], 1200)
+    grouped = mr.GroupedNeymanPearsonClassifier(alpha=0.1, **options)
+    assert set(grouped.fit(X, y, groups).thresholds_) == {"north", "south"}
+    several = mr.MulticlassNeymanPearsonClassifier(alpha={"well": 0.2}, random_state=0)
+    several.fit(X, np.where(X["age"] > 90, "old", y))
+    assert set(several.predict(X)) == {"well", "sick", "old"}
+    # φ of one column that depends on another: complete rows are weighted.
+    phi = mr.LogisticMissingness.from_columns({"number": (-3.0, {"age": 0.04})})
+    well = y == "well"
+    lossy = X.copy()
+    lossy[well] = mr.corrupt(X[well], phi, random_state=0)
+    models = {"missingness": {"well": phi}}
+    model = mr.NeymanPearsonClassifier(None, 0.1, **options, **models).fit(lossy, y)
+    assert mr.power(y, model.predict(X), controlled_class="well") > 0.2
+    with pytest.raises(ValueError, match="MulticlassNeymanPearsonClassifier"):
+        model.fit(X, np.where(X["age"] > 90, "old", y))

@@ -145,18 +145,20 @@ def test_weights_are_multiplied_with_the_users_own(corrupted, inside, own, route
     np.testing.assert_allclose(fitted.sample_weight_, expected)
 
 
-@pytest.mark.parametrize(
-    ("estimator", "models", "match"),
-    [
-        (KNeighborsClassifier(), {0: STEP0}, "takes no sample_weight"),
-        (LogisticRegression(), {1: PER_FEATURE}, "KLIEP.*TiltedImputer"),
-    ],
-)
-def test_what_can_not_be_weighted_is_refused_with_a_pointer(
-    corrupted, estimator, models, match
-):
-    with pytest.raises(ValueError, match=match):
-        certified(estimator, models).fit(*corrupted(models))
+def test_of_single_losses_complete_rows_count_for_the_others(corrupted):
+    X, y = corrupted({1: PER_FEATURE})
+    model = certified(LogisticRegression(), {1: PER_FEATURE}).fit(X, y)
+    rows = np.setdiff1d(np.arange(len(y)), model.calibration_index_)
+    rows = rows[~np.isnan(X[rows]).any(axis=1)]
+    weights = np.where(y[rows] == 1, complete_row_weights(X[rows], PER_FEATURE), 1.0)
+    direct = LogisticRegression().fit(X[rows], y[rows], sample_weight=weights)
+    np.testing.assert_allclose(model.estimator_.coef_, direct.coef_, rtol=1e-6)
+    # None is complete.
+    X[y == 1, 0] = np.nan
+    with pytest.raises(ValueError, match=r"No row of class 1 .*KLIEP.*TiltedImputer"):
+        model.fit(X, y)
+    with pytest.raises(ValueError, match="takes no sample_weight"):
+        certified(KNeighborsClassifier(), {0: STEP0}).fit(*corrupted({0: STEP0}))
 
 
 @pytest.mark.parametrize(

@@ -123,8 +123,6 @@ def test_probabilities_are_from_0_to_1(fit, value):
         (plain, {"missingness_delta": "x"}, "missingness_delta must be a number, got"),
         *[(plain, {"missingness_delta": x}, r"strictly between 0 and 0\.1")
           for x in (0.0, 0.1, 0.2, -0.1, np.nan)],
-        *[(fit, {"estimator": None}, r"estimator must be .* got None")
-          for fit in (several, grouped)],
         (several, {"alpha": {0: "0.1"}}, "alpha must be a number, got '0.1' of type"),
         (several, {"alpha": {0: 1.5}}, "strictly between"),
         (several, {"alpha": {9: 0.1}}, "names a class 9"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -73,8 +73,6 @@ class CertifiedClassifier(
     columns: Any = "all"
     classes_: Any
     certificate_: Any
-    # Whether one is chosen where none is given.
-    _needs_no_estimator: ClassVar[bool] = False
     # The class that a model of missingness by itself is for: the one with blanks.
     _lossy: Any = None
     # Positions of the columns that are used; None for all.
@@ -156,7 +154,10 @@ class CertifiedClassifier(
             X = table.X if frozen else take_rows(table.X, table.fitted)
             self._words = self._words.seen_in(X)
             warn_of_unseen_words(self._words, take_rows(table.X, table.held))
-        self._learn(table, self.estimator, rng)
+        estimator = self.estimator
+        if estimator is None:
+            estimator = estimators.default_estimator(table, table.fitted)
+        self._learn(table, estimator, rng)
         return self
 
     def _fit_source(self, source: LabelledSource, memory: dict[str, Any]) -> Self:
@@ -327,9 +328,7 @@ class CertifiedClassifier(
 
     def _check_parameters(self) -> None:
         """Refuse what can't be fitted, or isn't among the choices."""
-        given = self.estimator
-        if given is None and self._needs_no_estimator:
-            given = LogisticRegression()
+        given = LogisticRegression() if self.estimator is None else self.estimator
         if isinstance(given, type) or not hasattr(given, "fit"):
             what = repr(given)
             if isinstance(given, type):

@@ -59,7 +59,6 @@ from missratio.rows import LabelledSource, weighed_twice
 from missratio.weights import (
     complete_row_weights,
     effective_sample_size,
-    inverse_probability_weights,
 )
 
 # How far above 1 a probability may be rounded.
@@ -515,11 +514,13 @@ class ClassTable:
         """Fit a clone that sees some classes, under other labels.
 
         Models of missingness reach its parameters called `missingness` that are None;
-        where there are none, the weights of whole-row models are its `sample_weight`.
+        where there are none, it gets NaN if it takes that, and otherwise complete rows
+        with their weights as `sample_weight`.
         What was drawn by design reaches a parameter for that, or these weights. Instead
         of rows of the table it may be a source that has them, and more.
         """
         codes = {self.labels[position]: code for position, code in seen.items()}
+        names = {code: label for label, code in codes.items()}
         # 1. Models, under the labels that the estimator will see.
         estimator = clone(estimator)
         asked = missingness_parameters(estimator)
@@ -551,20 +552,19 @@ class ClassTable:
                 # No look-up stands for rows with an entry that couldn't be drawn.
                 rows = rows[~rows_with_nan(self.inclusion[rows])]
             entrywise = any(not model.rowwise for model in (models or {}).values())
-            takes_nan = get_tags(estimator).input_tags.allow_nan
-            if models and not asked and entrywise and not takes_nan:
-                raise ValueError(
-                    f"{kind} can't be fitted where single values are missing, and "
-                    "weights can't help it. Use a ratio of missratio (KLIEP, "
-                    "NaiveBayesRatio), put a TiltedImputer before it, or take an "
-                    "estimator that accepts NaN."
-                )
-            if models and not asked and not entrywise:
+            if models and not asked and not (entrywise and takes_nan(estimator)):
                 weights = np.ones(len(rows))
                 for code, model in models.items():
                     members = np.flatnonzero(labels[rows] == code)
                     X = take_rows(self.X, rows[members])
-                    weights[members] = inverse_probability_weights(X, model)
+                    weights[members] = complete_row_weights(X, model)
+                    if not weights[members].any():
+                        raise ValueError(
+                            f"No row of class {names[code]!r} to fit on is complete, "
+                            f"and {kind} takes no NaN. Use a ratio of missratio "
+                            "(KLIEP, NaiveBayesRatio), put a TiltedImputer before it, "
+                            "or take an estimator that accepts NaN."
+                        )
             place = inclusion_parameter(estimator) if drawn is not None else None
             if place is not None:
                 params[place] = self.inclusion
@@ -572,6 +572,9 @@ class ClassTable:
                 explained = np.isin(labels[rows], list(models or ()))
                 inverse = np.where(explained, 1.0, drawn.weights[rows])
                 weights = inverse if weights is None else inverse * weights
+            if "sample_weight" in params and isinstance(estimator, Pipeline):
+                # A pipeline's last step gets them.
+                weights = np.ones(len(rows)) if weights is None else weights
             if weights is not None:
                 rows, weights = rows[weights > 0.0], weights[weights > 0.0]
             for name, value in params.items():
@@ -585,7 +588,6 @@ class ClassTable:
         #    for each other on a small table: ten fits of 142 × 30 took 7 processor
         #    seconds with them, and 2 without.
         small = math.prod(self.X.shape) < THREADED_ELEMENTS
-        names = {code: label for label, code in codes.items()}
         try:
             with (
                 hold_threads(1) if small else nullcontext(),
@@ -608,6 +610,15 @@ def missingness_parameters(estimator: Any) -> dict[str, Any]:
         for name, value in estimator.get_params(deep=True).items()
         if name.split("__")[-1] == "missingness"
     }
+
+
+def takes_nan(estimator: Any) -> bool:
+    """Whether an estimator can be fitted to rows with NaN; of a pipeline every step."""
+    steps, names = [estimator], estimator.get_params()
+    fills = any(name.split("__")[-1] == "missing_values" for name in names)
+    if isinstance(estimator, Pipeline) and not fills:
+        steps = [step for _, step in estimator.steps if hasattr(step, "fit")]
+    return all(get_tags(step).input_tags.allow_nan for step in steps)
 
 
 def inclusion_parameter(estimator: Any) -> str | None:
@@ -655,7 +666,8 @@ def default_estimator(table: ClassTable, rows: IntArray) -> Pipeline:
     A logistic fit on standardised columns, with a ridge penalty that cross-validation
     chooses once, by these rows: the Jensen-Shannon ratio, penalised. Before it stands
 
-    1. nothing, where rows are complete or lost as a whole;
+    1. nothing, where rows are complete or lost as a whole, or where φ depends on other
+       columns: it is fitted to complete rows, weighted;
     2. imputation by φ, where that is given for single values: few rows may be complete;
     3. imputation by means with an indicator of what was missing, where rows are
        classified as they are observed.
@@ -663,8 +675,9 @@ def default_estimator(table: ClassTable, rows: IntArray) -> Pipeline:
     Columns of a dataframe that are not numbers are categories: each has an indicator,
     and so has a blank among them.
     """
-    for position in range(2):
-        # Blanks of either class have to be explained.
+    n_classes = len(table.labels)
+    for position in range(n_classes):
+        # Blanks of every class have to be explained.
         table.reasons(position, table.rows_of(position))
     steps: list[Any] = [StandardScaler()]
     if table.deployment == "as-observed" and not complete_mask(table.X).all():
@@ -679,11 +692,15 @@ def default_estimator(table: ClassTable, rows: IntArray) -> Pipeline:
         indicators = OneHotEncoder(sparse_output=False, **few_rows)
         both = (make_pipeline(*steps), numbers), (indicators, words)
         steps = [make_column_transformer(*both)]
-    if table.deployment != "as-observed" and any(
-        not model.rowwise for model in (table.models or {}).values()
-    ):
+    models = (table.models or {}).values() if table.deployment == "complete" else ()
+    blocks = [block for model in models for block in getattr(model, "blocks", ())]
+    apart = all(set(block.inputs) <= set(block.columns) for block in blocks)
+    if apart and any(not model.rowwise for model in models):
         steps.insert(0, TiltedImputer(None, random_state=0))
-    folds = min(PARTS, int(np.bincount(table.codes[rows], minlength=2).min()) // 2)
+    elif models:
+        rows = rows[complete_mask(take_rows(table.X, rows))]
+    counts = np.bincount(table.codes[rows], minlength=n_classes)
+    folds = min(PARTS, int(counts.min()) // 2)
     strength = 1.0
     if folds > 1:
         search = LogisticRegressionCV(
@@ -694,5 +711,7 @@ def default_estimator(table: ClassTable, rows: IntArray) -> Pipeline:
             max_iter=1000,
             use_legacy_attributes=False,
         )
-        strength = float(table.fit_one(make_pipeline(*steps, search), rows)[-1].C_)
+        every = {position: position for position in range(n_classes)}
+        chosen = table.fit_one(make_pipeline(*steps, search), rows, every)
+        strength = float(chosen[-1].C_)
     return make_pipeline(*steps, LogisticRegression(C=strength, max_iter=1000))

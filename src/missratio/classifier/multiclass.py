@@ -450,10 +450,10 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
 
     Parameters
     ----------
-    estimator : estimator
+    estimator : estimator or None, default=None
         A classifier of several classes with `predict_proba` or `decision_function`; or
         one of two classes, such as a density ratio, which is then fitted to each class
-        and the largest.
+        and the largest. None is the logistic fit of `NeymanPearsonClassifier`.
     alpha : mapping from class to float
         The bound on each class's error. Classes left out are not bounded. With `order`
         all classes but the last have one.
@@ -516,8 +516,8 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
 
     def __init__(
         self,
-        estimator: Any,
-        alpha: Mapping[Any, float],
+        estimator: Any = None,
+        alpha: Mapping[Any, float] | None = None,
         delta: float = 0.05,
         order: Sequence[Any] | None = None,
         missingness: Mapping[Any, Missingness] | Missingness | None = None,

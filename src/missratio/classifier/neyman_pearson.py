@@ -306,8 +306,9 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         Why values are missing; a model by itself is that of the class that has blanks,
         where there is one. The model of the controlled class weights calibration
         rows; all of them reach a parameter `missingness` of the estimator, or of one
-        inside it, that is None. An estimator without such a parameter gets the weights
-        of a whole-row model as `sample_weight`. None takes the estimator's own.
+        inside it, that is None. An estimator without such a parameter that takes no
+        NaN gets complete rows, with weights as `sample_weight`. None takes the
+        estimator's own.
     rule : str or Rule, default="auto"
         "binomial" for complete rows; "paper", "bernstein", "thinning", "counting",
         "betting", "flipped-betting" or "tuned-betting" for rows missing not at random;
@@ -374,7 +375,6 @@ class NeymanPearsonClassifier(TwoClassClassifier):
     """
 
     calibration_: Calibration
-    _needs_no_estimator = True
     # Which of the rows that `calibrate` got calibrate, where some don't.
     _calibrating: IntArray
 
@@ -411,15 +411,13 @@ class NeymanPearsonClassifier(TwoClassClassifier):
     def _learn(
         self, table: ClassTable, estimator: Any, rng: np.random.Generator
     ) -> None:
-        fitted, held = table.fitted, table.held
+        held = table.held
         if isinstance(estimator, FrozenEstimator):
             self.training_index_ = held[:0]
             self.calibration_index_ = self._calibrate(table, rng)
             return
         # 1. The columns that promise most.
         model, _ = table.reasons(0, held)
-        if estimator is None:
-            estimator = estimators.default_estimator(table, fitted)
         single = model is not None and not model.rowwise and model.groups is None
         if single and isinstance(self.columns, str) and self.columns == "auto":
             (promise,) = self._promises(table)
@@ -759,7 +757,7 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
 
     Parameters
     ----------
-    estimator : estimator
+    estimator : estimator or None, default=None
         As for `NeymanPearsonClassifier`.
     alpha : float, default=0.05
         Bound on the error of each group.
@@ -816,7 +814,7 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
 
     def __init__(
         self,
-        estimator: Any,
+        estimator: Any = None,
         alpha: float = 0.05,
         delta: float = 0.05,
         group_alpha: Mapping[Any, float] | None = None,

@@ -430,7 +430,8 @@ def two_classes(y: Any) -> Any:
     if len(classes) > 2:
         raise ValueError(
             "Only binary classification is supported. The type of the target is "
-            f"{type_of_target(y)}, with {len(classes)} classes: keep the rows of two."
+            f"{type_of_target(y)}, with {len(classes)} classes: keep the rows of "
+            "two, or classify by MulticlassNeymanPearsonClassifier."
         )
     return classes
 

@@ -38,18 +38,7 @@ def test_a_file_that_appears_meanwhile_is_kept(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_failure_leaves_nothing(tmp_path):
-    def stop():
-        with written_whole(tmp_path / "out.csv", force=False) as draft:
-            draft.write_text("half")
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        stop()
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_second_interrupt_leaves_nothing_either(tmp_path):
+def test_an_interrupt_leaves_nothing_and_neither_does_a_second(tmp_path):
     code = """
 import sys
 from pathlib import Path

@@ -47,6 +47,15 @@ def test_in_a_column_with_texts_cells_are_written_as_they_look(book):
     assert column(path, "y") == [1.0, 1.0, 0.0, 0.0, 1.0, 0.0]
 
 
+def test_no_module_of_the_folder_is_run(book, tmp_path, monkeypatch):
+    path, ran = book(["a", "y"], [1, 0]), tmp_path / "ran"
+    for name in ("json", "datetime", "python_calamine"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(ran)!r}, 'w')")
+    monkeypatch.chdir(tmp_path)
+    assert open_table(path).names == ["a", "y"]
+    assert not ran.exists()
+
+
 def test_an_empty_sheet_is_named(book):
     with pytest.raises(TableError, match="sheet 'data' is empty"):
         assert open_table(book()).names

@@ -97,8 +97,9 @@ class ExcelSheet(TableFile):
         memory = str(_MEMORY + _MEMORY_EACH * size)
         words = [memory, str(file.path.absolute()), sheet or "", preferred or ""]
         try:
+            # By -P no module of the folder where the command runs is imported.
             done = subprocess.run(
-                [sys.executable, "-c", _READER, *words],
+                [sys.executable, "-P", "-c", _READER, *words],
                 capture_output=True,
                 timeout=_SECONDS,
                 check=False,

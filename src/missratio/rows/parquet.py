@@ -154,11 +154,6 @@ def scan_parquet(
     if not schemas:
         raise ValueError("The Parquet files that were named have no row.")
     first, schema = schemas[0]
-    if target not in schema.names:
-        raise ValueError(
-            f"There is no target column {target!r} in {first}; its columns are "
-            f"{listed(schema.names, SHOWN)}. What folders are named for isn't read."
-        )
     if isinstance(columns, str):
         raise TypeError(f"columns must be a list of names, got {columns!r}.")
     given = schema.names if columns is None else columns
@@ -167,14 +162,13 @@ def scan_parquet(
         raise ValueError(f"{first} has no column besides {target!r} to fit.")
     if twice := [name for name, count in Counter(names).items() if count > 1]:
         raise ValueError(f"columns names {listed(twice, SHOWN)} twice. Name each once.")
-    expected = held_by(schema.field(target).type)
     for path, schema in schemas:
         lacking = [name for name in (*names, target) if name not in set(schema.names)]
         if lacking:
             raise ValueError(
                 f"{path} lacks column(s) {listed(lacking, SHOWN)}; it has "
-                f"{listed(schema.names, SHOWN)}. Name the columns that all files have "
-                "by columns=[…]."
+                f"{listed(schema.names, SHOWN)}. Name the labels by target=…, and the "
+                "columns that all files have by columns=[…]."
             )
         for name in names:
             if (kind := held_by(schema.field(name).type)) not in (*NUMBERS, "nothing"):
@@ -182,7 +176,9 @@ def scan_parquet(
                     f"Column {name!r} of {path} holds {kind}, and a fit needs numbers. "
                     "Leave it out by columns=[…], or encode it."
                 )
-        labels = held_by(schema.field(target).type)
+        labels, expected = (
+            held_by(some.field(target).type) for some in (schema, schemas[0][1])
+        )
         if labels == "nothing":
             raise _without_label(target, path)
         if labels not in (*NUMBERS, "text") or labels != expected:

@@ -85,7 +85,7 @@ def _library() -> str:
 
     By a process of its own: the converter ends its process where memory is short.
     """
-    done = subprocess.run([sys.executable, "-c", BUNDLE], capture_output=True)
+    done = subprocess.run([sys.executable, "-P", "-c", BUNDLE], capture_output=True)
     if done.returncode:
         raise OSError(
             "There isn't enough memory to put the page's figures together. Write the "

@@ -38,7 +38,6 @@ def mixed_table(n, seed):
 
 OPTIONS = {
     "linear": {},
-    "near donors": {"n_donors": 40},
     "categories": {"categorical_features": [2, 4]},
 }
 

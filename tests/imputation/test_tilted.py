@@ -35,6 +35,9 @@ def test_each_class_is_a_population_of_its_own_and_what_is_observed_stays():
     before = X.copy()
     imputer = TiltedImputer({1: PHI}, n_imputations=2, random_state=0)
     first, second = tables = imputer.fit_impute(X, y)
+    means = imputer.convergence_[1]["0"]
+    assert means.shape == (2, 10)
+    assert means[1, -1] == pytest.approx(second[np.isnan(X[:, 0]), 0].mean())
     for table in tables:
         assert not np.isnan(table).any()
         np.testing.assert_array_equal(table[~np.isnan(X)], X[~np.isnan(X)])
@@ -132,7 +135,6 @@ def test_categories_have_the_law_of_those_that_went_missing(kind):
     ("options", "message"),
     [
         ({"n_imputations": 0}, "n_imputations == 0, must be >= 1"),
-        ({"n_donors": -1}, "n_donors == -1, must be >= 1"),
         ({"categorical_features": ["c"]}, "got 'c', and X has '0', '1'"),
         ({"missingness": {1: ROWWISE}}, "loses whole rows.*sample_weight"),
         ({"missingness": {7: PHI}}, "class 7"),

@@ -279,6 +279,16 @@ def test_dataframes_come_back_as_what_they_were(model):
     np.testing.assert_array_equal(as_polars.to_numpy(), expected)
 
 
+@pytest.mark.parametrize("model", [WHOLE_ROWS, ENTRIES], ids=["rows", "entries"])
+def test_values_are_lost_with_the_probability_of_the_model(model):
+    X = table(20_000)
+    phi = model.missing_probability(X)
+    missing = np.isnan(corrupt(X, model, random_state=1))
+    lost = missing[:, 0] if model.rowwise else missing
+    standard_error = np.sqrt((phi * (1 - phi)).sum(axis=0))
+    assert (np.abs((lost - phi).sum(axis=0)) < 4 * standard_error).all()
+
+
 def test_entries_are_lost_independently_given_the_row():
     X = np.zeros((20_000, 2))
     missing = np.isnan(corrupt(X, LogisticMissingness(0.0, 1.0), random_state=2))

@@ -1,7 +1,4 @@
 """Imputation that knows why values are missing, and learners on several imputations."""
 
-from missratio.imputation.chains import ImputationTrace
-from missratio.imputation.ensemble import ImputationEnsemble
-from missratio.imputation.imputer import TiltedImputer
-
-__all__ = ["ImputationEnsemble", "ImputationTrace", "TiltedImputer"]
+from missratio.imputation.ensemble import ImputationEnsemble as ImputationEnsemble
+from missratio.imputation.imputer import TiltedImputer as TiltedImputer

@@ -8,7 +8,7 @@ where.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike
 
 from missratio._base.hints import listed
 from missratio._base.reading import read_labels
-from missratio._base.storable import storable
 from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.imputation import columns as levels_of
@@ -276,8 +275,8 @@ def impute_chain(
 ) -> tuple[dict[int, FloatArray], FloatArray, Fitted]:
     """Fit and draw, column by column and round by round.
 
-    How the chain went: mean and standard deviation of the values given in each round,
-    (2, n_rounds, n_incomplete).
+    How the chain went: the mean of the values given in each round, (n_rounds,
+    n_incomplete).
     """
     # 1. Weights 1/(1 − φ) times the row's share, scaled to sum to their effective
     # number. What isn't known of the columns' own laws is drawn with the regressions.
@@ -301,7 +300,7 @@ def impute_chain(
     # 3. Rounds over all columns, each law started from that of the round before.
     values: dict[int, FloatArray] = {}
     laws: dict[int, conditionals.Conditional] = {}
-    trace = np.empty((2, imputer.n_rounds, len(population.incomplete)))
+    trace = np.empty((imputer.n_rounds, len(population.incomplete)))
     for turn in range(imputer.n_rounds):
         for k, column in enumerate(population.incomplete):
             j = column.position
@@ -316,9 +315,7 @@ def impute_chain(
                     last = last.law
             law: conditionals.Conditional
             if isinstance(levels, NumericLevels):
-                law = conditionals.NumericConditional.fit(
-                    entries, levels, imputer.n_donors, last, rng
-                )
+                law = conditionals.NumericConditional.fit(entries, levels, last, rng)
             else:
                 law = conditionals.CategoricalConditional.fit(entries, last)
             if column.by_design:
@@ -326,27 +323,5 @@ def impute_chain(
             noise = conditionals.DrawnNoise(rng, len(column.missing))
             drawn = law.draw(design.others(j, column.missing), noise)
             laws[j], values[j] = law, design.set(j, column.missing, drawn)
-            trace[:, turn, k] = values[j].mean(), values[j].std()
+            trace[turn, k] = values[j].mean()
     return values, trace, (columns, laws)
-
-
-@storable()
-@dataclass(frozen=True)
-class ImputationTrace:
-    """Means and spreads of the imputed values, round by round.
-
-    Chains that have settled wander about one level, without a trend, and cross each
-    other.
-
-    Parameters
-    ----------
-    feature_names : tuple of str
-        Of the incomplete columns.
-    mean, spread : ndarray of shape (n_imputations, n_rounds, n_incomplete)
-        Mean and standard deviation of what was imputed; of categories that are not
-        numbers, those of their places.
-    """
-
-    feature_names: tuple[str, ...]
-    mean: FloatArray = field(repr=False)
-    spread: FloatArray = field(repr=False)

@@ -307,15 +307,14 @@ class NumericConditional:
         cls,
         entries: Entries,
         levels: NumericLevels,
-        n_nearest: int | None,
         last: Conditional | None,
         rng: np.random.Generator,
     ) -> NumericConditional:
         """Fit a linear location to a column's normal scores.
 
-        Without `n_nearest` all are donors where the column is continuous. Where values
-        tie, residuals depend on the location, and the nearest twentieth are, 100 at
-        least. `last` is the column's conditional of the round before, to start from.
+        All are donors where the column is continuous. Where values tie, residuals
+        depend on the location, and the nearest twentieth are, 100 at least. `last` is
+        the column's conditional of the round before, to start from.
         """
         # 1. The spike apart, if there is one.
         X, weights, lent = entries.regressors, entries.weights, entries.lent
@@ -339,10 +338,9 @@ class NumericConditional:
             (lenders,) = np.nonzero(lent)
             location, residual = location[lenders], residual[lenders]
             weights = lent[lenders]
-        n_donors = len(location)
-        if n_nearest is None and levels.ties:
-            n_nearest = max(LEAST_DONORS, n_donors // LOCAL_SHARE)
-        n_nearest = min(n_nearest or n_donors, n_donors)
+        n_donors = n_nearest = len(location)
+        if levels.ties:
+            n_nearest = min(max(LEAST_DONORS, n_donors // LOCAL_SHARE), n_donors)
         if n_nearest < n_donors:
             order = np.argsort(location)
             location, residual = location[order], residual[order]

@@ -58,11 +58,6 @@ class TiltedImputer(
         How many completed tables.
     n_rounds : int, default=10
         How often each missing entry is drawn.
-    n_donors : int, optional
-        How many observed entries, those with the nearest predictions, lend their
-        residuals to a missing one: a few hundred where the spread of a column depends
-        on the others. None: all; but the nearest twentieth, 100 at least, in a column
-        of which one value makes up a tenth.
     bootstrap : bool, default=True
         Whether each imputation reweights the rows by a Bayesian bootstrap, so that the
         differences between imputations include the uncertainty of the regressions.
@@ -78,9 +73,10 @@ class TiltedImputer(
 
     Attributes
     ----------
-    convergence_ : dict of class to ImputationTrace
-        How the chains went, for each class with missing values; the key is None where
-        all rows are one population.
+    convergence_ : dict of class to dict of column to ndarray
+        How the chains went: means of the imputed values of each incomplete column, of
+        shape (n_imputations, n_rounds). Chains that have settled wander about one
+        level, without a trend. The class is None where all rows are one population.
     n_features_in_ : int
     feature_names_in_ : ndarray
 
@@ -113,7 +109,6 @@ class TiltedImputer(
         *,
         n_imputations: int = 1,
         n_rounds: int = 10,
-        n_donors: int | None = None,
         bootstrap: bool = True,
         categorical_features: Any = "auto",
         unlabelled: Any = None,
@@ -122,7 +117,6 @@ class TiltedImputer(
         self.missingness = missingness
         self.n_imputations = n_imputations
         self.n_rounds = n_rounds
-        self.n_donors = n_donors
         self.bootstrap = bootstrap
         self.categorical_features = categorical_features
         self.unlabelled = unlabelled
@@ -233,9 +227,8 @@ class TiltedImputer(
         self, X: Any, y: ArrayLike | None, inclusion: ArrayLike | None
     ) -> list[Any]:
         # 1. Parameters and the table.
-        counts = {"n_imputations": self.n_imputations, "n_rounds": self.n_rounds}
-        for name, count in (counts | {"n_donors": self.n_donors or 1}).items():
-            check_scalar(count, name, Integral, min_val=1)
+        for name in ("n_imputations", "n_rounds"):
+            check_scalar(getattr(self, name), name, Integral, min_val=1)
         refuse_source(self, X, "Bring some of them into memory.")
         X, table = self._read(X, reset=True)
         missing = np.isnan(table)
@@ -247,14 +240,15 @@ class TiltedImputer(
         # 2. Chains, how they went, and laws for rows without labels.
         seeds = np.random.SeedSequence(entropy(self.random_state))
         completed = [table.copy(order="F") for _ in range(self.n_imputations)]
-        self.convergence_: dict[Any, chains.ImputationTrace] = {}
+        self.convergence_: dict[Any, dict[str, FloatArray]] = {}
         self._fitted: list[tuple[Sequence[Levels], dict[int, Conditional]]] = []
 
         def run(population: chains.Population) -> None:
             label, drawn = population.label, seeds.spawn(self.n_imputations)
             values, traces, laws = chains.impute_chains(population, self, drawn)
-            names = tuple(column.name for column in population.incomplete)
-            trace = chains.ImputationTrace(names, *np.stack(traces, axis=1))
+            means = np.array(traces)
+            names = [column.name for column in population.incomplete]
+            trace = {name: means[:, :, k] for k, name in enumerate(names)}
             self.convergence_[label] = trace
             for whole, imputed in zip(completed, values, strict=True):
                 for column in population.incomplete:

@@ -554,7 +554,7 @@ def check_missingness(
 
     Its values lie in [0, 1) and below its maximum and have the right shape; they depend
     on the row alone, and per feature on their own entry; weights, band, log-odds and a
-    copy say the same as φ; and `corrupt` loses as much as φ says.
+    copy say the same as φ.
 
     Parameters
     ----------
@@ -620,14 +620,3 @@ def check_missingness(
         compare(expit(log_odds), "by its log-odds", "correct log_odds.")
     again = copy.deepcopy(model).missing_probability(rows)
     compare(again, "of a copy", "a model must not change with use.")
-    # 3. As much goes missing as φ says.
-    every = np.repeat(np.arange(len(rows)), 1 + 20_000 // max(len(rows), 1))
-    lost = np.isnan(corrupt(rows[every], model, rng))
-    lost, expected = lost[:, 0] if model.rowwise else lost, phi[every]
-    deviation = np.sqrt((expected * (1.0 - expected)).sum(axis=0))
-    off = np.abs(lost.sum(axis=0) - expected.sum(axis=0))
-    if (off > 6.0 * deviation + 1e-9).any():
-        raise AssertionError(
-            f"corrupt loses {np.mean(lost):.3g} of the values, and φ says "
-            f"{np.mean(expected):.3g}."
-        )

@@ -163,7 +163,7 @@ def test_the_row_of_an_error_is_counted_over_all_blocks(
     X = np.zeros((20, 2))
     X[3] = np.nan
     X[17, 1] = 40.0
-    with pytest.raises(ValueError, match=rf"1.0 at {place}"):
+    with pytest.raises(ValueError, match=rf"1.0 at {place}.*rounds to 1.*scale of X"):
         model.missing_probability(as_table(X))
 
 
@@ -261,10 +261,6 @@ def test_what_is_not_lost_is_unchanged_and_the_input_stays(model):
     assert corrupt(X.astype(int), model, 0).dtype == float
     X[::2] = np.nan
     assert np.isnan(corrupt(X, model, random_state=0)[::2]).all()
-    generator = np.random.default_rng(4)
-    first, second = (corrupt(X, model, generator) for _ in range(2))
-    np.testing.assert_array_equal(first, corrupt(X, model, np.random.default_rng(4)))
-    assert not np.array_equal(second, first, equal_nan=True)
 
 
 @pytest.mark.parametrize("model", [WHOLE_ROWS, ENTRIES], ids=["rows", "entries"])
@@ -302,6 +298,10 @@ def test_the_same_seed_gives_the_same_table(model, monkeypatch):
     expected = corrupt(X, model, random_state=3)
     legacy = corrupt(X, model, np.random.RandomState(3))
     np.testing.assert_array_equal(legacy, expected)
+    generator = np.random.default_rng(3)
+    first, second = (corrupt(X, model, generator) for _ in range(2))
+    np.testing.assert_array_equal(first, corrupt(X, model, np.random.default_rng(3)))
+    assert not np.array_equal(second, first, equal_nan=True)
     monkeypatch.setattr(reading, "BLOCK_ENTRIES", 7)
     np.testing.assert_array_equal(corrupt(X, model, random_state=3), expected)
 

@@ -28,12 +28,6 @@ def test_it_is_logistic_in_the_entry_or_in_the_whole_row():
     np.testing.assert_allclose(phi, expit(-0.5 + X @ coef), rtol=1e-14)
 
 
-def test_a_probability_that_rounds_to_one_is_refused_with_its_cause():
-    message = r"gives 1.0 at row 1, column 0\. expit rounds to 1.*scale of X"
-    with pytest.raises(ValueError, match=message):
-        LogisticMissingness(0.0, 1.0).missing_probability([[0.0], [40.0]])
-
-
 @settings(max_examples=60)
 @given(
     seed=st.integers(0, 2**32 - 1),

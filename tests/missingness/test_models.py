@@ -26,11 +26,6 @@ def test_every_feature_has_its_own_step():
     np.testing.assert_array_equal(model.missing_probability(X), expected)
 
 
-def test_the_maximum_is_the_largest_probability():
-    assert StepMissingness([1.0], 0.0, 0.7).maximum == 0.7
-    assert StepMissingness(1, 0, [0.2, 0.6], rowwise=False).maximum == 0.6
-
-
 IN_RANGE = r"must lie in \[0, 1\)"
 
 

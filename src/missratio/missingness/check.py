@@ -284,20 +284,16 @@ def missingness_check(
     else:
         low = high = missingness.missing_probability(X)
     called, bounds, kept = _tested(X, missingness, names, odds_factor)
-    edges = [_weights(low, 1.0 / odds_factor)[kept]]
-    if low is not high or odds_factor > 1.0:
-        edges.append(_weights(high, odds_factor)[kept])
-    table = None
+    ends = [(low, 1.0 / odds_factor)]
+    ends += [(high, odds_factor)] if low is not high or odds_factor > 1.0 else []
+    edges, table = [], None
+    for probability, factor in ends:
+        with np.errstate(divide="ignore"):
+            weights = 1.0 + factor * probability / (1.0 - probability)
+        edges.append(np.where(np.isnan(weights), 0.0, weights)[kept])
     if complete and not missingness.rowwise and missingness.groups is None:
         table = reading.as_coded_array(X)
     return check_weights(edges, called, bounds, level, complete=complete, table=table)
-
-
-def _weights(probability: FloatArray, factor: float) -> FloatArray:
-    """1/(1 − φ) with the odds φ/(1 − φ) multiplied by a factor; 0 where φ is NaN."""
-    with np.errstate(divide="ignore"):
-        weights = 1.0 + factor * probability / (1.0 - probability)
-    return np.where(np.isnan(weights), 0.0, weights)
 
 
 def quick_check(

@@ -478,3 +478,38 @@ def test_the_default_estimator_takes_weights_groups_several_classes_and_any_phi(
     assert mr.power(y, model.predict(X), controlled_class="well") > 0.2
     with pytest.raises(ValueError, match="MulticlassNeymanPearsonClassifier"):
         model.fit(X, np.where(X["age"] > 90, "old", y))
+
+
+NUMBERS = pd.DataFrame({"a": np.arange(400.0) % 7, "b": np.arange(400.0)})
+HALVES = np.arange(400) % 2
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "options", "match"),
+    [
+        (NUMBERS[:0], pd.Series([], dtype=object), {}, "y has no labels"),
+        (NUMBERS.set_axis(["a", "a"], axis=1), HALVES, {}, "Rename columns of X that"),
+        (pl.from_pandas(NUMBERS).lazy(), HALVES, {}, r"give X\.collect\(\)"),
+        (NUMBERS.assign(b=np.inf), HALVES, {}, "infinity at row 0, column 'b'"),
+        (NUMBERS.assign(b=pd.Timestamp(0)), HALVES, {}, "of dates such as the days"),
+        (NUMBERS, HALVES, {"alpha": 5}, r"got 5\. Write 0\.05 for 5%"),
+        (NUMBERS, HALVES, {"calibration_size": 1.0}, r"leaves some: 1\.0 is neither"),
+    ],
+)
+def test_the_first_mistakes_are_refused_in_words_of_the_user(X, y, options, match):
+    with pytest.raises((TypeError, ValueError), match=match):
+        mr.NeymanPearsonClassifier(**options).fit(X, y)
+
+
+def test_labels_and_numbers_are_what_the_user_means_by_them():
+    data, y = words_and_numbers()
+    X = pd.DataFrame({"number": data["number"]})
+    model = mr.NeymanPearsonClassifier(alpha=0.1, random_state=0)
+    labels = model.fit(X, pd.Series((y == "sick") * 1, dtype="Int64")).predict(X)
+    assert labels.dtype.kind == "i"
+    assert model.fit(X, y == "sick").certificate_.controlled_class is False
+    # Numbers that are stored as texts.
+    model.fit(X.astype(str), y == "sick")
+    np.testing.assert_array_equal(model.predict(X), labels == 1)
+    constant = mr.LogisticMissingness.from_columns({"number": (0.0, {})})
+    assert constant.missing_probability(X[:1]).tolist() == [[0.5]]

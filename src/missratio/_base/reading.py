@@ -68,7 +68,7 @@ def read_table(
             "collection. Map over its partitions, as by X.map_partitions(model.predict)"
             " (map_blocks for an array), or bring some rows into memory."
         )
-    if keep_frame and hasattr(X, "columns"):
+    if keep_frame and as_frame(X) is not None:
         validate_data(owner, X, reset=reset, skip_check_array=True)
         return X
     plain = type(X) is np.ndarray and X.ndim == 2 and X.size and X.dtype in FLOATS
@@ -105,7 +105,11 @@ def read_labels(y: Any, X: Any = None) -> NDArray[Any]:
     """
     plain = type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biu"
     # Nothing can be wrong with such labels; a twelfth of a small fit would find out.
-    labels = y if plain else np.asarray(column_or_1d(unmasked(y), warn=True))
+    # pandas knows the type of its nullable integers better than scikit-learn.
+    values = y.to_numpy() if hasattr(y, "to_numpy") else unmasked(y)
+    labels = y if plain else np.asarray(column_or_1d(values, warn=True))
+    if not len(labels):
+        raise ValueError("y has no labels: give one row or more.")
     if X is not None:
         # A sparse table has a shape, and no length.
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
@@ -117,7 +121,7 @@ def read_labels(y: Any, X: Any = None) -> NDArray[Any]:
     # NaN is unequal to itself, and pandas' NA neither equal nor not.
     known = labels == labels if kind == "f" else [str(y == y) == "True" for y in labels]
     empty = False if kind == "f" else [y is None for y in labels]
-    missing = np.flatnonzero(~np.array(known) | empty)
+    missing = np.flatnonzero(~np.array(known, dtype=bool) | empty)
     if len(missing):
         raise ValueError(
             f"Every row needs a label: y has none for row {missing[0]} ({len(missing)} "
@@ -141,11 +145,16 @@ def read_labels(y: Any, X: Any = None) -> NDArray[Any]:
 
 
 def as_frame(X: Any) -> "nw.DataFrame[Any] | None":
-    """Return X as a narwhals frame, or None where X is not an eager dataframe."""
+    """Return X as a narwhals frame, or None where X is no dataframe."""
     if isinstance(X, np.ndarray):
         # narwhals takes 0.2 ms to find that out, as long as a small column's draws.
         return None
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    try:
+        frame = nw.from_native(X, pass_through=True)
+    except nw.exceptions.DuplicateError as error:
+        raise ValueError(f"Rename columns of X that share a name: {error}") from error
+    if isinstance(frame, nw.LazyFrame):
+        raise TypeError("X is a LazyFrame, and holds no rows yet: give X.collect().")
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
@@ -193,12 +202,9 @@ def refuse_foreign(X: Any) -> None:
                 "them, such as the days since some date, NaN where one is missing."
             )
         return
-    frame = nw.from_native(X, pass_through=True)
-    if isinstance(frame, nw.LazyFrame):
-        raise TypeError("X is a LazyFrame, and holds no rows yet: give X.collect().")
-    if not isinstance(frame, nw.DataFrame):
+    frame, foreign = as_frame(X), []
+    if frame is None:
         return
-    foreign = []
     for column in frame.iter_columns():
         kind = column.dtype
         if not (kind.is_numeric() or kind == nw.Boolean):
@@ -387,6 +393,9 @@ class WordColumns:
             elif moved:
                 column = nw.new_series(name, column.to_numpy(), backend=library)
             else:
+                if kind.is_float():
+                    named = column.to_frame().to_native()
+                    check_no_infinity(column.to_numpy()[:, None], named)
                 continue
             changed.append(column)
         if moved:

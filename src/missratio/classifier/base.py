@@ -297,7 +297,7 @@ class CertifiedClassifier(
 
     def _read(self, X: Any, *, reset: bool = False, every: bool = False) -> Any:
         """Rows of an array or dataframe as they are, in the columns that are used."""
-        given = X if hasattr(X, "columns") else on_host(X)
+        given = on_host(X) if reading.as_frame(X) is None else X
         plain = isinstance(given, np.ndarray) and given.dtype in reading.FLOATS
         kind = reading.FLOATS if plain else None
         table = reading.read_table(

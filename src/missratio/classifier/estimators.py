@@ -40,7 +40,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from missratio._base.blocks import in_double, rows_with_nan, take_rows
 from missratio._base.hints import check_number
-from missratio._base.reading import as_frame
+from missratio._base.reading import as_frame, refuse_foreign
 from missratio._base.storable import storable
 from missratio._base.threads import THREADED_ELEMENTS, hold_threads
 from missratio._base.typing import BoolArray, FloatArray, IntArray
@@ -423,11 +423,14 @@ class ClassTable:
                 count = int(size) if whole else round(end + share) - end
                 left = len(rows) - end - count
                 if not valid or left <= 0 or (count <= 0 and name != "choice_size"):
+                    facts = (
+                        f"takes {count} of {len(rows)} {what} of class "
+                        f"{self.labels[position]!r} and leaves {left} to fit on"
+                    )
                     raise ValueError(
                         f"{name} must be a share between 0 and 1, or a number of "
-                        f"{what} as an int, that leaves some: {size!r} takes {count} "
-                        f"of {len(rows)} {what} of class {self.labels[position]!r} and "
-                        f"leaves {left} to fit on."
+                        f"{what} as an int, that leaves some: {size!r} "
+                        f"{facts if valid else 'is neither'}."
                     )
                 parts[name].append(rows[end : end + count])
                 end += count
@@ -685,6 +688,8 @@ def default_estimator(table: ClassTable, rows: IntArray) -> Pipeline:
         steps.insert(0, means)
     frame = as_frame(table.X)
     kinds = {} if frame is None else frame.schema
+    if frame and (dates := [k for k, kind in kinds.items() if kind.is_temporal()]):
+        refuse_foreign(frame.select(dates).to_native())
     plain = {k for k, kind in kinds.items() if kind.is_numeric() or kind == nw.Boolean}
     if words := [name for name in kinds if name not in plain]:
         numbers = [name for name in kinds if name not in words]

@@ -85,7 +85,9 @@ class TwoClassClassifier(CertifiedClassifier):
                 "Say which of them is to be controlled."
                 f"{hints.another_type(controlled, labels)}"
             )
-        return [controlled, labels[1 - labels.index(controlled)]]
+        # As y has it: False is 0 as well.
+        place = labels.index(controlled)
+        return [labels[place], labels[1 - place]]
 
     @available_if(lambda self: hasattr(getattr(self, "estimator_", 0), "predict_proba"))
     def predict_proba(self, X: Any) -> FloatArray:

@@ -250,7 +250,7 @@ class NamedMissingness(Missingness):
             start, slopes = given
             slopes = slopes if isinstance(slopes, Mapping) else {name: slopes}
             # Refuses what no column could have.
-            LogisticMissingness(start, list(slopes.values()), rowwise=True)
+            LogisticMissingness(start, list(slopes.values()) or 0.0, rowwise=True)
             given = {str(column): float(slope) for column, slope in slopes.items()}
             checked[name] = (float(start), {name: 0.0} | given)
         if not checked:

@@ -139,4 +139,7 @@ def check_levels(alpha: float, delta: float) -> None:
     for name, value in (("alpha", alpha), ("delta", delta)):
         check_number(name, value)
         if not 0.0 < value < 1.0:
-            raise ValueError(f"{name} must lie strictly between 0 and 1, got {value}.")
+            hint = f" Write {value / 100:g} for {value}%." if 1 < value < 100 else ""
+            raise ValueError(
+                f"{name} must lie strictly between 0 and 1, got {value}.{hint}"
+            )

@@ -34,8 +34,9 @@ IMPUTATIONS, ROUNDS = 2, 4
 SITUATIONS = frozenset({"nothing", "rows", "values", "ignored"})
 # Kernels tell rows apart by distances, which say little among more columns.
 KERNEL_COLUMNS = 20
-# Trees of thousands of columns take most of a comparison's time.
-TREE_COLUMNS = 1_000
+# Trees of thousands of columns take most of a comparison's time, and a choice of
+# penalties takes memory for every pair of columns.
+WIDE_COLUMNS = 1_000
 # The variance of a score that a penalty on standardised columns expects.
 SCORE_VARIANCE = 10.0
 
@@ -185,7 +186,7 @@ METHODS: dict[str, Method] = {
     ),
     "kliep-cv": Method(
         lambda s: ratio.KLIEPCV(missingness=s.missingness, random_state=s.seed),
-        compared=_whole,
+        compared=lambda s: _whole(s) and s.n_columns <= WIDE_COLUMNS,
     ),
     "indicators": _blanks(lambda s: _with_indicators(_penalised(s))),
     "indicators-js": _blanks(
@@ -215,7 +216,7 @@ METHODS: dict[str, Method] = {
         lambda s: _imputed(s, make_pipeline(StandardScaler(), _penalised(s)))
     ),
     "trees": Method(
-        _trees, compared=lambda s: s.missing != "values" and s.n_columns <= TREE_COLUMNS
+        _trees, compared=lambda s: s.missing != "values" and s.n_columns <= WIDE_COLUMNS
     ),
     "imputed-trees": _drawing(lambda s: _imputed(s, _trees(s))),
 }

@@ -100,6 +100,8 @@ def asked(
     """
     if isinstance(default, bool):
         more["metavar"] = ""
+    if suffixes:
+        text += f" One of {', '.join(suffixes)}."
     if 0 < len(choices) <= SHORT:
         more["metavar"] = "|".join(choices)
     elif choices:
@@ -304,9 +306,7 @@ class Reading(CommandOptions):
     """How the file of a table is read."""
 
     encoding: str | None = _reading("Character encoding of a CSV file. Default: UTF-8.")
-    sheet: str | None = _reading(
-        "Sheet of a workbook to read. Default: the first visible one."
-    )
+    sheet: str | None = _reading("Sheet of a workbook. Default: the first visible one.")
     header_row: int | None = _reading(
         "The line of the column names. Default: the first that isn't blank.", min=1
     )
@@ -378,9 +378,7 @@ class CheckOptions(CellOptions):
     controlled: str | None = asked("The label whose error is bounded.", metavar="LABEL")
     alpha: str | None = asked("Bound on its error, such as 10%.", metavar="SHARE")
     new_rows: str | None = _new_rows()
-    out: Path | None = _files(
-        "A page on it: .html, or the same as .md.", suffixes=(".html", ".md")
-    )
+    out: Path | None = _files("A page on it.", suffixes=(".html", ".md"))
 
     def check(self) -> None:
         """Refuse what is no share, too."""
@@ -396,22 +394,14 @@ class QueryOptions(CellOptions):
     target: str = _target(...)
     out: Path = asked("The table to fill in: .csv, .xlsx or .parquet.", ...)
     controlled: str = asked("The label whose error is bounded.", ..., metavar="LABEL")
-    alpha: float = _share(
-        "Bound on the error of the controlled class, as 0.05 or 5%.", 0.05
-    )
+    alpha: float = _share("Bound on its error, as 0.05 or 5%.", 0.05)
     delta: float = _delta()
-    seed: int = asked(
-        "Random seed. A larger plan with the same seed extends the smaller one.",
-        0,
-        min=0,
-    )
+    seed: int = asked("Random seed: a larger plan extends a smaller one.", 0, min=0)
     budget: int | None = _look_ups(
-        "Number of values to look up in all, spent where they buy the most power.",
-        min=1,
+        "Values to look up in all, spent where they buy the most power.", min=1
     )
     per_feature: int | None = _look_ups(
-        "Values to look up for each class and column. Default: 30 without --budget.",
-        min=1,
+        "Values for each class and column. Default: 30 without --budget.", min=1
     )
     id_column: str | None = _look_ups(
         "A column that identifies a row; it is copied to the plan.", None, "--id"
@@ -488,14 +478,10 @@ class FitOptions(CellOptions):
         choices=("auto", *METHODS),
     )
     compare_seconds: float = _learning(
-        "How long --method auto may compare methods, in seconds of processor time; "
-        "0 for no comparison.",
-        20.0,
+        "Processor seconds for --method auto to compare methods; 0 for none.", 20.0
     )
     calibration_size: float = _share(
-        "Share of a bounded class's rows that certify the threshold; the rest train "
-        "the model. Where several classes are bounded, a tenth of every class chooses "
-        "offsets.",
+        "Share of a bounded class's rows that certify the threshold; the rest train.",
         0.5,
         panel="How to learn",
     )
@@ -623,11 +609,7 @@ class PredictOptions(Reading, Writing):
 
     model_file: Path = _model()
     data: Path = _data()
-    out: Path = asked(
-        "Predictions: .csv, .parquet or .xlsx.",
-        ...,
-        suffixes=(".csv", ".parquet", ".xlsx"),
-    )
+    out: Path = asked("The predictions.", ..., suffixes=(".csv", ".parquet", ".xlsx"))
     drop: list[str] = _drop()
     keep: list[str] = _files(
         "Columns to copy to the output, separated by commas; may be repeated.", []
@@ -646,11 +628,7 @@ class ReportOptions(Writing):
     """What is asked of a report."""
 
     model_file: Path = _model()
-    out: Path = asked(
-        "The page: .html, or the same as .md or .json.",
-        ...,
-        suffixes=(".html", ".md", ".json"),
-    )
+    out: Path = asked("The page.", ..., suffixes=(".html", ".md", ".json"))
 
     READS: ClassVar[tuple[str, ...]] = ("model_file",)
 

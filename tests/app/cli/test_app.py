@@ -44,10 +44,6 @@ def test_the_shell_completes_choices(line, offered):
     assert all(choice in listed for choice in offered)
 
 
-def test_version():
-    assert invoke("--version").stdout.strip() == f"missratio {missratio.__version__}"
-
-
 def test_python_runs_it_as_a_module():
     run = subprocess.run(
         [sys.executable, "-m", "missratio", "--version"],

@@ -256,24 +256,21 @@ def account_of(
     models, places = {**models, **written}, table.encoder.places
     for label, counts in table.missing.items():
         model = models.get(label)
-        if not counts or (model is not None and model.rowwise):
-            continue
-        start = f"{file}: Class {label!r} has missing values in"
-        if model is None:
-            raise TableError(
-                f"{start} {_named(counts)}, and the file says nothing of that class. "
-                "Add it."
-            )
-        largest = model.column_maxima(X.shape[1])
-        if unsaid := [name for name in counts if largest[places[name][0]] == 0.0]:
-            raise TableError(
-                f"{start} {listed(unsaid)}, and its model says that none are. Add the "
-                "column(s) to it."
-            )
-    if texts:
-        return Account("assumed", sentence, X, models)
-    sentence = f"{PHI} is as {given} says; the certificate assumes that it is right."
-    return Account("file", sentence, X, models)
+        if counts and not (model is not None and model.rowwise):
+            largest = np.zeros(X.shape[1])
+            if model is not None:
+                largest = model.column_maxima(X.shape[1])
+            unsaid = [name for name in counts if largest[places[name][0]] == 0.0]
+            if unsaid:
+                raise TableError(
+                    f"{file}: Class {label!r} has missing values in {listed(unsaid)}, "
+                    f"and {given} says that none are. Add what is missing to it."
+                )
+    if not texts:
+        sentence = (
+            f"{PHI} is as {given} says; the certificate assumes that it is right."
+        )
+    return Account("assumed" if texts else "file", sentence, X, models)
 
 
 def _stated(table: LabelledTable, texts: Iterable[str]) -> dict[Any, list[Assumption]]:

@@ -82,8 +82,13 @@ def fit_table(
     progress.step(f"Reading {options.data}")
     source, table = read_table(options, blank_level=options.as_observed)
     with exceptions.about_file(source.path):
-        table.notes.extend(check_spellings(table))
-        table, bounded, order = _classes(table, options)
+        spelled = check_spellings(table)
+        table.notes.extend(spelled)
+        try:
+            table, bounded, order = _classes(table, options)
+        except exceptions.TableError as error:
+            notes = (note for note in spelled if note.facts["name"] == table.target)
+            raise exceptions.TableError(" ".join(map(str, [error, *notes]))) from error
     numbers, names = table.encoder.n_numeric, table.encoder.encoded_names
     if len(table.encoder.columns) > MOST_COLUMNS:
         raise exceptions.TableError(
@@ -313,16 +318,16 @@ def _untaught(
 
     δ is the one that was asked for, of which half is kept for what is learned.
     """
-    why, first = [], error.message.label
+    weak, why, first = [], [], error.message.label
     for label, model in sorted(account.models.items(), key=lambda it: it[0] != first):
-        failed = [each for each in getattr(model, "checks", ()) if each.failed]
-        weak = [each.feature for each in failed if each.kind == "instrument"]
-        if weak:
-            why.append(
-                f"The other columns hardly predict {listed(weak, NAMED)} of class "
-                f"{label!r}: the table can't teach why values are missing there."
-            )
-        why += [each.finding for each in failed if each.kind != "instrument"][:NAMED]
+        failed = [check for check in getattr(model, "checks", ()) if check.failed]
+        names = [check.feature for check in failed if check.kind == "instrument"]
+        weak += [f"{listed(names, NAMED)} of class {label!r}"] * bool(names)
+        others = (check.finding for check in failed if check.kind != "instrument")
+        why += list(others)[:NAMED]
+    if weak:
+        said = f"The other columns hardly predict {' or '.join(weak)}: the table can't "
+        why.insert(0, f"{said}teach why values are missing there.")
     message = error.message
     claim = f"{{why}}{message.claim} Half of delta is kept for what is learned.\n"
     claim += "These ways are open instead:\n{ways}"

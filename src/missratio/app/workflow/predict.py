@@ -224,16 +224,11 @@ def output_batch(
 
 def _significant(values: FloatArray) -> FloatArray:
     """Numbers to nine significant digits: further ones depend on the machine."""
-    finite = np.isfinite(values) & (values != 0)
-    places = np.zeros(values.shape)
-    np.log10(np.abs(values, dtype=np.float64), where=finite, out=places)
-    # Powers of ten are exact up to 10²²: beyond them a number stays as it is.
-    places = 8 - np.floor(places)
-    scale = 10.0 ** np.abs(places)
-    rounded = np.where(
-        places >= 0, np.rint(values * scale) / scale, np.rint(values / scale) * scale
-    )
-    return np.where(finite & (np.abs(places) <= 22), rounded, values)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        scale = 10.0 ** (8.0 - np.floor(np.log10(np.abs(values))))
+        rounded = np.rint(values * scale) / scale
+    # Infinities and 0 stay as they are, and so do numbers that have no such scale.
+    return np.where(np.isfinite(rounded), rounded, values)
 
 
 def _escaped(output: Any) -> Any:

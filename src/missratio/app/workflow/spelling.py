@@ -33,7 +33,7 @@ def variants(counts: Mapping[str, int]) -> Iterator[tuple[str, str, bool]]:
             yield text, same, True
     for text in alike.values():
         common = [o for o in alike.values() if counts[o] >= SLIP * counts[text]]
-        if len(text) > 3 and (near := get_close_matches(text, common, 1, 0.75)):
+        if len(text) > 2 and (near := get_close_matches(text, common, 1, 0.75)):
             yield text, near[0], False
 
 

@@ -244,13 +244,13 @@ class BinaryLogistic:
         X, y, w = entries.regressors, second.astype(np.float64), entries.weights
         zero = LinearLocation(0.0, np.zeros(X.shape[1]))
         model = zero if start is None else start.log_odds
-        at = model.predict(X)
-        probability = expit(at)
+        score = model.predict(X)
+        probability = expit(score)
         for _ in range(_NEWTON_STEPS if start is None else _FURTHER_STEPS):
             spread = np.maximum(probability * (1.0 - probability), _LEAST_SPREAD)
-            response = at + (y - probability) / spread
+            response = score + (y - probability) / spread
             aim = LinearLocation.fit(X, w * spread, response)
-            step = aim.predict(X) - at
+            step = aim.predict(X) - score
             longest = float(np.abs(step).max())
             # A long step is cut short, since the response is only good nearby.
             part = _LONGEST_STEP / max(longest, _LONGEST_STEP)
@@ -258,8 +258,8 @@ class BinaryLogistic:
                 model.intercept + part * (aim.intercept - model.intercept),
                 model.coef + part * (aim.coef - model.coef),
             )
-            at += part * step
-            before, probability = probability, expit(at)
+            score += part * step
+            before, probability = probability, expit(score)
             # Draws are by probabilities: where the two are all but separated, log-odds
             # go on growing long after these have settled.
             if np.abs(probability - before).max() < _SETTLED:
@@ -369,17 +369,21 @@ class NumericConditional:
             last = np.maximum(first + self.n_nearest, above)
             first = np.minimum(first, rank)
 
-        def propose(at: IntArray, noise: Noise) -> IntArray:
+        def propose(entries: IntArray, noise: Noise) -> IntArray:
             """A level for each entry, as if it were not known to be missing."""
             if not len(self.location):
                 residual = self.residual[noise.below(size)]
             else:
-                step = (noise.uniform() * (last[at] - first[at])).astype(np.intp)
-                residual = self.residual[np.minimum(first[at] + step, last[at] - 1)]
-            proposed = self.levels.nearest(location[at] + residual)
+                step = (noise.uniform() * (last[entries] - first[entries])).astype(
+                    np.intp
+                )
+                residual = self.residual[
+                    np.minimum(first[entries] + step, last[entries] - 1)
+                ]
+            proposed = self.levels.nearest(location[entries] + residual)
             if chance is not None:
                 assert self.levels.spike is not None
-                proposed[noise.uniform() < chance[at]] = self.levels.spike
+                proposed[noise.uniform() < chance[entries]] = self.levels.spike
             return proposed
 
         drawn = np.empty(len(location), dtype=np.intp)

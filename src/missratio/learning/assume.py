@@ -18,7 +18,6 @@ import numpy as np
 from scipy.special import betaincinv
 
 from missratio._base.typing import FloatArray, IntArray
-from missratio.learning.evidence import Coordinates
 from missratio.learning.shadow import ShadowEvidence
 
 LIKELY = {"slightly": (1.0, 1.5), "": (1.2, 3.0), "much": (2.0, 8.0)}
@@ -74,27 +73,24 @@ class Assumption:
         ----------
         text : str
         """
-        found = _PATTERN.fullmatch(text.strip())
-        if found is None or re.search(
-            r",.*(higher|lower|likely)", found["label"] or ""
-        ):
+        match = _PATTERN.fullmatch(text.strip())
+        misread = r",.*(higher|lower|likely)"
+        if match is None or re.search(misread, match["label"] or ""):
             raise ValueError(f"{text!r} can't be read. Write it as in {FORM}.")
-        share, label = float(found["share"]) / 100.0, found["label"]
+        share, label = float(match["share"]) / 100.0, match["label"]
         if not 0.0 < share < 1.0:
             raise ValueError(f"{text!r}: the share must lie between 0% and 100%.")
         least = most = 1.0
-        if found["side"] is not None:
-            least, most = LIKELY[(found["words"] or "").lower()]
-            if found["low"] is not None:
-                least, most = float(found["low"]), float(found["high"])
+        if match["side"] is not None:
+            least, most = LIKELY[(match["words"] or "").lower()]
+            if match["low"] is not None:
+                least, most = float(match["low"]), float(match["high"])
             if not 1.0 <= least <= most:
-                raise ValueError(
-                    f"{text!r}: 'A to B times more likely' needs 1 ≤ A ≤ B."
-                )
-            if found["side"].lower() == "lower":
+                raise ValueError(f"{text!r}: 'A to B times' needs 1 ≤ A ≤ B.")
+            if match["side"].lower() == "lower":
                 least, most = 1.0 / most, 1.0 / least
         label = None if label is None or label.lower() == "all" else label
-        return cls(found["column"], share, label, least, most)
+        return cls(match["column"], share, label, least, most)
 
     @property
     def constant(self) -> bool:
@@ -140,24 +136,19 @@ class Assumption:
             The rows of these, in their order, and the others.
         """
         n_rows, lost = len(observed) + len(missing), len(missing)
-        found = lost / n_rows
-        low, high = (
-            betaincinv(lost, n_rows - lost + 1, CHANCE),
-            betaincinv(lost + 1, n_rows - lost, 1.0 - CHANCE),
-        )
+        actual = lost / n_rows
+        low = betaincinv(lost, n_rows - lost + 1, CHANCE)
+        high = betaincinv(lost + 1, n_rows - lost, 1.0 - CHANCE)
         if not (1.0 - ROUGHLY) * low <= self.share <= (1.0 + ROUGHLY) * high:
             raise ValueError(
                 f"{self.column!r}: {100.0 * self.share:.3g}% are stated to be missing, "
-                f"and the table has {100.0 * found:.3g}% ({lost} of {n_rows} rows). "
+                f"and the table has {100.0 * actual:.3g}% ({lost} of {n_rows} rows). "
                 "Correct the share, the column or the class."
             )
         ends = float(np.log(self.least)), float(np.log(self.most))
-        one = np.ones((n_rows, 1))
-        shadow = ShadowEvidence.collect(
-            values[None], observed, missing, one, stated=ends
-        )
-        slope = sum(ends) / 2.0
-        score = slope * Coordinates.of(values[None]).design(values[None])[1]
+        places = values[None], observed, missing, np.ones((n_rows, 1))
+        shadow = ShadowEvidence.collect(*places, stated=ends)
+        slope, coordinates = sum(ends) / 2.0, shadow.coordinates
+        score = slope * coordinates.design(values[None])[1]
         first = np.log(lost) - np.logaddexp.reduce(score)
-        theta = shadow.coordinates.restore(np.array([first, slope]))
-        return shadow, theta
+        return shadow, coordinates.restore(np.array([first, slope]))

@@ -371,7 +371,7 @@ class LearnedMissingness(LogisticMissingness):
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what can be computed again."""
-        return {each.name: getattr(self, each.name) for each in fields(self)}
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 Learned = tuple[int, Evidence, FloatArray, ShadowEvidence | None]

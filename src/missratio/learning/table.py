@@ -333,13 +333,13 @@ def teach(
             form = residuals.form(by_rank[:, places] @ theta[1:])
             # Squares are for several slopes; the constant is no function of a column.
             used = np.flatnonzero(usable[i, :-1])[-1] // width + 1
-            at, others = slice(used * width), usable[i, : used * width]
+            some, others = functions[:, : used * width], usable[i, : used * width]
             count = None
             if used > 1 and others[width : 2 * width].any():
                 alike = scored.missing[:, ~others[width : 2 * width]]
                 count = (n_lost - alike.sum(axis=1)).astype(np.float64)
-            parts = residuals.orthogonal(functions[:, at], function_squares[:, at])
-            other = residuals.any_other(functions[:, at], parts, others, count)
+            parts = residuals.orthogonal(some, function_squares[:, : used * width])
+            other = residuals.any_other(some, parts, others, count)
             if table.size <= checks.MOST_POOLED:
                 tested[k] = unit, residuals, parts, others
             checks.record(unit, "form", "table", form)
@@ -382,8 +382,8 @@ def _efficient_instruments(
     after = place - before
     best = np.empty((len(predicted), 2))
     for k, mean in enumerate(means):
-        at = mean / variance
-        best[:, k] = at[before] + after * np.diff(at)[before]
+        ratio = mean / variance
+        best[:, k] = ratio[before] + after * np.diff(ratio)[before]
     return best
 
 

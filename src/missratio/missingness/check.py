@@ -374,8 +374,8 @@ def _shape_checks(
     for j in columns:
         seen = edges[0][order, j] > 0.0
         low, high = (
-            np.clip(each[order[seen], j] - 1.0, 0.0, _LARGEST_ODDS)
-            for each in (edges[0], edges[-1])
+            np.clip(weights[order[seen], j] - 1.0, 0.0, _LARGEST_ODDS)
+            for weights in (edges[0], edges[-1])
         )
         odds, g = np.zeros(len(order)), np.zeros(len(order))
         odds[seen] = np.sqrt(low * high)

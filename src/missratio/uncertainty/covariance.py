@@ -351,7 +351,7 @@ class LearnedPart:
         for moved, odd in ((plain, odds), (left_out, known_odds)):
             probability = odd / (1.0 + odd)
             added += [moved.T @ probability, moved.T @ (probability * design)]
-        return [each.ravel() for each in added]
+        return [sums.ravel() for sums in added]
 
     def covariance(
         self, slope: FloatArray, overlap: FloatArray, mask: BoolArray
@@ -366,7 +366,7 @@ class LearnedPart:
         elif self.model.rowwise:
             mask = np.ones((len(mask), 1), dtype=bool)
         # (n_groups, n_means, width)
-        slope, overlap = ((each * mask).transpose(2, 1, 0) for each in (slope, overlap))
+        slope, overlap = ((x * mask).transpose(2, 1, 0) for x in (slope, overlap))
         _, inverse, variance = self.influence
         if not self.shared:
             variance = self.model.covariance.reshape(variance.shape)

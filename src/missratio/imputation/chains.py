@@ -133,7 +133,8 @@ def find_populations(
         if by_design:
             probability = 1.0 - drawn
         elif isinstance(model, Missingness):
-            probability = _probability(part, model.bound(columns.names), title)
+            bound = model.bound(columns.names)
+            probability = _probability(part, bound, title, columns.names)
         elif model == "ignore":
             probability = np.where(lost, np.nan, 0.5)
         else:
@@ -194,7 +195,9 @@ def find_populations(
     return populations
 
 
-def _probability(table: FloatArray, model: Missingness, title: str) -> FloatArray:
+def _probability(
+    table: FloatArray, model: Missingness, title: str, names: Sequence[str]
+) -> FloatArray:
     if model.rowwise:
         raise ValueError(
             f"{title}: {type(model).__name__} loses whole rows, and of a lost row "
@@ -205,9 +208,9 @@ def _probability(table: FloatArray, model: Missingness, title: str) -> FloatArra
     for block in getattr(model, "blocks", ()):
         if not set(block.inputs) <= set(block.columns):
             raise ValueError(
-                f"{title}: φ of column {block.columns[0]} depends on further columns, "
-                "and missing values are imputed by a φ of their own value alone. Leave "
-                "the imputer out, or give a φ without depends_on."
+                f"{title}: φ of column {names[block.columns[0]]!r} depends on further "
+                "columns, and missing values are imputed by a φ of their own value "
+                "alone. Leave the imputer out, or give a φ without depends_on."
             )
     try:
         return model.missing_probability(table)

@@ -135,7 +135,7 @@ def test_answers_are_read_as_the_tables_own_cells():
     """Codes for missing values, texts that mean others, and the file's decimal mark."""
     X = np.array([[0.3, 1.0], [np.nan, 0.0], [np.nan, np.nan], [np.nan, np.nan]])
     levels = {"1": ("no", "yes")}
-    frame = mr.plan_queries(X, per_feature=9, levels=levels, random_state=0).to_frame()
+    frame = mr.plan_queries(X, per_feature=9, random_state=0).to_frame()
     given = {(1, "0"): "<0,5", (2, "0"): "1,234", (3, "0"): "12,5%",
              (2, "1"): "Yes", (3, "1"): 999}  # fmt: skip
     frame["value"] = [

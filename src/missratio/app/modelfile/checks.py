@@ -102,18 +102,9 @@ def header_of(model: Any) -> dict[str, Any]:
     header: dict[str, Any] = {"type": type(model).__name__}
     if hasattr(classifier, "certificate_"):
         header["certificate"] = _facts(plain(classifier.certificate_.to_dict()))
-    if not isinstance(model, TableModel):
-        return header
-    return {
-        **header,
-        "method": model.method,
-        "target": model.target,
-        "columns": [
-            {"name": column.name, "levels": plain(column.levels)}
-            for column in model.encoder.columns
-        ],
-        "training": plain(vars(model.training)),
-    }
+    if isinstance(model, TableModel):
+        header |= {"target": model.target, "training": plain(vars(model.training))}
+    return header
 
 
 def _facts(value: Any) -> Any:

@@ -17,7 +17,7 @@ from sklearn.utils import check_scalar
 
 from missratio._base.blocks import any_by_row, inverse_where_positive
 from missratio._base.hints import did_you_mean, entropy, listed
-from missratio._base.reading import as_frame, read_floats
+from missratio._base.reading import read_floats
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio._files.cells import Cells, canonical
 from missratio.app.queries.answers import (
@@ -64,7 +64,6 @@ def plan_queries(
     rowwise: bool = False,
     ids: ArrayLike | None = None,
     lines: ArrayLike | None = None,
-    levels: Levels | None = None,
     controlled_class: Any = 0,
     alpha: float = 0.05,
     delta: float = 0.05,
@@ -105,12 +104,9 @@ def plan_queries(
         up: for certificates, and where rows are missing as a whole.
     ids : array-like of shape (n,), default=None
         The user's own key of each row, such as a patient's number, for the person who
-        looks things up. None takes the index of a pandas dataframe, if it has one.
+        looks things up.
     lines : array-like of shape (n,), default=None
         The line of each row in the user's own file, shown beside it.
-    levels : mapping from str to sequence of str, default=None
-        Of features that are categories, by name: what their numbers 0, 1, … stand for,
-        and what a person writes.
     controlled_class : object, default=0
         The class whose error is to be certified.
     alpha, delta : float, default=0.05
@@ -190,10 +186,6 @@ def plan_queries(
     rows, columns, order, drawn_whole = _draw(
         cells, pools, counts, seed, budget, for_rows
     )
-    if ids is None and (frame := as_frame(X)) is not None:
-        index = nw.maybe_get_index(frame)
-        if index is not None and not np.array_equal(index, np.arange(n_rows)):
-            ids = index
     return QueryPlan(
         rows=rows,
         columns=columns,
@@ -204,11 +196,9 @@ def plan_queries(
         shape=(n_rows, len(names)),
         rowwise=drawn_whole,
         lines=None if lines is None else _by_row(lines, "lines", n_rows)[rows],
-        others=values[rows],
         seed=int(seed),
         fingerprint=cells.fingerprint,
         power=power,
-        levels=levels or {},
     )
 
 
@@ -239,17 +229,12 @@ class QueryPlan:
         missing cell is a query.
     lines : ndarray of int of shape (n_queries,) or None
         Where each query's row is in the user's own file.
-    others : ndarray of shape (n_queries, n_features)
-        The values of each query's row that are known, for the person who looks things
-        up; NaN elsewhere.
     seed : int
         As `random_state` it gives the same plan, or one that extends it.
     fingerprint : str
         A digest of the shape of X, its columns and what is missing in it.
     power : PlannedPower or None
         What this and other budgets should buy, where the plan has a goal.
-    levels : mapping of str to sequence of str
-        What the numbers of features that are categories stand for.
 
     Examples
     --------
@@ -274,11 +259,9 @@ class QueryPlan:
     shape: tuple[int, int]
     rowwise: BoolArray
     lines: NDArray[Any] | None
-    others: FloatArray
     seed: int
     fingerprint: str
     power: PlannedPower | None
-    levels: Levels
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -329,10 +312,9 @@ class QueryPlan:
     def write(self, path: str | Path, *, force: bool = False) -> None:
         """Write the table to fill in, whole or not at all.
 
-        To the columns of `to_frame` it adds the values of the row that are known, and
-        leaves out `row` where there is `line`. Texts in a CSV file that a spreadsheet
-        would take for formulas are marked by an apostrophe, which `read` takes away
-        again.
+        It has the columns of `to_frame`, without `row` where there is `line`. Texts in
+        a CSV file that a spreadsheet would take for formulas are marked by an
+        apostrophe, which `read` takes away again.
 
         Parameters
         ----------
@@ -341,7 +323,11 @@ class QueryPlan:
         force : bool, default=False
             Whether a file of that name is overwritten, instead of an error.
         """
-        write_table(self._columns(known=True), path, force=force)
+        columns = self._columns()
+        if self.lines is not None:
+            # A row goes by one number, that in the user's own file.
+            del columns["row"]
+        write_table(columns, path, force=force)
 
     @staticmethod
     def read(
@@ -368,7 +354,8 @@ class QueryPlan:
         y : array-like of shape (n,), default=None
             Its labels.
         levels : mapping from str to sequence of str, default=None
-            Of features that are categories, as the plan was given them.
+            Of features that are categories, by name: what their numbers 0, 1, … stand
+            for, and what a person writes.
         cells : Cells, default=None
             How cells of the table are read, if answers may be written as these are:
             with codes for missing values, which are "not found" here, and with texts
@@ -389,22 +376,10 @@ class QueryPlan:
         """
         return read_answers(source, X, y, levels, cells)
 
-    def _columns(self, *, known: bool = False) -> Columns:
-        def written(value: float, name: str) -> float | str | None:
-            """A value as a person writes it; None where there is none."""
-            if np.isnan(value):
-                return None
-            levels = self.levels.get(name)
-            return float(value) if levels is None else levels[int(value)]
-
-        columns: Columns = {"draw": self.order.tolist()}
-        # In a file to fill in, a row goes by one number: that in the user's own file.
-        row = self.rows if self.lines is None or not known else None
-        keys = {"row": row, "line": self.lines, "id": self.ids, "class": self.labels}
+    def _columns(self) -> Columns:
+        columns: Columns = {"draw": self.order.tolist(), "row": self.rows.tolist()}
+        keys = {"line": self.lines, "id": self.ids, "class": self.labels}
         columns |= {name: k.tolist() for name, k in keys.items() if k is not None}
-        if known:
-            for name, values in zip(self.feature_names, self.others.T, strict=True):
-                columns[f"known {name}"] = [written(value, name) for value in values]
         columns["feature"] = [self.feature_names[column] for column in self.columns]
         columns["value"] = [None] * len(self)
         words = [table_word(self.fingerprint, rowwise=whole) for whole in (False, True)]

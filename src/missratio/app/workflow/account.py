@@ -94,12 +94,11 @@ def plan_table(options: asked.QueryOptions, progress: asked.Listener) -> QueryPl
 
 
 def _drawn(table: LabelledTable, controlled: Any, **how: Any) -> QueryPlan:
-    frame, levels = table.asked
+    frame, _ = table.asked
     if not frame.num_columns:
         raise TableError("Nothing is missing, and there is no column of numbers.")
-    how |= {"controlled_class": controlled, "levels": levels}
     try:
-        return plan_queries(frame, table.y, **how)
+        return plan_queries(frame, table.y, controlled_class=controlled, **how)
     except ValueError as error:
         raise TableError(str(error)) from error
 

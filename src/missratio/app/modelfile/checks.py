@@ -21,6 +21,7 @@ import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
+from sklearn.preprocessing import OneHotEncoder
 
 from missratio._base.storable import STORABLE
 from missratio.app.modelfile.models import (
@@ -153,7 +154,9 @@ def _check_parts(model: Any, width: Any) -> None:
         kind: Any = type(part)
         attributes, cls = _attributes(part), kind.__name__
         finite, counts, hints, methods = _rules(kind)
-        require(hints.keys() <= attributes.keys(), f"its {cls} lacks a field")
+        # A field that no one gives is its class's until a fit sets it.
+        given = {f.name for f in fields(kind) if f.init} if hints else set()
+        require(given <= attributes.keys(), f"its {cls} lacks a field")
         for name, value in attributes.items():
             require(name not in methods, f"its {name} takes a method's place")
             if name in hints:
@@ -180,6 +183,8 @@ def _check_parts(model: Any, width: Any) -> None:
             known = attributes.get("n_features_in_")
             fitted = known is not None or "_predictors" in attributes
             require(not fitted or known == width, "its trees are for other columns")
+        elif isinstance(part, OneHotEncoder) and "categories_" in attributes:
+            _check_encoder(part)
         elif isinstance(part, Missingness) and is_dataclass(part):
             # Makes it once more, with all the checks of a new one.
             replace(part)
@@ -277,6 +282,26 @@ def _check_tree(nodes: Any, width: int) -> None:
     categories = "a tree splits by categories; encode them as numbers before it"
     require(not nodes["is_categorical"].any(), categories)
     require(np.isfinite(nodes["value"]).all(), "a tree's values aren't finite")
+
+
+def _check_encoder(encoder: Any) -> None:
+    """scikit-learn writes ones where an encoder's categories say, without a look."""
+    enabled, n_columns = encoder._infrequent_enabled, len(encoder.categories_)
+    merged = encoder._default_to_infrequent_mappings if enabled else [None] * n_columns
+    rare = encoder._infrequent_indices if enabled else merged
+    sizes = []
+    for values, places, few in zip(encoder.categories_, merged, rare, strict=True):
+        require((places is None) == (few is None), "its rare categories")
+        places = np.arange(len(values)) if places is None else places
+        # Those that are no texts are looked up by bisection.
+        sound = values.dtype.kind in "OU" or (np.diff(values) > 0).all()
+        sound = sound and places.dtype.kind == "i" and places.shape == values.shape
+        require(sound and places.min() >= 0, "its categories")
+        sizes.append(int(places.max()) + 1)
+    sound = (
+        encoder.drop is encoder.drop_idx_ is encoder._drop_idx_after_grouping is None
+    )
+    require(sound and sizes == encoder._n_features_outs, "its number of categories")
 
 
 # What the parts say of each other ----------------------------------------------------
@@ -472,28 +497,23 @@ def _check_scores(model: Any) -> None:
 def _trial_rows(model: Any, width: int) -> tuple[Any, int]:
     """Three rows of numbers, and how many they are.
 
-    Where a part takes columns by their names, a dataframe that has every category which
-    an encoder knows, and one that it doesn't, where it takes that.
+    Where columns have names, a dataframe with every word that the model was fitted to,
+    and every category that an encoder in it knows.
     """
-    by_name, levels = False, dict[Any, Any]()
+    levels = dict[Any, Any]()
     for part in _parts(model):
         for _, transformer, columns in getattr(part, "transformers_", ()):
-            named = [columns] if isinstance(columns, str) else columns
-            named = [] if isinstance(columns, slice) else list(named)
-            by_name = by_name or any(isinstance(column, str) for column in named)
+            named = columns if isinstance(columns, list) else []
             for inner in _parts(transformer):
-                takes_new = getattr(inner, "handle_unknown", "error") != "error"
-                known = getattr(inner, "categories_", ())
-                for name, values in zip(named, known, strict=False):
-                    new = ["?"] if takes_new and isinstance(values[0], str) else []
-                    levels[name] = [*values, *new]
+                levels |= zip(named, getattr(inner, "categories_", ()), strict=False)
+    levels |= getattr(getattr(model, "_words", None), "seen", {})
     n_rows = min(max([3, *map(len, levels.values())]), MOST_COUNTED)
     numbers = np.resize([0.0, 1.0, -1.0], n_rows)
-    if not by_name:
+    kinds: Any = [kind for kind in ("pandas", "polars", "pyarrow") if find_spec(kind)]
+    if not (kinds and hasattr(model, "feature_names_in_")):
         return np.column_stack([numbers] * width), n_rows
-    kinds: Any = (kind for kind in ("pandas", "polars", "pyarrow") if find_spec(kind))
     values = {
         str(name): np.resize(levels.get(name, numbers), n_rows).tolist()
         for name in model.feature_names_in_
     }
-    return nw.from_dict(values, backend=next(kinds)).to_native(), n_rows
+    return nw.from_dict(values, backend=kinds[0]).to_native(), n_rows

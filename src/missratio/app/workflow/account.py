@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -29,6 +29,7 @@ from missratio.app.workflow.spelling import check_spellings
 from missratio.classifier import NeymanPearsonClassifier, forecast_power
 from missratio.exceptions import (
     Message,
+    NoCertificateError,
     TableError,
     UnexplainedMissingError,
     about_file,
@@ -590,7 +591,10 @@ def ways_of(
             classifier = NeymanPearsonClassifier(
                 controlled_class=controlled, missingness=learn(), **options.trial
             )
-            power = forecast_power(classifier, table.X, table.y, n_trials=1).power
+            power, why = forecast_power(classifier, table.X, table.y, n_trials=1)
+            if isinstance(why, NoCertificateError):
+                claim = str(replace(why.message, remedies=()))
+                return f"nothing would be certified ({claim[:-1]})"
             return f"expected power {power:.2f}" if power == power else UNTOLD
         return "nothing can be certified by it yet"
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from scipy.special import gammaln
 from scipy.stats import binom, kstest, norm
 
+import missratio as mr
 from missratio.threshold import (
     AutoRule,
     CalibrationSample,
@@ -366,18 +367,24 @@ def test_what_a_rule_lacks_is_said(name, training, message):
 
 
 class Cautious(Rule):
-    """A rule of one's own: half of what bernstein allows."""
+    """A rule of one's own: a share of what bernstein allows."""
 
-    name = "cautious"
+    def __init__(self, share=0.5):
+        self.share = share
 
     def select(self, sample, alpha, delta):
-        return replace(BernsteinRule().select(sample, alpha / 2, delta), rule=self.name)
+        allowed = BernsteinRule().select(sample, self.share * alpha, delta)
+        return replace(allowed, rule=self.name)
 
 
 def test_a_rule_may_be_ones_own():
     rule = Cautious()
     assert make_rule(rule, training=TRAINING, complete=False) is rule
-    assert rule.select(TRAINING, 0.4, 0.1).rule == "cautious"
+    assert rule.select(TRAINING, 0.4, 0.1).rule == "Cautious"
+    # As a search sets it.
+    model = mr.NeymanPearsonClassifier(rule=rule).set_params(rule__share=0.2)
+    assert model.rule.share == 0.2
+    model.set_params(rule__share=0.5)
     assert rule.least_rows(0.2, 0.1, 2.0) == BernsteinRule().least_rows(0.1, 0.1, 2.0)
     with pytest.raises(ValueError, match="must be one of"):
         make_rule(Cautious, training=None, complete=False)

@@ -26,7 +26,6 @@ test at the smallest threshold that passes is enough.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -42,8 +41,7 @@ SAFE = 0.98
 GRID = 24
 
 
-@dataclass(frozen=True, slots=True)
-class Bet:
+class Bet(NamedTuple):
     """A fixed bet (λ, γ) of the family above."""
 
     on_tail: float

@@ -13,6 +13,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from scipy.special import bdtr, bdtrik, betaincinv, poch
 from scipy.stats import binom
+from sklearn.base import BaseEstimator
 
 from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray, IntArray
@@ -42,7 +43,7 @@ class Selection:
     error_bound: float
 
 
-class Rule(ABC):
+class Rule(BaseEstimator, ABC):
     """Chooses the smallest threshold C that certifies P(h(Z⁰) > C) ≤ α.
 
     Every rule tests, at each candidate, whether the error is above α, and takes the
@@ -50,12 +51,14 @@ class Rule(ABC):
     looking at many candidates is needed: a wrong choice means that the test at the one
     critical threshold inf{C : P(h > C) ≤ α} was wrong, ties in the scores included.
 
-    A rule of one's own gives `name` and `select`. It must be fixed before any
-    calibration score is seen; `prepare` may learn from training rows.
+    A rule of one's own gives `select`. It must be fixed before any calibration score is
+    seen; `prepare` may learn from training rows. Parameters that its `__init__` stores
+    under their names can be searched.
 
     Attributes
     ----------
     name : str
+        By default that of the class.
     bound : {"needed", "given", "used", "unused"}
         Whether a bound on the weights is needed, is needed just as the model gives it,
         is of use, or makes no difference. Where it is not taken as given, rows of large
@@ -64,6 +67,10 @@ class Rule(ABC):
 
     name: ClassVar[str]
     bound: ClassVar[BoundUse] = "needed"
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.name = getattr(cls, "name", cls.__name__)
 
     @abstractmethod
     def select(

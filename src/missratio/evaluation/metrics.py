@@ -64,9 +64,11 @@ def exact_interval(
 
 
 def weighted_share(
-    events: BoolArray, weights: FloatArray, confidence: float = 0.95
+    events: BoolArray | FloatArray, weights: FloatArray, confidence: float = 0.95
 ) -> tuple[float, Interval]:
     """The weighted share of events (Hájek), and its interval.
+
+    Events may be numbers, whose mean is a share.
 
     The interval is Clopper and Pearson's where all rows count the same. Otherwise it is
     Korn and Graubard's: for as many equal rows as would have the share's variance. Rows
@@ -74,16 +76,20 @@ def weighted_share(
     """
     events, weights = events[weights > 0.0], weights[weights > 0.0]
     n_rows = len(events)
-    if (weights == weights[0]).all():
+    if events.dtype == bool and (weights == weights[0]).all():
         n_events = int(events.sum())
         return n_events / n_rows, exact_interval(n_events, n_rows, confidence)
     weights = weights / weights.sum()
-    share = min(float(weights @ events), 1.0)
+    share = min(max(float(weights @ events), 0.0), 1.0)
     size = min(float(1.0 / (weights @ weights)), n_rows)
     variance = float((weights**2) @ (events - share) ** 2)
     # One row may have all the weight there is, as far as numbers go.
     if variance > 0.0:
-        size = min(size, share * (1.0 - share) / variance)
+        near = share
+        if events.dtype != bool:
+            # Numbers may have a mean of 0 or 1 by chance.
+            near = float(np.clip(share, min(variance**0.5, 0.5), 1 - variance**0.5))
+        size = min(size, near * (1.0 - near) / variance)
     return share, exact_interval(share * size, size, confidence)
 
 

@@ -60,21 +60,28 @@ def last_step(estimator: Any) -> Any:
 
 
 def share_of(
-    events: BoolArray, weights: FloatArray, confidence: float, fits: int = 1
+    events: BoolArray | FloatArray,
+    weights: FloatArray,
+    confidence: float,
+    fits: int = 1,
 ) -> Data:
     """The weighted share of events with its interval; rows of weight 0 are left out."""
     counted = weights[weights > 0.0]
     share, (low, high), method = None, (0.0, 1.0), EXACT
     if len(counted):
         share, (low, high) = weighted_share(events, weights, confidence)
-        method = WEIGHTED if np.ptp(counted) > 0.0 else EXACT
+        exact = events.dtype == bool and not np.ptp(counted) > 0.0
+        method = EXACT if exact else WEIGHTED
     method += POOLED * (fits > 1)
     return {"estimate": share, "low": low, "high": high, "rows": len(counted),
             "confidence": confidence, "method": method}  # fmt: skip
 
 
 def by_blanks(
-    events: BoolArray, weights: FloatArray, blank: BoolArray, confidence: float
+    events: BoolArray | FloatArray,
+    weights: FloatArray,
+    blank: BoolArray,
+    confidence: float,
 ) -> dict[str, Data] | None:
     """The same of rows with blanks and of complete rows, where there are both."""
     if not 0 < blank.sum() < len(blank):
@@ -220,6 +227,43 @@ def moved(
     return result
 
 
+def found(
+    rows: LabelledRows, parts: list[LabelledRows], limits: FloatArray
+) -> BoolArray | FloatArray:
+    """Which of the other class's rows of `parts` lie above thresholds of a classifier.
+
+    Rows that a refit left out are new to it, but its threshold is only about the
+    classifier's: `moved` by few rows. So a row counts by what the classifier itself
+    says of it, which has seen it, less by how much more refits find that have seen it
+    than the one that hasn't. Their thresholds are off by the same there, and it cancels
+    out. The mean over rows is the power.
+
+    Returns
+    -------
+    ndarray of shape (n_limits, n_rows)
+    """
+    classifier, columns = rows.classifier, []
+    refitted = parts[0].classifier is not classifier
+    places = [
+        moved(limits, part, classifier, part.classifier) if refitted else limits
+        for part in parts
+    ]
+    for k, part in enumerate(parts):
+        X = part.rows(rows.other)
+        scores = classifier.score_samples(X)
+        above = [scores > limits[:, None]]
+        if refitted:
+            # The same rows are beyond the certificate's cap.
+            lost, own = np.isneginf(scores), above[0].astype(np.float64)
+            above = [
+                np.where(lost, -np.inf, refit.classifier._score(X)) > place[:, None]
+                for refit, place in zip(parts, places, strict=True)
+            ]
+        new = above.pop(k if refitted else 0)
+        columns.append(own + new - np.mean(above, axis=0) if above else new)
+    return np.concatenate(columns, axis=1)
+
+
 def curve(rows: LabelledRows, parts: list[LabelledRows], confidence: float) -> Data:
     """The NP-ROC: what is certified at each level, and the power there.
 
@@ -228,20 +272,12 @@ def curve(rows: LabelledRows, parts: list[LabelledRows], confidence: float) -> D
     classifier = rows.classifier
     alphas = np.unique([*LEVELS, classifier.alpha]).tolist()
     chosen = classifier.calibration_.select(alphas)
-    recognised, weights = [np.zeros((len(alphas), 0), dtype=bool)], [np.zeros(0)]
-    for part in parts:
-        others = part.take(part.index(rows.other))
-        if not len(others.y):
-            continue
-        refit = part.classifier
-        limits = np.array(
-            [np.inf if s.threshold is None else s.threshold for s in chosen]
-        )
-        if refit is not classifier:
-            limits = moved(limits, part, classifier, refit)
-        recognised.append(refit.score_samples(others.X) > limits[:, None])
-        weights.append(others.weights)
-    above, counted = np.concatenate(recognised, axis=1), np.concatenate(weights)
+    limits = np.array([np.inf if s.threshold is None else s.threshold for s in chosen])
+    parts = [part for part in parts if len(part.index(rows.other))]
+    above, counted = np.zeros((len(alphas), 0), dtype=bool), np.zeros(0)
+    if parts:
+        above = found(rows, parts, limits)
+        counted = np.concatenate([p.weights[p.index(rows.other)] for p in parts])
     levels = []
     for alpha, selection, events in zip(alphas, chosen, above, strict=True):
         level = {"alpha": alpha, "threshold": np.inf, "rule": selection.rule,

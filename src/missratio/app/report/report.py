@@ -321,6 +321,7 @@ def _errors(
     Of several classes also what each is called.
     """
     certificate, labels, confusion = rows.classifier.certificate_, rows.labels, None
+    kind = kind_of(rows.classifier)
     y = np.concatenate([part.y for part in parts])
     weights = np.concatenate([part.weights for part in parts])
     predicted = np.concatenate([part.predicted() for part in parts])
@@ -331,6 +332,9 @@ def _errors(
         if group is not None:
             mine &= np.concatenate([part.groups for part in parts]) == group
         events, counted = np.isin(predicted[mine], called), weights[mine]
+        if kind == TWO_CLASSES and label == rows.other and mine.any():
+            limit = np.array([rows.classifier.threshold_])
+            events = measure.found(rows, parts, limit)[0]
         result = measure.share_of(events, counted, confidence, len(parts))
         if mine.any() and getattr(rows.model(label), "stated", ()):
             # It is as uncertain as what was stated, too.
@@ -351,7 +355,6 @@ def _errors(
     # Whose error it is, in which group, by which certificate; what its rows must not be
     # called, and the class that is to be found.
     controlled, other = labels[:2]
-    kind = kind_of(rows.classifier)
     if kind == TWO_CLASSES:
         asked = [(controlled, None, certificate, [other], other)]
     elif rows.groups is not None:

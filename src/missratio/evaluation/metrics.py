@@ -64,11 +64,14 @@ def exact_interval(
 
 
 def weighted_share(
-    events: BoolArray | FloatArray, weights: FloatArray, confidence: float = 0.95
+    events: BoolArray | FloatArray,
+    weights: FloatArray,
+    confidence: float = 0.95,
+    doubt: float = 0.0,
 ) -> tuple[float, Interval]:
     """The weighted share of events (Hájek), and its interval.
 
-    Events may be numbers, whose mean is a share.
+    Events may be numbers, whose mean is a share, with a standard error of its own.
 
     The interval is Clopper and Pearson's where all rows count the same. Otherwise it is
     Korn and Graubard's: for as many equal rows as would have the share's variance. Rows
@@ -82,7 +85,7 @@ def weighted_share(
     weights = weights / weights.sum()
     share = min(max(float(weights @ events), 0.0), 1.0)
     size = min(float(1.0 / (weights @ weights)), n_rows)
-    variance = float((weights**2) @ (events - share) ** 2)
+    variance = float((weights**2) @ (events - share) ** 2) + doubt**2
     # One row may have all the weight there is, as far as numbers go.
     if variance > 0.0:
         near = share

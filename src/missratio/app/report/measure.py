@@ -64,12 +64,14 @@ def share_of(
     weights: FloatArray,
     confidence: float,
     fits: int = 1,
+    doubt: FloatArray | None = None,
 ) -> Data:
     """The weighted share of events with its interval; rows of weight 0 are left out."""
     counted = weights[weights > 0.0]
     share, (low, high), method = None, (0.0, 1.0), EXACT
     if len(counted):
-        share, (low, high) = weighted_share(events, weights, confidence)
+        error = 0.0 if doubt is None else float(np.average(doubt, weights=weights))
+        share, (low, high) = weighted_share(events, weights, confidence, error)
         exact = events.dtype == bool and not np.ptp(counted) > 0.0
         method = EXACT if exact else WEIGHTED
     method += POOLED * (fits > 1)
@@ -229,20 +231,20 @@ def moved(
 
 def found(
     rows: LabelledRows, parts: list[LabelledRows], limits: FloatArray
-) -> BoolArray | FloatArray:
-    """Which of the other class's rows of `parts` lie above thresholds of a classifier.
+) -> tuple[BoolArray | FloatArray, FloatArray]:
+    """How the other class's rows of `parts` count for the power at some thresholds.
 
     Rows that a refit left out are new to it, but its threshold is only about the
-    classifier's: `moved` by few rows. So a row counts by what the classifier itself
-    says of it, which has seen it, less by how much more refits find that have seen it
-    than the one that hasn't. Their thresholds are off by the same there, and it cancels
-    out. The mean over rows is the power.
+    classifier's: `moved` by few rows. The other refits, with such thresholds as well,
+    and the classifier itself have seen the row. By how much these differ says how far
+    off thresholds are, or how much more a refit knows by heart: half of it is added,
+    and is the doubt in the other half.
 
     Returns
     -------
-    ndarray of shape (n_limits, n_rows)
+    counted, doubt : ndarray of shape (n_limits, n_rows)
     """
-    classifier, columns = rows.classifier, []
+    classifier, columns, doubts = rows.classifier, [], []
     refitted = parts[0].classifier is not classifier
     places = [
         moved(limits, part, classifier, part.classifier) if refitted else limits
@@ -260,8 +262,12 @@ def found(
                 for refit, place in zip(parts, places, strict=True)
             ]
         new = above.pop(k if refitted else 0)
-        columns.append(own + new - np.mean(above, axis=0) if above else new)
-    return np.concatenate(columns, axis=1)
+        doubts.append(np.zeros(new.shape))
+        if above:
+            doubts[-1] = (own - np.mean(above, axis=0)) / 2.0
+            new = new + doubts[-1]
+        columns.append(new)
+    return np.concatenate(columns, axis=1), np.concatenate(doubts, axis=1)
 
 
 def curve(rows: LabelledRows, parts: list[LabelledRows], confidence: float) -> Data:
@@ -274,15 +280,18 @@ def curve(rows: LabelledRows, parts: list[LabelledRows], confidence: float) -> D
     chosen = classifier.calibration_.select(alphas)
     limits = np.array([np.inf if s.threshold is None else s.threshold for s in chosen])
     parts = [part for part in parts if len(part.index(rows.other))]
-    above, counted = np.zeros((len(alphas), 0), dtype=bool), np.zeros(0)
+    above: Any = np.zeros((len(alphas), 0))
+    doubts, counted = above, np.zeros(0)
     if parts:
-        above = found(rows, parts, limits)
+        above, doubts = found(rows, parts, limits)
         counted = np.concatenate([p.weights[p.index(rows.other)] for p in parts])
     levels = []
-    for alpha, selection, events in zip(alphas, chosen, above, strict=True):
+    for alpha, selection, events, doubt in zip(
+        alphas, chosen, above, doubts, strict=True
+    ):
+        power = share_of(events, counted, confidence, len(parts), doubt)
         level = {"alpha": alpha, "threshold": np.inf, "rule": selection.rule,
-                 "error_bound": None, "estimated_error": 0.0,
-                 **share_of(events, counted, confidence, len(parts))}  # fmt: skip
+                 "error_bound": None, "estimated_error": 0.0, **power}  # fmt: skip
         if selection.threshold in (None, np.inf):
             level |= {"estimate": 0.0, "low": 0.0, "high": 0.0}
         else:

@@ -332,10 +332,11 @@ def _errors(
         if group is not None:
             mine &= np.concatenate([part.groups for part in parts]) == group
         events, counted = np.isin(predicted[mine], called), weights[mine]
+        doubt = None
         if kind == TWO_CLASSES and label == rows.other and mine.any():
             limit = np.array([rows.classifier.threshold_])
-            events = measure.found(rows, parts, limit)[0]
-        result = measure.share_of(events, counted, confidence, len(parts))
+            events, doubt = (x[0] for x in measure.found(rows, parts, limit))
+        result = measure.share_of(events, counted, confidence, len(parts), doubt)
         if mine.any() and getattr(rows.model(label), "stated", ()):
             # It is as uncertain as what was stated, too.
             for end in (0, 1):
@@ -344,7 +345,7 @@ def _errors(
                 again[y == label] = np.concatenate(
                     [complete_row_weights(part.rows(label), model) for part in parts]
                 )
-                other = measure.share_of(events, again[mine], confidence)
+                other = measure.share_of(events, again[mine], confidence, 1, doubt)
                 result["low"] = min(result["low"], other["low"])
                 result["high"] = max(result["high"], other["high"])
         if rows.classifier.deployment == "as-observed":

@@ -246,8 +246,8 @@ def describe(
     confidence : float, default=0.95
     origin : mapping, optional
         The `command` that rows came by, the `method` and why, the name of the `file`
-        with its `sha256`, that of the `model` file, what was done to the table
-        (`reading`), and commands to `check` the table and to `query` values.
+        with its `sha256`, that of the `model` file, and commands to `check` the table
+        and to `query` values.
     column : str, default="group"
         What groups are groups of.
     """

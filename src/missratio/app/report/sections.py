@@ -102,7 +102,6 @@ def document(data: Data) -> ReportSection:
         "Command": origin.get("command"),
         "Table": origin.get("file"),
         "SHA-256": origin.get("sha256"),
-        "Read": origin.get("reading"),
     }
     # A section is left out where nothing was measured for it.
     sections = [

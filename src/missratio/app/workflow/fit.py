@@ -210,7 +210,7 @@ def fit_table(
                 "method": f"{method}, {why}",
                 "file": file,
                 "sha256": digest,
-                **_origin(options, table),
+                **_origin(options),
             },
             folds=folds,
             column=options.groups or "group",
@@ -281,23 +281,11 @@ def fit_table(
     return model, CommandOutcome(facts, lines)
 
 
-def _origin(
-    options: FitOptions, table: labelled.LabelledTable
-) -> dict[str, str | None]:
-    """The command, what was done to the table, and commands to look at it again."""
-    done = {
-        "as missing": options.missing_value,
-        "merged": options.merge,
-        "taken together": table.rest,
-        "left out": table.dropped,
-    }
-    said = (f"{what}: {', '.join(names)}" for what, names in done.items() if names)
-    origin = {
-        "model": options.out.name,
-        "reading": "; ".join(said) or None,
-        # In full, as missratio.toml may have said a part of it.
-        "command": options.command("fit", FitOptions, {}),
-    }
+def _origin(options: FitOptions) -> dict[str, str]:
+    """The command, and others to look at the table again."""
+    # In full, as missratio.toml may have said a part of it.
+    command = options.command("fit", FitOptions, {})
+    origin = {"model": options.out.name, "command": command}
     if not options.several:
         again = {"force": False, "new_rows": None, "out": None}
         plan = "plan.csv" if options.queries is None else "longer-plan.csv"

@@ -57,7 +57,7 @@ CASES = [
             mr.FDivergenceRatio("kl"),
             mr.FDivergenceRatio("kl", normalize=PRINTED),
             mr.KLIEP(basis=PRODUCT),
-            mr.FDivergenceRatio("js"),
+            mr.FDivergenceRatio("js", pairs=False),
         )
     ],
 ]

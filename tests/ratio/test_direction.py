@@ -135,6 +135,17 @@ def test_pairs_need_no_complete_row_and_say_so():
     assert chosen.l2_ > 0.0
 
 
+@pytest.mark.filterwarnings("ignore::missratio.exceptions.SmallSampleWarning")
+@pytest.mark.parametrize("classes", [(0,), (1,), (0, 1)])
+def test_objectives_that_count_complete_rows_give_way_to_klieps(classes):
+    X, y, models, _ = lossy(400, 12, classes=classes)
+    with pytest.warns(SmallSampleWarning, match="KLIEP's, which takes means"):
+        ratio = mr.FDivergenceRatio("js", missingness=models).fit(X, y)
+    kliep = mr.KLIEP(missingness=models).fit(X, y)
+    np.testing.assert_allclose(ratio.coef_, kliep.coef_)
+    assert ratio.score(X, y) == pytest.approx(kliep.score(X, y))
+
+
 def test_rows_of_files_are_fitted_the_same_way(tmp_path):
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     for classes, pairs in (((0,), "auto"), ((0, 1), True)):

@@ -59,6 +59,7 @@ class LoggedHellinger(Hellinger):
         return Combination(value, gradient, hessian)
 
 
+PRINTED = "horvitz-thompson"
 ESTIMATORS = [
     KLIEP(tol=1e-12, pairs=False),
     KLIEP(tol=1e-12, pairs=False, normalize="horvitz-thompson"),
@@ -70,16 +71,18 @@ ESTIMATORS = [
         l2=0.05,
         normalize="horvitz-thompson",
     ),
-    FDivergenceRatio("js", tol=1e-12),
-    FDivergenceRatio("js", tol=1e-12, normalize="horvitz-thompson"),
-    FDivergenceRatio("kl", tol=1e-12),
-    FDivergenceRatio("kl", tol=1e-12, l2=0.1, normalize="horvitz-thompson"),
-    ObjectiveRatio(Hellinger(), tol=1e-12),
-    ObjectiveRatio(LoggedHellinger(), tol=1e-12),
+    FDivergenceRatio("js", tol=1e-12, pairs=False),
+    FDivergenceRatio("js", tol=1e-12, pairs=False, normalize="horvitz-thompson"),
+    FDivergenceRatio("kl", tol=1e-12, pairs=False),
+    FDivergenceRatio(
+        "kl", tol=1e-12, pairs=False, l2=0.1, normalize="horvitz-thompson"
+    ),
+    ObjectiveRatio(Hellinger(), tol=1e-12, pairs=False),
+    ObjectiveRatio(LoggedHellinger(), tol=1e-12, pairs=False),
     NaiveBayesRatio(KLIEP(tol=1e-12)),
     NaiveBayesRatio(KLIEP(tol=1e-12, normalize="horvitz-thompson", l2=0.1)),
     NaiveBayesRatio(KLIEP(tol=1e-12, basis="polynomial", l2=0.1)),
-    NaiveBayesRatio(FDivergenceRatio("js", tol=1e-12)),
+    NaiveBayesRatio(FDivergenceRatio("js", tol=1e-12, pairs=False)),
 ]
 
 
@@ -151,8 +154,8 @@ def test_divided_by_one_less_leverage_they_do_what_leaving_them_out_does(
         KLIEP(tol=1e-12, pairs=False),
         KLIEP(tol=1e-12, pairs=False, basis="polynomial", l2=0.05),
         KLIEP(tol=1e-12, pairs=False, normalize="horvitz-thompson"),
-        FDivergenceRatio("js", tol=1e-12),
-        FDivergenceRatio("kl", tol=1e-12),
+        FDivergenceRatio("js", tol=1e-12, pairs=False),
+        FDivergenceRatio("kl", tol=1e-12, pairs=False),
         NaiveBayesRatio(KLIEP(tol=1e-12, pairs=False)),
     ],
     ids=str,

@@ -16,7 +16,6 @@ from .fit import Factor as Factor
 from .fit import LinearRatio as LinearRatio
 from .fit import basis_features as basis_features
 from .fit import check_columns as check_columns
-from .fit import missingness_of as missingness_of
 from .fit import optimum as optimum
 from .fit import stack_samples as stack_samples
 from .kernel import Bumps as Bumps

@@ -72,6 +72,7 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
     basis: Any = "linear"
     normalize: Normalization = "hajek"
     missingness: MissingnessParameter
+    missingness_: MissingnessParameter
     basis_: Basis
     classes_: Any
     coef_: Any
@@ -105,10 +106,6 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
     def _missingness(self) -> MissingnessParameter:
         """Why values are missing, by class."""
         return self.missingness
-
-    def _models(self) -> MissingnessParameter:
-        """The same, where a model by itself is that of the class that has blanks."""
-        return getattr(self, "missingness_", self._missingness())
 
     def _settings(self) -> Any:
         """Whose basis and normalisation hold."""
@@ -243,9 +240,8 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
             raise ValueError(f"clip must be positive or None, got {clip!r}.")
         ratio = on_host(self.predict_ratio(X))
         ratio = np.where(np.isnan(ratio), 0.0, np.minimum(ratio, clip or np.inf))
-        label = self.classes_[0]
-        label = label.item() if hasattr(label, "item") else label
-        model = class_rows.class_model(self._models(), label, reading.column_names(X))
+        label, names = self.classes_.tolist()[0], reading.column_names(X)
+        model = class_rows.class_model(self.missingness_, label, names)
         if isinstance(model, Missingness):
             ratio = ratio * complete_row_weights(X, model)
         total = float(ratio.sum())
@@ -359,14 +355,10 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         if inclusion is not None:
             inclusion = class_rows.check_inclusion(inclusion, table)
         if reset:
-            given = self._missingness()
             incomplete = partial(rows_with_nan, table)
-            models = class_rows.check_missingness(
-                given, self.classes_, labels, incomplete
+            self.missingness_ = class_rows.check_missingness(
+                self._missingness(), self.classes_, labels, incomplete
             )
-            self.__dict__.pop("missingness_", None)
-            if models is not given:
-                self.missingness_ = models
             if self._is_linear():
                 names = getattr(self, "feature_names_in_", None)
                 self.basis_ = LinearBasis.of_columns(table.shape[1], names)
@@ -385,7 +377,7 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
     ) -> Two[ClassRows]:
         """Both classes' rows, and what they weigh."""
         names = getattr(self, "feature_names_in_", None)
-        settings = (self._models(), self._settings().normalize, names)
+        settings = (self.missingness_, self._settings().normalize, names)
         labels = self.classes_[::-1]
         parts = zip(sources, labels, inclusion, strict=True)
         return Two(*(ClassRows.of(s, label, *settings, i) for s, label, i in parts))

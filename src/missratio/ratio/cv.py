@@ -105,11 +105,10 @@ class KLIEPCV(CallbackSupportMixin, fit.JointRatio):
     cv: Any = 5
     random_state: int | np.random.RandomState | None = None
     direction: fit.Direction = "auto"
-    pairs: fit.Pairs = "auto"
 
     _needs_memory = True
 
-    def _objective(self) -> Objective:
+    def _chosen_objective(self) -> Objective:
         return KLIEPObjective()
 
     def _strength(

@@ -133,7 +133,7 @@ def check_parameters(estimator: Any) -> None:
     for name, choices in CHOICES.items():
         check_choice(name, getattr(estimator, name), choices)
     regression = estimator.normalize == "regression"
-    if regression and not estimator._objective().linear_numerator:
+    if regression and not estimator._chosen_objective().linear_numerator:
         raise ValueError(
             "normalize='regression' is for objectives in which the numerator enters "
             f"through means, as KLIEP's; got {estimator!r}. Use 'hajek' or "
@@ -235,8 +235,15 @@ class LinearRatio(BaseRatio):
     l1: Any = 0.0
     l2: Any = 0.0
     direction: Direction = "forward"
-    pairs: Pairs = False
+    pairs_used_: bool = False
+    # Whether KLIEP's objective took the place of the one chosen.
+    _by_means: bool = False
     direction_: str
+
+    def _objective(self) -> Objective:
+        """What is minimised: KLIEP's objective, where others lack complete rows."""
+        objective: Objective = self._settings()._chosen_objective()
+        return KLIEPObjective() if self.pairs_used_ or self._by_means else objective
 
     def _oriented(self, two: Two[ClassRows]) -> Two[ClassRows]:
         """The class under the exponent last; means of the other as it is normalised."""
@@ -251,7 +258,7 @@ class LinearRatio(BaseRatio):
         labelled, settings = class_rows.as_source(X, y), self._settings()
         tensor = device.on_device(X)
         host = self._apart or settings._needs_memory or not self._is_linear()
-        host = host or type(settings._objective()) is not KLIEPObjective
+        host = host or type(settings._chosen_objective()) is not KLIEPObjective
         if labelled is None and (tensor is None or host):
             # Other bases and objectives, folds, and columns one by one are worked out
             # on the host.
@@ -274,7 +281,7 @@ class LinearRatio(BaseRatio):
         how = self._missingness(), settings.normalize
         if labelled is None:
             self.classes_, *two = device.tensor_classes(tensor, y, *how)
-            class_rows.check_missingness(self._missingness(), self.classes_)
+            self.missingness_ = class_rows.check_missingness(how[0], self.classes_)
             self.n_features_in_ = int(X.shape[1])
             self.basis_ = LinearBasis.of_columns(self.n_features_in_, None)
             return Two(*two)
@@ -282,7 +289,7 @@ class LinearRatio(BaseRatio):
         # them.
         classes = class_rows.survey(labelled, *how, linear=self._is_linear())
         self.classes_ = np.array(list(classes))
-        class_rows.check_missingness(self._missingness(), self.classes_)
+        self.missingness_ = class_rows.check_missingness(how[0], self.classes_)
         self.n_features_in_, names = len(labelled.names), list(labelled.names)
         self.feature_names_in_ = np.array(names, dtype=object)
         sources = Two(*reversed(list(classes.values())))
@@ -306,7 +313,7 @@ class LinearRatio(BaseRatio):
             # 1. The problem, as both classes' rows pose it.
             complete = self._choose_rows(two)
             two = self._oriented(two)
-            problem = posing.pose(self, settings._objective(), two, complete)
+            problem = posing.pose(self, self._objective(), two, complete)
             # 2. Its penalties.
             weights = settings.penalty_weights
             units = penalty_units(weights, two.numerator, required, problem)
@@ -334,11 +341,31 @@ class LinearRatio(BaseRatio):
         settings, required = self._settings(), self.basis_.required_columns_
         columns, n_columns = only_columns(required), required.shape[1]
         self.pairs_used_ = settings.pairs is True and not self._apart
-        direction = settings.direction
+        direction, self._by_means = settings.direction, False
+        by_choice = settings.pairs == "auto" and columns.ndim == 1
+
+        def few(rows: ClassRows, sums: WeightSums) -> bool:
+            most = min(ROWS_A_COLUMN * n_columns, FEW * rows.n_rows)
+            return rows.weighing.by_entry and float(sums.kish[0]) <= most
+
+        # 1. Whether the objective counts rows of both classes, and few are complete.
+        if by_choice and not (self._apart or self._objective().linear_numerator):
+            lossy_rows = [rows for rows in two if rows.weighing.by_entry]
+            if any(few(rows, rows.complete()[1]) for rows in lossy_rows):
+                self._by_means, direction = True, "auto"
+                for rows in lossy_rows:
+                    # What is never observed is refused.
+                    rows.feature_sums(columns)
+                message = Message(
+                    "Few rows are complete, and the objective counts no others: "
+                    "KLIEP's, which takes means over all values, took its place.",
+                    remedies=("set pairs=False to keep it", Remedy.MORE_ROWS),
+                )
+                base.warn(exceptions.SmallSampleWarning(message))
         self.direction_ = "forward" if direction == "auto" else direction
         if self._apart:
             return None
-        # 1. The direction.
+        # 2. The direction.
         under = two.numerator if self.direction_ == "reverse" else two.denominator
         complete = under.complete()
         lossy = under.weighing.by_entry and complete[1].count[0] < under.n_rows
@@ -348,12 +375,11 @@ class LinearRatio(BaseRatio):
             gains = complete[1].count[0] < by_feature.min()
             if gains and others[1].kish[0] > complete[1].kish[0]:
                 under, complete, self.direction_ = two.numerator, others, "reverse"
-        # 2. Whether enough rows are complete.
+        # 3. Whether enough rows are complete.
         sums, size = complete[1], float(complete[1].kish[0])
         if self.pairs_used_ or not under.weighing.by_entry:
             return complete
-        few = size <= min(ROWS_A_COLUMN * n_columns, FEW * under.n_rows)
-        if settings.pairs == "auto" and few and columns.ndim == 1:
+        if by_choice and few(under, sums):
             self.pairs_used_ = True
             done = "The ratio was fitted by pairs of columns, as if it were normal."
             remedies: tuple[str, ...] = ("set pairs=False to use complete rows",)
@@ -416,7 +442,7 @@ class LinearRatio(BaseRatio):
         return np.asarray(features @ theta + float(self.intercept_))
 
     def _score_rows(self, two: Two[ClassRows]) -> float:
-        problem = posing.pose(self, self._settings()._objective(), self._oriented(two))
+        problem = posing.pose(self, self._objective(), self._oriented(two))
         coef, sign = device.on_host(self.coef_), SIGN[self.direction_]
         return -problem.value(sign * coef, sign * self._part_intercepts)
 
@@ -486,6 +512,7 @@ class JointRatio(LinearRatio):
 
     missingness: MissingnessParameter = None
     normalize: Normalization = "hajek"
+    pairs: Pairs = "auto"
     penalty_weights: PenaltyWeights = "uniform"
     solver: base.SolverName = "auto"
     tol: float = 1e-8
@@ -495,8 +522,8 @@ class JointRatio(LinearRatio):
     _needs_memory = False
 
     @abstractmethod
-    def _objective(self) -> Objective:
-        """The objective to minimise."""
+    def _chosen_objective(self) -> Objective:
+        """The objective that the user asks for."""
 
     def _strength(
         self,
@@ -573,7 +600,7 @@ def optimum(
         )
     two = ratio._oriented(ratio._read(X, y, sample_weight, inclusion, reset=False))
     settings, required = ratio._settings(), ratio.basis_.required_columns_
-    problem = posing.pose(ratio, settings._objective(), two)
+    problem = posing.pose(ratio, ratio._objective(), two)
     weights, sign = settings.penalty_weights, SIGN[ratio.direction_]
     units = penalty_units(weights, two.numerator, required, problem)
     problem = problem.penalised(units, ratio._fitted_strength)
@@ -601,8 +628,3 @@ def basis_features(ratio: LinearRatio, X: Any) -> FloatArray:
     """A fitted ratio's basis features at rows, NaN where one can't be evaluated."""
     finite, X = ratio._missingness() is None or "allow-nan", device.on_host(X)
     return ratio._features(X, read_table(ratio, X, reset=False, finite=finite))
-
-
-def missingness_of(ratio: LinearRatio) -> MissingnessParameter:
-    """Why values are missing, as a ratio was told."""
-    return ratio._models()

@@ -85,8 +85,8 @@ class KLIEP(fit.PenalisedRatio):
         Whether log Ê exp(θᵀf) is taken to be that of a normal law, whose moments come
         from pairs of columns, each over the rows in which both are observed: no row
         has to be complete, and θ̂ is Fisher's discriminant. "auto" does so, with a
-        `SmallSampleWarning`, where the class under the exponent loses single values
-        and its complete rows are worth no more than ten for each column, nor more
+        `SmallSampleWarning`, where a class that counts by complete rows loses single
+        values and those rows are worth no more than ten for each column, nor more
         than half of all. Features must be of one column each.
 
     Attributes
@@ -114,8 +114,8 @@ class KLIEP(fit.PenalisedRatio):
         The minimised objective at the end: the negative of the above, with the penalty.
     basis_ : Basis
         The fitted basis.
-    missingness_ : dict
-        Why values are missing, by class, where `missingness` is a model by itself.
+    missingness_ : dict, "ignore" or None
+        Why values are missing, by class.
     direction_ : {"forward", "reverse"}
         The direction taken.
     pairs_used_ : bool
@@ -147,9 +147,8 @@ class KLIEP(fit.PenalisedRatio):
     basis: Any = "linear"
     _: KW_ONLY
     direction: fit.Direction = "auto"
-    pairs: fit.Pairs = "auto"
 
-    def _objective(self) -> Objective:
+    def _chosen_objective(self) -> Objective:
         return KLIEPObjective()
 
 
@@ -171,7 +170,7 @@ class FDivergenceRatio(fit.PenalisedRatio):
     ----------
     divergence : {"kl", "js", "pearson"} or Divergence, default="js"
         A name, or your own f as a `Divergence`.
-    basis, missingness, normalize, l2, l1, penalty_weights, solver, tol, max_iter
+    basis, missingness, normalize, pairs, l2, l1, penalty_weights, solver, tol, max_iter
         As for `KLIEP`. The intercept is not penalised.
 
     Attributes
@@ -195,7 +194,7 @@ class FDivergenceRatio(fit.PenalisedRatio):
     divergence: str | Divergence = "js"
     basis: Any = "linear"
 
-    def _objective(self) -> Objective:
+    def _chosen_objective(self) -> Objective:
         return objectives.as_divergence_objective(self.divergence)
 
 
@@ -208,7 +207,7 @@ class ObjectiveRatio(fit.PenalisedRatio):
     ----------
     objective : Objective
         g1, g0 and h, as functions of the score log r = θᵀf + b.
-    basis, missingness, normalize, l2, l1, penalty_weights, solver, tol, max_iter
+    basis, missingness, normalize, pairs, l2, l1, penalty_weights, solver, tol, max_iter
         As for `KLIEP`. The intercept, where the objective has one, is not penalised.
         ``GridSearchCV`` chooses a strength, or a parameter of the objective
         (``objective__a``), by the objective on rows held out.
@@ -241,7 +240,7 @@ class ObjectiveRatio(fit.PenalisedRatio):
     objective: Objective
     basis: Any = "linear"
 
-    def _objective(self) -> Objective:
+    def _chosen_objective(self) -> Objective:
         if not isinstance(self.objective, Objective):
             raise TypeError(
                 "objective must be an instance of missratio.objective.Objective, got "
@@ -385,7 +384,8 @@ def density_ratio(
     fit.check_columns(X1, X0)
     tables = [read_table(estimator, X, reset=True) for X in (X1, X0)]
     estimator.classes_ = np.array([0, 1])
-    check_missingness(estimator.missingness, estimator.classes_)
+    given = check_missingness(estimator.missingness, estimator.classes_)
+    estimator.missingness_ = given
     names = getattr(estimator, "feature_names_in_", None)
     estimator.basis_ = LinearBasis.of_columns(tables[0].shape[1], names)
     two = estimator._weighed(Two(*map(MemorySource.of, tables)))

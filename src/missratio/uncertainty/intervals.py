@@ -261,7 +261,7 @@ def ratio_uncertainty(
         size, in_tail, spreads = len(ratio.coef_) + 1, np.inf, []
         taught: dict[Any, str] = {}
         for place, side in enumerate(rows):
-            model = class_model(ratios.missingness_of(ratio), side.label, side.names)
+            model = class_model(ratio.missingness_, side.label, side.names)
             learned = _learned(model, side)
             if learned:
                 same = all(part.shared for part in learned)
@@ -284,7 +284,7 @@ def ratio_uncertainty(
             np.sum(both, axis=0) for both in zip(*spreads, strict=True)
         )
         classes = [rows.denominator]
-        if not ratio._settings()._objective().linear_numerator:
+        if not ratio._objective().linear_numerator:
             classes.append(rows.numerator)
         by_column = isinstance(ratio, ratios.NaiveBayesRatio)
         undetermined = reliability.undetermined_features(classes, by_column)

@@ -11,6 +11,7 @@ What is lost of a table, and looked up again:
 - `lossy`: some entries at random.
 - `corrupted`: what the models of φ of some classes lose.
 - `looked_up`: some of the values that a table lost, NaN elsewhere.
+- `answered`: a plan with what was looked up.
 - `lost_and_looked_up`: a normal table that lost values by a logistic φ, and both.
 
 Files: `write_table` writes one of any kind, `read_table` reads its labelled table.
@@ -78,6 +79,15 @@ def lost_and_looked_up(n=600, d=3, m=40, seed=0, rowwise=False, slopes=1.0):
     slopes = np.broadcast_to(slopes, d) if rowwise else slopes
     X = mr.corrupt(Z, mr.LogisticMissingness(-0.5, slopes, rowwise), rng)
     return X, looked_up(X, Z, m, rng, rowwise), Z
+
+
+def answered(plan, full, upto=None):
+    """The table of a plan, filled in from the top with what a full table has."""
+    frame = plan.to_frame()
+    frame["value"] = full[plan.rows, plan.columns].astype(object)
+    if upto is not None:
+        frame.loc[upto:, "value"] = None
+    return frame
 
 
 def write_table(path, content):

@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 from missratio.threshold import CalibrationSample, make_rule
 from missratio.threshold.betting import Bet, largest_bet, log_capital
 
-WEIGHTED = (
+RULES = (
     "paper",
     "bernstein",
     "thinning",
     "betting",
     "flipped-betting",
     "tuned-betting",
-    "auto",
 )
+WEIGHTED = (*RULES, "auto")
 BOUND = 12.0
 
 
@@ -68,7 +68,7 @@ def test_edges_that_meet_change_nothing(name, ties, n, seed, kind):
         assert select(name, met, training) == select(name, plain, training)
 
 
-@pytest.mark.parametrize("name", [rule for rule in WEIGHTED if rule != "auto"])
+@pytest.mark.parametrize("name", RULES)
 @settings(deadline=None, max_examples=25)
 @given(
     n=st.integers(50, 3000),

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from data import lossy
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
@@ -11,9 +12,7 @@ import missratio as mr
 
 def lossy_table(n=60, d=3, share=0.5, seed=0):
     rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, d))
-    X[rng.random((n, d)) < share] = np.nan
-    return X, rng.integers(2, size=n)
+    return lossy(rng.normal(size=(n, d)), share, seed + 1), rng.integers(2, size=n)
 
 
 def cells(plan):

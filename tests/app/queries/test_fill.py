@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from data import answered
 
 import missratio as mr
 from missratio.missingness import RowInclusion
@@ -14,14 +15,6 @@ def problem(n=200, seed=0, share=0.3):
     full = rng.normal(size=(n, 3))
     X = np.where(rng.random((n, 3)) < share * (full > 0), np.nan, full)
     return X, rng.integers(2, size=n), full
-
-
-def answered(plan, full, upto=None):
-    frame = plan.to_frame()
-    frame["value"] = full[plan.rows, plan.columns].astype(object)
-    if upto is not None:
-        frame.loc[upto:, "value"] = None
-    return frame
 
 
 @pytest.mark.parametrize("rowwise", [False, True])

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from data import equicorrelated
+from data import answered, equicorrelated
 from scipy.special import expit
 
 import missratio as mr
@@ -79,12 +79,6 @@ def test_what_one_part_cannot_use_goes_to_the_other(left):
     plan = mr.plan_queries(X, y, budget=120, goal="both", alpha=0.1, random_state=0)
     assert (plan.labels == label).sum() == np.isnan(X[y == label]).sum()
     assert len(plan) >= 117
-
-
-def answered(plan, full):
-    frame = plan.to_frame()
-    frame["value"] = full[plan.rows, plan.columns].astype(object)
-    return frame
 
 
 def test_the_answers_of_a_mixed_plan_are_rows_here_and_entries_there(mixed):

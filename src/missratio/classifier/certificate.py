@@ -223,7 +223,7 @@ def assumptions(
     reach += named(label if promise.fallback is None else promise.fallback)
     # 2. How values go missing.
     if table.deployment == "as-observed":
-        found: tuple[str, ...] = (f"{drawn}, and lose values just as these do",)
+        premises: tuple[str, ...] = (f"{drawn}, and lose values just as these do",)
     elif model is not None:
         if cap is not None:
             reach += ", and so are rows that go missing with probability above "
@@ -272,9 +272,9 @@ def assumptions(
         if promise.odds_factor != 1.0:
             factor = f"{promise.odds_factor:.3g}"
             often += f"; its odds may be up to {factor} times as large or small"
-        found = (before, how, often, reach)
+        premises = (before, how, often, reach)
     elif looked_up:
-        found = (
+        premises = (
             before,
             "rows to look up were drawn at random among the incomplete ones, and how "
             "many has nothing to do with their values",
@@ -283,12 +283,12 @@ def assumptions(
             "nothing about why values are missing",
         )
     else:
-        found = (drawn, "none of their values is missing")
+        premises = (drawn, "none of their values is missing")
     unit = (
         "one row of each unit calibrates, drawn at random: the error is that of a "
         "random row of a random unit, so a unit counts once, however many rows it has"
     )
-    return found if table.units is None else (*found, unit)
+    return premises if table.units is None else (*premises, unit)
 
 
 @dataclass(frozen=True)
@@ -312,13 +312,17 @@ class Certificates:
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What the guarantee rests on, each thing once."""
-        every = (text for each in self.certificates for text in each.assumptions)
+        every = (
+            text
+            for certificate in self.certificates
+            for text in certificate.assumptions
+        )
         return tuple(dict.fromkeys(every))
 
     @property
     def sensitivity(self) -> float | None:
         """Γ of the promise with the least; None where none is missing not at random."""
-        known = [each.sensitivity for each in self.certificates]
+        known = [certificate.sensitivity for certificate in self.certificates]
         return min((x for x in known if x is not None), default=None)
 
     @property
@@ -329,22 +333,22 @@ class Certificates:
             "as its calibration rows, and neither the model nor a threshold is changed"
         )
 
-    def _promised(self, each: Certificate, group: Any) -> str:
+    def _promised(self, kept: Certificate, group: Any) -> str:
         """A promise in words."""
         where = "" if group is None else f" in group {group!r}"
-        if not each.certified:
+        if not kept.certified:
             return (
-                f"All rows{where} are classified as {named(each.controlled_class)}: "
-                f"{each.rows} calibration rows are too few for {percent(each.alpha)}, "
+                f"All rows{where} are classified as {named(kept.controlled_class)}: "
+                f"{kept.rows} calibration rows are too few for {percent(kept.alpha)}, "
                 "so the power there is 0."
             )
-        size = f"{each.rows} calibration rows"
-        if each.observed < each.rows:
-            size += f", {each.observed} of them complete"
+        size = f"{kept.rows} calibration rows"
+        if kept.observed < kept.rows:
+            size += f", {kept.observed} of them complete"
         return (
-            f"{_claim(each, where)} (estimated {percent(each.estimated_error)}, bound "
-            f"{percent(each.error_bound)}; rule {each.rule!r}, {size}, delta "
-            f"{each.delta:.3g})."
+            f"{_claim(kept, where)} (estimated {percent(kept.estimated_error)}, bound "
+            f"{percent(kept.error_bound)}; rule {kept.rule!r}, {size}, delta "
+            f"{kept.delta:.3g})."
         )
 
     def __str__(self) -> str:
@@ -390,7 +394,7 @@ class MulticlassCertificate(Certificates):
         for certificate in self.certificates:
             if certificate.controlled_class == label:
                 return certificate
-        known = [each.controlled_class for each in self.certificates]
+        known = [certificate.controlled_class for certificate in self.certificates]
         raise KeyError(f"{label!r} has no certificate: {known} have.")
 
     def to_dict(self) -> dict[str, Any]:
@@ -400,7 +404,7 @@ class MulticlassCertificate(Certificates):
             "order": None if self.order is None else list(self.order),
             "fallback": self.fallback,
             "valid_while": self.valid_while,
-            "classes": [each.to_dict() for each in self.certificates],
+            "classes": [certificate.to_dict() for certificate in self.certificates],
         }
 
 
@@ -423,7 +427,7 @@ class GroupedCertificate(Certificates):
     @property
     def thresholds(self) -> dict[Any, float]:
         """By group; infinite where none is certified."""
-        limits = (each.threshold for each in self.certificates)
+        limits = (certificate.threshold for certificate in self.certificates)
         return dict(zip(self.groups, limits, strict=True))
 
     @property
@@ -441,15 +445,15 @@ class GroupedCertificate(Certificates):
             {
                 "kind": "error",
                 "group": group,
-                "level": each.alpha,
-                "bound": each.error_bound,
-                "estimated": each.estimated_error,
-                "rows": each.rows,
-                "delta": each.delta,
-                "threshold": each.threshold if each.certified else None,
-                "certified": each.certified,
+                "level": certificate.alpha,
+                "bound": certificate.error_bound,
+                "estimated": certificate.estimated_error,
+                "rows": certificate.rows,
+                "delta": certificate.delta,
+                "threshold": certificate.threshold if certificate.certified else None,
+                "certified": certificate.certified,
             }
-            for group, each in zip(self.groups, self.certificates, strict=True)
+            for group, certificate in zip(self.groups, self.certificates, strict=True)
         ]
         return {
             "delta": self.delta,
@@ -472,10 +476,10 @@ class GroupedCertificate(Certificates):
         """
         promises = self.to_dict()["promises"]
         columns = {
-            "promise": [each["kind"] for each in promises],
+            "promise": [promise["kind"] for promise in promises],
             "group": [str(group) for group in self.groups],
-            "asked": [each["level"] for each in promises],
+            "asked": [promise["level"] for promise in promises],
         }
         for name in ("certified", "bound", "estimated", "rows", "delta"):
-            columns[name] = [each[name] for each in promises]
+            columns[name] = [promise[name] for promise in promises]
         return nw.from_dict(columns, backend=backend).to_native()

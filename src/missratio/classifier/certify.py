@@ -124,7 +124,9 @@ def certify(
                 _slack(promise, held, each, threshold)
                 for each in (calibration, *calibration.others)
             ]
-            least = min((each for each in slack if each is not None), default=None)
+            least = min(
+                (factor for factor in slack if factor is not None), default=None
+            )
             facts = {
                 "certified": True,
                 "estimated_error": sample.estimated_error(threshold),
@@ -141,7 +143,7 @@ def certify(
     said = tuple(f"{check.sentence} (p = {check.pvalue:.2g})" for check in closest)
     if model is not None and model.learned:
         tests = getattr(model, "checks", ())
-        said = tuple(each.sentence.rstrip(".") for each in tests if each.failed)
+        said = tuple(test.sentence.rstrip(".") for test in tests if test.failed)
     nothing = {"certified": False, "estimated_error": 0.0, "error_bound": 0.0}
     certificate = Certificate(
         alpha=promise.alpha,
@@ -410,9 +412,8 @@ def calibrate(
         for intercept, slopes in candidates:
             first = intercept[0] if model.rowwise else intercept
             phi = missingness.LogisticMissingness(first, slopes, rowwise=model.rowwise)
-            found = under(replace(trust, point=phi))
-            asked = [each.threshold for each in found.select(levels)]
-            tried.append((found, [np.inf if x is None else x for x in asked]))
+            calibration = under(replace(trust, point=phi))
+            tried.append((calibration, [calibration.threshold(a) for a in levels]))
         most = [thresholds[0] for _, thresholds in tried[-len(candidates) :]]
         worst = candidates[int(np.argmax(most))]
 
@@ -434,7 +435,12 @@ def calibrate(
         for shares in np.random.default_rng(0).random((n_starts, len(regions))):
             pairs = zip(regions.items(), shares, strict=True)
             starts.append(
-                moved({j: own[int(share * len(own))] for (j, own), share in pairs})
+                moved(
+                    {
+                        j: points[int(share * len(points))]
+                        for (j, points), share in pairs
+                    }
+                )
             )
         ask(starts)
     for every in sweeps:
@@ -522,8 +528,8 @@ def choose_trust(
     choices: list[tuple[Trust, str | rules.Rule]] = []
     heaviest = training.high[training.high > 0.0]
     known = trust.bound(training.X.shape[1])
-    for each in named:
-        uses, tried = rules.make_rule(each).bound, heaviest[:0]
+    for way in named:
+        uses, tried = rules.make_rule(way).bound, heaviest[:0]
         untouched = uses == "unused" or (uses == "given" and known is not None)
         if not untouched and len(heaviest):
             reach = (1.0, *BEYOND) if other is None else (1.0,)
@@ -531,8 +537,8 @@ def choose_trust(
             tried = np.unique(np.append(tried, np.multiply(reach, tried[-1])))[::-1]
             tried = tried if known is None else tried[tried < known]
         if known is not None or uses in ("used", "unused") or not len(tried):
-            choices.append((trust, each))
-        choices += [(replace(trust, cap=cap), each) for cap in tried.tolist()]
+            choices.append((trust, way))
+        choices += [(replace(trust, cap=cap), way) for cap in tried.tolist()]
     if len(choices) == 1 and not forecast:
         return (*choices[0], training), 0.0
     # 2. Rows of the other class. Where scores are log-ratios, they are those of this

@@ -79,11 +79,11 @@ def narrowed_estimator(estimator: Any, positions: IntArray, width: int) -> Any:
         if isinstance(value, Missingness):
             estimator.set_params(**{name: value.some_columns(positions, width)})
         if isinstance(value, Mapping):
-            own = {
+            models = {
                 k: phi and phi.some_columns(positions, width)
                 for k, phi in value.items()
             }
-            estimator.set_params(**{name: own})
+            estimator.set_params(**{name: models})
     return estimator
 
 
@@ -116,10 +116,10 @@ def affordable_columns(
     for size in sizes.tolist():
         positions = np.sort(order[:size])
         some = narrowed_table(table, positions)
-        own = narrowed_estimator(estimator, positions, width)
+        narrowed = narrowed_estimator(estimator, positions, width)
         # Few rows may be complete in many columns: moments of pairs, which don't need
         # them, have to promise as much.
-        promised = affordable_power(some, promise, own)
+        promised = affordable_power(some, promise, narrowed)
         promised = min(promised, likely[size - 1])
         if promised > power:
             best, power = positions, promised
@@ -191,8 +191,8 @@ def _added_columns(table: ClassTable, promise: Promise) -> tuple[IntArray, list[
         error = np.maximum(promise.alpha - margin, 0.0)
         sets = [[*chosen, j] for j in rest]
         distance = [
-            shift[own] @ np.linalg.solve(covariance[np.ix_(own, own)], shift[own])
-            for own in sets
+            shift[some] @ np.linalg.solve(covariance[np.ix_(some, some)], shift[some])
+            for some in sets
         ]
         reached = np.sqrt(np.maximum(distance, 0.0))
         power = ndtr(reached - ndtri(1.0 - error))

@@ -599,10 +599,12 @@ class ClassTable:
                 fitted = estimator.fit(*given, **params)
         except DataError as error:
             raise error.relabelled(names) from error
-        for each in caught:
-            said = each.message
+        for warning in caught:
+            said = warning.message
             said = said.relabelled(names) if isinstance(said, Explained) else said
-            warnings.warn_explicit(said, each.category, each.filename, each.lineno)
+            warnings.warn_explicit(
+                said, warning.category, warning.filename, warning.lineno
+            )
         return fitted
 
 

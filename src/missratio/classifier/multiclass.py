@@ -200,10 +200,10 @@ GAIN = 0.01
 def mistaken(rows: Sequence[ChoosingRows]) -> tuple[float, float]:
     """The mean share of rows whose class has not the largest score; its error."""
     shares, variance = [], 0.0
-    for position, each in enumerate(rows):
-        scores = np.nan_to_num(each.scores, nan=-np.inf)
-        shares.append(each.share(scores.argmax(axis=1) != position))
-        variance += shares[-1] * (1.0 - shares[-1]) / max(each.effective, 1.0)
+    for position, members in enumerate(rows):
+        scores = np.nan_to_num(members.scores, nan=-np.inf)
+        shares.append(members.share(scores.argmax(axis=1) != position))
+        variance += shares[-1] * (1.0 - shares[-1]) / max(members.effective, 1.0)
     return float(np.mean(shares)), math.sqrt(variance) / len(rows)
 
 
@@ -298,7 +298,7 @@ def choose_offsets(choice: Choice, decision: Decision) -> Decision:
         for group in (decision.bounded, decision.free):
             for position in group[1:]:
                 tried = moved_offsets(choice, best, group, position)
-                costs = [choice.cost(each) for each in tried]
+                costs = [choice.cost(candidate) for candidate in tried]
                 if costs and min(costs) < cost - GAIN:
                     cost = min(costs)
                     best = tried[costs.index(cost)]
@@ -326,9 +326,9 @@ def moved_offsets(
     between = (known[:-1] + known[1:]) / 2.0
     offsets = np.array([known[0] - 1.0, *between, known[-1] + 1.0])
     places = np.linspace(0, len(offsets) - 1, min(len(offsets), CANDIDATES))
-    own = np.arange(len(decision.offsets)) == position
+    moved = np.arange(len(decision.offsets)) == position
     return [
-        replace(decision, offsets=np.where(own, offset, decision.offsets))
+        replace(decision, offsets=np.where(moved, offset, decision.offsets))
         for offset in offsets[places.astype(np.intp)]
     ]
 
@@ -623,7 +623,9 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
             limits = np.maximum(limits, start + (limits - start).max())
         thresholds[places] = limits
         self.decision_ = replace(decision, thresholds=thresholds)
-        self.calibrations_ = {k.controlled_class: own for k, own in certified}
+        self.calibrations_ = {
+            k.controlled_class: calibration for k, calibration in certified
+        }
         certificates = [
             replace(
                 certificate,
@@ -740,7 +742,7 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         # heart: then it errs less on them, by more than chance.
         error, margin = mistaken(rows)
         if mistaken(seen)[0] >= error - 2.0 * margin:
-            rows = [each.joined(more) for each, more in zip(rows, seen, strict=True)]
+            rows = [few.joined(more) for few, more in zip(rows, seen, strict=True)]
         return Choice(tuple(rows), self._bounds.levels, worth, promises[0].delta)
 
     def _class_scores(self, X: Any) -> FloatArray:

@@ -450,8 +450,8 @@ def sensitivity_curve(
             middle = ((low**0.5 + high**0.5) / 2) ** 2
             holds = again.threshold(middle) <= limit
             low, high = (low, middle) if holds else (middle, high)
-        found = other_scores > again.threshold(alpha)
-        return high, float(np.average(found, weights=masses))
+        above = other_scores > again.threshold(alpha)
+        return high, float(np.average(above, weights=masses))
 
     def weighed(trust: Trust) -> Weighted:
         return Weighted.by(trust, rows, scores, draws=draws, coin=kept.coin)

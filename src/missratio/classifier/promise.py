@@ -134,7 +134,7 @@ class Trust:
             return False
         if model.rowwise and np.size(model.coef) > 1:
             return False
-        return sum(each is not None for each in model.evidence) <= MOST_COLUMNS
+        return sum(evidence is not None for evidence in model.evidence) <= MOST_COLUMNS
 
     @property
     def at_point(self) -> Trust:

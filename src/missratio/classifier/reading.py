@@ -49,9 +49,9 @@ def check_same_rows(classifier: Any, X: Any, y: ArrayLike) -> None:
     held = calibrated_rows(classifier, labels)
     kept, same = classifier.calibration_.sample, len(held) and held.max() < len(labels)
     if same:
-        found = classifier.calibration_sample(take_rows(X, held))
-        same = found.n_rows == kept.n_rows and found.n_observed == kept.n_observed
-        same = same and np.allclose(found.values, kept.values, _ROUNDING, _ROUNDING)
+        again = classifier.calibration_sample(take_rows(X, held))
+        same = again.n_rows == kept.n_rows and again.n_observed == kept.n_observed
+        same = same and np.allclose(again.values, kept.values, _ROUNDING, _ROUNDING)
     if not same:
         raise ValueError(
             "X and y are not the rows that the classifier's certificate is about. Give "
@@ -175,8 +175,8 @@ class TrainingSource(LabelledSource):
             labels = (block.labels[rest] != controlled).astype(np.int64)
             return work(replace(block, rows=block.rows[rest], labels=labels))
 
-        found: _Result = self.source.fold(on_rest, merge)
-        return found
+        result: _Result = self.source.fold(on_rest, merge)
+        return result
 
 
 def hold_out(
@@ -233,12 +233,12 @@ def hold_out(
 
     def merge(parts: Sequence[Any]) -> Any:
         labels, incomplete, rows = zip(*parts, strict=True)
-        kinds = [list(chain(*each)) for each in zip(*rows, strict=True)]
+        kinds = [list(chain(*kind)) for kind in zip(*rows, strict=True)]
         return set().union(*labels), any(incomplete), kinds
 
     seen, incomplete, blocks = source.fold(draw, merge)
     check_label_types(seen)
-    labels, rows = sorted(seen), [np.concatenate(each) for each in blocks]
+    labels, rows = sorted(seen), [np.concatenate(kind) for kind in blocks]
     if not len(rows[0]):
         raise ValueError(
             f"No row of the controlled class {controlled!r} was drawn to calibrate on; "
@@ -291,7 +291,7 @@ def warn_of_repeated_rows(rows: Any, training: Any = None) -> None:
             return
     # Complete rows, in which no zero is negative.
     complete = [X[~np.isnan(X).any(axis=1)] + 0.0 for X in numbers]
-    own, table = complete[0], np.ascontiguousarray(np.concatenate(complete))
+    calibrating, table = complete[0], np.ascontiguousarray(np.concatenate(complete))
     # A number for each row, the same for equal rows.
     factors = np.random.default_rng(0).integers(2**63, size=table.shape[1], dtype="u8")
     with np.errstate(over="ignore"):
@@ -304,10 +304,12 @@ def warn_of_repeated_rows(rows: Any, training: Any = None) -> None:
         return_counts=True,
     )
     places = places.ravel()
-    trained = np.isin(places[: len(own)], places[len(own) :])
-    twice = np.bincount(places[: len(own)], minlength=len(counts))[places[: len(own)]]
+    trained = np.isin(places[: len(calibrating)], places[len(calibrating) :])
+    twice = np.bincount(places[: len(calibrating)], minlength=len(counts))[
+        places[: len(calibrating)]
+    ]
     affected = trained | (twice > 1)
-    if not len(own) or affected.mean() < REPEATED:
+    if not len(calibrating) or affected.mean() < REPEATED:
         return
     # Independent rows hardly coincide where a column has many values and these lie on
     # no grid: its smallest step is far smaller than rounding would leave it. One row
@@ -323,8 +325,8 @@ def warn_of_repeated_rows(rows: Any, training: Any = None) -> None:
     kinds = on_grids or repeated < max(REPEATED * len(distinct), FEWEST_KINDS)
     # Rows of one law that took no part in fitting meet a training row about as often
     # as one of their number, of which BY_CHANCE more might have been seen.
-    more = max(1.0, (len(table) - len(own)) / len(own))
-    by_chance = more * (np.count_nonzero(twice > 1) + BY_CHANCE) / len(own)
+    more = max(1.0, (len(table) - len(calibrating)) / len(calibrating))
+    by_chance = more * (np.count_nonzero(twice > 1) + BY_CHANCE) / len(calibrating)
     if kinds and trained.mean() < max(REPEATED, 2.0 * by_chance):
         return
     if trained.mean() >= REPEATED:

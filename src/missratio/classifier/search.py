@@ -90,10 +90,13 @@ class PowerComparison:
     @property
     def ranked(self) -> list[CandidatePower]:
         """The candidates whose power is known: what was taken, then by power."""
-        known = [each for each in self.candidates if each.power is not None]
+        known = [
+            candidate for candidate in self.candidates if candidate.power is not None
+        ]
 
-        def place(each: CandidatePower) -> tuple[bool, bool, float]:
-            return each.name != self.chosen, bool(each.note), -(each.power or 0.0)
+        def place(candidate: CandidatePower) -> tuple[bool, bool, float]:
+            taken = candidate.name == self.chosen
+            return not taken, bool(candidate.note), -(candidate.power or 0.0)
 
         return sorted(known, key=place)
 
@@ -122,9 +125,9 @@ def measured_power(
     if not controlled.any() or not mass.any():
         return None, None
     known = controlled > 0.0
-    own = scores[~is_other][known]
+    values = scores[~is_other][known]
     # Rounding leaves a little above the highest score.
-    threshold = ChoosingRows(own, controlled[known]).threshold(own, alpha + 1e-12)
+    threshold = ChoosingRows(values, controlled[known]).threshold(values, alpha + 1e-12)
     share, above = mass / mass.sum(), scores[is_other] > threshold
     power = float(share[above].sum())
     return power, float(np.sqrt(np.sum(share**2 * (above - power) ** 2)))

@@ -288,24 +288,17 @@ def warn_if_concentrated(
     if carried[-1] < half:
         return
     about = label if isinstance(label, Message) else Message.plain(label)
+    carrying = 1 + int(np.searchsorted(carried, half))
     claim = (
-        ": half of the total weight sits on {n_carrying} of {n_observed} observed rows "
+        f": half of the total weight sits on {carrying} of {n_observed} observed rows "
         "(Kish's effective sample size {kish:.1f}, largest missing probability "
-        "{largest:.12g}), so that the estimate hangs on them."
+        f"{max(0.0, 1 - 1 / float(positive[0])):.12g}), so that the estimate hangs on "
+        "them."
     )
-    facts = {
-        "n_carrying": 1 + int(np.searchsorted(carried, half)),
-        "n_observed": n_observed,
-        "kish": effective_sample_size(positive),
-        "largest": max(0.0, 1 - 1 / float(positive[0])),
-    }
-    message = replace(
-        about,
-        claim=about.claim + claim,
-        remedies=(
-            "cap the missing probability by design",
-            "collect more rows where it is close to 1",
-        ),
-        facts={**about.facts, **facts},
+    remedies = (
+        "cap the missing probability by design",
+        "collect more rows where it is close to 1",
     )
+    facts = {**about.facts, "kish": effective_sample_size(positive)}
+    message = replace(about, claim=about.claim + claim, remedies=remedies, facts=facts)
     warnings.warn(WeightConcentrationWarning(message), stacklevel=stacklevel)

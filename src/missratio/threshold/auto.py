@@ -62,10 +62,8 @@ class AutoRule(rules.Rule):
             kept, tail = tuned.kept, tuned.tail
             expected[betting.TunedBettingRule(self.training)] = tuned.root_error
         if bound is not None:
-            for rule, share in (
-                (rules.ThinningRule(), kept),
-                (rules.CountingRule(), 1),
-            ):
+            drawing = {rules.ThinningRule(): kept, rules.CountingRule(): 1.0}
+            for rule, share in drawing.items():
                 root = rule.expected_root(n_rows, bound, alpha, delta) or 0.0
                 expected[rule] = root * math.sqrt(share / tail)
         flipped = betting.FlippedBettingRule(), 0.0

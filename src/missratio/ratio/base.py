@@ -28,7 +28,7 @@ from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.basis import Basis, ColumnwiseBasis, LinearBasis, as_basis
 from missratio.exceptions import Message, Remedy
 from missratio.missingness import Missingness
-from missratio.rows import ClassRows, MemorySource, Normalization, WeightSums
+from missratio.rows import ClassRows, MemorySource, Normalization
 from missratio.solver import Status
 from missratio.tensor import in_library_of, is_tensor, like, on_host
 from missratio.weights import SampleSize, complete_row_weights
@@ -336,7 +336,10 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         """
         if y is None:
             raise ValueError("fit requires y to be passed, but the target y is None.")
-        X, y = on_host(X), on_host(y)
+        X, y = (
+            given if isinstance(given, np.ndarray) else on_host(given)
+            for given in (X, y)
+        )
         table = reading.read_table(self, X, reset=reset)
         labels = reading.read_labels(y, table)
         if reset:
@@ -459,13 +462,12 @@ def read_grid(name: str, grid: Any, *, positive: bool = False) -> int | FloatArr
     return np.unique(values)
 
 
-def refuse_no_complete(rows: ClassRows, sums: WeightSums) -> None:
-    """Refuse a class of which no row is complete, where complete rows are needed."""
-    if not sums.count[0]:
-        raise ValueError(
-            f"Class {rows.label!r} has no row in which everything is observed, of "
-            f"{sums.n_rows}. Use NaiveBayesRatio, fewer columns, or more rows."
-        )
+def no_complete_row(label: Any, n_rows: int) -> ValueError:
+    """The error of a class of which no row is complete, where such are needed."""
+    return ValueError(
+        f"Class {label!r} has no row in which everything is observed, of {n_rows}. Use "
+        "NaiveBayesRatio, fewer columns, or more rows."
+    )
 
 
 Fold = tuple[Two[BoolArray], Two[BoolArray]]

@@ -74,7 +74,7 @@ def fit_batch(estimator: fit.JointRatio, X1: ArrayLike, X0: ArrayLike) -> BatchF
     """
     fit.check_joint(estimator)
     fit.check_parameters(estimator)
-    objective = estimator._chosen_objective()
+    objective = estimator._objective()
     plain = estimator.penalty_weights == "uniform" and estimator.pairs is not True
     plain = plain and estimator.normalize != "regression" and not np.any(estimator.l1)
     if not plain or "l2" not in estimator.get_params():

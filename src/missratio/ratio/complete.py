@@ -42,7 +42,8 @@ class WeightedTable:
     def of(cls, complete: tuple[ClassRows, WeightSums]) -> WeightedTable:
         """Bring a class's complete rows together."""
         rows, sums = complete
-        base.refuse_no_complete(rows, sums)
+        if not sums.count[0]:
+            raise base.no_complete_row(rows.label, sums.n_rows)
         table = rows.source.every(1).block().rows.astype(np.float64)
         weights = rows.weighing.weights
         weights = np.ones(len(table)) if weights is None else weights

@@ -108,7 +108,7 @@ class KLIEPCV(CallbackSupportMixin, fit.JointRatio):
 
     _needs_memory = True
 
-    def _chosen_objective(self) -> Objective:
+    def _objective(self) -> Objective:
         return KLIEPObjective()
 
     def _strength(

@@ -133,7 +133,7 @@ def check_parameters(estimator: Any) -> None:
     for name, choices in CHOICES.items():
         check_choice(name, getattr(estimator, name), choices)
     regression = estimator.normalize == "regression"
-    if regression and not estimator._chosen_objective().linear_numerator:
+    if regression and not estimator._objective().linear_numerator:
         raise ValueError(
             "normalize='regression' is for objectives in which the numerator enters "
             f"through means, as KLIEP's; got {estimator!r}. Use 'hajek' or "
@@ -240,11 +240,6 @@ class LinearRatio(BaseRatio):
     _by_means: bool = False
     direction_: str
 
-    def _objective(self) -> Objective:
-        """What is minimised: KLIEP's objective, where others lack complete rows."""
-        objective: Objective = self._settings()._chosen_objective()
-        return KLIEPObjective() if self.pairs_used_ or self._by_means else objective
-
     def _oriented(self, two: Two[ClassRows]) -> Two[ClassRows]:
         """The class under the exponent last; means of the other as it is normalised."""
         if self.direction_ == "reverse":
@@ -258,7 +253,7 @@ class LinearRatio(BaseRatio):
         labelled, settings = class_rows.as_source(X, y), self._settings()
         tensor = device.on_device(X)
         host = self._apart or settings._needs_memory or not self._is_linear()
-        host = host or type(settings._chosen_objective()) is not KLIEPObjective
+        host = host or type(settings._objective()) is not KLIEPObjective
         if labelled is None and (tensor is None or host):
             # Other bases and objectives, folds, and columns one by one are worked out
             # on the host.
@@ -313,7 +308,8 @@ class LinearRatio(BaseRatio):
             # 1. The problem, as both classes' rows pose it.
             complete = self._choose_rows(two)
             two = self._oriented(two)
-            problem = posing.pose(self, self._objective(), two, complete)
+            objective = KLIEPObjective() if self._by_means else settings._objective()
+            problem = posing.pose(self, objective, two, complete)
             # 2. Its penalties.
             weights = settings.penalty_weights
             units = penalty_units(weights, two.numerator, required, problem)
@@ -341,7 +337,7 @@ class LinearRatio(BaseRatio):
         settings, required = self._settings(), self.basis_.required_columns_
         columns, n_columns = only_columns(required), required.shape[1]
         self.pairs_used_ = settings.pairs is True and not self._apart
-        direction, self._by_means = settings.direction, False
+        direction, self._by_means = settings.direction, self.pairs_used_
         by_choice = settings.pairs == "auto" and columns.ndim == 1
 
         def few(rows: ClassRows, sums: WeightSums) -> bool:
@@ -349,7 +345,7 @@ class LinearRatio(BaseRatio):
             return rows.weighing.by_entry and float(sums.kish[0]) <= most
 
         # 1. Whether the objective counts rows of both classes, and few are complete.
-        if by_choice and not (self._apart or self._objective().linear_numerator):
+        if by_choice and not (self._apart or settings._objective().linear_numerator):
             lossy_rows = [rows for rows in two if rows.weighing.by_entry]
             if any(few(rows, rows.complete()[1]) for rows in lossy_rows):
                 self._by_means, direction = True, "auto"
@@ -442,7 +438,9 @@ class LinearRatio(BaseRatio):
         return np.asarray(features @ theta + float(self.intercept_))
 
     def _score_rows(self, two: Two[ClassRows]) -> float:
-        problem = posing.pose(self, self._objective(), self._oriented(two))
+        objective = self._settings()._objective()
+        objective = KLIEPObjective() if self._by_means else objective
+        problem = posing.pose(self, objective, self._oriented(two))
         coef, sign = device.on_host(self.coef_), SIGN[self.direction_]
         return -problem.value(sign * coef, sign * self._part_intercepts)
 
@@ -522,7 +520,7 @@ class JointRatio(LinearRatio):
     _needs_memory = False
 
     @abstractmethod
-    def _chosen_objective(self) -> Objective:
+    def _objective(self) -> Objective:
         """The objective that the user asks for."""
 
     def _strength(
@@ -600,7 +598,8 @@ def optimum(
         )
     two = ratio._oriented(ratio._read(X, y, sample_weight, inclusion, reset=False))
     settings, required = ratio._settings(), ratio.basis_.required_columns_
-    problem = posing.pose(ratio, ratio._objective(), two)
+    objective = KLIEPObjective() if ratio._by_means else settings._objective()
+    problem = posing.pose(ratio, objective, two)
     weights, sign = settings.penalty_weights, SIGN[ratio.direction_]
     units = penalty_units(weights, two.numerator, required, problem)
     problem = problem.penalised(units, ratio._fitted_strength)

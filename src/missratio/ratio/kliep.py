@@ -148,7 +148,7 @@ class KLIEP(fit.PenalisedRatio):
     _: KW_ONLY
     direction: fit.Direction = "auto"
 
-    def _chosen_objective(self) -> Objective:
+    def _objective(self) -> Objective:
         return KLIEPObjective()
 
 
@@ -194,7 +194,7 @@ class FDivergenceRatio(fit.PenalisedRatio):
     divergence: str | Divergence = "js"
     basis: Any = "linear"
 
-    def _chosen_objective(self) -> Objective:
+    def _objective(self) -> Objective:
         return objectives.as_divergence_objective(self.divergence)
 
 
@@ -240,7 +240,7 @@ class ObjectiveRatio(fit.PenalisedRatio):
     objective: Objective
     basis: Any = "linear"
 
-    def _chosen_objective(self) -> Objective:
+    def _objective(self) -> Objective:
         if not isinstance(self.objective, Objective):
             raise TypeError(
                 "objective must be an instance of missratio.objective.Objective, got "

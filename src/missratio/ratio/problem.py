@@ -13,7 +13,7 @@ from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.engine import AnySample, RowSample, Sample
 from missratio.moments import Link, Parameters, Sums
 from missratio.objective import Expectations, KLIEPObjective, Objective
-from missratio.ratio.base import Two, refuse_no_complete
+from missratio.ratio.base import Two, no_complete_row
 from missratio.rows import ClassRows, RowBlock, WeightSums, only_columns
 from missratio.rows import source as limits
 from missratio.solver import Evaluation, Solution, Status, newton_direction
@@ -538,7 +538,8 @@ def pose(
         else:
             whole, weight_sums = rows.complete() if known is None else known
             total = rows.divisor(weight_sums.mass)
-            refuse_no_complete(rows, weight_sums)
+            if not weight_sums.count[0]:
+                raise no_complete_row(rows.label, weight_sums.n_rows)
         if whole.source.sample is not None:
             return whole.source.sample(total), weight_sums
         in_place = RowSample(whole, total, **by)

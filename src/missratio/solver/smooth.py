@@ -266,8 +266,8 @@ def quick_newton(
         solved = length <= tol or (length**2 <= noise and length > 0.5 * earlier)
         status = single_status(solved, here.no_optimum[0], n_iter, max_iter)
         if status != Status.RUNNING:
-            end = (here.value[0], here.gradient[0], step[0], length)
-            return Solution.single(theta[0], *end, n_iter, int(status))
+            ended = np.array([n_iter]), np.array([int(status)])
+            return Solution(theta, here.value, here.gradient, step, decrement, *ended)
         # 2. Try a step. A Hessian is left out where the step should be the last.
         noise = ROUNDING * precision * max(1.0, abs(float(here.value[0])))
         bends = fresh and (here.hessian is None or length > math.sqrt(tol))

@@ -284,7 +284,7 @@ def ratio_uncertainty(
             np.sum(both, axis=0) for both in zip(*spreads, strict=True)
         )
         classes = [rows.denominator]
-        if not ratio._objective().linear_numerator:
+        if not (ratio._by_means or ratio._settings()._objective().linear_numerator):
             classes.append(rows.numerator)
         by_column = isinstance(ratio, ratios.NaiveBayesRatio)
         undetermined = reliability.undetermined_features(classes, by_column)

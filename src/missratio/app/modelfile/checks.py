@@ -217,8 +217,8 @@ def _attributes(part: Any) -> dict[str, Any]:
         return {}
     slots = getattr(type(part), "__slots__", ())
     names = [slots] if isinstance(slots, str) else slots
-    found = {name: getattr(part, name) for name in names if hasattr(part, name)}
-    return {**found, **getattr(part, "__dict__", {})}
+    slotted = {name: getattr(part, name) for name in names if hasattr(part, name)}
+    return {**slotted, **getattr(part, "__dict__", {})}
 
 
 @cache
@@ -486,11 +486,11 @@ def _check_scores(model: Any) -> None:
     with warnings.catch_warnings():
         # What was fitted to a dataframe misses its names here.
         warnings.simplefilter("ignore", UserWarning)
-        found = np.asarray(getattr(model, name)(rows))
-    sound = len(found) == n_rows
+        scores = np.asarray(getattr(model, name)(rows))
+    sound = len(scores) == n_rows
     if kind_of(model) is not None:
         shape = (n_rows, len(model.classes_)) if several else (n_rows,)
-        sound = found.shape == shape and not np.isnan(found).any()
+        sound = scores.shape == shape and not np.isnan(scores).any()
     require(sound, "it gives no scores")
 
 

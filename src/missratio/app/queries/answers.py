@@ -285,8 +285,8 @@ class Revealed:
                 pool = np.ix_(rows, columns)
                 lost, table = self.lost[pool], self.table[pool]
                 incomplete = any_by_row(lost)
-                found = incomplete & ~any_by_row(lost & np.isnan(table))
-                ended = found | any_by_row(self.not_found[pool])
+                answered = incomplete & ~any_by_row(lost & np.isnan(table))
+                ended = answered | any_by_row(self.not_found[pool])
                 order = np.where(incomplete, self.order[pool].max(axis=1), 0)
                 drawn = (order > 0) & (order <= order[ended].max(initial=0))
                 gaps = np.setdiff1d(np.arange(1, order[drawn].max(initial=0)), order)
@@ -301,9 +301,9 @@ class Revealed:
                 # A row that has lost more since can't be completed by its look-ups.
                 reached = ~(whole & any_by_row(since[pool]))
                 incomplete, drawn = incomplete & reached, drawn & reached
-                share = (found & drawn).sum() / max(incomplete.sum(), 1)
+                share = (answered & drawn).sum() / max(incomplete.sum(), 1)
                 inclusion[pool] = np.where(lost, share * drawn[:, None], 1.0)
-                there = lost & (found & drawn)[:, None]
+                there = lost & (answered & drawn)[:, None]
                 values[pool] = np.where(there, table, values[pool])
         inclusion[since] = np.nan
         return with_values(X, values), inclusion
@@ -449,7 +449,7 @@ def read_answers(
         except ValueError as problem:
             problems.append(f"{place}: {problem}")
     # 3. Rows and single cells of one class are two plans; rows are filled in whole.
-    found = ~np.isnan(table)
+    given = ~np.isnan(table)
     whole = np.array([asked == {True} for asked in asked_whole])
     if not problems:
         for label, asked in zip(cells.classes, asked_whole, strict=True):
@@ -459,8 +459,8 @@ def read_answers(
                     f"Some lines{whose} are of a plan for whole rows and some of one "
                     "for single cells: read them one by one."
                 )
-        blank = cells.missing & ~found
-        half = any_by_row(found) & any_by_row(blank) & ~any_by_row(not_found)
+        blank = cells.missing & ~given
+        half = any_by_row(given) & any_by_row(blank) & ~any_by_row(not_found)
         problems = [
             f"{called[row]} is to be filled in as a whole: "
             f"{listed(np.array(names, dtype=object)[blank[row]])} are blank. Fill them "
@@ -485,7 +485,7 @@ def read_answers(
         feature_names=names,
         missing=cells.counts(cells.missing),
         asked=cells.counts(order > 0),
-        answered=cells.counts(found),
+        answered=cells.counts(given),
         rowwise=whole,
         lost=cells.missing,
         order=order,

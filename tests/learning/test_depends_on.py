@@ -99,8 +99,9 @@ def pooled(n, d, share, slope, of_age, seed, rho=0.5):
     return [check for check in checks if check.feature.endswith(" columns")]
 
 
-def test_columns_that_each_say_too_little_say_it_together():
-    for seed in range(3):
+@pytest.mark.parametrize("tables", [3, pytest.param(20, marks=pytest.mark.validity)])
+def test_columns_that_each_say_too_little_say_it_together(tables):
+    for seed in range(tables):
         (check,) = pooled(1500, 20, 0.04, 0.5, 0.5, seed)
         assert check.failed
         assert (

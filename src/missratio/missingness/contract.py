@@ -578,8 +578,6 @@ def check_missingness(
     AssertionError: φ of row ...: it must depend on the row alone, not on others that it
     is evaluated with.
     """
-    if not isinstance(missingness, Missingness):
-        raise TypeError(f"check_missingness takes a model: got {missingness!r}.")
     rng = _generator(random_state)
     if X is None:
         X = rng.normal(size=(500, missingness.n_features or 3))

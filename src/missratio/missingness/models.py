@@ -124,10 +124,7 @@ class FunctionMissingness(Missingness):
 
     def __post_init__(self) -> None:
         if not callable(self.function):
-            raise TypeError(
-                "function must be callable, (n, d) -> (n,) rowwise or (n, d) -> (n, "
-                f"d) per feature: got {self.function!r}."
-            )
+            raise TypeError(f"function must be callable: got {self.function!r}.")
         if self.maximum is None:
             return
         largest = read_only_parameter(self.maximum, "maximum", single=self.rowwise)

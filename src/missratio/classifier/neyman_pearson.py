@@ -192,8 +192,8 @@ class TwoClassClassifier(CertifiedClassifier):
     def _learn(
         self, table: ClassTable, estimator: Any, rng: np.random.Generator
     ) -> None:
-        for promise in self._promises(table):
-            if promise.model is not None and promise.model.learned:
+        if any(model.learned for model in (table.models or {}).values()):
+            for promise in self._promises(table):
                 refuse_open(promise, take_rows(table.X, promise.held))
         handed = with_callbacks_of(self, estimator)
         self.estimator_ = table.fit_one(handed, table.fitted)

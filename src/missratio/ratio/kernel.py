@@ -225,7 +225,8 @@ class LeastSquares(KernelMethod):
     Ê_m is m Ê₁ + (1 − m) Ê₀ with m the mixture, and the minimum lies at the relative
     ratio p1/(m p1 + (1 − m) p0). This is a weighted regression of the target 1/m on the
     numerator's rows and 0 on the denominator's, so that leaving out one row is a
-    division by one minus its leverage.
+    division by one minus its leverage. Where a bump has fewer than five denominator
+    rows around it, Ê_m[k²] is taken as if it had five.
     """
 
     mixture: float = 0.0
@@ -276,6 +277,9 @@ class LeastSquares(KernelMethod):
         total = (1.0 - self.mixture) * denominator.gram()
         if self.mixture:
             total += self.mixture * numerator.gram()
+        # A bump that no denominator row is near could have any height.
+        least, place = least_mean(denominator.square), slice(None, None, len(total) + 1)
+        total.flat[place] = np.maximum(total.flat[place], least)
         return mean, total - np.outer(mean, mean), first - mean
 
 
@@ -485,9 +489,10 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
     - "kmm": ½‖Ê₀[r k] − Ê₁[k]‖² + ½ l2 Σθ² in the kernel's space, with Ê₀[r] = 1 and
       θ ≥ 0, cut at max_ratio (kernel mean matching; Huang et al. 2006).
 
-    The width σ and the strength l2 are those with the smallest loss on rows left out:
-    exactly one by one for least squares, one by one up to a Newton step for KLIEP, in
-    folds for mean matching, which is judged by the squared error. Only candidates count
+    The width σ and the strength l2 are those with the smallest loss on rows left out,
+    plus its standard error: exactly one by one for least squares, one by one up to a
+    Newton step for KLIEP, in folds for mean matching, which is judged by the squared
+    error. Only candidates count
     that beat a ratio of one by more than chance, and where there are none the ratio is
     one, so that equal samples give a flat ratio. A sum of bumps may fall below zero, or
     grow beyond the rows seen: it is cut off at zero, and at the largest ratio at a row
@@ -676,6 +681,8 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
 def _best(losses: FloatArray, errors: FloatArray, flat_within: float) -> int:
     """The smallest loss among candidates that beat a ratio of one beyond chance.
 
+    Its standard error is added to each loss: of losses that are about the same, the one
+    is taken that rests on more rows.
     The smallest of all may say nothing: between distant samples a narrow, hardly
     penalised ratio is huge at one row left out, and so is its loss's standard error,
     while others beat one by ten of their errors. Between equal laws none is two errors
@@ -683,7 +690,7 @@ def _best(losses: FloatArray, errors: FloatArray, flat_within: float) -> int:
     """
     beyond = losses < np.minimum(-flat_within * errors, 0.0)
     if beyond.any():
-        return int(np.where(beyond, losses, np.inf).argmin())
+        return int(np.where(beyond, losses + errors, np.inf).argmin())
     below = losses < 0.0
     if below.any():
         most = (-losses[below] / errors[below]).max()

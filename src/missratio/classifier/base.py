@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -144,11 +145,16 @@ class CertifiedClassifier(
             params = {**params, "groups": groups}
         return self._fit(self._table(X, y, inclusion, params, groups))
 
-    def _fit(self, table: ClassTable) -> Self:
-        """Split rows, fit the estimator to some, and keep each promise by others."""
+    def _fit(self, table: ClassTable, times: int = 1) -> Self:
+        """Split rows, fit the estimator to some, and keep each promise by others.
+
+        These count so many times, where it is tried out what more of them would do.
+        """
         rng = generator(self.random_state)
         table = self._split(table, rng)
         self.training_index_, self.calibration_index_ = table.fitted, table.held
+        if times > 1:
+            table = replace(table, held=np.tile(table.held, times))
         if self._words.columns:
             frozen = isinstance(self.estimator, FrozenEstimator)
             X = table.X if frozen else take_rows(table.X, table.fitted)

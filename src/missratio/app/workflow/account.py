@@ -591,7 +591,7 @@ def ways_of(
             classifier = NeymanPearsonClassifier(
                 controlled_class=controlled, missingness=learn(), **options.trial
             )
-            power, why = forecast_power(classifier, table.X, table.y, n_trials=1)
+            power, why = forecast_power(classifier, table.X, table.y)
             if isinstance(why, NoCertificateError):
                 claim = str(replace(why.message, remedies=()))
                 return f"nothing would be certified ({claim[:-1]})"

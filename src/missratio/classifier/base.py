@@ -145,16 +145,16 @@ class CertifiedClassifier(
             params = {**params, "groups": groups}
         return self._fit(self._table(X, y, inclusion, params, groups))
 
-    def _fit(self, table: ClassTable, times: int = 1) -> Self:
+    def _fit(self, table: ClassTable, n_held: int | None = None) -> Self:
         """Split rows, fit the estimator to some, and keep each promise by others.
 
-        These count so many times, where it is tried out what more of them would do.
+        These are repeated until they are `n_held`, where a forecast is asked for.
         """
         rng = generator(self.random_state)
         table = self._split(table, rng)
         self.training_index_, self.calibration_index_ = table.fitted, table.held
-        if times > 1:
-            table = replace(table, held=np.tile(table.held, times))
+        if n_held is not None:
+            table = replace(table, held=np.resize(table.held, n_held))
         if self._words.columns:
             frozen = isinstance(self.estimator, FrozenEstimator)
             X = table.X if frozen else take_rows(table.X, table.fitted)

@@ -262,8 +262,8 @@ def _tried_power(
     some = np.append(training, others)
     # A part of the rows to fit on calibrates, and counts as all that will.
     trial.set_params(random_state=seed, calibration_size=PART)
-    times = max(1, round(len(promise.held) / (PART * len(training))))
-    trial._fit(trial._table(take_rows(X, some), read_labels(y)[some], None, {}), times)
+    again = trial._table(take_rows(X, some), read_labels(y)[some], None, {})
+    trial._fit(again, len(promise.held))
     calibration = trial.calibration_
     if trial.threshold_ == np.inf:
         error = infeasible(promise, calibration, calibration.rule.name)

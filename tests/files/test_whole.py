@@ -4,6 +4,7 @@ import os
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -110,6 +111,21 @@ def test_a_replaced_file_keeps_its_mode(tmp_path, mode):
         draft.write_text("after")
     assert path.read_text() == "after"
     assert stat.S_IMODE(path.stat().st_mode) == mode
+
+
+def test_old_drafts_of_the_same_file_are_swept(tmp_path):
+    path = tmp_path / "out.csv"
+    old = [tmp_path / f".out-missratio-draft-{k}.csv" for k in "ab"]
+    others = [tmp_path / ".other-missratio-draft-a.csv", tmp_path / ".out-mine.csv"]
+    for draft in [*old, *others]:
+        draft.write_text("left behind")
+        os.utime(draft, (time.time() - 7200,) * 2)
+    os.utime(old[1])
+    overwrite(path)
+    # One that may still be written to is left alone.
+    assert {file.name for file in tmp_path.iterdir()} == {
+        path.name, old[1].name, *(other.name for other in others)
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("step", ["os.fsync", "pathlib.Path.replace", "os.open"])

@@ -7,9 +7,11 @@ import gzip
 import hashlib
 import os
 import stat
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from glob import escape
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -22,6 +24,8 @@ PARQUET = (".parquet", ".pq")
 EXCEL = (".xlsx", ".xls", ".xlsb", ".ods")
 GZIP = ".gz"
 _MARK = "-missratio-draft"
+# A draft that nothing was written to for so long is that of a run which was killed.
+_OLD_SECONDS = 3600.0
 
 
 def kind_of(path: Path) -> str:
@@ -142,6 +146,13 @@ def written_whole(path: Path, *, force: bool) -> Iterator[Path]:
         Whether a file of that name is overwritten, instead of an error.
     """
     check_writable(path, force=force)
+    # Drafts of this destination that killed runs have left are removed.
+    drafts = f".{escape(path.stem)}{_MARK}-*{escape(path.suffix)}"
+    for old in path.parent.glob(drafts):
+        with suppress(OSError):
+            age = time.time() - old.stat().st_mtime
+            if age > _OLD_SECONDS and old.is_file() and not old.is_symlink():
+                old.unlink()
     before = path.stat() if path.exists() else None
     mode = 0o666 if before is None else stat.S_IMODE(before.st_mode)
     draft = _draft_of(path)

@@ -80,6 +80,21 @@ def grouped(estimator=None, **options):
     ).fit(X, y, groups)  # fmt: skip
 
 
+def capped():
+    """Three ordered classes, of which one or two have a cap on their weights."""
+    phi = mr.LogisticMissingness([-2.0, -2.0], [0.8, 0.0])
+    rng, y = np.random.default_rng(0), np.repeat([0, 1, 2], 900)
+    X = rng.normal(size=(2700, 2)) + np.array([(0, 0), (3, 0), (1, 3)])[y]
+    for label in range(3):
+        X[y == label] = mr.corrupt(X[y == label], phi, label)
+    model = mr.MulticlassNeymanPearsonClassifier(
+        mr.FDivergenceRatio("js"), alpha={0: 0.2, 1: 0.25}, order=[0, 1, 2],
+        missingness=dict.fromkeys(range(3), phi), random_state=0,
+    ).fit(X, y)  # fmt: skip
+    assert 1 in model.caps_
+    return model
+
+
 def beyond():
     """Two classes, and a cap on the weights of the one."""
     phi = mr.LogisticMissingness([-2.0, -2.0], [1.5, 0.0])
@@ -132,6 +147,7 @@ MODELS = {
     "several": lambda: several(LogisticRegression()),
     "ratios": lambda: several(mr.FDivergenceRatio("js")),
     "order": lambda: several(trees(), order=[0, 1, 2]),
+    "capped": capped,
     "groups": grouped,
     "grouped table": lambda: table(grouped(), group_column="who"),
     "words": words,

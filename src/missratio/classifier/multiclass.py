@@ -34,9 +34,14 @@ from missratio.classifier.certificate import (
     MulticlassCertificate,
     percent,
 )
-from missratio.classifier.certify import certify, infeasible
+from missratio.classifier.certify import (
+    Chosen,
+    certify,
+    choose_trust,
+    infeasible,
+)
 from missratio.classifier.estimators import ChoosingRows, ClassTable
-from missratio.classifier.promise import Calibration, Promise
+from missratio.classifier.promise import Calibration, Promise, Trust
 from missratio.exceptions import Message, NoCertificateError
 from missratio.missingness import Missingness
 from missratio.tensor import in_library_of
@@ -387,6 +392,13 @@ class ClassBounds:
         offsets = np.zeros(len(self.labels))
         return UnorderedDecision(bounded, offsets, unknown, fallback=bounded[0])
 
+    def alone(self) -> Decision:
+        """The decision as if no class had a threshold yet.
+
+        What earlier classes will take isn't known then.
+        """
+        return replace(self.undecided(), thresholds=np.full(len(self.labels), -np.inf))
+
     def check(self) -> None:
         """Refuse bounds that don't fit the classes."""
         if len(self.labels) < 2:
@@ -492,6 +504,9 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         Offsets and thresholds.
     calibrations_ : dict
         What each threshold was chosen from.
+    caps_ : dict
+        For classes that have one, the cap on weights above which rows are given up:
+        they get the most severe class, or the first in `alpha`.
     calibration_index_, choice_index_ : ndarray of int
         Rows that thresholds were chosen with, and those that decided before.
     classes_ : ndarray of shape (n_classes,)
@@ -586,8 +601,23 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         weighted = [promise.training for promise in promises if promise.model]
         index = np.unique(np.concatenate([table.held, *training, *choosing, *weighted]))
         values = np.full((len(table.codes), len(labels)), np.nan)
-        values[index] = self._class_scores(take_rows(table.X, index))
-        # 2. How scores become labels, by parts of δ; or, where there may be too little
+        rows, self.caps_ = take_rows(table.X, index), dict[Any, Trust]()
+        values[index] = self._class_scores(rows)
+        # 2. Caps on weights, where giving rows up is an error of no bounded class: one
+        #    that weighs more gets the fallback. Where classes are ordered, that isn't
+        #    under-classified; where only one is bounded, it is that one.
+        trusted: list[Chosen | None] = [None] * len(promises)
+        capped = self.order is not None or len(promises) == 1
+        for place, promise in enumerate(promises if capped else ()):
+            alone = bounds.alone().scores(values, labels.index(promise.label))
+            wrong = [training[labels.index(label)] for label in promise.wrong]
+            others = few(np.sort(np.concatenate(wrong)))
+            chosen, _ = choose_trust(promise, table, alone, others)
+            trusted[place] = chosen
+            if chosen[0].cap is not None:
+                self.caps_[promise.label] = chosen[0]
+                values[index] = self._beyond_caps(rows, values[index])
+        # 3. How scores become labels, by parts of δ; or, where there may be too little
         #    room for that, by all of it: then a path is fixed, along which thresholds
         #    move together, as far down as each class is certified.
         for delta in (bounds.part, bounds.most):
@@ -599,9 +629,9 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         together = delta > bounds.part
         if together and choice.is_possible:
             decision = choice.with_thresholds(decision)
-        # 3. One threshold after the other, the most severe class's first.
+        # 4. One threshold after the other, the most severe class's first.
         certified = []
-        for promise in promises:
+        for promise, chosen_before in zip(promises, trusted, strict=True):
             position = labels.index(promise.label)
 
             def score(
@@ -610,12 +640,15 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
                 return fixed.scores(self._class_scores(X), position)
 
             scores = decision.scores(values, position)
-            certified.append(certify(promise, table, scores, score, rng))
+            if chosen_before is not None and chosen_before[2] is not None:
+                rescored = replace(chosen_before[2], scores=scores[promise.training])
+                chosen_before = (*chosen_before[:2], rescored)
+            certified.append(certify(promise, table, scores, score, rng, chosen_before))
             self._check_room(promise, *certified[-1])
             if isinstance(decision, OrderedDecision):
                 limit = certified[-1][0].threshold
                 decision = with_threshold(decision, position, limit)
-        # 4. Where thresholds move together, they do along the path that was fixed.
+        # 5. Where thresholds move together, they do along the path that was fixed.
         places, thresholds = list(decision.bounded), decision.thresholds.copy()
         limits = np.array([certificate.threshold for certificate, _ in certified])
         if together:
@@ -708,7 +741,7 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         -------
         ndarray of shape (n_rows, n_classes)
             NaN for a row that can't be scored: under deployment "complete" one with a
-            missing value.
+            missing value, and one that goes missing too often for a certificate.
         """
         check_is_fitted(self, "scores_")
         return self._class_scores(self._read(X))
@@ -746,4 +779,11 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         return Choice(tuple(rows), self._bounds.levels, worth, promises[0].delta)
 
     def _class_scores(self, X: Any) -> FloatArray:
-        return self.scores_.of(X, self.deployment, self._scorable(X))
+        scores = self.scores_.of(X, self.deployment, self._scorable(X))
+        return self._beyond_caps(X, scores)
+
+    def _beyond_caps(self, X: Any, scores: FloatArray) -> FloatArray:
+        """No scores for rows that may weigh more than a cap."""
+        for trust in self.caps_.values():
+            scores[trust.edges(X)[1] > (trust.cap or np.inf)] = np.nan
+        return scores

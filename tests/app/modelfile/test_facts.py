@@ -100,6 +100,7 @@ SEVERAL = {
     "decision_.offsets": [list, lambda x: x[:2], lambda x: x * np.nan],
     "decision_.thresholds": [list, lambda x: x[:2], moved, lambda x: x * np.nan],
     "scores_": [None], "scores_.n_classes": [4],
+    "caps_": [None, lambda _: {1: sound("capped").caps_[1]}],
 }  # fmt: skip
 GROUPS = {
     **PROMISE, f"{FIRST}.error_bound": [0.1],
@@ -123,6 +124,8 @@ FACTS = {
     "order": {"decision_": [lambda _: sound("several").decision_],
               "decision_.order": [(0, 2, 1), (0, 1)], "order": [[0, 2, 1], [0, 1]],
               f"{FIRST}.other_class": [(2, 1), (2,)]},
+    "capped": {"caps_": [{}], "caps_.1.cap": [9.0], "caps_.1.model": [None],
+               "caps_.1.odds_factor": [0.5]},
     "grouped table": {"group_column": ["where", None], "rest": [(5,)]},
     "tuned": {"calibration_.rule.training": [5]},
     "words": {f"{TRANSFORMER}.n_jobs": [10**6, "x"],
@@ -181,3 +184,7 @@ def without_scores(model):
 @pytest.mark.parametrize("kind", ["φ", "several", "groups"])
 def test_a_model_that_gives_no_scores_is_refused(kind):
     refused(without_scores(sound(kind)), "it gives no scores")
+
+
+def test_a_row_above_the_cap_of_its_class_may_have_no_scores():
+    accepted(without_scores(sound("capped")))

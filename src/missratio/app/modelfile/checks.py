@@ -415,8 +415,12 @@ def _check_promises(classifier: Any) -> None:
         len(set(names)) == len(certificates) == len(calibrations) == len(asked),
         "its promises are others",
     )
-    caps = {calibration.trust.cap for calibration in calibrations}
-    require(caps == {None} if several else len(caps) == 1, "its caps are others")
+    trusts = [replace(calibration.trust, point=None) for calibration in calibrations]
+    capped = {name: t for name, t in zip(names, trusts, strict=True) if t.cap}
+    sound = len({trust.cap for trust in trusts}) == 1
+    if several:
+        sound = same(classifier.caps_, capped)
+    require(sound, "its caps are others")
     # 2. Certificates as their own rows give them.
     again = []
     models, some = classifier._models() or {}, classifier._positions
@@ -490,7 +494,9 @@ def _check_scores(model: Any) -> None:
     sound = len(scores) == n_rows
     if kind_of(model) is not None:
         shape = (n_rows, len(model.classes_)) if several else (n_rows,)
-        sound = scores.shape == shape and not np.isnan(scores).any()
+        # A row that goes missing too often for a certified score has none at all.
+        known_all = (several and model.caps_) or not np.isnan(scores).any()
+        sound = scores.shape == shape and known_all
     require(sound, "it gives no scores")
 
 

@@ -154,7 +154,10 @@ def as_frame(X: Any) -> "nw.DataFrame[Any] | None":
     except nw.exceptions.DuplicateError as error:
         raise ValueError(f"Rename columns of X that share a name: {error}") from error
     if isinstance(frame, nw.LazyFrame):
-        raise TypeError("X is a LazyFrame, and holds no rows yet: give X.collect().")
+        raise TypeError(
+            "X is a LazyFrame, and holds no rows yet: give X.collect(). Map over its "
+            "partitions if it is Dask's, as by X.map_partitions(model.predict)."
+        )
     return frame if isinstance(frame, nw.DataFrame) else None
 
 

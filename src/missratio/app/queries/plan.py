@@ -130,7 +130,7 @@ def plan_queries(
     >>> plan.columns
     array([0, 1])
     >>> frame = plan.to_frame()
-    >>> frame["value"] = [0.5, 7.0]
+    >>> frame["value"] = [1.5, 3.0]
     >>> QueryPlan.read(frame, X).answered
     array([[1, 1]])
     """

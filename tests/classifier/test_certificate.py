@@ -5,27 +5,21 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
+from classifiers import certified
+from data import stacked
 from sklearn.linear_model import LogisticRegression
 
-from missratio import (
-    KLIEP,
-    FunctionMissingness,
-    NeymanPearsonClassifier,
-    StepMissingness,
-    corrupt,
-)
+import missratio as mr
 from missratio.classifier import required_calibration_rows
 
-STEP = StepMissingness([1.0, 0.0], 0.0, 0.8)
+STEP = mr.StepMissingness([1.0, 0.0], 0.0, 0.8)
 
 
 @pytest.fixture
 def model(two_normals):
     X, y = two_normals(500, 2, shift=1.5)
     names = np.array(["healthy", "ill"])[y]
-    return NeymanPearsonClassifier(
-        KLIEP(), alpha=0.1, controlled_class="healthy", random_state=0
-    ).fit(X, names)
+    return certified(mr.KLIEP(), delta=0.05, controlled_class="healthy").fit(X, names)
 
 
 def test_the_certificate_is_plain_data(model):
@@ -59,13 +53,11 @@ def test_the_certificate_says_in_words_what_it_promises(model):
 def few(n, missingness=None, **options):
     """A classifier on a fitted estimator and n calibration rows, none missing."""
     rng = np.random.default_rng(0)
-    X = np.concatenate([rng.normal(size=(50, 2)), rng.normal(2, 1, (50, 2))])
-    fitted = LogisticRegression().fit(X, np.repeat([0, 1], 50))
-    model = NeymanPearsonClassifier(
-        fitted, alpha=0.1, delta=0.05, missingness=missingness, **options
-    )
+    X, y = stacked(rng.normal(size=(50, 2)), rng.normal(2, 1, (50, 2)))
+    fitted = LogisticRegression().fit(X, y)
+    model = certified(fitted, delta=0.05, missingness=missingness, **options)
     rows = rng.normal(size=(n, 2))
-    return model.calibrate(rows if missingness is None else corrupt(rows, STEP, 0))
+    return model.calibrate(rows if missingness is None else mr.corrupt(rows, STEP, 0))
 
 
 def test_too_few_rows_say_how_many_are_needed():
@@ -76,7 +68,7 @@ def test_too_few_rows_say_how_many_are_needed():
     assert "needs 29 or more" in message
     assert few(29).certificate_.certified
     # Without a bound on φ, too.
-    unbounded = FunctionMissingness(lambda X: 0.8 * (X[:, 0] > 0))
+    unbounded = mr.FunctionMissingness(lambda X: 0.8 * (X[:, 0] > 0))
     with pytest.raises(ValueError, match=r"No threshold certifies.* or more"):
         few(15, {0: unbounded})
 
@@ -94,13 +86,8 @@ def test_everything_is_given_to_the_controlled_class_if_so_wished(
     two_normals, controlled
 ):
     X, y = two_normals(20, 2, shift=1.5)
-    model = NeymanPearsonClassifier(
-        LogisticRegression(),
-        alpha=0.01,
-        controlled_class=controlled,
-        on_infeasible="reject_all",
-        random_state=0,
-    ).fit(X, y)
+    options = {"controlled_class": controlled, "on_infeasible": "reject_all"}
+    model = certified(alpha=0.01, delta=0.05, **options).fit(X, y)
     certificate = model.certificate_
     assert (model.predict(X) == controlled).all()
     decision = model.decision_function(X)

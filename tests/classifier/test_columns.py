@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from classifiers import certified
+from data import corrupted
 from optional_packages import optional
 from sklearn.ensemble import HistGradientBoostingClassifier
 
@@ -92,8 +93,7 @@ def test_a_learned_phi_keeps_the_level_that_it_has_beside_all_columns():
     rng = np.random.default_rng(0)
     Z, y = rng.normal(size=(4000, 4)), np.repeat([0, 1], 2000)
     Z += rng.normal(size=(4000, 1)) + 1.2 * y[:, None]
-    X = Z.copy()
-    X[y == 0] = mr.corrupt(Z[y == 0], mr.LogisticMissingness([-2.0] * 4, [0.5] * 4), 0)
+    X = corrupted(Z, y, {0: mr.LogisticMissingness([-2.0] * 4, [0.5] * 4)})
     phi = mr.learn_missingness(X[y == 0])
     model = certified(mr.KLIEP(), alpha=0.3, missingness={0: phi}, columns=[0, 1])
     model.fit(X, y)

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression
+from classifiers import LINES
+from data import corrupted
 
 import missratio as mr
 from missratio.exceptions import NoCertificateError
@@ -16,17 +17,15 @@ import groups as simulation
 
 def draw(n=4000, seed=0):
     rng = np.random.default_rng(seed)
-    y, groups = (
-        rng.choice([0, 1], n),
-        rng.choice(["old", "young", "tiny"], n, p=[0.5, 0.49, 0.01]),
-    )
+    y = rng.choice([0, 1], n)
+    groups = rng.choice(["old", "young", "tiny"], n, p=[0.5, 0.49, 0.01])
     X = rng.normal(size=(n, 2)) + 2.0 * y[:, None] + 0.8 * (groups == "old")[:, None]
     return X, y, groups
 
 
-def classifier(**kwargs):
+def classifier(estimator=LINES, **kwargs):
     given = {"alpha": 0.1, "random_state": 0, "on_infeasible": "reject_all", **kwargs}
-    return mr.GroupedNeymanPearsonClassifier(LogisticRegression(), **given)
+    return mr.GroupedNeymanPearsonClassifier(estimator, **given)
 
 
 def test_each_group_gets_a_threshold_and_a_line_of_its_own():
@@ -93,11 +92,9 @@ def test_a_cap_gives_rows_up_to_the_controlled_class():
     rng = np.random.default_rng(0)
     phi = mr.LogisticMissingness([-2.0, -2.0], [0.8, 0.8])
     y, groups = np.repeat([0, 1], 1500), rng.choice(["old", "young"], 3000)
-    X = rng.normal(size=(3000, 2)) + 2.0 * y[:, None]
-    X[y == 0] = mr.corrupt(X[y == 0], phi, 0)
-    clf = mr.GroupedNeymanPearsonClassifier(
-        mr.FDivergenceRatio("js"), alpha=0.05, missingness={0: phi}, random_state=0
-    ).fit(X, y, groups)
+    X = corrupted(rng.normal(size=(3000, 2)) + 2.0 * y[:, None], y, {0: phi})
+    clf = classifier(mr.FDivergenceRatio("js"), alpha=0.05, missingness={0: phi})
+    clf.fit(X, y, groups)
     assert all(each.certified for each in clf.certificate_.certificates)
     assert clf.cap_ is not None
     assert clf.predict([[40.0, 40.0]], ["old"]).tolist() == [0]

@@ -6,14 +6,10 @@ import pytest
 from classifiers import Total
 from classifiers import learned as problem
 
-import missratio as mr
 from missratio.weights import complete_row_weight_edges
 
 # One table in twenty casts doubt on a right φ.
 pytestmark = pytest.mark.filterwarnings("ignore:The data cast doubt")
-
-
-BOUNDED = ("paper", "bernstein", "thinning", "betting")
 
 
 def certified(model, **options):
@@ -104,7 +100,7 @@ def test_rows_that_may_weigh_more_than_the_cap_get_the_controlled_class():
     assert share in str(model.certificate_)
 
 
-@pytest.mark.parametrize("rule", BOUNDED)
+@pytest.mark.parametrize("rule", ["paper", "bernstein", "thinning", "betting"])
 @pytest.mark.parametrize("learned", [False, True])
 def test_rules_that_need_a_bound_have_one_by_the_cap(rule, learned):
     X, y, model, truth = problem(20_000, m=2000, slope=1.0)
@@ -135,10 +131,7 @@ def test_rows_where_phi_rounds_to_one_get_the_controlled_class(learned):
 def test_an_estimator_that_is_fitted_already_is_calibrated():
     X, y, learned, _ = problem()
     rows = X[y == 0]
-    estimator = Total().fit(X, y)
-    model = mr.NeymanPearsonClassifier(
-        estimator, alpha=0.2, delta=0.1, missingness={0: learned}, random_state=0
-    )
+    model = certified(learned).set_params(estimator=Total().fit(X, y))
     alone = model.calibrate(rows[:2000]).certificate_
     assert alone.rule == "flipped-betting"
     assert alone.missingness_delta == 0.05

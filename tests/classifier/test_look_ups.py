@@ -55,7 +55,6 @@ def test_the_error_is_bounded_where_complete_cases_break_it():
         errors.append(true_error(clf.fit(X, y, inclusion=inclusion)))
         # Weights left out: looked-up rows as if all that are incomplete were there.
         known = inclusion > 0
-        clf = certified(on_infeasible="reject_all", random_state=seed)
         ignored.append(true_error(clf.fit(X[known], y[known])))
     assert np.mean(np.array(errors) > 0.1) <= 0.2
     assert np.mean(np.array(ignored) > 0.1) > 0.5
@@ -111,12 +110,13 @@ def test_entries_are_strata_by_pattern():
 def test_a_model_another_rule_and_a_draw_are_not_mixed():
     X, y, inclusion, _ = looked_up(100, 20)
     phi = mr.LogisticMissingness([0.0, 0.0], [1.0, 0.0])
-    with pytest.raises(ValueError, match="weighed twice"):
-        certified(missingness={0: phi}).fit(X, y, inclusion=inclusion)
-    with pytest.raises(ValueError, match="rule"):
-        certified(rule="thinning").fit(X, y, inclusion=inclusion)
-    with pytest.raises(ValueError, match="deployment='complete'"):
-        certified(deployment="as-observed").fit(X, y, inclusion=inclusion)
+    for option, match in (
+        ({"missingness": {0: phi}}, "weighed twice"),
+        ({"rule": "thinning"}, "rule"),
+        ({"deployment": "as-observed"}, "deployment='complete'"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            certified(**option).fit(X, y, inclusion=inclusion)
 
 
 def test_one_class_may_have_a_model_and_the_other_look_ups():
@@ -129,9 +129,7 @@ def test_one_class_may_have_a_model_and_the_other_look_ups():
     entries[~other, 0] = np.where(lost[~other], 0.0, 1.0)
     table = X.copy()
     table[~other & lost, 0] = np.nan
-    clf = mr.NeymanPearsonClassifier(
-        mr.KLIEP(l2=0.01), alpha=0.2, delta=0.1, random_state=0, missingness={0: phi}
-    )
+    clf = certified(mr.KLIEP(l2=0.01), alpha=0.2, missingness={0: phi})
     clf.fit(table, y, inclusion=entries)
     assert clf.certificate_.rule != "look-ups"
     assert clf.certificate_.certified

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from classifiers import LINES
+from data import corrupted, stacked
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
 from missratio.exceptions import NoCertificateError
@@ -20,41 +21,32 @@ CENTRES = {"flu": (0, 0), "cold": (3, 0), "well": (1, 3)}
 
 def draw(n=900, seed=0, centres=CENTRES):
     rng = np.random.default_rng(seed)
-    X = np.concatenate([rng.normal(c, 1, (n, 2)) for c in centres.values()])
-    return X, np.repeat(list(centres), n)
+    X, y = stacked(*(rng.normal(c, 1, (n, 2)) for c in centres.values()))
+    return X, np.array(list(centres))[y]
 
 
-def classifier(alpha, estimator=None, **kwargs):
-    return mr.MulticlassNeymanPearsonClassifier(
-        estimator or LogisticRegression(), alpha=alpha, random_state=0, **kwargs
-    )
+def classifier(alpha, estimator=LINES, **options):
+    options = {"random_state": 0} | options
+    return mr.MulticlassNeymanPearsonClassifier(estimator, alpha=alpha, **options)
 
 
 def close_classes(seed, n_rows=500):
     """Three classes that are 4 apart; rows above each centre are lost in 0.6 of all."""
     rng = np.random.default_rng(seed)
     centres = np.array([[0.0, 0.0], [4.0, 0.0], [2.0, 3.4641]])
-    X = np.concatenate([rng.normal(c, 1.0, (n_rows, 2)) for c in centres])
-    y = np.repeat([0, 1, 2], n_rows)
+    X, y = stacked(*(rng.normal(c, 1.0, (n_rows, 2)) for c in centres))
     models = {
         k: mr.StepMissingness([1.0, 0.0], c[0], 0.6) for k, c in enumerate(centres)
     }
-    for k, model in models.items():
-        X[y == k] = mr.corrupt(X[y == k], model, rng)
-    return X, y, models
+    return corrupted(X, y, models, rng), y, models
 
 
 def test_thresholds_move_together_where_there_is_little_room():
     refused = together = 0
     for seed in range(12):
         X, y, models = close_classes(seed)
-        fitted = mr.MulticlassNeymanPearsonClassifier(
-            simulation.Centroids(),
-            {0: 0.1, 1: 0.1},
-            0.1,
-            missingness=models,
-            random_state=seed,
-        )
+        options = {"delta": 0.1, "missingness": models, "random_state": seed}
+        fitted = classifier({0: 0.1, 1: 0.1}, simulation.Centroids(), **options)
         try:
             fitted.fit(X, y)
         except NoCertificateError:
@@ -69,17 +61,16 @@ def test_thresholds_move_together_where_there_is_little_room():
     assert together
 
 
-TWO = {"flu": 0.1, "cold": 0.15}
 ORDERED = {"alpha": {"flu": 0.1, "cold": 0.1}, "order": ["flu", "cold", "well"]}
 
 
 @pytest.mark.parametrize(
     ("estimator", "kwargs"),
     [
-        (LogisticRegression(), {"alpha": {"flu": 0.1}}),
-        (LogisticRegression(), {"alpha": TWO}),
-        (LogisticRegression(), {"alpha": {"flu": 0.2, "cold": 0.2, "well": 0.2}}),
-        (LogisticRegression(), ORDERED),
+        (LINES, {"alpha": {"flu": 0.1}}),
+        (LINES, {"alpha": {"flu": 0.1, "cold": 0.15}}),
+        (LINES, {"alpha": {"flu": 0.2, "cold": 0.2, "well": 0.2}}),
+        (LINES, ORDERED),
         (mr.KLIEP(l2=0.01), {"alpha": {"flu": 0.1}}),
         (mr.KLIEP(l2=0.01), ORDERED),
     ],
@@ -131,9 +122,7 @@ def test_without_room_the_error_says_what_there_is_room_for():
 
 
 def test_the_certificate_as_data_and_in_words():
-    X, y = draw()
-    alpha = {"flu": 0.1, "cold": 0.1}
-    found = classifier(alpha, order=["flu", "cold", "well"]).fit(X, y).certificate_
+    found = classifier(**ORDERED).fit(*draw()).certificate_
     assert "'flu' rows are classified as 'cold' or 'well'" in str(found)
     assert found["cold"].other_class == ("well",)
     assert found.to_dict()["classes"][0]["alpha"] == 0.1
@@ -150,14 +139,9 @@ def test_bounds_hold_together_in_a_short_simulation():
 def test_a_cap_gives_rows_up_to_the_most_severe_class():
     phi = mr.LogisticMissingness([-2.0, -2.0], [0.8, 0.0])
     X, y = draw(900)
-    for label in CENTRES:
-        X[y == label] = mr.corrupt(X[y == label], phi, 0)
-    clf = classifier(
-        {"flu": 0.2, "cold": 0.25},
-        mr.FDivergenceRatio("js"),
-        order=list(CENTRES),
-        missingness=dict.fromkeys(CENTRES, phi),
-    ).fit(X, y)
+    options = {"order": [*CENTRES], "missingness": dict.fromkeys(CENTRES, phi)}
+    clf = classifier({"flu": 0.2, "cold": 0.25}, mr.FDivergenceRatio("js"), **options)
+    clf.fit(corrupted(X, y, options["missingness"]), y)
     assert "cold" in clf.caps_
     largest = max(trust.cap for trust in clf.caps_.values())
     heavy = np.array([[(np.log(largest) + 2.0) / 0.8 + 5.0, 0.0]])
@@ -176,8 +160,6 @@ def test_too_few_look_ups_of_a_bounded_class_say_how_many_there_are():
     X, inclusion = Z.copy(), np.ones(120)
     X[np.setdiff1d(lost, looked_up)], inclusion[lost] = np.nan, 0.0
     inclusion[looked_up] = len(looked_up) / len(lost)
-    classifier = mr.MulticlassNeymanPearsonClassifier(
-        mr.KLIEP(l2=0.1), alpha={0: 0.05, 2: 0.3}, delta=0.05, random_state=0
-    )
+    model = classifier({0: 0.05, 2: 0.3}, mr.KLIEP(l2=0.1))
     with pytest.raises(NoCertificateError, match="of these were looked up"):
-        classifier.fit(X, y, inclusion=inclusion)
+        model.fit(X, y, inclusion=inclusion)

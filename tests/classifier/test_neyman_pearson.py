@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from classifiers import Total, certified
+from data import stacked
 from optional_packages import optional
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
@@ -45,11 +46,21 @@ def test_the_threshold_is_the_binomial_rules_on_held_out_scores(table):
 @pytest.mark.parametrize("controlled", [0, 1])
 @pytest.mark.parametrize("labels", [(0, 1), (-1, 7), ("ill", "well"), (False, True)])
 @pytest.mark.parametrize("estimator", [LogisticRegression(), KLIEP(), GaussianNB()])
-def test_any_label_can_be_controlled(table, controlled, labels, estimator):
+@pytest.mark.parametrize("fitted_before", [False, True])
+def test_any_label_can_be_controlled(
+    table, controlled, labels, estimator, fitted_before
+):
     X, y = table
     y = np.array(labels)[y]
     label = labels[controlled]
-    model = certified(estimator, controlled_class=label).fit(X, y)
+    model = certified(estimator, controlled_class=label)
+    if fitted_before:
+        before = estimator.fit(X, y).predict_proba(X)
+        fresh = np.random.default_rng(1).normal(1.2 * controlled, 1.0, (400, 2))
+        assert model.calibrate(fresh).estimator_ is estimator
+        np.testing.assert_array_equal(estimator.predict_proba(X), before)
+    else:
+        model.fit(X, y)
     predicted = model.predict(X)
     assert set(model.classes_.tolist()) == set(labels)
     assert set(predicted.tolist()) == set(labels)
@@ -104,15 +115,12 @@ def test_dataframes_give_the_same_as_arrays(table, frame, estimator):
 
 def test_rows_as_observed_are_scored_with_what_they_miss():
     rng = np.random.default_rng(0)
-    X = np.concatenate([rng.normal(0, 1, (600, 2)), rng.normal(2, 1, (600, 2))])
-    y = np.repeat([0, 1], 600)
+    X, y = stacked(rng.normal(0, 1, (600, 2)), rng.normal(2, 1, (600, 2)))
     # Of the other class high values are lost: what is missing tells.
     X[(y == 1) & (rng.uniform(size=1200) < 0.6), 0] = np.nan
     X[(y == 0) & (rng.uniform(size=1200) < 0.1), 0] = np.nan
-    model = certified(
-        HistGradientBoostingClassifier(max_iter=20, random_state=0),
-        deployment="as-observed",
-    ).fit(X, y)
+    trees = HistGradientBoostingClassifier(max_iter=20, random_state=0)
+    model = certified(trees, deployment="as-observed").fit(X, y)
     missing = np.isnan(X[:, 0])
     assert (model.predict(X)[missing & (y == 1)] == 1).mean() > 0.5
     assert np.isfinite(model.score_samples(X)).all()

@@ -13,23 +13,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import missratio as mr
-from missratio import (
-    KLIEP,
-    FunctionMissingness,
-    NaiveBayesRatio,
-    NeymanPearsonClassifier,
-    StepMissingness,
-    corrupt,
-)
 from missratio.threshold import CalibrationSample, make_rule
 from missratio.weights import complete_row_weights
 
 pd = optional("pandas")
 pl = optional("polars")
 
-STEP0 = StepMissingness([1.0, 0.0], 0.0, 0.5)
-STEP1 = StepMissingness([0.0, 1.0], 1.0, 0.6)
-PER_FEATURE = FunctionMissingness(
+STEP0 = mr.StepMissingness([1.0, 0.0], 0.0, 0.5)
+STEP1 = mr.StepMissingness([0.0, 1.0], 1.0, 0.6)
+PER_FEATURE = mr.FunctionMissingness(
     lambda X: 0.4 / (1 + np.exp(-X)), rowwise=False, maximum=0.4
 )
 
@@ -48,7 +40,7 @@ def corrupted(two_normals):
         lost = X.copy()
         rng = np.random.default_rng([seed, 1])
         for label, model in models.items():
-            lost[y == label] = corrupt(lost[y == label], model, rng)
+            lost[y == label] = mr.corrupt(lost[y == label], model, rng)
         return lost, y
 
     return draw
@@ -58,13 +50,15 @@ def corrupted(two_normals):
 def test_models_reach_a_ratio_that_has_none(corrupted, pipeline):
     models = {0: STEP0, 1: STEP1}
     X, y = corrupted(models)
-    estimator = make_pipeline("passthrough", KLIEP()) if pipeline else KLIEP()
+    estimator = make_pipeline("passthrough", mr.KLIEP()) if pipeline else mr.KLIEP()
     model = certified(estimator, models).fit(X, y)
     inner = model.estimator_[-1] if pipeline else model.estimator_
     assert inner.missingness == models
     # The user's own estimator stays as it was.
     assert (estimator[-1] if pipeline else estimator).missingness is None
-    nested = certified(NaiveBayesRatio(KLIEP()), {1: STEP1}).fit(*corrupted({1: STEP1}))
+    nested = certified(mr.NaiveBayesRatio(mr.KLIEP()), {1: STEP1}).fit(
+        *corrupted({1: STEP1})
+    )
     assert nested.estimator_.missingness == {1: STEP1}
 
 
@@ -74,15 +68,15 @@ def test_models_reach_a_ratio_that_has_none(corrupted, pipeline):
 @pytest.mark.parametrize("own", ["ignore", {1: STEP0}])
 def test_a_ratio_that_has_its_own_keeps_it(corrupted, own):
     X, y = corrupted({1: STEP1})
-    model = certified(KLIEP(missingness=own), {1: STEP1}).fit(X, y)
+    model = certified(mr.KLIEP(missingness=own), {1: STEP1}).fit(X, y)
     assert repr(model.estimator_.missingness) == repr(own)
 
 
 def test_the_classifier_takes_the_estimators_own_where_it_has_none(corrupted):
     models = {0: STEP0}
     X, y = corrupted(models)
-    inside = certified(KLIEP(missingness=models), None).fit(X, y)
-    outside = certified(KLIEP(), models).fit(X, y)
+    inside = certified(mr.KLIEP(missingness=models), None).fit(X, y)
+    outside = certified(mr.KLIEP(), models).fit(X, y)
     assert inside.threshold_ == outside.threshold_
     assert inside.certificate_.observed < inside.certificate_.rows
 
@@ -95,7 +89,7 @@ def test_models_are_relabelled_where_the_controlled_class_sorts_last(
     X, y = corrupted({0: STEP0, 1: STEP1})
     models = {labels[0]: STEP0, labels[1]: STEP1}
     own, given = (None, models) if where == "classifier" else (models, None)
-    model = certified(KLIEP(missingness=own), given, controlled_class=controlled)
+    model = certified(mr.KLIEP(missingness=own), given, controlled_class=controlled)
     model.fit(X, np.array(labels)[y])
     # What the estimator calls 0 is the controlled class.
     found = model.estimator_.missingness
@@ -178,7 +172,7 @@ def test_the_threshold_is_the_rules_on_weighted_rows(corrupted, rule):
 
 def test_single_missing_values_weigh_complete_rows_by_a_product(corrupted):
     X, y = corrupted({0: PER_FEATURE}, n=2000)
-    model = certified(KLIEP(), {0: PER_FEATURE}, rule="thinning").fit(X, y)
+    model = certified(mr.KLIEP(), {0: PER_FEATURE}, rule="thinning").fit(X, y)
     held = X[model.calibration_index_]
     complete = ~np.isnan(held).any(axis=1)
     certificate = model.certificate_
@@ -248,7 +242,7 @@ def test_a_scaler_before_the_classifier_is_refused(sign):
     Z = rng.normal(120.0, 15.0, (3000, 1))
     X = np.concatenate([mr.corrupt(Z[:1500], phi, rng), 30.0 + Z[1500:]])
     y = np.repeat([0, 1], 1500)
-    model = certified(KLIEP(), {0: phi})
+    model = certified(mr.KLIEP(), {0: phi})
     assert model.fit(X, y).certificate_.certified
     with pytest.raises(mr.missingness.MissingnessContradictionError, match="scaler"):
         make_pipeline(StandardScaler(), model).fit(X, y)
@@ -279,7 +273,7 @@ def test_a_learned_phi_that_its_tests_refute_is_refused(look_ups):
     with pytest.warns(mr.learning.MissingnessWarning):
         phi = mr.learn_missingness(X[y == 0], revealed, from_table=not look_ups)
     options = {"alpha": 0.2, "missingness": {0: phi}, "random_state": 0}
-    model = mr.NeymanPearsonClassifier(KLIEP(), **options)
+    model = mr.NeymanPearsonClassifier(mr.KLIEP(), **options)
     with pytest.raises(
         mr.missingness.MissingnessContradictionError, match=r"odds_factor of \d"
     ) as refused:
@@ -291,17 +285,17 @@ def test_a_learned_phi_that_its_tests_refute_is_refused(look_ups):
 
 def test_no_seed_decides_whether_blanks_are_refused(two_normals, tmp_path):
     X, y = two_normals(600, 2, seed=0, shift=1.2)
-    ratio, members = KLIEP(missingness="ignore"), np.arange(len(y)) % 2
+    ratio, members = mr.KLIEP(missingness="ignore"), np.arange(len(y)) % 2
     fitted = LogisticRegression().fit(X, y)
     X[np.flatnonzero(y == 0)[0], 0] = np.nan
     frame = pd.DataFrame(X, columns=["a", "b"]).assign(y=y)
     frame.to_parquet(tmp_path / "t.parquet")
     source = mr.scan_parquet(tmp_path / "t.parquet", target="y")
     units = np.where(np.arange(len(y)) < 12, 0, np.arange(len(y)))[y == 0]
-    alone = NeymanPearsonClassifier(ratio, 0.1)
+    alone = mr.NeymanPearsonClassifier(ratio, 0.1)
     several = mr.MulticlassNeymanPearsonClassifier(ratio, {0: 0.1})
     grouped = mr.GroupedNeymanPearsonClassifier(ratio, 0.1)
-    known = NeymanPearsonClassifier(fitted, 0.1)
+    known = mr.NeymanPearsonClassifier(fitted, 0.1)
     for seed in range(6):
         for model in (alone, several, grouped, known):
             model.set_params(random_state=seed)
@@ -334,8 +328,8 @@ def test_calibration_several_classes_and_groups_refuse_it_too(learned):
     options = {"alpha": 0.2, "missingness": {0: phi}, "random_state": 0}
     model = mr.NeymanPearsonClassifier(LogisticRegression().fit(Z, y), **options)
     groups = np.where(np.arange(len(X)) % 2, "odd", "even")
-    several = mr.MulticlassNeymanPearsonClassifier(KLIEP(), **options)
-    grouped = mr.GroupedNeymanPearsonClassifier(KLIEP(), **options)
+    several = mr.MulticlassNeymanPearsonClassifier(mr.KLIEP(), **options)
+    grouped = mr.GroupedNeymanPearsonClassifier(mr.KLIEP(), **options)
     for refuse in (
         lambda: model.calibrate(X[y == 0]),
         lambda: several.set_params(alpha={0: 0.2}).fit(X, y),
@@ -345,13 +339,13 @@ def test_calibration_several_classes_and_groups_refuse_it_too(learned):
             refuse()
         assert refused.value.message.label == 0
     # Rows as they come need no φ.
-    model.set_params(deployment="as-observed", estimator=KLIEP().fit(Z, y))
+    model.set_params(deployment="as-observed", estimator=mr.KLIEP().fit(Z, y))
     assert model.calibrate(Z[y == 0]).certificate_.certified
 
 
 def labelled(two_normals, phi, n=600):
     X, y = two_normals(n, 2, shift=1.0)
-    X[y == 0] = corrupt(X[y == 0], phi, random_state=0)
+    X[y == 0] = mr.corrupt(X[y == 0], phi, random_state=0)
     return X, np.array(["ok", "bad"])[y]
 
 
@@ -361,7 +355,7 @@ def test_a_model_by_itself_is_that_of_the_class_that_has_blanks(two_normals, kin
     common = {"controlled_class": "ok", "random_state": 0}
     groups = np.arange(len(y)) % 2
 
-    def fit(missingness, estimator=KLIEP(), X=X):  # noqa: B008
+    def fit(missingness, estimator=mr.KLIEP(), X=X):  # noqa: B008
         if kind == "several":
             model = mr.MulticlassNeymanPearsonClassifier(
                 estimator, {"ok": 0.2}, missingness=missingness, random_state=0
@@ -380,7 +374,7 @@ def test_a_model_by_itself_is_that_of_the_class_that_has_blanks(two_normals, kin
 
     named = thresholds(fit({"ok": PER_FEATURE}))
     assert thresholds(fit(PER_FEATURE)) == named
-    assert thresholds(fit(None, KLIEP(missingness=PER_FEATURE))) == named
+    assert thresholds(fit(None, mr.KLIEP(missingness=PER_FEATURE))) == named
     both = np.where(np.arange(len(X))[:, None] % 50 == 0, np.nan, X)
     with pytest.raises(ValueError, match="classes 'bad', 'ok' have some"):
         fit(PER_FEATURE, X=both)
@@ -390,18 +384,18 @@ def test_a_model_by_itself_calibrates_is_saved_and_narrowed(two_normals, tmp_pat
     phi = mr.LogisticMissingness([-1.5, -1.5], [0.4, 0.4])
     X, y = labelled(two_normals, phi)
     options = {"controlled_class": "ok", "random_state": 0}
-    model = certified(KLIEP(), phi, **options).fit(X, y)
+    model = certified(mr.KLIEP(), phi, **options).fit(X, y)
     mr.save_model(model, tmp_path / "m.skops")
     again = mr.load_model(tmp_path / "m.skops").predict(X)
     np.testing.assert_array_equal(again, model.predict(X))
     assert mr.sensitivity_curve(model, X, y).tipping_factor > 1.0
-    fitted = KLIEP(missingness=phi).fit(X, np.where(y == "ok", 0, 1))
+    fitted = mr.KLIEP(missingness=phi).fit(X, np.where(y == "ok", 0, 1))
     first, second = (
         certified(fitted, given, random_state=0).calibrate(X[y == "ok"]).threshold_
         for given in (phi, {0: phi})
     )
     assert first == second
-    one = certified(KLIEP(), phi, columns=[1], **options).fit(X, y)
+    one = certified(mr.KLIEP(), phi, columns=[1], **options).fit(X, y)
     assert one.columns_.tolist() == [1]
 
 
@@ -409,7 +403,7 @@ def test_warnings_speak_of_the_users_labels(two_normals):
     X, y = labelled(two_normals, PER_FEATURE, 1500)
     # The other class has lost none: a φ of its own is contradicted.
     wrong = {"ok": PER_FEATURE, "bad": PER_FEATURE}
-    model = certified(KLIEP(), wrong, controlled_class="ok", random_state=0)
+    model = certified(mr.KLIEP(), wrong, controlled_class="ok", random_state=0)
     with pytest.warns(UserWarning, match="φ of class 'bad'") as told:
         model.fit(X, y)
     assert not any("class 1" in str(each.message) for each in told)

@@ -1,8 +1,6 @@
 """Several bounds together: what decides, what is certified, and what is refused."""
 
-import sys
-from pathlib import Path
-
+import multiclass as simulation
 import numpy as np
 import pytest
 from classifiers import LINES
@@ -12,9 +10,6 @@ from sklearn.base import clone
 
 import missratio as mr
 from missratio.exceptions import NoCertificateError
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-import multiclass as simulation
 
 CENTRES = {"flu": (0, 0), "cold": (3, 0), "well": (1, 3)}
 

@@ -9,15 +9,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from missratio import (
-    ImputationEnsemble,
-    LogisticMissingness,
-    NeymanPearsonClassifier,
-    TiltedImputer,
-    corrupt,
-)
+import missratio as mr
 
-PHI = LogisticMissingness(0.0, [2.0, -2.0])
+PHI = mr.LogisticMissingness(0.0, [2.0, -2.0])
 
 
 def draw(n, seed, labels=(0, 1), lose=True):
@@ -25,13 +19,13 @@ def draw(n, seed, labels=(0, 1), lose=True):
     rng = np.random.default_rng(seed)
     Z0 = rng.multivariate_normal([0, 0], [[1, -0.8], [-0.8, 1]], n)
     Z1 = rng.multivariate_normal([1, 1], [[1, 0.8], [0.8, 1]], n)
-    X1 = corrupt(Z1, PHI, rng) if lose else Z1
+    X1 = mr.corrupt(Z1, PHI, rng) if lose else Z1
     return np.concatenate([Z0, X1]), np.repeat(labels, n)
 
 
 def ensemble(estimator, n_imputations=3, **options):
-    imputer = TiltedImputer(n_imputations=n_imputations, random_state=0, **options)
-    return ImputationEnsemble(imputer, estimator)
+    imputer = mr.TiltedImputer(n_imputations=n_imputations, random_state=0, **options)
+    return mr.ImputationEnsemble(imputer, estimator)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +62,7 @@ TREES = HistGradientBoostingClassifier(max_iter=20, random_state=0)
 @pytest.mark.parametrize(
     "estimator",
     [
-        make_pipeline(TiltedImputer(random_state=0), TREES),
+        make_pipeline(mr.TiltedImputer(random_state=0), TREES),
         ensemble(TREES),
         make_pipeline(ensemble(make_pipeline(StandardScaler(), TREES))),
     ],
@@ -77,7 +71,7 @@ TREES = HistGradientBoostingClassifier(max_iter=20, random_state=0)
 @pytest.mark.parametrize("labels", [(0, 1), (1, 0), ("a", "b")])
 def test_any_learner_under_a_certificate(estimator, labels):
     X, y = draw(600, 0, labels)
-    model = NeymanPearsonClassifier(
+    model = mr.NeymanPearsonClassifier(
         estimator,
         alpha=0.1,
         controlled_class=labels[0],
@@ -95,9 +89,9 @@ def test_any_learner_under_a_certificate(estimator, labels):
     assert model.predict([[np.nan, 0.0]]).tolist() == [labels[0]]
 
 
-IMPUTERS = [TiltedImputer(), TiltedImputer("ignore", random_state=0)]
-ENSEMBLE = ImputationEnsemble(
-    TiltedImputer("ignore", n_imputations=2, random_state=0), LogisticRegression()
+IMPUTERS = [mr.TiltedImputer(), mr.TiltedImputer("ignore", random_state=0)]
+ENSEMBLE = mr.ImputationEnsemble(
+    mr.TiltedImputer("ignore", n_imputations=2, random_state=0), LogisticRegression()
 )
 
 

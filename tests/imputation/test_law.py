@@ -4,13 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import ks_2samp, norm, spearmanr, t
 
-from missratio import (
-    FunctionMissingness,
-    LogisticMissingness,
-    StepMissingness,
-    TiltedImputer,
-    corrupt,
-)
+import missratio as mr
 
 
 def discrepancies(lossy, completed):
@@ -33,7 +27,7 @@ def test_imputed_values_are_distributed_as_those_that_went_missing(skewed):
         (lossy.phi, False, True),
         ("ignore", True, False),
     ):
-        imputer = TiltedImputer(phi, bootstrap=bootstrap, random_state=0)
+        imputer = mr.TiltedImputer(phi, bootstrap=bootstrap, random_state=0)
         marginal, joint = discrepancies(lossy, imputer.fit_transform(lossy.X))
         assert (marginal < 0.08 and joint < 0.1) == right
 
@@ -41,9 +35,9 @@ def test_imputed_values_are_distributed_as_those_that_went_missing(skewed):
 @pytest.mark.parametrize("probability", [0.2, 0.7])
 def test_with_phi_constant_it_is_ordinary_multiple_imputation(skewed, probability):
     X = skewed(500).X
-    phi = FunctionMissingness(lambda X: np.full(X.shape, probability), rowwise=False)
-    tilted = TiltedImputer(phi, n_imputations=2, random_state=0).fit_impute(X)
-    plain = TiltedImputer("ignore", n_imputations=2, random_state=0).fit_impute(X)
+    phi = mr.FunctionMissingness(lambda X: np.full(X.shape, probability), rowwise=False)
+    tilted = mr.TiltedImputer(phi, n_imputations=2, random_state=0).fit_impute(X)
+    plain = mr.TiltedImputer("ignore", n_imputations=2, random_state=0).fit_impute(X)
     np.testing.assert_array_equal(tilted, plain)
 
 
@@ -54,8 +48,8 @@ def test_a_prediction_far_from_where_values_go_missing_gets_one_that_can():
     X = np.column_stack([z, z])
     X[(z > 0) & (rng.random(500) < 0.5), 1] = np.nan
     X[0] = [-3.0, np.nan]
-    phi = StepMissingness([0.0, 1.0], 0.0, [0.0, 0.5], rowwise=False)
-    completed = TiltedImputer(phi, random_state=0).fit_transform(X)
+    phi = mr.StepMissingness([0.0, 1.0], 0.0, [0.0, 0.5], rowwise=False)
+    completed = mr.TiltedImputer(phi, random_state=0).fit_transform(X)
     assert completed[0, 1] > 0.0
 
 
@@ -77,10 +71,10 @@ def test_draws_are_tilted_exactly(tilt, spike):
     def probability(X):
         return np.column_stack([0.5 * np.interp(X[:, 0], range(20), tilt), 0 * X[:, 1]])
 
-    phi = FunctionMissingness(probability, rowwise=False)
+    phi = mr.FunctionMissingness(probability, rowwise=False)
     rows = np.arange(40_000)
     X = np.column_stack([np.where(rows < 5000, z, np.nan), rows % 2])
-    imputer = TiltedImputer(phi, bootstrap=False, n_rounds=1, random_state=0)
+    imputer = mr.TiltedImputer(phi, bootstrap=False, n_rounds=1, random_state=0)
     completed = imputer.fit_transform(X)
     mass = np.bincount(z[:5000].astype(int)) * tilt / (1.0 - 0.5 * tilt)
     drawn = np.bincount(completed[5000:, 0].astype(int), minlength=20) / 35_000
@@ -92,10 +86,10 @@ def rubin_holds(rng, n_imputations=10):
     n, correlation = int(rng.choice([200, 500, 1000])), rng.uniform(0.0, 0.8)
     common, own = rng.normal(size=(n, 1)), rng.normal(size=(n, 3))
     Z = np.sqrt(correlation) * common + np.sqrt(1.0 - correlation) * own
-    phi = LogisticMissingness(rng.uniform(-1.5, 0.0, 3), rng.uniform(-1.0, 1.0, 3))
-    tables = TiltedImputer(
+    phi = mr.LogisticMissingness(rng.uniform(-1.5, 0.0, 3), rng.uniform(-1.0, 1.0, 3))
+    tables = mr.TiltedImputer(
         phi, n_imputations=n_imputations, random_state=int(rng.integers(2**31))
-    ).fit_impute(corrupt(Z, phi, rng))
+    ).fit_impute(mr.corrupt(Z, phi, rng))
     slope = correlation / (1.0 + correlation)
     truth = np.array([0.0, 0.0, 0.0, norm.sf(1.0), slope, slope])
     found = [analysis(table) for table in tables]

@@ -6,12 +6,7 @@ from sklearn import config_context
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from missratio import (
-    ImputationEnsemble,
-    LogisticMissingness,
-    NeymanPearsonClassifier,
-    TiltedImputer,
-)
+import missratio as mr
 
 
 def tail(z, others):
@@ -63,9 +58,9 @@ def test_means_and_correlations_are_those_of_complete_data(mechanism):
             own = [(each.mean(), each.std()) for each in (first, second)]
             return [*own[0], *own[1], together]
 
-        imputer = TiltedImputer(n_rounds=5, random_state=seed)
+        imputer = mr.TiltedImputer(n_rounds=5, random_state=seed)
         found.append(moments(imputer.fit_transform(X, inclusion=inclusion)))
-        imputer = TiltedImputer("ignore", n_rounds=5, random_state=seed)
+        imputer = mr.TiltedImputer("ignore", n_rounds=5, random_state=seed)
         biased.append(moments(imputer.fit_transform(X)))
         truth.append(moments(Z))
     error = np.array(found) - truth
@@ -79,7 +74,7 @@ def test_means_and_correlations_are_those_of_complete_data(mechanism):
 def test_fitted_and_later_rows_get_the_law_of_looked_up_values():
     Z, lost = draw(3000, 0)
     X, inclusion = look_up(Z[:1500], lost[:1500], 300, 0)
-    imputer = TiltedImputer(n_rounds=3, random_state=0)
+    imputer = mr.TiltedImputer(n_rounds=3, random_state=0)
     table = imputer.fit_transform(X, inclusion=inclusion)
     later = imputer.transform(np.where(lost[1500:], np.nan, Z[1500:]))
     plain = imputer.set_params(missingness="ignore").fit_transform(X)
@@ -104,7 +99,7 @@ def test_few_look_ups_of_a_spike_and_of_a_category():
     lost[:, 1] = rng.random(2000) < np.where(amount == 0.0, 0.7, 0.2)
     lost[:, 2] = rng.random(2000) < np.array([0.1, 0.4, 0.8])[word.astype(int)]
     X, inclusion = look_up(Z, lost, 150, 1)
-    imputer = TiltedImputer(categorical_features=[2], random_state=0)
+    imputer = mr.TiltedImputer(categorical_features=[2], random_state=0)
     table = imputer.fit_transform(X, inclusion=inclusion)
     plain = imputer.set_params(missingness="ignore").fit_transform(X)
     for column, value in ((1, 0.0), (2, 2.0)):
@@ -126,14 +121,14 @@ def two_classes(n, seed):
 @pytest.mark.parametrize("routed", [False, True])
 def test_a_certified_classifier_hands_look_ups_to_its_imputer(routed):
     X, inclusion, y = two_classes(300, 1)
-    imputer = TiltedImputer(n_imputations=2, random_state=0)
+    imputer = mr.TiltedImputer(n_imputations=2, random_state=0)
     with config_context(enable_metadata_routing=routed):
         if routed:
             imputer.set_fit_request(inclusion=True)
         pipeline = make_pipeline(imputer, LogisticRegression())
-        ensemble = ImputationEnsemble(imputer, LogisticRegression())
+        ensemble = mr.ImputationEnsemble(imputer, LogisticRegression())
         for estimator in (pipeline, ensemble):
-            fitted = NeymanPearsonClassifier(estimator, alpha=0.2, random_state=0)
+            fitted = mr.NeymanPearsonClassifier(estimator, alpha=0.2, random_state=0)
             fitted.fit(X, y, inclusion=inclusion)
             inner = fitted.estimator_
             known = inner[0] if estimator is pipeline else inner.imputer_
@@ -146,14 +141,14 @@ def test_a_class_with_a_model_goes_by_it_beside_one_with_look_ups():
     X, inclusion = look_up(Z, lost & (y == 1)[:, None], 100, 0)
     X[lost & (y == 0)[:, None]] = np.nan
     inclusion[np.isnan(X)] = 0.0
-    phi = LogisticMissingness([0.0, 0.0, -np.inf], [1.0, 0.0, 0.0])
-    imputer = TiltedImputer({0: phi}, random_state=0)
+    phi = mr.LogisticMissingness([0.0, 0.0, -np.inf], [1.0, 0.0, 0.0])
+    imputer = mr.TiltedImputer({0: phi}, random_state=0)
     assert not np.isnan(imputer.fit_transform(X, y, inclusion=inclusion)).any()
     assert set(imputer.convergence_) == {0, 1}
     with pytest.raises(ValueError, match="Class 1 has a missingness model and incl"):
-        TiltedImputer({0: phi, 1: phi}).fit(X, y, inclusion=inclusion)
+        mr.TiltedImputer({0: phi, 1: phi}).fit(X, y, inclusion=inclusion)
     with pytest.raises(ValueError, match="X has a missingness model and inclusion"):
-        TiltedImputer("ignore").fit(X, y, inclusion=inclusion)
+        mr.TiltedImputer("ignore").fit(X, y, inclusion=inclusion)
 
 
 def without_second(X, inclusion, lost):
@@ -178,4 +173,4 @@ def test_look_ups_that_tell_nothing_are_refused(change, message):
     Z, lost = draw(200, 7)
     X, inclusion = change(*look_up(Z, lost, 20, 0), lost)
     with pytest.raises(ValueError, match=message):
-        TiltedImputer().fit(X, inclusion=inclusion)
+        mr.TiltedImputer().fit(X, inclusion=inclusion)

@@ -9,13 +9,7 @@ from scipy.stats import binom
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from missratio import (
-    FunctionMissingness,
-    LogisticMissingness,
-    NeymanPearsonClassifier,
-    TiltedImputer,
-    corrupt,
-)
+import missratio as mr
 
 pd = optional("pandas")
 pl = optional("polars")
@@ -32,8 +26,8 @@ def mixed_table(n, seed):
     Z[:, 2] = np.floor(2 * scores[:, 2])
     Z[:, 3] = np.maximum(scores[:, 3], 0.0)
     Z[:, 4] = scores[:, 4] > 0
-    phi = LogisticMissingness(-0.5, SLOPES)
-    return corrupt(Z.astype(np.float32).astype(float), phi, rng), phi
+    phi = mr.LogisticMissingness(-0.5, SLOPES)
+    return mr.corrupt(Z.astype(np.float32).astype(float), phi, rng), phi
 
 
 OPTIONS = {
@@ -46,7 +40,7 @@ OPTIONS = {
 def imputer(request):
     X, phi = mixed_table(600, 0)
     options = OPTIONS[request.param]
-    return TiltedImputer(
+    return mr.TiltedImputer(
         phi, n_imputations=2, n_rounds=3, random_state=0, **options
     ).fit(X)
 
@@ -87,11 +81,11 @@ def test_a_value_that_hardly_goes_missing_is_drawn_by_the_row_too():
     z = rng.normal(size=500)
     X = np.column_stack([z, z + 0.1 * rng.normal(size=500)])
     X[(z > 1) & (rng.random(500) < 0.5), 1] = np.nan
-    phi = FunctionMissingness(
+    phi = mr.FunctionMissingness(
         lambda X: np.column_stack([0 * X[:, 0], np.where(X[:, 1] > 1, 0.5, 1e-9)]),
         rowwise=False,
     )
-    imputer = TiltedImputer(phi, random_state=0).fit(X)
+    imputer = mr.TiltedImputer(phi, random_state=0).fit(X)
     new = np.column_stack([np.linspace(-3, 0, 4), np.full(4, np.nan)])
     whole = imputer.transform(new)
     order = rng.permutation(4)
@@ -104,7 +98,7 @@ def test_rows_that_are_much_alike_are_given_independent_draws():
     rng = np.random.default_rng(0)
     X = np.column_stack([np.arange(5000.0), rng.uniform(size=(5000, 2))])
     X[:500, 1:] = np.nan
-    imputer = TiltedImputer("ignore", n_imputations=2, n_rounds=1, random_state=0)
+    imputer = mr.TiltedImputer("ignore", n_imputations=2, n_rounds=1, random_state=0)
     rows = np.column_stack([np.arange(20_000.0) / 4, np.full((20_000, 2), np.nan)])
     first, second = imputer.fit(X).impute(rows)
     numbers = np.column_stack([first[:, 1:], second[:, 1:], np.roll(first[:, 1], 1)])
@@ -122,19 +116,19 @@ def as_observed_error(rng):
     """
     d, n = int(rng.integers(2, 4)), int(rng.integers(300, 600))
     phi = {
-        label: LogisticMissingness(rng.uniform(-2, 0, d), rng.uniform(-2, 2, d))
+        label: mr.LogisticMissingness(rng.uniform(-2, 0, d), rng.uniform(-2, 2, d))
         for label in (0, 1)
     }
     shift, root = rng.uniform(0, 1, d), rng.normal(size=(d, d)) / 2 + np.eye(d)
 
     def draw(label, count):
-        return corrupt(
+        return mr.corrupt(
             rng.normal(size=(count, d)) @ root + label * shift, phi[label], rng
         )
 
     seed = int(rng.integers(2**31))
-    imputer = TiltedImputer(phi, n_rounds=2, unlabelled=0, random_state=seed)
-    classifier = NeymanPearsonClassifier(
+    imputer = mr.TiltedImputer(phi, n_rounds=2, unlabelled=0, random_state=seed)
+    classifier = mr.NeymanPearsonClassifier(
         make_pipeline(imputer, LogisticRegression()),
         alpha=0.1,
         delta=0.1,

@@ -5,20 +5,14 @@ import pytest
 from optional_packages import optional
 from sklearn.base import clone
 
-from missratio import (
-    FunctionMissingness,
-    LogisticMissingness,
-    StepMissingness,
-    TiltedImputer,
-    corrupt,
-)
+import missratio as mr
 from missratio.exceptions import WeightConcentrationWarning
 
 pd = optional("pandas")
 pl = optional("polars")
 
-PHI = LogisticMissingness(0.0, [1.0, -1.0])
-ROWWISE = StepMissingness([1.0, 0.0], 0.0, 0.5)
+PHI = mr.LogisticMissingness(0.0, [1.0, -1.0])
+ROWWISE = mr.StepMissingness([1.0, 0.0], 0.0, 0.5)
 
 
 def two_classes(n=300, seed=0):
@@ -26,14 +20,14 @@ def two_classes(n=300, seed=0):
     rng = np.random.default_rng(seed)
     Z = np.concatenate([rng.normal(-9, 1, (n, 2)), rng.normal(0, 1, (n, 2))])
     X, y = Z.copy(), np.repeat([0, 1], n)
-    X[y == 1] = corrupt(Z[y == 1], PHI, rng)
+    X[y == 1] = mr.corrupt(Z[y == 1], PHI, rng)
     return X, y
 
 
 def test_each_class_is_a_population_of_its_own_and_what_is_observed_stays():
     X, y = two_classes()
     before = X.copy()
-    imputer = TiltedImputer({1: PHI}, n_imputations=2, random_state=0)
+    imputer = mr.TiltedImputer({1: PHI}, n_imputations=2, random_state=0)
     first, second = tables = imputer.fit_impute(X, y)
     means = imputer.convergence_[1]["0"]
     assert means.shape == (2, 10)
@@ -57,22 +51,22 @@ def test_rows_without_labels_are_refused_unless_a_class_is_named():
     X, y = two_classes()
     row = np.array([[np.nan, 0.5], [0.1, 0.2]])
     with pytest.raises(ValueError, match="depends on the class") as error:
-        TiltedImputer({1: PHI}, random_state=0).fit(X, y).transform(row)
+        mr.TiltedImputer({1: PHI}, random_state=0).fit(X, y).transform(row)
     assert "unlabelled" in str(error.value)
-    named = TiltedImputer({1: PHI}, n_imputations=2, unlabelled=1, random_state=0)
+    named = mr.TiltedImputer({1: PHI}, n_imputations=2, unlabelled=1, random_state=0)
     completed = named.fit(X, y).transform(row)
     assert -5 < completed[0, 0] < 5
     np.testing.assert_array_equal(completed[1], row[1])
     np.testing.assert_array_equal(named.transform(row), completed)
     np.testing.assert_array_equal(named.impute(row)[0], completed)
-    complete = TiltedImputer({1: PHI}, unlabelled=0, random_state=0).fit(X, y)
+    complete = mr.TiltedImputer({1: PHI}, unlabelled=0, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match=r"of class 0 that were fitted had none"):
         complete.transform([[np.nan, 0.0]])
 
 
 def test_new_rows_have_the_law_of_the_old(skewed):
     old, new = skewed(6000, 0), skewed(6000, 1)
-    imputer = TiltedImputer(old.phi, random_state=0).fit(old.X)
+    imputer = mr.TiltedImputer(old.phi, random_state=0).fit(old.X)
     completed = imputer.transform(new.X)
     # Rows of which the same is known are given the same: their law is one draw's.
     alone = ~(new.lost(0) & new.lost(1))
@@ -107,7 +101,7 @@ def by_category(X):
     return np.column_stack([np.full(len(X), 0.3), np.where(X[:, 1] == 0, 0.7, 0.2)])
 
 
-CATEGORY = FunctionMissingness(by_category, rowwise=False)
+CATEGORY = mr.FunctionMissingness(by_category, rowwise=False)
 
 
 @pytest.mark.parametrize("kind", ["object", "category", "polars"])
@@ -117,7 +111,7 @@ def test_categories_have_the_law_of_those_that_went_missing(kind):
         X = pl.DataFrame({"z": z_lossy, "word": lossy.tolist()})
     else:
         X = pd.DataFrame({"z": z_lossy, "word": lossy}).astype({"word": kind})
-    imputer = TiltedImputer(CATEGORY, random_state=0)
+    imputer = mr.TiltedImputer(CATEGORY, random_state=0)
     completed = imputer.fit_transform(X)
     assert type(completed) is type(X)
     if kind == "category":
@@ -141,7 +135,7 @@ def test_categories_have_the_law_of_those_that_went_missing(kind):
         ({"missingness": None}, r"Class 1 has missing values.*ignore"),
         ({"missingness": {0: PHI}}, r"Class 1 has missing values.*\{1: model\}"),
         (
-            {"missingness": {1: StepMissingness(1.0, 99, 0.5, rowwise=False)}},
+            {"missingness": {1: mr.StepMissingness(1.0, 99, 0.5, rowwise=False)}},
             "none of the values that were observed can go",
         ),
     ],
@@ -149,7 +143,7 @@ def test_categories_have_the_law_of_those_that_went_missing(kind):
 def test_refusals_say_what_to_do(options, message):
     X, y = two_classes()
     with pytest.raises(ValueError, match=message):
-        TiltedImputer(**{"missingness": {1: PHI}, **options}).fit(X, y)
+        mr.TiltedImputer(**{"missingness": {1: PHI}, **options}).fit(X, y)
 
 
 NEVER = pd.DataFrame({"a": ["x", 1, None], "b": [0.0, 1.0, 2.0]})
@@ -158,19 +152,19 @@ NEVER = pd.DataFrame({"a": ["x", 1, None], "b": [0.0, 1.0, 2.0]})
 @pytest.mark.parametrize(
     ("fit", "error", "message"),
     [
-        (lambda X, y: TiltedImputer({1: PHI}).fit(X), ValueError, "y must say"),
-        (lambda X, y: TiltedImputer(3).fit(X, y), TypeError, "missingness must be"),
+        (lambda X, y: mr.TiltedImputer({1: PHI}).fit(X), ValueError, "y must say"),
+        (lambda X, y: mr.TiltedImputer(3).fit(X, y), TypeError, "missingness must be"),
         (
-            lambda X, y: TiltedImputer({1: PHI}).fit(
+            lambda X, y: mr.TiltedImputer({1: PHI}).fit(
                 np.where(y == 1, np.nan, X.T).T, y
             ),
             ValueError,
             "Class 1: column '0' is never observed",
         ),
-        (lambda X, y: TiltedImputer("ignore").fit(NEVER), ValueError, "of one type"),
+        (lambda X, y: mr.TiltedImputer("ignore").fit(NEVER), ValueError, "of one type"),
         (
             lambda X, y: (
-                TiltedImputer("ignore")
+                mr.TiltedImputer("ignore")
                 .fit(pd.DataFrame({"a": ["x", "y", None] * 20, "b": np.arange(60.0)}))
                 .transform(pd.DataFrame({"a": ["z"], "b": [1.0]}))
             ),
@@ -188,7 +182,7 @@ def test_few_entries_that_stand_for_many_are_warned_of():
     X = np.random.default_rng(0).normal(size=(300, 2))
     X[:100, 0] = np.nan
     X[-1, 0] = 9.0
-    phi = StepMissingness([1.0, 0.0], 8.0, [0.999, 0.0], rowwise=False)
+    phi = mr.StepMissingness([1.0, 0.0], 8.0, [0.999, 0.0], rowwise=False)
     with pytest.warns(WeightConcentrationWarning, match="column '0'") as caught:
-        TiltedImputer(phi, random_state=0).fit(X)
+        mr.TiltedImputer(phi, random_state=0).fit(X)
     assert caught[0].filename == __file__

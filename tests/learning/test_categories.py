@@ -1,9 +1,8 @@
 """A category's indicators go missing together: one φ over the levels."""
 
-import sys
 import warnings
-from pathlib import Path
 
+import learning_table as simulation
 import numpy as np
 import pytest
 
@@ -11,9 +10,6 @@ import missratio as mr
 from missratio.learning import LearnedMissingness
 from missratio.missingness import Block, BlockMissingness
 from missratio.weights import complete_row_weights
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-import learning_table as simulation
 
 
 def category_model():

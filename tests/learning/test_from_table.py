@@ -1,9 +1,8 @@
 """φ from the other columns: what identifies it, what it can't do, and its checks."""
 
-import sys
 import warnings
-from pathlib import Path
 
+import learning_table as simulation
 import numpy as np
 import pytest
 from optional_packages import optional
@@ -13,9 +12,6 @@ import missratio as mr
 from missratio.learning import MissingnessWarning
 from missratio.learning.checks import Residuals
 from missratio.weights import inverse_probability_weights
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-import learning_table as simulation
 
 pd = optional("pandas")
 

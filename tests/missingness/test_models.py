@@ -4,7 +4,12 @@ import pickle
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from optional_packages import optional
+from scipy.special import expit
 
+import missratio as mr
 from missratio.missingness import (
     FunctionMissingness,
     LogisticMissingness,
@@ -113,3 +118,169 @@ def test_a_maximum_for_each_column_is_for_as_many_columns():
     with pytest.raises(ValueError, match=r"is for 2 feature\(s\)"):
         two.missing_probability([[0.1]])
     assert pickle.loads(pickle.dumps(two)).weight_bound(2) == 4.0
+
+
+# φ logistic in the value itself, by the places of columns or by their names.
+
+
+pd = optional("pandas")
+pl = optional("polars")
+
+
+def normal(shape, seed=0):
+    return np.random.default_rng(seed).normal(size=shape)
+
+
+def test_it_is_logistic_in_the_entry_or_in_the_whole_row():
+    X = normal((50, 3))
+    intercept, coef = [0.0, -1.0, -np.inf], [1.0, 0.5, -2.0]
+    phi = LogisticMissingness(intercept, coef).missing_probability(X)
+    np.testing.assert_allclose(phi, expit(intercept + X * coef), rtol=1e-15)
+    assert not phi[:, 2].any()
+    phi = LogisticMissingness(-0.5, coef, rowwise=True).missing_probability(X)
+    np.testing.assert_allclose(phi, expit(-0.5 + X @ coef), rtol=1e-14)
+
+
+@settings(max_examples=60)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n_rows=st.integers(1, 40),
+    proportions=st.lists(st.floats(0, 0.9375), min_size=1, max_size=4),
+    scale=st.floats(-6, 6),
+    rowwise=st.booleans(),
+)
+def test_from_proportion_hits_the_proportion(seed, n_rows, proportions, scale, rowwise):
+    d = len(proportions)
+    X = normal((n_rows, d), seed)
+    coef = scale * normal((1, d), seed + 1)[0]
+    target = proportions[0] if rowwise else np.array(proportions)
+    model = LogisticMissingness.from_proportion(X, coef, target, rowwise=rowwise)
+    # Not missing_probability: a steep φ that rounds to 1 still has the right mean.
+    phi = model.evaluate(X)
+    np.testing.assert_allclose(np.mean(phi, axis=0), target, rtol=0, atol=1e-10)
+
+
+def test_from_proportion_leaves_nan_out_of_the_mean():
+    X = normal((40, 2))
+    X[:10, 0] = np.nan
+    model = LogisticMissingness.from_proportion(X, [1.0, -2.0], [0.2, 0.7])
+    mean = np.nanmean(model.missing_probability(X), axis=0)
+    np.testing.assert_allclose(mean, [0.2, 0.7], atol=1e-10)
+    rowwise = LogisticMissingness.from_proportion(X, [1.0, -2.0], 0.4, rowwise=True)
+    assert np.nanmean(rowwise.missing_probability(X)) == pytest.approx(0.4, abs=1e-10)
+
+
+@pytest.mark.parametrize("proportion", [1e-9, 0.1, 0.25, 0.5, 0.7, 0.75, 0.9])
+def test_from_proportion_survives_clusters_far_apart(proportion):
+    X = np.array([[-500.0], [-1.0], [300.0], [40.0]])
+    model = LogisticMissingness.from_proportion(X, 10.0, proportion)
+    assert np.mean(model.evaluate(X)) == pytest.approx(proportion, abs=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((normal((5, 2)), 1.0, 1.0), r"proportion must lie in \[0, 1\): got 1.0"),
+        ((normal((5, 2)), 1.0, np.nan), r"proportion must lie in \[0, 1\)"),
+        ((normal((5, 2)), [1.0] * 3, 0.5), r"is for 3 feature\(s\): X has 2"),
+        ((normal((5, 2)), np.nan, 0.5), "coef must be finite"),
+        ((normal((5, 2)), [1, 1], [0.5, 0.5], True), "one proportion: got shape"),
+        (([[0.0, np.nan]], 1.0, 0.5), "an observed entry in column 1"),
+        (([[0.0, np.nan]], [1, 1], 0.5, True), "an observed row: got none"),
+        (([[0.0], [1e20], [2e20]], 1.0, 0.4), "No intercept gives the proportion 0.4"),
+        (([[np.inf]], 1.0, 0.5), "contains infinity"),
+        (([[-1e300], [1.0]], 1e10, 0.5), "coef·x overflows"),
+    ],
+)
+def test_proportions_without_a_solution_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        LogisticMissingness.from_proportion(*arguments)
+
+
+NAMED = mr.LogisticMissingness.from_columns({"bp": (-1.0, 0.8), "age": (-2.0, 0.1)})
+PLACED = mr.LogisticMissingness([-np.inf, -1.0, -2.0], [0.0, 0.8, 0.1])
+
+
+def labelled(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    Z0, Z1 = rng.normal(size=(n, 3)), rng.normal(0.7, 1.0, (n, 3))
+    X = np.concatenate([Z0, mr.corrupt(Z1, PLACED, rng)])
+    return pd.DataFrame(X, columns=["sugar", "bp", "age"]), np.repeat([0, 1], n)
+
+
+@pytest.mark.parametrize("make", [lambda frame: frame, pl.from_pandas])
+def test_it_is_the_model_of_the_columns_wherever_they_are(make):
+    X, _ = labelled()
+    for order in (["sugar", "bp", "age"], ["age", "sugar", "bp"]):
+        frame, places = make(X[order]), [list(X.columns).index(name) for name in order]
+        np.testing.assert_array_equal(
+            NAMED.missing_probability(frame), PLACED.missing_probability(X)[:, places]
+        )
+        np.testing.assert_array_equal(
+            NAMED.weights(frame), PLACED.weights(X)[:, places]
+        )
+
+
+def test_names_are_needed_and_given_for_an_array():
+    X, y = labelled()
+    columns = {"bp": (-1.0, 0.8), "age": (-2.0, 0.1)}
+    found = mr.LogisticMissingness.from_columns(columns, names=list(X.columns))
+    np.testing.assert_array_equal(found.intercept, PLACED.intercept)
+    np.testing.assert_array_equal(found.coef, PLACED.coef)
+    for call in (
+        lambda: NAMED.missing_probability(X.to_numpy()),
+        lambda: mr.KLIEP(missingness={1: NAMED}).fit(X.to_numpy(), y),
+        lambda: mr.corrupt(X.to_numpy(), NAMED, 0),
+    ):
+        with pytest.raises(ValueError, match="doesn't name its columns"):
+            call()
+    model = mr.LogisticMissingness.from_columns({"agee": (-1.0, 0.8)})
+    with pytest.raises(ValueError, match=r"'agee'\. Did you mean 'age'"):
+        mr.KLIEP(missingness={1: model}).fit(X, y)
+
+
+def fits(model, X, y):
+    models = {1: model}
+    yield mr.KLIEP(missingness=models).fit(X, y).coef_
+    yield mr.NaiveBayesRatio(missingness=models).fit(X, y).coef_
+    yield mr.FDivergenceRatio(missingness=models).fit(X, y).coef_
+    ratio = mr.KLIEP(missingness=models).fit(X, y)
+    yield mr.ratio_uncertainty(ratio, X, y).standard_errors
+    classifier = mr.NeymanPearsonClassifier(
+        mr.KLIEP(), 0.1, missingness=models, controlled_class=1, random_state=0
+    ).fit(X, y)
+    yield classifier.threshold_
+    yield classifier.predict(X) == 1
+    imputer = mr.TiltedImputer(models, random_state=0)
+    yield np.asarray(imputer.fit_transform(X, y))
+    yield mr.corrupt(X.fillna(0.0), model, 0).to_numpy()
+    yield [check.pvalue for check in mr.missingness_check(X[y == 1], model)]
+
+
+def test_every_estimator_takes_it_as_it_takes_the_other():
+    X, y = labelled()
+    for found, expected in zip(fits(NAMED, X, y), fits(PLACED, X, y), strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+# Patterns of missingness: counts of each.
+
+
+def lossy(d=4):
+    rng = np.random.default_rng(0)
+    return np.where(rng.random((600, d)) < 0.2, np.nan, rng.normal(size=(600, d)))
+
+
+def test_counts_are_those_of_a_table_of_masks_by_names():
+    X = lossy()
+    patterns = mr.missingness_patterns(X)
+    expected = pd.DataFrame(np.isnan(X)).value_counts()
+    assert patterns.counts.tolist() == sorted(expected, reverse=True)
+    for mask, count in zip(patterns.missing, patterns.counts, strict=True):
+        assert expected[tuple(mask)] == count
+    assert patterns.counts.sum() == len(X)
+    assert patterns.shares @ patterns.missing == pytest.approx(np.isnan(X).mean(axis=0))
+    for frame in (pd.DataFrame, pl.DataFrame):
+        shown = mr.missingness_patterns(frame({"a": X[:, 0], "b": X[:, 1]})).to_frame()
+        assert set(shown["missing"]) == {"", "a", "b", "a, b"}
+        assert shown["share"].sum() == pytest.approx(1.0)

@@ -51,7 +51,7 @@ ROOMS = {
     "certify": (
         "classifier/certify.py",
         [f"tests/classifier/test_{name}.py" for name in ("calibration", "certificate",
-         "cautions", "missingness", "look_ups", "neyman_pearson")],
+         "reading", "missingness", "look_ups", "neyman_pearson")],
     ),
     "watch": ("app/workflow/watch.py", ["tests/app/cli/test_watch.py"]),
 }  # fmt: skip

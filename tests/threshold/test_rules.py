@@ -17,11 +17,14 @@ from scipy.stats import binom, kstest, norm
 
 import missratio as mr
 from missratio.threshold import (
+    RULES,
     AutoRule,
     CalibrationSample,
     PaperRule,
     Rule,
+    Selection,
     binomial_tail,
+    check_rule,
     make_rule,
 )
 from missratio.threshold.betting import largest_tail, tune_bet
@@ -380,3 +383,51 @@ def test_a_rule_may_be_ones_own():
 def test_where_nothing_is_observed_nothing_is_certified(name):
     sample = CalibrationSample.build(np.full(50_000, np.nan), np.zeros(50_000), 2.0)
     assert select(name, sample, 0.3, 0.3).threshold is None
+
+
+# A rule of one's own is tried out, and what is wrong with it is said.
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_every_rule_of_the_package_passes(name):
+    broken = check_rule(name, repeats=60)
+    assert max(broken.values()) < 0.25
+    # The binomial rule is for complete rows alone.
+    assert len(broken) == (1 if name == "binomial" else 4)
+
+
+def own(select):
+    return type("Own", (Rule,), {"name": "own", "select": select})()
+
+
+def chosen(threshold):
+    return Selection(float(threshold), "own", 0.1)
+
+
+def refuse(self, sample, alpha, delta):
+    raise ValueError("not today")
+
+
+WRONG = {
+    "breaks its promise: where nothing is missing, .* in 3.% of 300": own(
+        lambda self, s, alpha, delta: chosen(np.quantile(s.values, 1 - alpha))
+    ),
+    "breaks its promise: where high scores are missing": own(
+        lambda self, s, alpha, delta: chosen(np.quantile(s.values, 1 - alpha / 2))
+    ),
+    "depends on the order of rows": own(
+        lambda self, s, alpha, delta: chosen(s.values[:50].max())
+    ),
+    "falls when some scores rise": own(
+        lambda self, s, alpha, delta: chosen(1.0 - 0.01 * np.mean(s.values))
+    ),
+    "nothing to check": own(refuse),
+    "must return a Selection.*: got float": own(lambda self, s, alpha, delta: 0.9),
+    "or a Rule: got <class": Rule,
+}
+
+
+@pytest.mark.parametrize("message", WRONG)
+def test_what_is_wrong_is_said(message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        check_rule(WRONG[message])

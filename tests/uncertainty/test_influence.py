@@ -3,18 +3,7 @@
 import numpy as np
 import pytest
 
-from missratio import (
-    KLIEP,
-    FDivergenceRatio,
-    GaussianBasis,
-    LogisticMissingness,
-    NaiveBayesRatio,
-    ObjectiveRatio,
-    StepMissingness,
-    corrupt,
-    learn_missingness,
-    ratio_uncertainty,
-)
+import missratio as mr
 from missratio.learning import LearnedMissingness
 from missratio.objective import Combination, Objective, Term
 from missratio.uncertainty import covariance
@@ -24,8 +13,8 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::missratio.uncertainty.UnreliableIntervalWarning"
 )
 
-ROWS = StepMissingness([1.0, 1.0], 0.0, 0.6)
-ENTRIES = LogisticMissingness([-0.5, -1.0], [1.0, -0.5])
+ROWS = mr.StepMissingness([1.0, 1.0], 0.0, 0.6)
+ENTRIES = mr.LogisticMissingness([-0.5, -1.0], [1.0, -0.5])
 MISSING = {
     "none": (None, None),
     "rows": ({1: ROWS}, ROWS),
@@ -61,28 +50,28 @@ class LoggedHellinger(Hellinger):
 
 PRINTED = "horvitz-thompson"
 ESTIMATORS = [
-    KLIEP(tol=1e-12, pairs=False),
-    KLIEP(tol=1e-12, pairs=False, normalize="horvitz-thompson"),
-    KLIEP(tol=1e-12, pairs=False, basis="polynomial", l2=0.05),
-    KLIEP(
+    mr.KLIEP(tol=1e-12, pairs=False),
+    mr.KLIEP(tol=1e-12, pairs=False, normalize="horvitz-thompson"),
+    mr.KLIEP(tol=1e-12, pairs=False, basis="polynomial", l2=0.05),
+    mr.KLIEP(
         tol=1e-12,
         pairs=False,
         basis="polynomial",
         l2=0.05,
         normalize="horvitz-thompson",
     ),
-    FDivergenceRatio("js", tol=1e-12, pairs=False),
-    FDivergenceRatio("js", tol=1e-12, pairs=False, normalize="horvitz-thompson"),
-    FDivergenceRatio("kl", tol=1e-12, pairs=False),
-    FDivergenceRatio(
+    mr.FDivergenceRatio("js", tol=1e-12, pairs=False),
+    mr.FDivergenceRatio("js", tol=1e-12, pairs=False, normalize="horvitz-thompson"),
+    mr.FDivergenceRatio("kl", tol=1e-12, pairs=False),
+    mr.FDivergenceRatio(
         "kl", tol=1e-12, pairs=False, l2=0.1, normalize="horvitz-thompson"
     ),
-    ObjectiveRatio(Hellinger(), tol=1e-12, pairs=False),
-    ObjectiveRatio(LoggedHellinger(), tol=1e-12, pairs=False),
-    NaiveBayesRatio(KLIEP(tol=1e-12)),
-    NaiveBayesRatio(KLIEP(tol=1e-12, normalize="horvitz-thompson", l2=0.1)),
-    NaiveBayesRatio(KLIEP(tol=1e-12, basis="polynomial", l2=0.1)),
-    NaiveBayesRatio(FDivergenceRatio("js", tol=1e-12, pairs=False)),
+    mr.ObjectiveRatio(Hellinger(), tol=1e-12, pairs=False),
+    mr.ObjectiveRatio(LoggedHellinger(), tol=1e-12, pairs=False),
+    mr.NaiveBayesRatio(mr.KLIEP(tol=1e-12)),
+    mr.NaiveBayesRatio(mr.KLIEP(tol=1e-12, normalize="horvitz-thompson", l2=0.1)),
+    mr.NaiveBayesRatio(mr.KLIEP(tol=1e-12, basis="polynomial", l2=0.1)),
+    mr.NaiveBayesRatio(mr.FDivergenceRatio("js", tol=1e-12, pairs=False)),
 ]
 
 
@@ -91,9 +80,9 @@ def table(two_normals, name, n=16, seed=3):
     X += np.array([1.0, -2.0]) * 0.1
     missingness, model = MISSING[name]
     if model is not None:
-        X[y == 1] = corrupt(X[y == 1], model, seed)
+        X[y == 1] = mr.corrupt(X[y == 1], model, seed)
     if name.endswith("both") or name == "ignored":
-        X[y == 0] = corrupt(X[y == 0], model, seed + 1)
+        X[y == 0] = mr.corrupt(X[y == 0], model, seed + 1)
     return X, y, missingness
 
 
@@ -120,19 +109,19 @@ def test_to_first_order_rows_do_what_a_change_of_their_weight_does(
             ends.append(estimates(estimator.fit(X, y, changed)))
         moved.append((ends[0] - ends[1]) / (2.0 * step))
     expected = np.array(moved).T @ np.array(moved)
-    found = ratio_uncertainty(estimator.fit(X, y, weight), X, y, weight).covariance
+    found = mr.ratio_uncertainty(estimator.fit(X, y, weight), X, y, weight).covariance
     np.testing.assert_allclose(found, expected, rtol=2e-4, atol=1e-5 * expected.max())
 
 
-@pytest.mark.parametrize("basis", ["linear", GaussianBasis(4, random_state=0)])
+@pytest.mark.parametrize("basis", ["linear", mr.GaussianBasis(4, random_state=0)])
 @pytest.mark.parametrize("name", ["none", "rows of both", "entries"])
 def test_divided_by_one_less_leverage_they_do_what_leaving_them_out_does(
     name, basis, two_normals
 ):
     X, y, missingness = table(two_normals, name, n=150)
-    estimator = KLIEP(basis, missingness=missingness, l2=0.02)
+    estimator = mr.KLIEP(basis, missingness=missingness, l2=0.02)
     centre = estimates(estimator.fit(X, y))
-    found = ratio_uncertainty(estimator, X, y).covariance
+    found = mr.ratio_uncertainty(estimator, X, y).covariance
     left_out = []
     for i in range(len(y)):
         # A weight of zero leaves a row out, and the basis where it is.
@@ -151,12 +140,12 @@ def test_divided_by_one_less_leverage_they_do_what_leaving_them_out_does(
 @pytest.mark.parametrize(
     "estimator",
     [
-        KLIEP(tol=1e-12, pairs=False),
-        KLIEP(tol=1e-12, pairs=False, basis="polynomial", l2=0.05),
-        KLIEP(tol=1e-12, pairs=False, normalize="horvitz-thompson"),
-        FDivergenceRatio("js", tol=1e-12, pairs=False),
-        FDivergenceRatio("kl", tol=1e-12, pairs=False),
-        NaiveBayesRatio(KLIEP(tol=1e-12, pairs=False)),
+        mr.KLIEP(tol=1e-12, pairs=False),
+        mr.KLIEP(tol=1e-12, pairs=False, basis="polynomial", l2=0.05),
+        mr.KLIEP(tol=1e-12, pairs=False, normalize="horvitz-thompson"),
+        mr.FDivergenceRatio("js", tol=1e-12, pairs=False),
+        mr.FDivergenceRatio("kl", tol=1e-12, pairs=False),
+        mr.NaiveBayesRatio(mr.KLIEP(tol=1e-12, pairs=False)),
     ],
     ids=str,
 )
@@ -164,13 +153,13 @@ def test_a_phi_learned_elsewhere_adds_what_its_error_does(
     estimator, rowwise, two_normals, monkeypatch
 ):
     X, y = two_normals(80, 2, seed=1)
-    truth = ENTRIES if not rowwise else LogisticMissingness(-0.5, [1.0, -0.5], True)
+    truth = ENTRIES if not rowwise else mr.LogisticMissingness(-0.5, [1.0, -0.5], True)
     models = {}
     for label in (0, 1):
         Z = X[y == label].copy()
-        X[y == label] = corrupt(Z, truth, label)
+        X[y == label] = mr.corrupt(Z, truth, label)
         gone = np.isnan(X[y == label])
-        models[label] = learn_missingness(
+        models[label] = mr.learn_missingness(
             X[y == label], np.where(gone, Z, np.nan), rowwise=rowwise
         )
 
@@ -178,10 +167,10 @@ def test_a_phi_learned_elsewhere_adds_what_its_error_does(
         return estimator.set_params(missingness=models).fit(X, y)
 
     known = {
-        label: LogisticMissingness(model.intercept, model.coef, rowwise)
+        label: mr.LogisticMissingness(model.intercept, model.coef, rowwise)
         for label, model in models.items()
     }
-    expected = ratio_uncertainty(fit(known), X, y).covariance
+    expected = mr.ratio_uncertainty(fit(known), X, y).covariance
     for label, model in models.items():
         start = np.atleast_1d(np.asarray(model.intercept))
         parameters = np.concatenate([start, np.asarray(model.coef)])
@@ -192,7 +181,7 @@ def test_a_phi_learned_elsewhere_adds_what_its_error_does(
                 at = parameters.copy()
                 at[i] += step
                 first = float(at[0]) if rowwise else at[:size]
-                moved = LogisticMissingness(first, at[size:], rowwise)
+                moved = mr.LogisticMissingness(first, at[size:], rowwise)
                 ends.append(estimates(fit({**known, label: moved})))
             slopes.append((ends[0] - ends[1]) / 2e-5)
         covariance = model.covariance
@@ -202,9 +191,9 @@ def test_a_phi_learned_elsewhere_adds_what_its_error_does(
                 covariance[np.ix_([j, 2 + j], [j, 2 + j])] = model.covariance[j]
         expected = expected + np.array(slopes).T @ covariance @ np.array(slopes)
     fitted = fit(models)
-    assert ratio_uncertainty(fitted, X, y).learned_on == {0: "same", 1: "same"}
+    assert mr.ratio_uncertainty(fitted, X, y).learned_on == {0: "same", 1: "same"}
     monkeypatch.setattr(LearnedMissingness, "was_learned_from", lambda *_: False)
-    found = ratio_uncertainty(fitted, X, y)
+    found = mr.ratio_uncertainty(fitted, X, y)
     np.testing.assert_allclose(
         found.covariance, expected, rtol=1e-4, atol=1e-6 * expected.max()
     )

@@ -1,28 +1,18 @@
 """Intervals follow from the covariance, and wrong rows are refused."""
 
-import sys
-from pathlib import Path
+import warnings
 
 import numpy as np
 import pytest
+import ratio_coverage
 from optional_packages import optional
+from ratio_coverage import Setting
 from scipy.stats import t
 from sklearn.linear_model import LogisticRegression
 
-from missratio import (
-    KLIEP,
-    KLIEPCV,
-    LogisticMissingness,
-    NaiveBayesRatio,
-    corrupt,
-    ratio_uncertainty,
-)
+import missratio as mr
 from missratio.exceptions import NoFiniteOptimumWarning
 from missratio.uncertainty import UnreliableIntervalWarning
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-import ratio_coverage
-from ratio_coverage import Setting
 
 pd = optional("pandas")
 pl = optional("polars")
@@ -31,12 +21,12 @@ pl = optional("polars")
 @pytest.fixture
 def fitted(two_normals):
     X, y = two_normals(200, 2)
-    return KLIEP().fit(X, y), X, y
+    return mr.KLIEP().fit(X, y), X, y
 
 
 def test_the_standard_error_of_a_log_ratio_is_that_of_its_linear_form(fitted):
     ratio, X, y = fitted
-    uncertainty = ratio_uncertainty(ratio, X, y)
+    uncertainty = mr.ratio_uncertainty(ratio, X, y)
     form = np.column_stack([X[:5], -np.ones(5)])
     expected = np.sqrt(np.einsum("ij,jk,ik->i", form, uncertainty.covariance, form))
     estimate, error = uncertainty.log_ratio(X[:5])
@@ -54,7 +44,7 @@ def test_the_standard_error_of_a_log_ratio_is_that_of_its_linear_form(fitted):
 def test_the_summary_has_a_row_for_each_feature(fitted, backend):
     ratio, X, y = fitted
     kind = {"pandas": pd.DataFrame, "polars": pl.DataFrame}[backend]
-    uncertainty = ratio_uncertainty(ratio, X, y)
+    uncertainty = mr.ratio_uncertainty(ratio, X, y)
     frame = uncertainty.summary_frame(level=0.9, backend=backend)
     assert isinstance(frame, kind)
     assert list(frame["feature"]) == ["x0", "x1"]
@@ -70,11 +60,11 @@ def test_the_summary_has_a_row_for_each_feature(fitted, backend):
 def test_names_of_columns_are_kept_and_nan_gives_nan(two_normals):
     X, y = two_normals(300, 2)
     frame = pd.DataFrame(X, columns=["age", "dose"])
-    phi = LogisticMissingness([-1.0, -np.inf], [1.0, 0.0])
-    frame[y == 1] = corrupt(X[y == 1], phi, 0)
-    estimator = KLIEP("polynomial", missingness={1: phi}, l2=0.01)
-    for ratio in (estimator, NaiveBayesRatio(estimator)):
-        uncertainty = ratio_uncertainty(ratio.fit(frame, y), frame, y)
+    phi = mr.LogisticMissingness([-1.0, -np.inf], [1.0, 0.0])
+    frame[y == 1] = mr.corrupt(X[y == 1], phi, 0)
+    estimator = mr.KLIEP("polynomial", missingness={1: phi}, l2=0.01)
+    for ratio in (estimator, mr.NaiveBayesRatio(estimator)):
+        uncertainty = mr.ratio_uncertainty(ratio.fit(frame, y), frame, y)
         features = uncertainty.summary_frame()["feature"]
         assert len(features) == len(ratio.coef_)
         assert features[0] == "age"
@@ -84,11 +74,11 @@ def test_names_of_columns_are_kept_and_nan_gives_nan(two_normals):
 
 def test_the_order_of_rows_and_the_units_of_columns_change_nothing(fitted):
     ratio, X, y = fitted
-    before = ratio_uncertainty(ratio, X, y)
+    before = mr.ratio_uncertainty(ratio, X, y)
     order = np.random.default_rng(0).permutation(len(y))
     scale = np.array([100.0, 0.01])
     moved = X[order] * scale + 5.0
-    after = ratio_uncertainty(KLIEP().fit(moved, y[order]), moved, y[order])
+    after = mr.ratio_uncertainty(mr.KLIEP().fit(moved, y[order]), moved, y[order])
     np.testing.assert_allclose(
         after.standard_errors[:2] * scale, before.standard_errors[:2], rtol=1e-5
     )
@@ -100,19 +90,25 @@ def test_the_order_of_rows_and_the_units_of_columns_change_nothing(fitted):
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda r, X, y: ratio_uncertainty(r, X[::-1], y), ValueError, "not the rows"),
         (
-            lambda r, X, y: ratio_uncertainty(r, X, y, np.linspace(0.1, 2.0, len(y))),
+            lambda r, X, y: mr.ratio_uncertainty(r, X[::-1], y),
+            ValueError,
+            "not the rows",
+        ),
+        (
+            lambda r, X, y: mr.ratio_uncertainty(
+                r, X, y, np.linspace(0.1, 2.0, len(y))
+            ),
             ValueError,
             "sample_weight where it had any",
         ),
         (
-            lambda r, X, y: ratio_uncertainty(LogisticRegression().fit(X, y), X, y),
+            lambda r, X, y: mr.ratio_uncertainty(LogisticRegression().fit(X, y), X, y),
             TypeError,
             r"KLIEP, FDivergenceRatio.*bootstrap",
         ),
         (
-            lambda r, X, y: ratio_uncertainty(r, X, y).interval(X, level=95),
+            lambda r, X, y: mr.ratio_uncertainty(r, X, y).interval(X, level=95),
             ValueError,
             "level must lie strictly between",
         ),
@@ -126,9 +122,9 @@ def test_what_gives_no_interval_is_refused(fitted, call, error, message):
 def test_without_an_optimum_there_is_no_standard_error():
     X, y = np.array([[0.0], [1.0], [2.0], [5.0], [6.0]]), np.array([0, 0, 0, 1, 1])
     with pytest.warns(NoFiniteOptimumWarning):
-        ratio = KLIEP().fit(X, y)
+        ratio = mr.KLIEP().fit(X, y)
     with pytest.raises(ValueError, match="did not converge"):
-        ratio_uncertainty(ratio, X, y)
+        mr.ratio_uncertainty(ratio, X, y)
 
 
 def test_a_phi_learned_from_all_missing_values_gives_less_variance_than_a_known_one():
@@ -168,13 +164,13 @@ def test_without_the_error_of_phi_intervals_are_too_short():
 
 def test_where_a_few_rows_decide_it_is_said():
     rng = np.random.default_rng(0)
-    phi = LogisticMissingness(1.0, [3.0])
-    X1 = corrupt(rng.normal(0.5, 1, (1000, 1)), phi, rng)
+    phi = mr.LogisticMissingness(1.0, [3.0])
+    X1 = mr.corrupt(rng.normal(0.5, 1, (1000, 1)), phi, rng)
     X = np.concatenate([X1, rng.normal(size=(1000, 1))])
     y = np.repeat([1, 0], 1000)
-    ratio = KLIEP(missingness={1: phi}).fit(X, y)
+    ratio = mr.KLIEP(missingness={1: phi}).fit(X, y)
     with pytest.warns(UnreliableIntervalWarning, match="'x0': a few rows") as caught:
-        uncertainty = ratio_uncertainty(ratio, X, y)
+        uncertainty = mr.ratio_uncertainty(ratio, X, y)
     assert caught[0].filename == __file__
     assert uncertainty.degrees_of_freedom[0] < 30
     assert not uncertainty.reliable[0]
@@ -189,11 +185,11 @@ def test_what_the_penalty_made_up_has_no_interval():
     X, y = rng.normal(size=(2000, 2)), np.repeat([0, 1], 1000)
     X[:, 1] = rng.random(2000) < 0.3
     X[(y == 0) & (X[:, 1] == 1), 1] = np.nan
-    phi = LogisticMissingness([-np.inf, -1.0], [0.0, 3.0])
-    ratio = KLIEP(l2=0.1, missingness={0: phi}).fit(X, y)
+    phi = mr.LogisticMissingness([-np.inf, -1.0], [0.0, 3.0])
+    ratio = mr.KLIEP(l2=0.1, missingness={0: phi}).fit(X, y)
     assert abs(ratio.coef_[1]) > 1
     with pytest.warns(UnreliableIntervalWarning, match=r"'x1'.*made the coef"):
-        uncertainty = ratio_uncertainty(ratio, X, y)
+        uncertainty = mr.ratio_uncertainty(ratio, X, y)
     assert uncertainty.undetermined == {1: 0.0}
     frame = uncertainty.summary_frame()
     assert np.isnan(frame[["standard_error", "z", "lower", "upper"]].loc[1]).all()
@@ -211,7 +207,7 @@ def test_a_cross_validated_ratio_has_intervals_too():
     for _ in range(240):
         data = ratio_coverage.draw(setting, rng)
         models = ratio_coverage.learn(setting, data)
-        ratio = KLIEPCV(missingness=models, l2_grid=[1e-4], cv=2, random_state=0)
+        ratio = mr.KLIEPCV(missingness=models, l2_grid=[1e-4], cv=2, random_state=0)
         error = ratio_coverage.estimates(ratio.fit(data.X, data.y)) - setting.truth
         found = ratio_coverage.standard_errors(ratio, data)
         misses.append(np.abs(error) > 1.96 * found)
@@ -223,7 +219,7 @@ def test_a_cross_validated_ratio_has_intervals_too():
     options = {"missingness": ratio_coverage.learn(setting, data), "l2": 1e-4}
     ours, theirs = (
         ratio_coverage.standard_errors(ratio.fit(data.X, data.y), data)
-        for ratio in (KLIEP(normalize="regression", **options), KLIEP(**options))
+        for ratio in (mr.KLIEP(normalize="regression", **options), mr.KLIEP(**options))
     )
     assert (ours[:2] < 0.98 * theirs[:2]).all()
 
@@ -232,8 +228,63 @@ def test_an_adjusted_ratio_with_a_learned_phi_is_referred_to_another_divisor():
     setting = Setting("entries", 0.4, 10, n_rows=500, slope=0.5)
     data = ratio_coverage.draw(setting, np.random.default_rng(0))
     models = ratio_coverage.learn(setting, data)
-    ratio = KLIEPCV(missingness=models, random_state=0).fit(data.X, data.y)
+    ratio = mr.KLIEPCV(missingness=models, random_state=0).fit(data.X, data.y)
     with pytest.raises(ValueError, match=r"learned φ.*normalize='hajek'"):
-        ratio_uncertainty(ratio, data.X, data.y)
+        mr.ratio_uncertainty(ratio, data.X, data.y)
     ratio.set_params(normalize="hajek").fit(data.X, data.y)
-    assert ratio_uncertainty(ratio, data.X, data.y).standard_errors.all()
+    assert mr.ratio_uncertainty(ratio, data.X, data.y).standard_errors.all()
+
+
+# Intervals are reliable unless rows that were hardly to be seen would decide.
+
+
+def called_reliable(phi, seed, n_rows=1000):
+    """Both classes gamma, the ratio log-linear; class 1 loses values."""
+    rng = np.random.default_rng(seed)
+    Z = rng.gamma(2.0, np.repeat([1.0, 0.7], n_rows))[:, None]
+    X = np.concatenate([mr.corrupt(Z[:n_rows], phi, rng), Z[n_rows:]])
+    y = np.repeat([1, 0], n_rows)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ratio = mr.KLIEP(missingness={1: phi}).fit(X, y)
+        return mr.ratio_uncertainty(ratio, X, y).reliable.all()
+
+
+NEVER_MISSING = mr.FunctionMissingness(
+    lambda X: np.where(X > 3.0, 0.5, 0.0), rowwise=False
+)
+BELOW = mr.FunctionMissingness(
+    lambda X: 0.95 / (1.0 + np.exp(2.0 - X)), rowwise=False, maximum=0.95
+)
+
+
+@pytest.mark.parametrize(
+    ("phi", "least"),
+    [
+        (mr.LogisticMissingness(-2.0, [0.3]), 6),
+        (NEVER_MISSING, 6),
+        (mr.StepMissingness(direction=1.0, threshold=1.5, probability=0.9), 9),
+        (mr.StepMissingness(direction=1.0, threshold=3.0, probability=0.9), 9),
+        (BELOW, 9),
+    ],
+    ids=["light tail", "often never missing", "step", "rare step", "below .95"],
+)
+def test_a_light_tail_or_a_bound_on_weights_is_enough(phi, least):
+    seeds = range(6 if least == 6 else 10)
+    assert sum(called_reliable(phi, seed) for seed in seeds) >= least
+
+
+@pytest.mark.parametrize("rowwise", [False, True])
+def test_a_heavy_tail_is_not_reliable_whatever_was_seen(rowwise):
+    """Samples without a heavy row look harmless, and are the ones that are wrong.
+
+    The weights' second moment is infinite; the log-odds are far from normal.
+    """
+    phi = mr.LogisticMissingness(-2.0, [1.0], rowwise)
+    assert not any(called_reliable(phi, seed) for seed in range(12))
+
+
+def test_a_step_beyond_which_hardly_a_row_was_to_be_seen_is_not_reliable():
+    """Seven rows of a thousand lie beyond it, and a third of a row is observed."""
+    phi = mr.StepMissingness(direction=1.0, threshold=7.0, probability=0.95)
+    assert not any(called_reliable(phi, seed) for seed in range(12))

@@ -1,11 +1,17 @@
-"""Long fits tell scikit-learn's callbacks how far they are, and fit the same."""
+"""What every room rests on: callbacks, blocks and summaries."""
 
 import numpy as np
 import pytest
 from data import two_normals
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from optional_packages import optional
 from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
+from missratio._base.blocks import rows_with_nan, take_rows
+from missratio._base.summary import WIDTH, Summary
 from missratio.classifier import PowerSearch
 
 
@@ -85,3 +91,45 @@ def test_a_classifier_hands_callbacks_down_to_an_estimator_that_has_none(kind, b
         classifier.fit(X, y)
         assert recorder.seen.count("end fold") == 3
         assert hasattr(ratio, "_skl_callbacks") == (owner is ratio)
+
+
+# Rows of large tables: the quick ways give what the plain ones do.
+
+
+pd = optional("pandas")
+
+CELLS = st.sampled_from([0.0, -1.5, 1e308, -1e308, np.inf, -np.inf, np.nan])
+
+
+@given(arrays(np.float64, (7, 3), elements=CELLS))
+def test_rows_with_nan_are_those_that_hold_one(X):
+    assert np.array_equal(rows_with_nan(X), np.isnan(X).any(axis=1))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n_rows", [10, 50_000])
+def test_taking_rows_is_indexing(n_rows, dtype):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_rows, 11)).astype(dtype)
+    index = rng.integers(0, n_rows, n_rows)
+    taken = take_rows(X, index)
+    assert taken.dtype == dtype
+    assert np.array_equal(taken, X[index])
+
+
+def test_rows_of_a_dataframe_stay_one():
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": ["x", "y", "z"]})
+    taken = take_rows(frame, np.array([2, 0]))
+    assert taken["b"].tolist() == ["z", "x"]
+
+
+# Summaries print within a terminal, and hold the figures.
+
+
+def test_long_tables_and_names_are_cut_where_they_are_seen():
+    rows = tuple((f"{'column ' * 20}{i}", "1.5", "2.5") for i in range(100))
+    facts = (("a", "1"), ("b", "word " * 30), ("c", "2"), ("d", "3"))
+    text = str(Summary("t", facts, ("feature", "a", "b"), rows))
+    assert max(map(len, text.splitlines())) <= WIDTH
+    assert "… and 40 more" in text
+    assert sum("…" in line for line in text.splitlines()) == 61

@@ -1,4 +1,4 @@
-"""An objective of one's own is tested, and what is wrong with it is said."""
+"""Objectives: their derivatives, their names, and one's own."""
 
 import numpy as np
 import objectives
@@ -7,9 +7,19 @@ from objectives import JensenShannon, KullbackLeibler
 from sklearn.model_selection import GridSearchCV
 
 import missratio as mr
-from missratio import objective as ours
+from missratio import objective
 from missratio.exceptions import NotSolvedWarning
-from missratio.objective import Combination, Divergence, Objective, Term
+from missratio.objective import (
+    Combination,
+    Divergence,
+    FDivergenceObjective,
+    JensenShannonObjective,
+    KLIEPObjective,
+    KullbackLeiblerObjective,
+    Objective,
+    Term,
+    check_objective,
+)
 
 
 class Hellinger(Objective):
@@ -27,7 +37,7 @@ class Hellinger(Objective):
         return Term(root, root / 2, root / 4)
 
 
-class Kliep(ours.KLIEPObjective):
+class Kliep(objective.KLIEPObjective):
     def combine(self, expectations):
         a, b = expectations.value
         gradient = np.array([np.full_like(a, -1.0), 1 / b])
@@ -55,15 +65,15 @@ def changed(base, **attributes):
 DIVERGENCES = [
     KullbackLeibler(),
     JensenShannon(),
-    ours.Pearson(),
+    objective.Pearson(),
     objectives.Hellinger(),
 ]
 SOUND = [
     Hellinger(),
-    ours.KLIEPObjective(),
-    ours.KullbackLeiblerObjective(),
-    ours.JensenShannonObjective(),
-    *(ours.FDivergenceObjective(divergence) for divergence in DIVERGENCES),
+    objective.KLIEPObjective(),
+    objective.KullbackLeiblerObjective(),
+    objective.JensenShannonObjective(),
+    *(objective.FDivergenceObjective(divergence) for divergence in DIVERGENCES),
     *DIVERGENCES,
 ]
 WRONG = {
@@ -76,7 +86,7 @@ WRONG = {
     "optimum": (Hellinger(weight=3.0), "isn't smallest at the ratio of two laws"),
     "combine": (Kliep(), "row 1 of combine's hessian.*\n.*exp\\(log_scale\\)"),
     "intercept": (
-        changed(ours.KLIEPObjective, fits_intercept=True),
+        changed(objective.KLIEPObjective, fits_intercept=True),
         "changes nothing: set fits_intercept=False",
     ),
     "linear": (changed(Hellinger, linear_numerator=True), "linear_numerator says"),
@@ -99,7 +109,7 @@ WRONG = {
 
 @pytest.mark.parametrize("objective", SOUND, ids=repr)
 def test_sound_objectives_pass(objective):
-    ours.check_objective(objective)
+    check_objective(objective)
 
 
 @pytest.mark.filterwarnings("ignore:divide by zero:RuntimeWarning")
@@ -107,7 +117,7 @@ def test_sound_objectives_pass(objective):
 @pytest.mark.parametrize(("objective", "message"), WRONG.values(), ids=WRONG.keys())
 def test_what_is_wrong_is_said(objective, message):
     with pytest.raises(ValueError, match=message):
-        ours.check_objective(objective)
+        check_objective(objective)
 
 
 def two_samples(n=150):
@@ -128,3 +138,63 @@ def test_parameters_and_penalties_of_an_own_objective_are_searched():
     sparse = mr.ObjectiveRatio(Hellinger(), l1=1.0, penalty_weights="standard-error")
     assert np.isfinite(sparse.fit(*two_samples()).coef_).all()
     assert not mr.ObjectiveRatio(Hellinger(), l1=1.0).fit(*two_samples()).coef_.any()
+
+
+# Objectives written out in the score, and scores of any size.
+
+
+def unscaled(term):
+    scale = np.exp(np.asarray(term.log_scale))[..., None]
+    return scale * term.value, scale * term.slope, scale * term.curvature
+
+
+@pytest.mark.parametrize(
+    ("short", "divergence"),
+    [
+        (KullbackLeiblerObjective(), KullbackLeibler()),
+        (JensenShannonObjective(), JensenShannon()),
+    ],
+    ids=["KL", "JS"],
+)
+def test_objectives_written_out_in_the_score_are_those_of_their_generator(
+    short, divergence
+):
+    score = np.linspace(-4, 4, 30)
+    long = FDivergenceObjective(divergence)
+    sign = -1.0 if short.linear_numerator else 1.0
+    upper, lower = unscaled(short.numerator(score)), unscaled(short.denominator(score))
+    pairs = [(long.numerator(score), upper, sign), (long.denominator(score), lower, 1)]
+    for ours, theirs, factor in pairs:
+        for mine, other in zip(unscaled(ours), theirs, strict=True):
+            # The values may differ by a constant, which no optimum sees.
+            difference = mine - factor * other
+            np.testing.assert_allclose(difference, difference[0], atol=1e-12)
+        np.testing.assert_allclose(unscaled(ours)[1], factor * theirs[1], atol=1e-12)
+
+
+@pytest.mark.parametrize("objective", [KLIEPObjective(), JensenShannonObjective()])
+@pytest.mark.parametrize("size", [1e3, 1e5])
+def test_scores_of_any_size_neither_overflow_nor_turn_into_nan(objective, size):
+    score = np.array([[-size, 0.0, size]])
+    for side in (objective.numerator, objective.denominator):
+        for array in (side(score).value, side(score).slope, side(score).curvature):
+            assert np.isfinite(array).all()
+
+
+# What an estimator's `divergence` may be.
+
+
+CHOICES = "divergence must be one of .*Divergence"
+
+
+@pytest.mark.parametrize(
+    ("divergence", "error", "message"),
+    [
+        ("pearsons", ValueError, r"\['js', 'kl', 'pearson'\].*mean 'pearson'"),
+        (3, TypeError, CHOICES),
+        (JensenShannon, TypeError, CHOICES),
+    ],
+)
+def test_what_is_no_divergence_is_refused(divergence, error, message, two_normals):
+    with pytest.raises(error, match=message):
+        mr.FDivergenceRatio(divergence).fit(*two_normals())

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from classifiers import Total
+from data import stacked
 from scipy.stats import binom, norm
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, ShuffleSplit
@@ -27,7 +28,7 @@ def two_columns(n=600, seed=0):
     """The second column tells the classes apart better than the first."""
     rng = np.random.default_rng(seed)
     Z0, Z1 = rng.normal(size=(n, 2)), rng.normal([0.5, 2.0], 1.0, (n, 2))
-    return np.concatenate([Z0, Z1]), np.repeat([0, 1], n)
+    return stacked(Z0, Z1)
 
 
 def test_power_is_the_share_above_the_threshold_that_alpha_of_the_rest_is_above():
@@ -69,8 +70,7 @@ def test_missing_rows_are_weighted_back():
     # finds. Among all rows it has more power than the second.
     Z0, Z1 = rng.normal(size=(n, 2)), rng.normal([1.5, 1.2], 1.0, (n, 2))
     phi = mr.LogisticMissingness(-4.0, [2.5, 0.0], rowwise=True)
-    X = np.concatenate([Z0, mr.corrupt(Z1, phi, rng)])
-    y = np.repeat([0, 1], n)
+    X, y = stacked(Z0, mr.corrupt(Z1, phi, rng))
     candidates = {"first": Total(0), "second": Total(1)}
     for found, models in (("first", {1: phi}), ("second", None)):
         search = PowerSearch(candidates, ALPHA, missingness=models, random_state=0)
@@ -140,8 +140,7 @@ def violations(times, *, peeks, d=6):
     candidates = {str(j): Total(j) for j in range(d)}
     for seed in range(times):
         rng = np.random.default_rng(seed)
-        X = np.concatenate([rng.normal(size=(120, d)), rng.normal(0.5, 1, (40, d))])
-        y = np.repeat([0, 1], [120, 40])
+        X, y = stacked(rng.normal(size=(120, d)), rng.normal(0.5, 1, (40, d)))
         count += true_error(X, y, seed, candidates, peeks=peeks) > ALPHA
     return count
 

@@ -6,6 +6,7 @@ import sys
 import matplotlib as mpl
 import numpy as np
 import pytest
+from classifiers import certified
 from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
@@ -44,8 +45,8 @@ def test_the_line_is_the_curve_and_the_band_lies_around_it(scores):
 @pytest.mark.parametrize("controlled", [0, 1])
 def test_it_is_drawn_of_a_fitted_classifier(two_normals, controlled):
     X, y = two_normals(600, 2, shift=1.5)
-    model = NeymanPearsonClassifier(
-        LogisticRegression(), 0.1, controlled_class=controlled, random_state=0
+    model = certified(
+        LogisticRegression(), controlled_class=controlled, delta=0.05
     ).fit(X, y)
     X, y = two_normals(400, 2, seed=1, shift=1.5)
     display = NPROCDisplay.from_estimator(model, X, y, alphas=[0.1, 0.2, 0.3])
@@ -77,9 +78,7 @@ def test_rows_that_lost_values_are_weighted_or_refused(two_normals):
     X, y = two_normals(4000, 2, shift=1.5)
     complete = X.copy()
     X[y == 0] = mr.corrupt(X[y == 0], phi, 0)
-    model = NeymanPearsonClassifier(
-        mr.KLIEP(), 0.1, missingness={0: phi}, random_state=0
-    ).fit(X, y)
+    model = certified(mr.KLIEP(), missingness={0: phi}, delta=0.05).fit(X, y)
     fresh, labels = two_normals(20_000, 2, seed=1, shift=1.5)
     display = NPROCDisplay.from_estimator(model, fresh, labels, alphas=[0.1, 0.2])
     lost = fresh.copy()

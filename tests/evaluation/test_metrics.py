@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from classifiers import certified
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest, norm
@@ -13,7 +14,6 @@ from sklearn.preprocessing import StandardScaler
 import missratio as mr
 from missratio import (
     LogisticMissingness,
-    NeymanPearsonClassifier,
     corrupt,
     error_scorer,
     power,
@@ -68,9 +68,7 @@ def test_intervals_are_of_the_errors_own_class():
 def test_scorers_take_the_controlled_class_from_the_classifier(two_normals, controlled):
     X, y = two_normals(300, 2, shift=1.5)
     y = np.array(["well", "sick"])[y]
-    model = NeymanPearsonClassifier(
-        LogisticRegression(), 0.1, controlled_class=controlled, random_state=0
-    )
+    model = certified(LogisticRegression(), controlled_class=controlled, delta=0.05)
     model = make_pipeline(StandardScaler(), model).fit(X, y)
     for kind, metric, sign in zip(
         ("type_i_error", "type_ii_error", "power"), MEASURES, (-1, -1, 1), strict=True
@@ -90,9 +88,7 @@ def test_searches_and_validation_take_scorers_and_any_splitter(two_normals, cv):
     order = np.random.default_rng(0).permutation(len(y))
     X, y = X[order], np.array(["well", "sick"])[y[order]]
     groups = groups[order] if isinstance(cv, GroupKFold) else None
-    model = NeymanPearsonClassifier(
-        LogisticRegression(), 0.1, controlled_class="well", random_state=0
-    )
+    model = certified(LogisticRegression(), controlled_class="well", delta=0.05)
     scorers = {kind: error_scorer(kind) for kind in ("type_i_error", "power")}
     scores = cross_validate(model, X, y, groups=groups, cv=cv, scoring=scorers)
     assert (scores["test_type_i_error"] <= 0).all()
@@ -108,9 +104,7 @@ def test_scorers_weight_rows_that_lost_values_or_refuse_them(two_normals):
     X, y = two_normals(20_000, 2, shift=1.5)
     lost = X.copy()
     lost[y == 1] = mr.corrupt(X[y == 1], phi, 0)
-    clf = mr.NeymanPearsonClassifier(
-        mr.KLIEP(), 0.1, missingness={1: phi}, random_state=0
-    ).fit(lost, y)
+    clf = certified(mr.KLIEP(), missingness={1: phi}, delta=0.05).fit(lost, y)
     scorer = mr.error_scorer("power")
     truth = scorer(clf, X, y)
     assert scorer(clf, lost, y) == pytest.approx(truth, abs=0.03)

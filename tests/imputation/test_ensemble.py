@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from classifiers import certified
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -71,12 +72,8 @@ TREES = HistGradientBoostingClassifier(max_iter=20, random_state=0)
 @pytest.mark.parametrize("labels", [(0, 1), (1, 0), ("a", "b")])
 def test_any_learner_under_a_certificate(estimator, labels):
     X, y = draw(600, 0, labels)
-    model = mr.NeymanPearsonClassifier(
-        estimator,
-        alpha=0.1,
-        controlled_class=labels[0],
-        missingness={labels[1]: PHI},
-        random_state=0,
+    model = certified(
+        estimator, controlled_class=labels[0], missingness={labels[1]: PHI}, delta=0.05
     ).fit(X, y)
     assert model.certificate_.certified
     rows, truth = draw(5000, 1, labels, lose=False)

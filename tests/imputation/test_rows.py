@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from classifiers import certified
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from optional_packages import optional
@@ -128,10 +129,8 @@ def as_observed_error(rng):
 
     seed = int(rng.integers(2**31))
     imputer = mr.TiltedImputer(phi, n_rounds=2, unlabelled=0, random_state=seed)
-    classifier = mr.NeymanPearsonClassifier(
+    classifier = certified(
         make_pipeline(imputer, LogisticRegression()),
-        alpha=0.1,
-        delta=0.1,
         missingness=phi,
         deployment="as-observed",
         random_state=seed,

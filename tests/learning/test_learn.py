@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from data import lost_and_looked_up
+from data import lost_and_looked_up, stacked
 from optional_packages import optional
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
@@ -40,8 +40,7 @@ def test_maximum_likelihood_with_an_intercept_that_stands_for_all_that_are_missi
     for j in range(1 if rowwise else 2):
         columns = slice(None) if rowwise else slice(j, j + 1)
         lost, known = np.isnan(X[:, j]), ~np.isnan(revealed[:, j])
-        values = np.concatenate([X[~lost][:, columns], revealed[known][:, columns]])
-        outcome = np.repeat([0, 1], [(~lost).sum(), known.sum()])
+        values, outcome = stacked(X[~lost][:, columns], revealed[known][:, columns])
         intercept, coef = maximum_likelihood(values, outcome)
         assert learned.coef[columns] == pytest.approx(coef, abs=1e-4)
         offset = np.log(known.sum() / lost.sum())

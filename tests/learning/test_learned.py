@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from classifiers import certified
 from data import lost_and_looked_up
 from optional_packages import optional
 from scipy.optimize import minimize_scalar
@@ -194,9 +195,7 @@ def test_a_phi_that_leaves_too_much_open_is_refused_before_any_fit():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         learned = {k: mr.learn_missingness(X[y == k]) for k in (0, 1)}
-    classifier = mr.NeymanPearsonClassifier(
-        NeverFitted(), alpha=0.1, missingness=learned, random_state=0
-    )
+    classifier = certified(NeverFitted(), missingness=learned, delta=0.05)
     with pytest.raises(
         NoCertificateError, match=r"open.*stand for (any number of|[\d,]+) rows.*allow"
     ):

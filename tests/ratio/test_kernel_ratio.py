@@ -9,7 +9,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import cross_val_score
 
 import missratio as mr
-from missratio.ratio import Two, WeightedTable
+from missratio.ratio import Two, WeightedTable, stack_samples
 from missratio.ratio.kernel import (
     BumpRows,
     Bumps,
@@ -253,8 +253,7 @@ def test_one_far_row_does_not_make_a_ratio_without_bound():
 @pytest.mark.parametrize("method", METHODS)
 def test_constant_missingness_is_the_complete_case_fit(method):
     rng = np.random.default_rng(3)
-    X = np.concatenate([rng.normal(1, 1, (200, 1)), rng.normal(0, 1, (200, 1))])
-    y = np.repeat([1, 0], 200)
+    X, y = stack_samples(rng.normal(1, 1, (200, 1)), rng.normal(0, 1, (200, 1)))
     X[rng.random(400) < 0.5] = np.nan
     half = mr.StepMissingness([1.0], -1e6, 0.5)
     weighted = small(method, missingness={0: half, 1: half}).fit(X, y)
@@ -270,8 +269,7 @@ def test_weights_put_back_what_is_missing(method):
     rng = np.random.default_rng(4)
     Z1, Z0 = rng.normal(0.5, 0.7, (3000, 1)), rng.normal(0, 1, (3000, 1))
     phi = mr.StepMissingness([1.0], 0.3, 0.8)
-    X = np.concatenate([mr.corrupt(Z1, phi, random_state=0), Z0])
-    y = np.repeat([1, 0], 3000)
+    X, y = stack_samples(mr.corrupt(Z1, phi, random_state=0), Z0)
     at = np.linspace(-0.5, 1.5, 9)[:, None]
     truth = norm.pdf(at[:, 0], 0.5, 0.7) / norm.pdf(at[:, 0])
     if method == "rulsif":
@@ -284,8 +282,7 @@ def test_weights_put_back_what_is_missing(method):
 
 def test_entries_and_inclusion_weigh_complete_rows():
     rng = np.random.default_rng(5)
-    Z = np.concatenate([rng.normal(0.5, 1, (800, 2)), rng.normal(0, 1, (800, 2))])
-    y = np.repeat([1, 0], 800)
+    Z, y = stack_samples(rng.normal(0.5, 1, (800, 2)), rng.normal(0, 1, (800, 2)))
     phi = mr.LogisticMissingness([-1.0, -1.0], [1.0, -1.0])
     X = Z.copy()
     X[:800] = mr.corrupt(Z[:800], phi, random_state=1)
@@ -307,8 +304,7 @@ def test_entries_and_inclusion_weigh_complete_rows():
 
 def test_sample_weights_of_two_are_rows_twice():
     rng = np.random.default_rng(6)
-    X = np.concatenate([rng.normal(1, 1, (80, 1)), rng.normal(0, 1, (80, 1))])
-    y = np.repeat([1, 0], 80)
+    X, y = stack_samples(rng.normal(1, 1, (80, 1)), rng.normal(0, 1, (80, 1)))
     centers = X[::8]
     options = {"sigma_grid": [3.0], "l2_grid": [0.1], "flat_within": 0.0}
     weight = np.where(np.arange(160) % 3 == 0, 2.0, 1.0)

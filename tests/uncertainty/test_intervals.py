@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
 from missratio.exceptions import NoFiniteOptimumWarning
+from missratio.ratio import stack_samples
 from missratio.uncertainty import UnreliableIntervalWarning
 
 pd = optional("pandas")
@@ -166,8 +167,7 @@ def test_where_a_few_rows_decide_it_is_said():
     rng = np.random.default_rng(0)
     phi = mr.LogisticMissingness(1.0, [3.0])
     X1 = mr.corrupt(rng.normal(0.5, 1, (1000, 1)), phi, rng)
-    X = np.concatenate([X1, rng.normal(size=(1000, 1))])
-    y = np.repeat([1, 0], 1000)
+    X, y = stack_samples(X1, rng.normal(size=(1000, 1)))
     ratio = mr.KLIEP(missingness={1: phi}).fit(X, y)
     with pytest.warns(UnreliableIntervalWarning, match="'x0': a few rows") as caught:
         uncertainty = mr.ratio_uncertainty(ratio, X, y)
@@ -242,8 +242,7 @@ def called_reliable(phi, seed, n_rows=1000):
     """Both classes gamma, the ratio log-linear; class 1 loses values."""
     rng = np.random.default_rng(seed)
     Z = rng.gamma(2.0, np.repeat([1.0, 0.7], n_rows))[:, None]
-    X = np.concatenate([mr.corrupt(Z[:n_rows], phi, rng), Z[n_rows:]])
-    y = np.repeat([1, 0], n_rows)
+    X, y = stack_samples(mr.corrupt(Z[:n_rows], phi, rng), Z[n_rows:])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         ratio = mr.KLIEP(missingness={1: phi}).fit(X, y)

@@ -4,11 +4,11 @@ import warnings
 
 import numpy as np
 import pytest
+from classifiers import certified
 from promises import kept
 from scipy.stats import norm
 from sklearn.linear_model import LogisticRegression
 
-import missratio as mr
 from missratio.classifier import RepeatedRowsWarning
 
 pytestmark = pytest.mark.validity
@@ -36,9 +36,7 @@ def _broken(rng, spread, way, with_units):
     X = np.concatenate([x0, x1])[:, None]
     y = np.repeat([0, 1], [len(x0), len(x1)])
     units = np.concatenate([u0, 1000 + u1])
-    model = mr.NeymanPearsonClassifier(
-        LogisticRegression(), alpha=ALPHA, delta=DELTA, random_state=rng
-    )
+    model = certified(LogisticRegression(), alpha=ALPHA, delta=DELTA, random_state=rng)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RepeatedRowsWarning)
         if way == "fit":

@@ -240,20 +240,6 @@ def test_probabilities_are_the_estimators_whichever_class_is_controlled(
         _ = mr.NeymanPearsonClassifier(alpha=0.1).predict_proba
 
 
-@pytest.mark.parametrize(
-    ("spread", "chosen"), [(1.0, {"Jensen-Shannon", "KLIEP"}), (0.3, {"kernels"})]
-)
-def test_a_ratio_without_a_choice_chooses_and_says_why(two_normals, spread, chosen):
-    X, y = two_normals(200, 2, shift=float(spread == 1.0))
-    X[y == 1] *= spread
-    ratio = mr.Ratio(random_state=0).fit(X, y)
-    assert next(iter(ratio.comparison_)) in chosen
-    assert ratio.comparison_.keys() | ratio.left_out_.keys() == {
-        "Jensen-Shannon", "KLIEP", "kernels", "trees",
-    }  # fmt: skip
-    assert list(ratio.comparison_.values()) == sorted(ratio.comparison_.values())
-
-
 def test_probabilities_are_those_of_a_stated_prior(two_normals):
     X, y = two_normals(400, 2, shift=1.0)
     ratio = mr.KLIEP().fit(X, y)

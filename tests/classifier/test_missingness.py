@@ -211,25 +211,16 @@ def mirrored_rows(n=1500):
 def test_a_phi_that_calibration_rows_contradict_is_not_certified():
     # Mirrored, it was certified with a true error of .29 at α = .1.
     X, y, mirrored = mirrored_rows()
-    model = mr.NeymanPearsonClassifier(
-        LogisticRegression(), alpha=0.1, missingness={0: mirrored}, random_state=0
-    )
-    with pytest.raises(
-        mr.missingness.MissingnessContradictionError, match="class 0"
-    ) as caught:
-        model.fit(X, y)
+    contradicted = mr.missingness.MissingnessContradictionError
+    with pytest.raises(contradicted, match="class 0") as caught:
+        certified(LogisticRegression(), {0: mirrored}, alpha=0.1).fit(X, y)
     assert caught.value.checks[0].found == pytest.approx(0.4, abs=0.05)
-
-
-def test_odds_that_may_be_wrong_excuse_as_much():
-    X, y, _ = mirrored_rows()
-    # Odds of 4 are stated as 1.5.
-    phi = mr.StepMissingness(1.0, 0.0, 0.6)
-    options = {"alpha": 0.4, "missingness": {0: phi}, "random_state": 0}
-    with pytest.raises(mr.missingness.MissingnessContradictionError):
-        mr.NeymanPearsonClassifier(LogisticRegression(), **options).fit(X, y)
-    model = mr.NeymanPearsonClassifier(LogisticRegression(), odds_factor=3.0, **options)
-    assert model.fit(X, y).certificate_.certified
+    # Odds of 4 are stated as 1.5: as wrong as that they may be said to be.
+    wrong = {0: mr.StepMissingness(1.0, 0.0, 0.6)}
+    model = certified(LogisticRegression(), wrong, alpha=0.4, delta=0.05)
+    with pytest.raises(contradicted):
+        model.fit(X, y)
+    assert model.set_params(odds_factor=3.0).fit(X, y).certificate_.certified
 
 
 @pytest.mark.filterwarnings(

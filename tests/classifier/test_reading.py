@@ -41,34 +41,25 @@ def test_a_certificate_without_power_is_named(two_normals):
         certified(Backwards()).fit(X + 9 * y[:, None], y)
 
 
-def test_training_rows_are_known_again(two_normals):
-    X, y = two_normals(300, 2, shift=1.5)
-    model = LogisticRegression().fit(X, y)
-    rows = X[y == 0]
-    with pytest.warns(RepeatedRowsWarning, match="100% of the calibration rows"):
-        certified(model).calibrate(rows, X0_training=rows)
-    # Every patient twice: half of the pairs are split.
-    with pytest.warns(RepeatedRowsWarning, match="are training rows as well"):
-        certified(mr.KLIEP()).fit(np.repeat(X, 2, axis=0), np.repeat(y, 2))
+COPIES = np.random.default_rng(0)
 
 
-@pytest.mark.parametrize("copies", [3, 5, 8, 12])
-def test_any_number_of_copies_is_noticed(two_normals, copies):
+@pytest.mark.parametrize(
+    "copies",
+    [2, 3, 5, 8, 12, COPIES.integers(5, 9, 200), 1 + COPIES.poisson(1, 200)],
+    ids=[2, 3, 5, 8, 12, "five to nine", "one and more"],
+)
+def test_rows_are_known_again_however_often_they_are_repeated(two_normals, copies):
     X, y = two_normals(100, 2, shift=1.5)
     many = np.repeat(X, copies, axis=0), np.repeat(y, copies)
+    # Of a patient's rows some are split off.
     with pytest.warns(RepeatedRowsWarning, match="are training rows as well"):
         certified(mr.KLIEP()).fit(*many)
     model = LogisticRegression().fit(X, y)
-    with pytest.warns(RepeatedRowsWarning, match="100% .* more than once"):
+    with pytest.warns(RepeatedRowsWarning, match="% .* more than once"):
         certified(model).calibrate(many[0][many[1] == 0])
-
-
-def test_numbers_of_copies_may_differ():
-    rng = np.random.default_rng(0)
-    for copies in (rng.integers(5, 9, 100), 1 + rng.poisson(1, 100)):
-        rows = np.repeat(rng.normal(size=(100, 2)), copies, axis=0)
-        with pytest.warns(RepeatedRowsWarning, match="more than once"):
-            warn_of_repeated_rows(rows)
+    with pytest.warns(RepeatedRowsWarning, match="100% of the calibration rows"):
+        certified(model).calibrate(X[y == 0], X0_training=X[y == 0])
 
 
 def determined(x):

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest, norm
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -79,24 +78,6 @@ def test_scorers_take_the_controlled_class_from_the_classifier(two_normals, cont
     plain = LogisticRegression().fit(X, y)
     power = error_scorer("power", "sick")(plain, X, y)
     assert error_scorer("power")(plain, X, y) == power
-
-
-@pytest.mark.parametrize("cv", [KFold(3, shuffle=True, random_state=0), GroupKFold(3)])
-def test_searches_and_validation_take_scorers_and_any_splitter(two_normals, cv):
-    X, y = two_normals(600, 2, shift=1.5)
-    groups = np.arange(len(y)) // 5
-    order = np.random.default_rng(0).permutation(len(y))
-    X, y = X[order], np.array(["well", "sick"])[y[order]]
-    groups = groups[order] if isinstance(cv, GroupKFold) else None
-    model = certified(LogisticRegression(), controlled_class="well", delta=0.05)
-    scorers = {kind: error_scorer(kind) for kind in ("type_i_error", "power")}
-    scores = cross_validate(model, X, y, groups=groups, cv=cv, scoring=scorers)
-    assert (scores["test_type_i_error"] <= 0).all()
-    assert (scores["test_power"] > 0.3).all()
-    search = GridSearchCV(
-        model, {"estimator__C": [0.01, 1.0]}, scoring=error_scorer("power"), cv=cv
-    ).fit(X, y, groups=groups)
-    assert search.best_score_ > 0.3
 
 
 def test_scorers_weight_rows_that_lost_values_or_refuse_them(two_normals):

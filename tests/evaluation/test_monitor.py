@@ -11,6 +11,7 @@ from scipy.stats import binom
 from missratio import TypeIErrorMonitor
 from missratio.evaluation.monitor import BETS
 
+VALIDITY = pytest.mark.validity
 STREAMS = st.lists(st.tuples(st.booleans(), st.floats(0, 50)), min_size=1, max_size=60)
 
 
@@ -28,6 +29,11 @@ def not_above(n_events, n_repeats, delta):
     return binom.sf(n_events - 1, n_repeats, delta) > 1e-4
 
 
+def good_and_just_kept(rng):
+    """Errors of a promise that is kept well, kept or just kept, in turn."""
+    return np.repeat(rng.choice([0.0, 0.05, 0.1], 60), 50)
+
+
 def weighted_stream(rng, error, n_rows=1500):
     """Wrong rows go missing more often; the weights are 1/(1 - φ), or 0."""
     wrong = rng.random(n_rows) < error
@@ -43,11 +49,31 @@ def weighted_stream(rng, error, n_rows=1500):
         (0.1, lambda rng: (rng.random(1000) < 0.1,)),
         (0.3, lambda rng: (rng.random(1000) < 0.3,)),
         (0.1, lambda rng: weighted_stream(rng, 0.1)),
+        # Additions to the bets after good stretches must not add false alarms.
+        (0.1, lambda rng: (rng.random(3000) < good_and_just_kept(rng),)),
     ],
 )
-def test_false_alarms_are_at_most_delta_however_often_one_looks(alpha, draw):
-    raised = alarms(draw, 60, alpha, 0.1)
-    assert not_above(sum(row is not None for row in raised), 60, 0.1)
+@pytest.mark.parametrize("repeats", [60, pytest.param(400, marks=VALIDITY)])
+def test_false_alarms_are_at_most_delta_however_often_one_looks(alpha, draw, repeats):
+    raised = alarms(draw, repeats, alpha, 0.1)
+    assert not_above(sum(row is not None for row in raised), repeats, 0.1)
+
+
+@VALIDITY
+@pytest.mark.parametrize("setting", range(12))
+def test_false_alarms_stay_below_delta_at_levels_and_phi_drawn_at_random(setting):
+    design = np.random.default_rng([11, setting])
+    alpha, delta = design.uniform(0.01, 0.4), design.uniform(0.02, 0.2)
+    worst, n_rows = design.uniform(0.0, 0.97), int(design.integers(50, 2500))
+
+    def draw(rng):
+        wrong = rng.random(n_rows) < alpha
+        # Few different weights, so that it is quick.
+        phi = np.where(wrong, worst, worst * rng.integers(0, 5, n_rows) / 4.0)
+        return wrong, np.where(rng.random(n_rows) < phi, 0.0, 1.0 / (1.0 - phi))
+
+    raised = alarms(draw, 300, alpha, delta, seed=setting)
+    assert not_above(sum(row is not None for row in raised), 300, delta)
 
 
 def test_leaving_the_missing_rows_out_would_be_caught():
@@ -64,11 +90,12 @@ def test_leaving_the_missing_rows_out_would_be_caught():
 
 
 @pytest.mark.parametrize(("good", "median"), [(0, 95), (2000, 350)])
-def test_a_doubled_error_is_seen_soon_even_after_a_good_stretch(good, median):
+@pytest.mark.parametrize("repeats", [40, pytest.param(200, marks=VALIDITY)])
+def test_a_doubled_error_is_seen_soon_even_after_a_good_stretch(good, median, repeats):
     def draw(rng):
         return (rng.random(good + 800) < np.repeat([0.05, 0.2], [good, 800]),)
 
-    raised = np.array([row or np.inf for row in alarms(draw, 40, 0.1, 0.05)])
+    raised = np.array([row or np.inf for row in alarms(draw, repeats, 0.1, 0.05)])
     assert np.median(raised - good) <= median
 
 

@@ -389,6 +389,3 @@ def test_what_is_fuzzed_is_sound_to_begin_with(folder):
         assert len(read_labelled(table, "y").y) == 12
     path.with_suffix(".toml").write_bytes(PHI)
     assert len(read_missingness(path.with_suffix(".toml"), COLUMNS, [0, 1])) == 2
-    for kind in FUZZED:
-        path.with_suffix(".skops").write_bytes(model_bytes(folder, kind))
-        load_and_predict(path.with_suffix(".skops"))

@@ -97,12 +97,6 @@ def test_the_memory_layout_and_precision_of_x_do_not_matter(estimator, table):
     np.testing.assert_allclose(single.coef_, plain, atol=1e-4)
 
 
-def test_single_precision_converges(two_normals):
-    for seed in range(20):
-        X, y = two_normals(2000, 4, seed)
-        assert mr.KLIEP().fit(X.astype(np.float32), y).converged_
-
-
 def nullable(columns):
     return pd.DataFrame(columns).convert_dtypes()
 

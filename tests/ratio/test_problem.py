@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from data import equicorrelated
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from objectives import Anchored, Hellinger
@@ -162,17 +163,12 @@ def test_kept_hessians_and_a_pilot_change_nothing(
     assert quick.intercept_ == pytest.approx(plain.intercept_, abs=1e-7)
 
 
-def correlated(rng, n, d, rho):
-    common = rng.normal(size=(n, 1))
-    return np.sqrt(1 - rho) * rng.normal(size=(n, d)) + np.sqrt(rho) * common
-
-
 LARGE = {
     "independent": lambda rng, n, d: rng.normal(size=(n, d)),
     "sorted": lambda rng, n, d: (
         np.sort(rng.normal(size=(n, 1)), axis=0) + rng.normal(size=(n, d))
     ),
-    "correlated": lambda rng, n, d: correlated(rng, n, d, 0.999),
+    "correlated": lambda rng, n, d: equicorrelated(rng, n, d, 0.999),
     "heavy tails": lambda rng, n, d: rng.standard_t(6, size=(n, d)),
     "a few rows outweigh all others": lambda rng, n, d: rng.standard_t(3, size=(n, d)),
 }
@@ -209,20 +205,6 @@ def test_what_a_sketch_does_not_see_is_found_all_the_same():
     assert ratio.converged_
     expected = np.log(X1[:, 2].mean() / X0[:, 2].mean())
     assert ratio.coef_[2] == pytest.approx(expected, abs=0.7)
-
-
-@pytest.mark.parametrize("offset", [0.0, 30.0])
-def test_single_precision_holds_in_place_about_zero_and_far_from_it(
-    offset, monkeypatch
-):
-    monkeypatch.setattr("missratio.rows.source.HELD_ELEMENTS", 0)
-    rng = np.random.default_rng(0)
-    X = rng.normal(offset, 1, (2, 20_000, 4)).astype(np.float32)
-    X[0] += np.float32(0.3)
-    coarse = mr.density_ratio(*X)
-    fine = mr.density_ratio(*X.astype(np.float64))
-    assert coarse.converged_
-    np.testing.assert_allclose(coarse.coef_, fine.coef_, atol=1e-4)
 
 
 def test_a_pilot_that_misleads_changes_nothing():

@@ -9,6 +9,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 import missratio as mr
+from missratio.ratio import stack_samples
 
 pd = optional("pandas")
 pl = optional("polars")
@@ -28,10 +29,6 @@ def samples(n1=300, n0=200, d=2, seed=0):
     return rng.normal(0.3, 1, (n1, d)), rng.normal(size=(n0, d))
 
 
-def stacked(X1, X0):
-    return np.concatenate([X1, X0]), np.repeat([1, 0], [len(X1), len(X0)])
-
-
 def frame(library):
     return lambda X: library.DataFrame(dict(zip(["age", "dose"], X.T, strict=True)))
 
@@ -46,7 +43,7 @@ def test_it_is_a_fit_of_the_stacked_table(estimator, missing, make):
         X1, X0 = mr.corrupt(X1, ENTRIES, 0), mr.corrupt(X0, ROWS, 0)
     two = mr.density_ratio(make(X1), make(X0), estimator, missingness=models)
     one = type(estimator)(**{**estimator.get_params(deep=False), "missingness": models})
-    one.fit(*stacked(X1, X0))
+    one.fit(*stack_samples(X1, X0))
     np.testing.assert_allclose(two.coef_, one.coef_, atol=1e-9)
     assert two.intercept_ == pytest.approx(one.intercept_, abs=1e-9)
     assert two.classes_.tolist() == [0, 1]

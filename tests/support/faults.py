@@ -291,8 +291,6 @@ class Trial:
         words = self.command.line.split()
         if self.command.forces:
             words.append("--force")
-        if self.name == "example" and (self.runs.folder / "missingness.toml").exists():
-            return
         status, _, _ = self.runs.run(words)
         if status != OK or self._contents() != self.after:
             self.problems.append(f"{when}: run again: {status}: {self.runs.said}")

@@ -86,14 +86,7 @@ class AnySample(ABC):
         def work(features: FloatArray, weights: FloatArray | None) -> list[Sums]:
             return accumulate(term_of, features, weights, at, second_order=second_order)
 
-        sums = self.fold(work, merge_all, elements)
-        if not np.isfinite(sums[0].slope).all():
-            self.refuse_odd()
-        return sums
-
-    def refuse_odd(self) -> None:
-        """Refuse NaN and infinity in rows that nothing has looked at before."""
-        return
+        return self.fold(work, merge_all, elements)
 
     @abstractmethod
     def held(self, stride: int, centre: FloatArray) -> AnySample:
@@ -244,12 +237,7 @@ class RowSample(AnySample):
         elif not self.rows.weighing.plain:
             elements //= 2
 
-        def work_on(block: RowBlock) -> Result:
-            # What isn't finite is found in the scores.
-            with np.errstate(over="ignore", invalid="ignore"):
-                return work(*self._problem(block))
-
-        return self.rows.fold(work_on, merge, elements)
+        return self.rows.fold(lambda block: work(*self._problem(block)), merge, elements)
 
     def held(self, stride: int, centre: FloatArray) -> Sample:
         """Every stride-th row standing for all, centred, as arrays."""
@@ -266,10 +254,7 @@ class RowSample(AnySample):
                 out = np.empty(features.shape, dtype=dtype)
             else:
                 out = whole[:, block.place]
-            with np.errstate(over="ignore", invalid="ignore"):
-                np.subtract(features, shift, out=out, casting="same_kind")
-                if not np.isfinite(out.sum()):
-                    self.refuse_odd()
+            np.subtract(features, shift, out=out, casting="same_kind")
             if weights is not None:
                 weights = weights.astype(dtype, copy=False)
             return [(out, weights)]
@@ -283,11 +268,6 @@ class RowSample(AnySample):
         weights = np.concatenate(made, axis=1) if made else None
         total = self.total * (rows.n_rows / self.n_rows)
         return Sample(whole, total, weights, centred=True)
-
-    def refuse_odd(self) -> None:
-        """Refuse NaN and infinity in rows that nothing has looked at before."""
-        if not self.rows.only_complete:
-            self.rows.complete_weights()
 
     def peek(self) -> FloatArray:
         """Features of a few hundred rows from all over the sample."""

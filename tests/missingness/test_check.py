@@ -111,7 +111,7 @@ def test_a_level_that_is_broken_is_noticed(monkeypatch):
     # Without the penalty of observed weights there is too much evidence.
     monkeypatch.setattr(
         "missratio.missingness.check._growth",
-        lambda odds: np.geomspace(3e-4, 0.95, 14) * odds.sum(axis=0)[:, None],
+        lambda odds: np.geomspace(3e-4, 0.95, 14) * odds.sum(axis=1)[:, None],
     )
     with pytest.raises(AssertionError):
         check_level(400, 2000, 40.0, seed=0)
@@ -287,9 +287,9 @@ def test_the_evidence_of_columns_at_once_is_that_of_columns_one_by_one(n_rows):
     weights = 1.0 + rng.exponential(2.0, (n_rows, 5))
     weights[rng.random(weights.shape) < 0.4] = 0.0
     bounds = np.array([np.inf, 100.0, np.inf, 50.0, np.inf])
-    together = weight_evidence(weights, bounds)
+    together = weight_evidence(weights.T, bounds)
     for j, column in enumerate(weights.T):
-        alone = weight_evidence(column[:, None], bounds[j : j + 1])
+        alone = weight_evidence(column[None], bounds[j : j + 1])
         np.testing.assert_allclose(together[:, [j]], alone, rtol=1e-12)
         odds = column[column > 0.0] - 1.0
         assert together[1, j] == pytest.approx(odds.sum())

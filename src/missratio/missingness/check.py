@@ -82,29 +82,30 @@ _RATE_TOLERANCE = 1e-3
 
 
 def weight_evidence(weights: FloatArray, bounds: FloatArray) -> FloatArray:
-    """Counts and log e-values of columns of weights: 0 where missing, else 1/(1 − φ).
+    """Counts and log e-values of things that go missing, by their rows' weights.
 
-    Where φ's maximum isn't known, and a bound is inf, one on weights is taken from
-    those observed: with r the range of the observed log-odds, 1 + 2 max o · e^min(r,
-    1). Were what is missing spread over another r of log-odds beyond the largest that
-    was observed, some of it would have been observed below the bound. It is at least
-    that of a φ of 0.8, which a step may have where no row was observed. A few values
-    show no range: then there is no bound.
+    Weights, of shape (n_things, n_rows), are 0 where missing, else 1/(1 − φ). Where
+    φ's maximum isn't known, and a bound is inf, one on weights is taken from those
+    observed: with r the range of the observed log-odds, 1 + 2 max o · e^min(r, 1). Were
+    what is missing spread over another r of log-odds beyond the largest that was
+    observed, some of it would have been observed below the bound. It is at least that
+    of a φ of 0.8, which a step may have where no row was observed. A few values show no
+    range: then there is no bound.
 
     Returns
     -------
-    ndarray of shape (4, n_columns)
+    ndarray of shape (4, n_things)
         How many weights are positive, the sum of their odds o = W − 1, and the evidence
         against "not too much" and "not too little" weight.
     """
     observed = weights > 0.0
-    n_observed = observed.sum(axis=0)
-    n_missing = (len(weights) - n_observed)[:, None]
+    n_observed = np.count_nonzero(observed, axis=1)
+    n_missing = (weights.shape[1] - n_observed)[:, None]
     # Where a weight rounds to less than one, φ is zero.
     odds = np.clip(weights - 1.0, 0.0, _LARGEST_ODDS)
-    total, squares = odds.sum(axis=0), np.einsum("ij,ij->j", odds, odds)
-    least = odds.min(axis=0, where=observed, initial=np.inf)
-    most = odds.max(axis=0, initial=0.0)
+    total, squares = odds.sum(axis=1), np.vecdot(odds, odds)
+    least = np.where(observed, odds, np.inf).min(axis=1, initial=np.inf)
+    most = odds.max(axis=1, initial=0.0)
     over = n_missing * _LOG_STAKES + _growth(odds)
     largest = np.maximum(most, _SMALLEST_ODDS)
     spread = np.log(largest / np.clip(least, _SMALLEST_ODDS, largest))
@@ -125,13 +126,16 @@ def weight_evidence(weights: FloatArray, bounds: FloatArray) -> FloatArray:
 
 
 def _growth(odds: FloatArray) -> FloatArray:
-    """Σ log(1 + λo), (n_columns, n_bets); of products of eight, which is faster."""
-    growth = np.zeros((odds.shape[1], len(_BETS)))
-    for block in np.array_split(odds, 1 + odds.size // _BLOCK):
-        eights = np.zeros((8, -(-len(block) // 8), block.shape[1]))
-        eights.reshape(-1, block.shape[1])[: len(block)] = block
+    """Σ log(1 + λo), (n_things, n_bets); of products of eight, which is faster."""
+    n_things, n_rows = odds.shape
+    eighth = -(-n_rows // 8)
+    padded = np.pad(odds, ((0, 0), (0, 8 * eighth - n_rows)))
+    eights = np.ascontiguousarray(padded.reshape(n_things, 8, eighth).swapaxes(0, 1))
+    growth = np.zeros((n_things, len(_BETS)))
+    # In blocks that fit the cache.
+    for block in np.array_split(eights, 1 + odds.size // _BLOCK, axis=2):
         for k, bet in enumerate(_BETS):
-            growth[:, k] += np.log((1.0 + bet * eights).prod(axis=0)).sum(axis=0)
+            growth[:, k] += np.log((1.0 + bet * block).prod(axis=0)).sum(axis=1)
     return growth
 
 
@@ -536,7 +540,7 @@ def check_weights(
         for weights in columns:
             rows = weights[::step]
             joint = [joint_weight(rows[:, list(group)]) for group in groups]
-            evidence.append(weight_evidence(np.stack(joint, axis=1), limits).T)
+            evidence.append(weight_evidence(np.stack(joint), limits).T)
         # 3. Too much weight even at the least, or too little even at the largest.
         for group, limit, least, most in zip(
             groups, limits, evidence[0], evidence[-1], strict=True

@@ -91,7 +91,7 @@ def _second_order(
     rough = None
     least = max(PILOT_ROWS, PILOT_ROWS_A_PARAMETER * n_parameters, sample.cheap_rows)
     stride = sample.n_rows // least
-    if not known and stride >= (2 if dear else PILOT_STRIDE):
+    if not known and stride >= (2 if n_parameters >= 4 * KEPT_PARAMETERS else PILOT_STRIDE):
         # More rows than this for each parameter would cost more than they save.
         most = PILOT_ROWS * n_parameters
         stride = min(stride, max(PILOT_STRIDE, sample.n_rows // most))

@@ -362,22 +362,13 @@ class ClassRows:
         Rows in memory are chosen now; of others a pass leaves out what is incomplete.
         The sums are of the inverse-probability weights over all rows.
         """
-        source, weights = self.source, None
+        source = self.source
         if not isinstance(source, MemorySource):
             known = source.first_pass
             sums = self.complete_sums() if known is None else known[1]
             self._check_any(None if self.weighing.by_entry else sums.count)
             return replace(self, only_complete=True), sums
-        # NaN and infinities show in the scores of large tables, and no pass looks for
-        # them: that saves a tenth of a fit of complete rows.
-        if not (
-            source.size > limits.HELD_ELEMENTS
-            and source.sample_weight is None
-            and source.features is source.table
-            and self.weighing.plain
-            and np.isfinite(self.peek()).all()
-        ):
-            weights = self.complete_weights()
+        weights = self.complete_weights()
         more, n_rows = source.sample_weight, source.n_rows
         sums = weighted_sums(np.empty((n_rows, 0)), weights, more)
         seen = np.ones(n_rows, dtype=bool) if weights is None else weights > 0.0
@@ -399,10 +390,6 @@ class ClassRows:
         if self.weighing.weights is not None:
             return self.weighing.weights
         return self.fold(lambda block: block.ipw, _concatenated)
-
-    def peek(self) -> FloatArray:
-        """Features of a few hundred rows from all over the class."""
-        return self.source.every(1 + self.n_rows // 256).block().features
 
     def some_observed(self, columns: IntArray) -> FloatArray:
         """Features of some row in which they are observed, each of one column.

@@ -350,18 +350,12 @@ def weighted_sums(
     # takes five times as long, and sums by einsum or along the first axis twice.
     values = np.fmax(values.astype(np.float64, copy=False), LOWEST)
     total, sums = ones @ weights, ones @ (combined * values)
-    # Comparing sixteen rows at once takes a tenth of the time.
-    even, flat = n_rows // 16 * 16, weights.ndim == 2 and weights.flags.c_contiguous
-    largest = weights[even if flat else 0 :].max(axis=-2, initial=0.0)
-    if flat and even:
-        sixteen = weights[:even].reshape(even // 16, -1).max(axis=0).reshape(16, -1)
-        largest = np.maximum(largest, sixteen.max(axis=0))
     return WeightSums(
         n_rows,
         ones @ (weights > 0.0),
         total,
         ones @ weights**2,
-        largest,
+        weights.max(axis=-2, initial=0.0),
         total if sample_weight is None else ones @ combined,
         # Minus infinity has become a number that no table has.
         np.where(sums < 1e-50 * LOWEST, -np.inf, sums),

@@ -19,7 +19,7 @@ from sklearn.base import clone
 from sklearn.utils import check_scalar
 
 from missratio import ratio as ratios
-from missratio._base.hints import check_choice, check_real, generator
+from missratio._base.hints import check_choice, check_probability, generator
 from missratio._base.reading import column_names, read_floats
 from missratio._base.threads import one_blas_thread
 from missratio._base.typing import FloatArray
@@ -212,8 +212,7 @@ def estimate_divergence(
     True
     """
     check_choice("divergence", divergence, ("kl", "js", "pearson"))
-    limits = {"min_val": 0.0, "max_val": 1.0, "include_boundaries": "neither"}
-    check_real(confidence, "confidence", **limits)
+    check_probability("confidence", confidence)
     check_scalar(cv, "cv", Integral, min_val=2)
     samples = read_samples(X1, X0, missingness)
     for label, sample in zip((1, 0), samples, strict=True):

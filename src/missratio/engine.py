@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from missratio._base.typing import FloatArray, IntArray
-from missratio.moments import Link, Parameters, Sums, accumulate, merge_all
+from missratio.moments import Link, Parameters, Sums, accumulate
 from missratio.rows import ClassRows, RowBlock
 from missratio.rows.source import Merge, Result, fold_blocks
 
@@ -68,8 +68,8 @@ class AnySample(ABC):
         *,
         second_order: bool,
         rough: bool = False,
-    ) -> list[Sums]:
-        """Sum terms over all rows, as `accumulate` does over those of a block.
+    ) -> Sums:
+        """Sum a term over all rows, as `accumulate` does over those of a block.
 
         Parameters
         ----------
@@ -83,10 +83,10 @@ class AnySample(ABC):
             # A block has more rows than a Hessian, or merging would cost more.
             elements = max(elements // 4, 2 * at.coef.shape[1] ** 2)
 
-        def work(features: FloatArray, weights: FloatArray | None) -> list[Sums]:
+        def work(features: FloatArray, weights: FloatArray | None) -> Sums:
             return accumulate(term_of, features, weights, at, second_order=second_order)
 
-        return self.fold(work, merge_all, elements)
+        return self.fold(work, Sums.merged, elements)
 
     @abstractmethod
     def held(self, stride: int, centre: FloatArray) -> AnySample:
@@ -237,7 +237,10 @@ class RowSample(AnySample):
         elif not self.rows.weighing.plain:
             elements //= 2
 
-        return self.rows.fold(lambda block: work(*self._problem(block)), merge, elements)
+        def work_on(block: RowBlock) -> Result:
+            return work(*self._problem(block))
+
+        return self.rows.fold(work_on, merge, elements)
 
     def held(self, stride: int, centre: FloatArray) -> Sample:
         """Every stride-th row standing for all, centred, as arrays."""

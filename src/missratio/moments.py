@@ -1,8 +1,8 @@
 """The one accumulator: log-scaled weighted sums over rows that merge.
 
 Every objective here is a function of weighted sums over rows, so every engine is a map
-over blocks of rows and a merge: `accumulate` makes the sums of a block, `Sums.merge`
-adds two of them, and merging blocks equals accumulating all their rows at once.
+over blocks of rows and a merge: `accumulate` makes the sums of a block, `Sums.merged`
+adds several of them, and merging blocks equals accumulating all their rows at once.
 
 Arrays have a leading axis over problems, so that many small problems of one shape are
 one batch; a single fit is a batch of one.
@@ -22,7 +22,7 @@ from missratio.objective import Term
 # With fewer features the square root of the mass costs more than it saves.
 SYRK_FEATURES = 8
 
-Link = Callable[[FloatArray], Term | Sequence[Term]]
+Link = Callable[[FloatArray], Term]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +89,16 @@ class Sums:
     lowest: FloatArray
     highest: FloatArray
 
-    def merge(self, *others: Sums) -> Sums:
+    @classmethod
+    def merged(cls, parts: Sequence[Sums]) -> Sums:
         """The sums over all sets of rows."""
-        parts = (self, *others)
         scales = np.array([part.log_scale for part in parts])
         log_scale = scales.max(axis=0)
         factors = np.exp(scales - log_scale)
         curvature = None
         if all(part.curvature is not None for part in parts):
             curvature = _combine(factors, [part.curvature for part in parts])
-        return Sums(
+        return cls(
             log_scale,
             _combine(factors, [part.value for part in parts]),
             _combine(factors, [part.slope for part in parts]),
@@ -113,11 +113,6 @@ def _combine(factors: FloatArray, arrays: Sequence[Any]) -> FloatArray:
     return np.asarray(np.einsum("kb,kb...->b...", factors, np.array(arrays)))
 
 
-def merge_all(parts: Sequence[list[Sums]]) -> list[Sums]:
-    """Merge lists of sums term by term."""
-    return [one.merge(*others) for one, *others in zip(*parts, strict=True)]
-
-
 # A step tried too far may overflow: its sums aren't finite, and solvers turn back.
 @np.errstate(over="ignore", invalid="ignore")
 def accumulate(
@@ -127,13 +122,13 @@ def accumulate(
     at: Parameters,
     *,
     second_order: bool,
-) -> list[Sums]:
-    """Sum the terms of a block of rows.
+) -> Sums:
+    """Sum a term over a block of rows.
 
     Parameters
     ----------
     term_of : callable
-        From scores to one `Term`, or to several.
+        From scores to a `Term`.
     features : ndarray of shape (n_problems, n_rows, n_features)
         The basis features of the block.
     weights : ndarray of shape (n_problems, n_rows) or (1, n_rows), or None
@@ -147,26 +142,21 @@ def accumulate(
         features = features - at.centre[:, None, :].astype(np.float32)
         at = replace(at, centre=None)
     score = at.score(features)
-    given = term_of(score)
-    terms = (given,) if isinstance(given, Term) else given
-    low, known = score.min(axis=-1), terms[0].highest
-    high = score.max(axis=-1) if known is None else known
-    sums = []
-    for term in terms:
-        # Σ w g and Σ w g' f̃, and Σ w g'' f̃f̃ᵀ.
-        mass = term.slope if weights is None else weights * term.slope
-        value = total = mass.sum(axis=-1, dtype=np.float64)
-        if term.value is not term.slope:
-            values = term.value if weights is None else weights * term.value
-            value = values.sum(axis=-1, dtype=np.float64)
-        slope, curvature = _first_moments(mass, total, features, at), None
-        if second_order:
-            if term.curvature is not term.slope:
-                mass = term.curvature if weights is None else weights * term.curvature
-            curvature = _second_moments(mass, features, at)
-        scale = np.zeros(len(score)) + term.log_scale
-        sums.append(Sums(scale, value, slope, curvature, low, high))
-    return sums
+    term = term_of(score)
+    high = score.max(axis=-1) if term.highest is None else term.highest
+    # Σ w g and Σ w g' f̃, and Σ w g'' f̃f̃ᵀ.
+    mass = term.slope if weights is None else weights * term.slope
+    value = total = mass.sum(axis=-1, dtype=np.float64)
+    if term.value is not term.slope:
+        values = term.value if weights is None else weights * term.value
+        value = values.sum(axis=-1, dtype=np.float64)
+    slope, curvature = _first_moments(mass, total, features, at), None
+    if second_order:
+        if term.curvature is not term.slope:
+            mass = term.curvature if weights is None else weights * term.curvature
+        curvature = _second_moments(mass, features, at)
+    scale = np.zeros(len(score)) + term.log_scale
+    return Sums(scale, value, slope, curvature, score.min(axis=-1), high)
 
 
 def _first_moments(

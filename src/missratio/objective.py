@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -63,18 +62,15 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Expectations:
-    """The weighted means E g, numerator terms first, times exp(−log_scale).
+    """The weighted means E g1 and E g0, times exp(−log_scale).
 
     Parameters
     ----------
-    value, log_scale : ndarray of shape (n_terms, n_problems)
-    n_numerator : int
-        How many of the terms belong to the numerator class.
+    value, log_scale : ndarray of shape (2, n_problems)
     """
 
     value: FloatArray
     log_scale: FloatArray
-    n_numerator: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +80,8 @@ class Combination:
     Parameters
     ----------
     value : ndarray of shape (n_problems,)
-    gradient : ndarray of shape (n_terms, n_problems)
-    hessian : ndarray of shape (n_terms, n_terms, n_problems) or None
+    gradient : ndarray of shape (2, n_problems)
+    hessian : ndarray of shape (2, 2, n_problems) or None
         None where h is linear.
     """
 
@@ -146,11 +142,11 @@ class Objective(BaseEstimator, ABC):
     diverges_when_separated: bool = True
 
     @abstractmethod
-    def numerator(self, score: FloatArray) -> Term | Sequence[Term]:
+    def numerator(self, score: FloatArray) -> Term:
         """g1 at the scores of numerator rows."""
 
     @abstractmethod
-    def denominator(self, score: FloatArray) -> Term | Sequence[Term]:
+    def denominator(self, score: FloatArray) -> Term:
         """g0 at the scores of denominator rows."""
 
     def combine(self, expectations: Expectations) -> Combination:
@@ -401,16 +397,14 @@ def objective_faults(objective: Any) -> list[str]:
         try:
             given = function(scores)
         except (AttributeError, TypeError, ValueError) as error:
-            return [f"{name} must return Terms of the scores' shape: {error}"]
+            return [f"{name} must return a Term of the scores' shape: {error}"]
         if not np.isfinite(given).all():
             return [f"{name} isn't finite at ratios from 0.14 to 7.4"]
         numeric = _differences(function, scores)
-        for k, term in enumerate(given):
-            what = name if len(given) == 1 else f"term {k} of {name}"
-            faults += _off(f"the slope of {what}", term[1], numeric[k, 0])
-            faults += _off(f"the curvature of {what}", term[2], numeric[k, 1])
+        faults += _off(f"the slope of {name}", given[1], numeric[0])
+        faults += _off(f"the curvature of {name}", given[2], numeric[1])
         linear = name == "numerator" and objective.linear_numerator
-        if linear and not np.allclose(given[0, 0], scores):
+        if linear and not np.allclose(given[0], scores):
             faults.append("linear_numerator says g1(s) = s, and numerator isn't that")
     if faults:
         return faults
@@ -419,18 +413,15 @@ def objective_faults(objective: Any) -> list[str]:
 
     def means(score: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The terms' means, and their slopes in each atom's score."""
-        parts = [_unscaled(objective.numerator, score) * first]
-        parts.append(_unscaled(objective.denominator, score) * second)
-        both = np.concatenate(parts)
+        above = _unscaled(objective.numerator, score) * first
+        below = _unscaled(objective.denominator, score) * second
+        both = np.stack([above, below])
         return both[:, 0].sum(axis=1), both[:, 1]
 
     def combined(value: FloatArray, scale: float = 0.0) -> Combination:
-        n_numerator = len(_unscaled(objective.numerator, scores))
-        log_scale = np.where(np.arange(len(value)) < n_numerator, 0.0, scale)
+        log_scale = np.array([0.0, scale])
         scaled = value * np.exp(-log_scale)
-        return objective.combine(
-            Expectations(scaled[:, None], log_scale[:, None], n_numerator)
-        )
+        return objective.combine(Expectations(scaled[:, None], log_scale[:, None]))
 
     optimum = np.log(first / second)
     value, _ = means(optimum + 0.1)
@@ -469,15 +460,11 @@ def objective_faults(objective: Any) -> list[str]:
 
 
 def _unscaled(function: Any, score: FloatArray) -> FloatArray:
-    """Value, slope and curvature of each term, of shape (n_terms, 3, n_scores)."""
-    given = function(score[None])
-    terms = (given,) if isinstance(given, Term) else given
-    parts = [
-        np.stack([term.value, term.slope, term.curvature])
-        * np.exp(np.asarray(term.log_scale))[..., None]
-        for term in terms
-    ]
-    return np.stack(parts).reshape(len(parts), 3, len(score))
+    """Value, slope and curvature of a term, of shape (3, n_scores)."""
+    term = function(score[None])
+    parts = np.stack([term.value, term.slope, term.curvature])
+    parts = parts * np.exp(np.asarray(term.log_scale))[..., None]
+    return np.asarray(parts.reshape(3, len(score)))
 
 
 def _differences(function: Any, points: FloatArray) -> Any:

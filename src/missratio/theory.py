@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from missratio._base.hints import check_probability
 from missratio.threshold import PaperRule
 from missratio.weights import worst_case_sample_size
 
@@ -57,11 +58,9 @@ def threshold_margin(delta: float, effective_rows: float) -> float:
     >>> round(threshold_margin(0.05, 4794), 3)
     0.1
     """
-    if not 0.0 < delta < 1.0 or effective_rows <= 0.0:
-        raise ValueError(
-            "delta must lie strictly between 0 and 1, and effective_rows above 0; got "
-            f"{delta} and {effective_rows}."
-        )
+    check_probability("delta", delta)
+    if effective_rows <= 0.0:
+        raise ValueError(f"effective_rows must be above 0, got {effective_rows}.")
     return PaperRule().margin(1.0, delta, effective_rows)
 
 
@@ -89,8 +88,7 @@ def oracle_threshold(law: Any, alpha: float) -> float:
     >>> oracle_threshold([1.0, 2.0, 3.0, 4.0], 0.25)
     3.0
     """
-    if not 0.0 < alpha < 1.0:
-        raise ValueError(f"alpha must lie strictly between 0 and 1, got {alpha}.")
+    check_probability("alpha", alpha)
     if hasattr(law, "isf"):
         return float(law.isf(alpha))
     scores = np.sort(np.asarray(law, dtype=np.float64))

@@ -1,1 +1,1 @@
-"""What every part stands on: types, blocks, threads, seeds, hints and summaries."""
+"""What every part stands on: types, blocks, threads, seeds and hints."""

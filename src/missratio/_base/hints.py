@@ -86,6 +86,21 @@ def check_number(name: str, value: Any) -> None:
         )
 
 
+def check_probability(name: str, value: Any) -> None:
+    """Refuse what doesn't lie strictly between 0 and 1.
+
+    Examples
+    --------
+    >>> check_probability("alpha", 0.05)
+    """
+    check_number(name, value)
+    if not 0.0 < value < 1.0:
+        hint = f" Write {value / 100:g} for {value}%." if 1 < value < 100 else ""
+        raise ValueError(
+            f"{name} must lie strictly between 0 and 1, got {value}.{hint}"
+        )
+
+
 def check_choice(name: str, value: Any, choices: Sequence[Any]) -> None:
     """Refuse a parameter that isn't among its choices.
 

@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRequest
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from missratio._base.hints import listed
+from missratio._base.hints import check_probability, listed
 from missratio._base.reading import read_labels
 from missratio._base.typing import BoolArray, FloatArray
 from missratio.classifier import NeymanPearsonClassifier
@@ -53,10 +53,7 @@ def exact_interval(
         raise ValueError(
             f"n_events must lie between 0 and n_rows > 0, got {n_events} of {n_rows}."
         )
-    if not 0.0 < confidence < 1.0:
-        raise ValueError(
-            f"confidence must lie strictly between 0 and 1, got {confidence}."
-        )
+    check_probability("confidence", confidence)
     tail, rest = (1.0 - confidence) / 2.0, n_rows - n_events
     low = beta.ppf(tail, n_events, rest + 1) if n_events else 0.0
     high = beta.ppf(1.0 - tail, n_events + 1, rest) if rest else 1.0

@@ -47,6 +47,7 @@ import numpy as np
 from scipy.special import erfcx, logsumexp
 
 from missratio._base import reading
+from missratio._base.hints import check_probability
 from missratio._base.typing import FloatArray
 from missratio.exceptions import Explained, Message, Remedy
 from missratio.missingness.contract import Missingness, joint_weight, once
@@ -280,8 +281,7 @@ def missingness_check(
     """
     columns = reading.column_names(X) if names is None else names
     missingness = missingness.bound(columns)
-    if not 0.0 < level < 1.0:
-        raise ValueError(f"level must lie strictly between 0 and 1, got {level}.")
+    check_probability("level", level)
     # The weights; or the least and the largest ones that φ may give.
     if missingness.learned:
         low, high = missingness.probability_band(X, level)

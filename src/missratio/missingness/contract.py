@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 
 from missratio._base import reading
 from missratio._base.blocks import rows_with_nan
+from missratio._base.hints import check_probability
 from missratio._base.reading import as_numeric_array, check_no_infinity
 from missratio._base.typing import FloatArray, IntArray
 
@@ -185,8 +186,8 @@ class Missingness(ABC):
         lower, upper : ndarray of shape (n,) for a rowwise model, else (n, d)
             Bounds of φ for each row or entry.
         """
-        if delta is not None and not 0.0 < delta < 1.0:
-            raise ValueError(f"delta must lie strictly between 0 and 1: got {delta}.")
+        if delta is not None:
+            check_probability("delta", delta)
         probability = self._probabilities(X, may_be_one=True)
         return probability, probability
 

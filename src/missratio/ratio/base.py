@@ -23,7 +23,7 @@ from missratio import exceptions
 from missratio import rows as class_rows
 from missratio._base import reading
 from missratio._base.blocks import in_double, rows_with_nan
-from missratio._base.hints import check_real
+from missratio._base.hints import check_probability
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.basis import Basis, ColumnwiseBasis, LinearBasis, as_basis
 from missratio.exceptions import Message, Remedy
@@ -290,8 +290,7 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_rows, 2)
             NaN for a row that has a missing value.
         """
-        limits = {"min_val": 0.0, "max_val": 1.0, "include_boundaries": "neither"}
-        check_real(prior, "prior", **limits)
+        check_probability("prior", prior)
         log_odds = on_host(self.decision_function(X)) + logit(prior)
         return np.column_stack([expit(-log_odds), expit(log_odds)])
 

@@ -57,13 +57,13 @@ class WeightedMean:
         """The means of all rows, for a sample of some."""
         return self
 
-    def sums(self, term_of: Link, at: Parameters, **_: Any) -> list[Sums]:
+    def sums(self, term_of: Link, at: Parameters, **_: Any) -> Sums:
         """E s, E f̃ and no curvature, in the accumulator's form."""
         slope, value = self.mean, np.vecdot(at.coef, self.mean)
         if at.intercept is not None:
             slope = np.concatenate([slope, self.mass[:, None]], axis=1)
             value += self.mass * at.intercept
-        return [Sums(np.zeros(len(value)), value, slope, None, value, value)]
+        return Sums(np.zeros(len(value)), value, slope, None, value, value)
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class RatioProblem:
 
     def sums(
         self, theta: FloatArray, *, second_order: bool, rough: bool = False
-    ) -> tuple[list[Sums], list[Sums]]:
+    ) -> tuple[Sums, Sums]:
         """The weighted sums over the numerator's and the denominator's rows."""
         coef, intercept = theta, None
         if self.objective.fits_intercept:
@@ -148,15 +148,11 @@ class RatioProblem:
             theta, second_order=second_order, rough=rough
         )
         # 1. The objective as a function of the terms' means.
-        terms = numerator + denominator
-        divisors = self._totals
-        if len(terms) > 2:
-            divisors = divisors.repeat([len(numerator), len(denominator)], axis=0)
+        terms, divisors = (numerator, denominator), self._totals
         outer = self.objective.combine(
             Expectations(
                 np.array([term.value for term in terms]) / divisors,
                 np.array([term.log_scale for term in terms]),
-                len(numerator),
             )
         )
         # 2. Its derivatives in the parameters.
@@ -164,7 +160,7 @@ class RatioProblem:
         slopes = np.array([term.slope for term in terms])
         gradient = (first[..., None] * slopes).sum(axis=0)
         hessian = None
-        if denominator[0].curvature is not None:
+        if denominator.curvature is not None:
             parts = zip(first, [term.curvature for term in terms], strict=True)
             curved = [f[:, None, None] * c for f, c in parts if c is not None]
             hessian = curved[0]
@@ -199,10 +195,10 @@ class RatioProblem:
         #    to grow, prove that no finite optimum exists.
         proof = np.zeros(len(theta), dtype=bool)
         if self.l2 is None and self.objective.diverges_when_separated:
-            highest = denominator[0].highest
+            highest = denominator.highest
             if self.l1 is not None:
                 highest = highest + self._growth(theta)
-            proof = numerator[0].lowest > highest + 1e-8 * (1.0 + np.abs(highest))
+            proof = numerator.lowest > highest + 1e-8 * (1.0 + np.abs(highest))
         return Evaluation(value, gradient, hessian, proof)
 
     def _pull(self, coef: FloatArray) -> FloatArray:
@@ -254,10 +250,10 @@ class RatioProblem:
             length = np.abs(step).max(axis=1, keepdims=True)
             unit = step / np.where(length > 0.0, length, 1.0)
             numerator, denominator = self.sums(unit, second_order=False)
-            lowest, highest = numerator[0].lowest, denominator[0].highest
+            lowest, highest = numerator.lowest, denominator.highest
             if self.l1 is not None:
                 highest = highest + self._growth(unit)
-            spread = highest - np.minimum(denominator[0].lowest, lowest)
+            spread = highest - np.minimum(denominator.lowest, lowest)
             # Along collinear features scores don't differ, but for rounding.
             few = self.denominator.peek()
             size = np.abs(unit[:, : few.shape[2]]) * few.std(axis=1, dtype=np.float64)
@@ -277,7 +273,7 @@ class RatioProblem:
             return np.asarray(solution.theta[:, -1] - shift)
         if not isinstance(self.objective, KLIEPObjective):
             tilted = replace(self, objective=KLIEPObjective())
-            _, (sums,) = tilted.sums(coef, second_order=False)
+            _, sums = tilted.sums(coef, second_order=False)
             log_mean = np.log(sums.value / self.denominator.total) + sums.log_scale
             return np.asarray(-log_mean - shift)
         assert isinstance(self.numerator, WeightedMean)
@@ -427,7 +423,7 @@ class NormalMoments(Sample):
         rows = mean + np.concatenate([axes, -axes])
         return cls(rows[None], np.ones(1), centred=True)
 
-    def sums(self, term_of: Link, at: Parameters, **options: Any) -> list[Sums]:
+    def sums(self, term_of: Link, at: Parameters, **options: Any) -> Sums:
         """E exp s under the normal law, and its derivatives."""
         mean, coef = self.features[0].mean(axis=0), at.coef[0]
         change = self.features[0] - mean
@@ -440,7 +436,7 @@ class NormalMoments(Sample):
         curvature[:size, :size] += covariance
         bend = curvature[None] if options["second_order"] else None
         far = np.full(1, np.inf)
-        return [Sums(np.array([log_mean]), np.ones(1), slope[None], bend, -far, far)]
+        return Sums(np.array([log_mean]), np.ones(1), slope[None], bend, -far, far)
 
 
 def feature_weights(

@@ -12,7 +12,7 @@ import numpy as np
 from missratio._base.typing import BoolArray, FloatArray
 from missratio.engine import AnySample, Work
 from missratio.missingness import LogisticMissingness, once
-from missratio.moments import Link, Parameters, Sums, merge_all
+from missratio.moments import Link, Parameters, Sums
 from missratio.objective import KLIEPObjective
 from missratio.rows import ClassRows, Normalization, RowBlock, Source, WeightSums
 from missratio.rows.source import BlockWork, Merge, Result
@@ -97,8 +97,8 @@ class TensorSample(AnySample):
         *,
         second_order: bool,
         rough: bool = False,
-    ) -> list[Sums]:
-        """Sum exp(s), which are KLIEP's terms, over all rows on the device.
+    ) -> Sums:
+        """Sum exp(s), which is KLIEP's term, over all rows on the device.
 
         A rough curvature is that of a tenth of the rows, which are evenly spaced.
         """
@@ -119,7 +119,7 @@ class TensorSample(AnySample):
             times = self.n_rows / max(few.n_rows, 1)
             factor = times * np.exp(curved.log_scale - sums.log_scale)
             sums = replace(sums, curvature=factor * np.asarray(curved.curvature))
-        return [sums]
+        return sums
 
     def _block_sums(self, both: torch.Tensor, *, second_order: bool) -> Sums:
         """The same in plain tensor code, block by block."""
@@ -144,15 +144,15 @@ class TensorSample(AnySample):
             slope, second = numbers[None, 3 : 3 + n], None
             if second_order:
                 second = numbers[None, 3 + n :].reshape(1, n, n)
-            parts.append([Sums(scale, value, slope, second, lowest, scale)])
-        return merge_all(parts)[0]
+            parts.append(Sums(scale, value, slope, second, lowest, scale))
+        return Sums.merged(parts)
 
     def plain_sums(self) -> FloatArray:
         """Σ w x over all rows, which must be finite."""
         shift = self.peek()[0].mean(axis=0, dtype=np.float64)
         shift = shift.astype(np.float32).astype(np.float64)
         at = Parameters(np.zeros((1, len(shift))), shift[None], None)
-        (sums,) = self.sums(KLIEPObjective().denominator, at, second_order=False)
+        sums = self.sums(KLIEPObjective().denominator, at, second_order=False)
         total = sums.slope[0] + sums.value[0] * shift
         return np.asarray(total * np.exp(sums.log_scale[0]))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from operator import itemgetter
 
-from missratio._base.hints import check_number, did_you_mean
+from missratio._base.hints import check_probability, did_you_mean
 from missratio._base.storable import storable
 from missratio.threshold import betting, rules
 from missratio.threshold.sample import CalibrationSample
@@ -134,10 +134,5 @@ def make_rule(
 
 def check_levels(alpha: float, delta: float) -> None:
     """Refuse levels that are not probabilities strictly between 0 and 1."""
-    for name, value in (("alpha", alpha), ("delta", delta)):
-        check_number(name, value)
-        if not 0.0 < value < 1.0:
-            hint = f" Write {value / 100:g} for {value}%." if 1 < value < 100 else ""
-            raise ValueError(
-                f"{name} must lie strictly between 0 and 1, got {value}.{hint}"
-            )
+    check_probability("alpha", alpha)
+    check_probability("delta", delta)

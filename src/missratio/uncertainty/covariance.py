@@ -22,7 +22,7 @@ import numpy as np
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.learning import LearnedMissingness
 from missratio.missingness import Block, joint_weight
-from missratio.objective import Expectations, KLIEPObjective, Term
+from missratio.objective import Expectations, KLIEPObjective
 from missratio.ratio import Factor, WeightedMean
 from missratio.rows import ClassRows, RowBlock, weights_of_features
 from missratio.uncertainty.reliability import rates, weight_sums
@@ -75,22 +75,20 @@ def expand(factor: Factor) -> tuple[tuple[Means, Means], float]:
     else:
         # log E exp s, centred, moves by the tilted mean.
         tilted_problem = replace(problem, objective=KLIEPObjective())
-        _, (sums,) = tilted_problem.sums(factor.coef[None], second_order=False)
+        _, sums = tilted_problem.sums(factor.coef[None], second_order=False)
         mean = centre + sums.slope[0] / sums.value[0]
         to_result = np.concatenate([np.eye(len(centre)), mean[None]])
         log_normalizer = -factor.intercept - float(factor.coef @ centre)
     to_result = -to_result @ inverse
-    # 2. Derivatives of the outer function, terms of the numerator first: h_t as
-    #    `first`, Σ_u h_tu S_u as `second`, and h_t S_t + a_t Σ_u h_tu S_u, the mean of
-    #    what rows do to the gradient, as `part`.
-    numerator, denominator = problem.sums(theta, second_order=False)
-    totals = [problem.numerator.total] * len(numerator)
-    totals += [problem.denominator.total] * len(denominator)
-    pairs = list(zip([*numerator, *denominator], totals, strict=True))
+    # 2. Derivatives of the outer function, the numerator's first: h_t as `first`,
+    #    Σ_u h_tu S_u as `second`, and h_t S_t + a_t Σ_u h_tu S_u, the mean of what rows
+    #    do to the gradient, as `part`.
+    totals = problem.numerator.total, problem.denominator.total
+    pairs = list(zip(problem.sums(theta, second_order=False), totals, strict=True))
     value = np.array([term.value / total for term, total in pairs])
     slope = np.array([term.slope[0] / total[0] for term, total in pairs])
     scale = np.array([term.log_scale for term, _ in pairs])
-    outer = objective.combine(Expectations(value, scale, len(numerator)))
+    outer = objective.combine(Expectations(value, scale))
     first, second = outer.gradient[:, 0], np.zeros_like(slope)
     if outer.hessian is not None:
         second = outer.hessian[:, :, 0] @ slope
@@ -98,8 +96,7 @@ def expand(factor: Factor) -> tuple[tuple[Means, Means], float]:
 
     def score_means(is_numerator: bool) -> Means:
         """A class that enters row by row, through functions of the score."""
-        split = len(numerator)
-        which = slice(split) if is_numerator else slice(split, None)
+        which = 0 if is_numerator else 1
         function = objective.numerator if is_numerator else objective.denominator
         intercept = float(theta[0, -1]) if objective.fits_intercept else 0.0
         # Without an intercept the last mean of the denominator is that of the
@@ -109,26 +106,22 @@ def expand(factor: Factor) -> tuple[tuple[Means, Means], float]:
         def rows(features: FloatArray) -> tuple[FloatArray, FloatArray]:
             centred = _centred(features, centre)
             score = centred @ factor.coef + intercept
-            terms = function(score)
-            full = centred
+            term, full = function(score), centred
             if objective.fits_intercept:
                 full = np.concatenate([centred, np.ones((len(centred), 1))], axis=1)
-            moved, curvature = np.zeros((2, len(score)))
-            u = np.zeros_like(full)
-            for t, term in enumerate((terms,) if isinstance(terms, Term) else terms):
-                times = np.exp(np.asarray(term.log_scale) - scale[which][t, 0])
-                moved += first[which][t] * times * term.slope
-                curvature += first[which][t] * times * term.curvature
-                u += (times * term.value)[:, None] * second[which][t]
-            u += moved[:, None] * full
-            leverage = curvature * ((full @ inverse) * full).sum(axis=1)
+            times = np.exp(np.asarray(term.log_scale) - scale[which, 0])
+            outer_slope = first[which] * times
+            u = (times * term.value)[:, None] * second[which]
+            u += (outer_slope * term.slope)[:, None] * full
+            leverage = outer_slope * term.curvature
+            leverage = leverage * ((full @ inverse) * full).sum(axis=1)
             if tilted:
                 tilt = np.exp(score - log_normalizer)
                 u = np.concatenate([u, tilt[:, None]], axis=1)
                 leverage = leverage + tilt
             return u, leverage
 
-        mean, change = part[which].sum(axis=0), to_result
+        mean, change = part[which], to_result
         if tilted:
             alone = np.eye(len(to_result))[:, -1:]
             mean, change = np.append(mean, 1.0), np.hstack([to_result, alone])

@@ -13,6 +13,7 @@ from scipy.special import stdtrit
 from sklearn.utils.validation import check_is_fitted
 
 from missratio import ratio as ratios
+from missratio._base.hints import check_probability
 from missratio._base.reading import joined, row_blocks
 from missratio._base.threads import one_blas_thread
 from missratio._base.typing import BoolArray, FloatArray
@@ -179,8 +180,7 @@ class RatioUncertainty:
 
 
 def _quantile(level: float, degrees: FloatArray) -> FloatArray:
-    if not 0.0 < level < 1.0:
-        raise ValueError(f"level must lie strictly between 0 and 1: got {level}.")
+    check_probability("level", level)
     return np.asarray(stdtrit(degrees, 0.5 + level / 2.0))
 
 

@@ -41,9 +41,8 @@ def two_normals():
 @pytest.fixture
 def blockwise(monkeypatch):
     """Let small tables be read block by block, and few of their rows be drawn."""
-    from missratio.rows import cluster, labelled, parquet, source
+    from missratio.rows import labelled, parquet, source
 
     monkeypatch.setattr(source, "HELD_ELEMENTS", 100)
     monkeypatch.setattr(labelled, "DRAWN_NUMBERS", 6000)
     monkeypatch.setattr(parquet, "BATCH_NUMBERS", 2000)
-    monkeypatch.setattr(cluster, "JOINED_NUMBERS", 2000)

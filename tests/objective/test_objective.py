@@ -92,11 +92,11 @@ WRONG = {
     "linear": (changed(Hellinger, linear_numerator=True), "linear_numerator says"),
     "no term": (
         changed(Hellinger, numerator=lambda self, s: s),
-        "numerator must return Terms",
+        "numerator must return a Term",
     ),
     "shape": (
         changed(Hellinger, numerator=lambda self, s: Term(s.sum(), s.sum(), s.sum())),
-        "numerator must return Terms",
+        "numerator must return a Term",
     ),
     "infinite": (
         changed(Hellinger, numerator=lambda self, s: Term(s / 0, s, s)),

@@ -90,19 +90,14 @@ def test_digits_do_not_depend_on_which_worker_holds_what_nor_on_its_death(cluste
     np.testing.assert_array_equal(mr.KLIEP().fit(source).coef_, expected)
 
 
-def test_small_partitions_are_joined_in_their_order(cluster, monkeypatch):
+def test_partitions_are_blocks_in_their_order(cluster):
     X, y = labelled(2000)
-    monkeypatch.setattr(cluster_rows, "JOINED_NUMBERS", 1000)
-    source = cluster_rows.of_collection(*collections(X, y, rows=20))
-    # Of 60 numbers 16 partitions are joined.
+    source = cluster_rows.of_collection(*collections(X, y, rows=300))
     starts = source.fold(
         lambda block: [block.start],
         lambda parts: [start for part in parts for start in part],
     )
-    assert starts == [*range(0, 2000, 320)]
-    np.testing.assert_allclose(
-        mr.KLIEP(tol=1e-10).fit(source).coef_, mr.KLIEP(tol=1e-10).fit(X, y).coef_
-    )
+    assert starts == [*range(0, 2000, 300)]
 
 
 INFINITE = np.where(np.arange(2000)[:, None] == 1500, np.inf, labelled(2000)[0])
@@ -113,7 +108,7 @@ TIMES = np.arange(40).reshape(20, 2)
 @pytest.mark.parametrize(
     ("X", "y", "rows", "message"),
     [
-        (INFINITE, labelled(2000)[1], (700, 700), r"row 1500 .*\(partitions 0 to 2\)"),
+        (INFINITE, labelled(2000)[1], (700, 700), r"row 1500 .*\(partition 2\)"),
         (ZEROS, np.tile([0, 1], 10), (10, 5), "partitions"),
         (ZEROS, np.array(["a", None] * 10, object), (10, 10), "Every row needs a"),
         (ZEROS, np.array([0, np.nan] * 10), (10, 10), "In partition .: Every row"),

@@ -48,7 +48,7 @@ class JensenShannon(Divergence):
 
 
 class Anchored(Objective):
-    """h = −a + log b + ½c², with b = E exp s and c = E s over the denominator."""
+    """h = −a + log b + ½(log b)², with a = E s and b = E exp s: a ratio of mean one."""
 
     linear_numerator = True
 
@@ -56,11 +56,12 @@ class Anchored(Objective):
         return Term.linear(score)
 
     def denominator(self, score):
-        return Term.exponential(score), Term.linear(score)
+        return Term.exponential(score)
 
     def combine(self, expectations):
-        a, b, c = expectations.value
-        value = -a + np.log(b) + expectations.log_scale[1] + c**2 / 2
-        hessian = np.zeros((3, 3, len(a)))
-        hessian[1, 1], hessian[2, 2] = -1 / b**2, 1.0
-        return Combination(value, np.array([-np.ones_like(a), 1 / b, c]), hessian)
+        a, b = expectations.value
+        log_mean = np.log(b) + expectations.log_scale[1]
+        hessian = np.zeros((2, 2, len(a)))
+        hessian[1, 1] = -log_mean / b**2
+        gradient = np.array([-np.ones_like(a), (1.0 + log_mean) / b])
+        return Combination(-a + log_mean + log_mean**2 / 2, gradient, hessian)

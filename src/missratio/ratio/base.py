@@ -33,8 +33,6 @@ from missratio.solver import Status
 from missratio.tensor import in_library_of, is_tensor, like, on_host
 from missratio.weights import SampleSize, complete_row_weights
 
-# Logarithms of positive numbers in double precision lie within ±744.5.
-FARTHEST = 745.0
 TINY = float(np.finfo(np.float64).tiny)
 
 T = TypeVar("T")
@@ -269,7 +267,8 @@ class BaseRatio(ClassifierMixin, BaseEstimator):
         """
         score = self.predict_log_ratio(X)
         if isinstance(score, np.ndarray) and np.isinf(score).any():
-            return np.nan_to_num(score, nan=np.nan, posinf=FARTHEST, neginf=-FARTHEST)
+            # Logarithms of positive numbers in double precision lie within ±744.5.
+            return np.nan_to_num(score, nan=np.nan, posinf=745.0, neginf=-745.0)
         return score
 
     def predict_proba(self, X: Any, *, prior: float = 0.5) -> FloatArray:
@@ -528,18 +527,6 @@ def deal(observed: Two[BoolArray], n_folds: int, random: Any) -> list[Fold]:
     return [(chosen.map(np.logical_not), chosen) for chosen in held]
 
 
-NO_OPTIMUM = (
-    " has no finite optimum: some score puts the numerator's weighted mean (all of its "
-    "rows, where they enter one by one) above all of the denominator's rows, or level "
-    "with them, and the coefficients grow without bound. What is returned is where the "
-    "solver stopped. More denominator rows help as well."
-)
-UNSOLVED = (
-    " was not solved to tol: it ended after {n_iter} iterations, at a decrement of "
-    "{decrement:.2g}. A larger max_iter or tol helps as well."
-)
-
-
 def report_status(
     what: str,
     status: IntArray,
@@ -551,9 +538,19 @@ def report_status(
 
     Of all columns' fits, where they are apart, those are named that it is about.
     """
+    no_optimum = (
+        " has no finite optimum: some score puts the numerator's weighted mean (all of "
+        "its rows, where they enter one by one) above all of the denominator's rows, "
+        "or level with them, and the coefficients grow without bound. What is returned "
+        "is where the solver stopped. More denominator rows help as well."
+    )
+    unsolved = (
+        " was not solved to tol: it ended after {n_iter} iterations, at a decrement of "
+        "{decrement:.2g}. A larger max_iter or tol helps as well."
+    )
     cases: tuple[Any, ...] = (
-        (status == Status.NO_OPTIMUM, NO_OPTIMUM, exceptions.NoFiniteOptimumWarning),
-        (status > Status.NO_OPTIMUM, UNSOLVED, exceptions.NotSolvedWarning),
+        (status == Status.NO_OPTIMUM, no_optimum, exceptions.NoFiniteOptimumWarning),
+        (status > Status.NO_OPTIMUM, unsolved, exceptions.NotSolvedWarning),
     )
     for chosen, claim, category in cases:
         if chosen.any():

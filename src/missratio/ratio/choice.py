@@ -96,12 +96,12 @@ class Ratio(base.BaseRatio):
         }
         folds = base.deal_folds(two, self.cv, random)
         losses, self.left_out_ = {}, {}
+        known = {k: v for k, v in vars(self).items() if k in READ}
         # Threads of trees wait for one another on small tables.
         small = sum(rows.source.size for rows in two) < THREADED_ELEMENTS
         with threadpool_limits(1 if small else None, "openmp"):
             for name, candidate in candidates.items():
                 candidate.missingness, loss = self.missingness, 0.0
-                known = {k: v for k, v in vars(self).items() if k in READ}
                 candidate.__dict__.update(known)
                 try:
                     with warnings.catch_warnings(action="ignore"):

@@ -19,14 +19,6 @@ from missratio.ratio.solve import solve
 from missratio.rows import ClassRows, Normalization
 from missratio.solver import Status
 
-# A fold's fits are compared, not kept: what this leaves is far below what folds differ
-# by.
-PATH_TOL = 1e-3
-# Ridge strengths tried by default, beside that which curves as much as the rows do.
-L2_SPAN = (10.0, 1e-3)
-# L1 strengths tried by default, beside the least that leaves nothing but zeros.
-L1_SPAN = (1.0, 1e-3)
-
 
 @storable(finite=("coef_", "intercept_", "log_normalizer_", "column_log_normalizer_"))
 @dataclass(eq=False, repr=False)
@@ -123,7 +115,9 @@ class KLIEPCV(CallbackSupportMixin, fit.JointRatio):
         folds = base.deal_folds(two, self.cv, check_random_state(self.random_state))
         n_features = int((problem.features >= 0).sum())
         options: dict[str, Any] = {"solver": self.solver, "max_iter": self.max_iter}
-        options["tol"] = max(self.tol, PATH_TOL)
+        # A fold's fits are compared, not kept: what this leaves is far below what folds
+        # differ by.
+        options["tol"] = max(self.tol, 1e-3)
 
         def scores_of(fold: base.Fold) -> list[float]:
             """Held-out scores of all pairs, each fit begun where the last one ended."""
@@ -178,17 +172,18 @@ def strength_grid(
 ) -> FloatArray:
     """All pairs of an L1 and a ridge strength, from strong to weak, (n_pairs, 2).
 
-    They are as given, or multiples of what the data say.
+    They are as given, or multiples of what the data say: of the least L1 strength that
+    leaves nothing but zeros, and of the ridge that curves as much as the rows do.
     """
     l1, l2 = base.read_grid("l1_grid", l1_grid), base.read_grid("l2_grid", l2_grid)
     gradient, curvature = problem.at_one()
     if isinstance(l1, int):
         unit = 1.0 if units[0] is None else units[0]
         largest = float((np.abs(gradient) / unit).max())
-        l1 = np.geomspace(*L1_SPAN, l1)[::-1] * (largest or 1.0)
+        l1 = np.geomspace(1.0, 1e-3, l1)[::-1] * (largest or 1.0)
     if isinstance(l2, int):
         if units[1] is not None:
             unit = np.diagonal(units[1]) if units[1].ndim == 2 else units[1]
             curvature = curvature / unit
-        l2 = np.geomspace(*L2_SPAN, l2)[::-1] * (float(np.median(curvature)) or 1.0)
+        l2 = np.geomspace(10.0, 1e-3, l2)[::-1] * (float(np.median(curvature)) or 1.0)
     return np.array([(a, b) for a in l1[::-1] for b in l2[::-1]])

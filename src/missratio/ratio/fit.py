@@ -35,12 +35,6 @@ from missratio.solver import Solution, Status
 Direction = Literal["auto", "forward", "reverse"]
 Pairs = bool | Literal["auto"]
 PenaltyWeights = Literal["uniform", "standard-error", "covariance"]
-# So many times a feature's variance leaves nothing of its coefficient.
-HELD = 1e8
-# Fewer effective complete rows for each column than this, and fewer than this part of
-# all rows, leave a joint fit more noise than pairs do.
-ROWS_A_COLUMN = 10.0
-FEW = 0.5
 SIGN = {"forward": 1.0, "reverse": -1.0}
 
 
@@ -80,8 +74,9 @@ def penalty_units(
     # A feature that doesn't vary in the numerator has a standard error of zero, and
     # its penalty would vanish with it. So one row more is reckoned with, a denominator
     # standard deviation away. One that doesn't vary in the denominator could be tilted
-    # there by any amount, and stays at zero.
-    trace = spread * np.where(constant, HELD, 1.0 / size**2)
+    # there by any amount, and stays at zero: 1e8 times its variance leaves nothing of
+    # its coefficient.
+    trace = spread * np.where(constant, 1e8, 1.0 / size**2)
     standard_error = np.sqrt(variance + trace)
     if penalty_weights == "covariance":
         return standard_error, covariance + np.diag(trace)
@@ -217,13 +212,6 @@ def check_features(
         )
 
 
-# KLIEP's tilted denominator should be worth this many rows a coefficient, or this share
-# of its rows. Chosen to cover normal classes with 3 columns, each shifted by 1, and 300
-# rows: 22 to 29 are left, and the error was 4 times that of the Jensen-Shannon fit.
-TILTED_ROWS = 10.0
-TILTED_SHARE = 0.2
-
-
 class LinearRatio(BaseRatio):
     """A ratio whose score is θᵀf(z) + intercept, fitted to one objective.
 
@@ -341,7 +329,9 @@ class LinearRatio(BaseRatio):
         by_choice = settings.pairs == "auto" and columns.ndim == 1
 
         def few(rows: ClassRows, sums: WeightSums) -> bool:
-            most = min(ROWS_A_COLUMN * n_columns, FEW * rows.n_rows)
+            # Fewer than ten for each column, and than half of all rows, leave a joint
+            # fit more noise than pairs do.
+            most = min(10.0 * n_columns, 0.5 * rows.n_rows)
             return rows.weighing.by_entry and float(sums.kish[0]) <= most
 
         # 1. Whether the objective counts rows of both classes, and few are complete.
@@ -475,11 +465,14 @@ class LinearRatio(BaseRatio):
         l1, l2 = self._fitted_strength
         if self.tilt_sample_size_ is None or not self.converged_ or (l1 + l2).all():
             return
-        # Few rows of the class under the exponent decide coefficients that are free.
+        # Few rows of the class under the exponent decide coefficients that are free:
+        # fewer than ten a coefficient, and than a fifth of its rows. For normal classes
+        # with 3 columns, each shifted by 1, and 300 rows 22 to 29 are left, and the
+        # error was 4 times that of the Jensen-Shannon fit.
         label = two.denominator.label
         most = self.effective_sample_size_[label].kish
         n_features = len(self.coef_)
-        enough = min(TILTED_ROWS * (1 + n_features), TILTED_SHARE * most)
+        enough = min(10.0 * (1 + n_features), 0.2 * most)
         if self.tilt_sample_size_ >= enough:
             return
         message = Message(

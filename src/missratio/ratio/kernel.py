@@ -31,10 +31,6 @@ from missratio.ratio.complete import CompleteRowsRatio, WeightedTable
 from missratio.rows import ClassRows
 from missratio.solver import Status
 
-# Rows of a sample enough for quantiles of distances that are steady to a few per cent,
-# and the quantiles between which widths are tried.
-DISTANCE_ROWS = 1000
-QUANTILES = (0.05, 0.9)
 # Rows that are scored at once.
 BLOCK_ROWS = 4096
 
@@ -94,8 +90,9 @@ class Bumps:
         rng: np.random.Generator,
     ) -> FloatArray:
         """Widths over the quantiles of the distances, up to `wider` times the last."""
+        # With 1,000 rows of a sample quantiles are steady to a few per cent.
         rows = [
-            rng.choice(table.rows, size=min(len(table), DISTANCE_ROWS), replace=False)
+            rng.choice(table.rows, size=min(len(table), 1000), replace=False)
             for table in tables
         ]
         distances = np.sqrt(self.squares(np.concatenate(rows)))
@@ -108,7 +105,7 @@ class Bumps:
             )
         if count == 1:
             return np.median(distances, keepdims=True)
-        low, high = np.quantile(distances, QUANTILES)
+        low, high = np.quantile(distances, (0.05, 0.9))
         return np.geomspace(low, wider * high, count)
 
 
@@ -171,8 +168,6 @@ class Coefficients:
 Losses = tuple[FloatArray, FloatArray, FloatArray]
 # How many strengths to try, or the strengths, rising.
 Grid = int | FloatArray
-# Ridge strengths tried, beside the one that curves the loss as much as the rows do.
-L2_SPAN = (10.0, 1e-6)
 
 
 def falling_strengths(grid: Grid, curvature: FloatArray) -> FloatArray:
@@ -183,7 +178,7 @@ def falling_strengths(grid: Grid, curvature: FloatArray) -> FloatArray:
     """
     if isinstance(grid, int):
         unit = max(float(np.median(curvature)), 0.0) or 1.0
-        grid = np.geomspace(*L2_SPAN[::-1], grid) * unit
+        grid = np.geomspace(1e-6, 10.0, grid) * unit
     return np.append(np.inf, grid[::-1])
 
 
@@ -283,20 +278,13 @@ class LeastSquares(KernelMethod):
         return mean, total - np.outer(mean, mean), first - mean
 
 
-# Fits along the way are compared, not kept.
-PATH_TOL = 1e-4
-FIT_TOL = 1e-8
-PILOT_TOL = 1e-2
-PILOT_ROWS = 800
-LEAST_LEFT = 0.5
-# A bump counts as being around so many denominator rows at least: one or two say too
-# little of how high it may be, and far from all of them it would have no finite height.
-LEAST_NEAR = 5.0
-
-
 def least_mean(square: float) -> float:
-    """What a bump's mean counts as at least, given Σ w² over the denominator's rows."""
-    return min(LEAST_NEAR * square, 1.0)
+    """What a bump's mean counts as at least, given Σ w² over the denominator's rows.
+
+    As if it were around five rows: one or two say too little of how high it may be, and
+    far from all of them it would have no finite height.
+    """
+    return min(5.0 * square, 1.0)
 
 
 class LogLikelihood(KernelMethod):
@@ -315,7 +303,8 @@ class LogLikelihood(KernelMethod):
         with it; a denominator row moves Ê₀[k], and with it all heights.
         """
         l2, flat = np.array([np.inf, 0.0]), np.array([True, False])
-        solution, components, mean = self._solve(bumps, PATH_TOL)
+        # Fits along the way are compared, not kept.
+        solution, components, mean = self._solve(bumps, 1e-4)
         if solution.status != Status.CONVERGED:
             return l2, np.array([0.0, np.inf]), np.zeros(2)
         numerator, denominator = bumps
@@ -333,7 +322,7 @@ class LogLikelihood(KernelMethod):
         #    half of its bump were its own; but at least as the bumps that only this row
         #    holds up do, each by the row's part in it.
         weights, leverage = numerator.weights, np.vecdot(along := parts @ root, along)
-        left = np.maximum(1.0 - weights * leverage, LEAST_LEFT)
+        left = np.maximum(1.0 - weights * leverage, 0.5)
         fall = np.exp(-weights * np.maximum(leverage - 1.0, 0.0) / left)
         np.square(parts, out=parts)
         held = (1.0 - weights * (parts @ heights)) / (1.0 - weights)
@@ -350,7 +339,7 @@ class LogLikelihood(KernelMethod):
 
     def fit(self, bumps: Two[BumpRows], l2: float) -> Coefficients:
         """Newton's steps on the simplex."""
-        solution, _, mean = self._solve(bumps, FIT_TOL)
+        solution, _, mean = self._solve(bumps, 1e-8)
         theta, how = solution.point / mean, (solution.status, solution.n_iter)
         return Coefficients(float(theta[-1]), theta[:-1], *how)
 
@@ -368,11 +357,11 @@ class LogLikelihood(KernelMethod):
         )
         components = np.ones((len(numerator.bumps), len(mean)), order="F")
         np.divide(numerator.bumps, mean[:-1], out=components[:, :-1])
-        few = slice(None, None, 1 + len(components) // PILOT_ROWS)
+        few = slice(None, None, 1 + len(components) // 800)
         share = numerator.weights[few] / numerator.weights[few].sum()
         some = np.asfortranarray(components[few])
         # Every row is to have some likelihood.
-        start = 0.99 * solver.mixture_proportions(some, share, tol=PILOT_TOL).point
+        start = 0.99 * solver.mixture_proportions(some, share, tol=1e-2).point
         start[-1] += 0.01
         weights = numerator.weights
         solution = solver.mixture_proportions(components, weights, start, tol)

@@ -18,12 +18,6 @@ from missratio.rows import ClassRows, RowBlock, WeightSums, only_columns
 from missratio.rows import source as limits
 from missratio.solver import Evaluation, Solution, Status, newton_direction
 
-# As many numbers are enough to see how many rows are worth anything under a ratio, and
-# come from a device in a millisecond.
-TILTED_ELEMENTS = 2_000_000
-# Scores that spread by more than this may be on their way to infinity.
-FAR_OUT = 5.0
-
 # Strengths of the L1 and the ridge penalty for each feature, and what strength one is:
 # of |θ_j|, and of ½θ_j² or a matrix M of ½θᵀMθ; None stands for ones.
 Strength = tuple[FloatArray, FloatArray]
@@ -219,7 +213,7 @@ class RatioProblem:
         coef = solution.theta[:, : self.centre.shape[1], None]
         with np.errstate(over="ignore", invalid="ignore"):
             spread = (few - few[:, :1]).astype(np.float64, copy=False) @ coef
-            return np.asarray(spread[..., 0].std(axis=1) > FAR_OUT)
+            return np.asarray(spread[..., 0].std(axis=1) > 5.0)
 
     def confirmed(self, solution: Solution) -> Solution:
         """Tell a flat stretch on the way to infinity from an optimum.
@@ -298,7 +292,8 @@ class RatioProblem:
         KLIEP's gradient and Hessian are means over them. Where rows are many, some
         stand for all.
         """
-        sample, stride = self.denominator, 1 + self.denominator.size // TILTED_ELEMENTS
+        # Two million numbers are enough, and come from a device in a millisecond.
+        sample, stride = self.denominator, 1 + self.denominator.size // 2_000_000
         if stride > 1:
             sample = sample.held(stride, self.centre)
 

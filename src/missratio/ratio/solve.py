@@ -22,19 +22,11 @@ from missratio.solver import (
     quick_newton,
 )
 
-# Above this many parameters a Hessian costs more than it saves.
-NEWTON_PARAMETERS = 500
-# From this many on it is kept over several steps.
+# From this many parameters on a Hessian is kept over several steps.
 KEPT_PARAMETERS = 48
-# A pilot has so many rows at least, and at least so many for each parameter. It is
-# tried where that leaves out nine rows of ten.
+# A pilot has so many rows at least, and is tried where it leaves out nine of ten.
 PILOT_ROWS = 2000
-PILOT_ROWS_A_PARAMETER = 20
 PILOT_STRIDE = 10
-# Where the objective over all rows lies so far above the pilot's, it has misled.
-PILOT_GAP = 1.0
-# Small problems are solved together up to this many numbers, which fit the cache.
-CHUNK_ELEMENTS = 262_144
 
 
 def solve(
@@ -56,10 +48,12 @@ def solve(
     method, length = _second_order, n_problems
     if problem.l1 is not None:
         method, length = _with_l1, 1
-    elif solver == "lbfgs" or (solver == "auto" and n_parameters > NEWTON_PARAMETERS):
+    elif solver == "lbfgs" or (solver == "auto" and n_parameters > 500):
+        # Of so many parameters a Hessian costs more than it saves.
         method, length = _first_order, 1
     elif isinstance(problem.denominator, Sample):
-        length = max(1, CHUNK_ELEMENTS * n_problems // max(problem.denominator.size, 1))
+        # Small problems are solved together up to 2 MB, which fit the cache.
+        length = max(1, 262_144 * n_problems // max(problem.denominator.size, 1))
     options: dict[str, Any] = {"tol": tol, "max_iter": max_iter}
     options["known"] = start is not None
     with one_blas_thread(problem.denominator.size) as threads:
@@ -89,7 +83,7 @@ def _second_order(
     dear = n_parameters >= KEPT_PARAMETERS
     # 1. A pilot where rows are many.
     rough = None
-    least = max(PILOT_ROWS, PILOT_ROWS_A_PARAMETER * n_parameters, sample.cheap_rows)
+    least = max(PILOT_ROWS, 20 * n_parameters, sample.cheap_rows)
     stride = sample.n_rows // least
     # From about 200 parameters on half of the rows save more than they cost; for 60 to
     # 120 such a pilot took a fifth of the fit.
@@ -111,7 +105,7 @@ def _second_order(
     fresh = sample.rereads or not (piloted or dear)
     if rough is not None and piloted:
         first = problem(rough.theta, second_order=True, rough=not fresh)
-        if first.value[0] < rough.value[0] + PILOT_GAP:
+        if first.value[0] < rough.value[0] + 1.0:
             begin = rough.theta
         else:
             first = None

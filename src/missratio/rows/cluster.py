@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, pairwise
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -20,14 +20,12 @@ from sklearn.utils import check_array
 
 from missratio._base.reading import FLOATS, read_labels, refuse_foreign
 from missratio.exceptions import UnreadableFileError
-from missratio.rows.labelled import LabelledBlock, LabelledSource, check_label_types
+from missratio.rows.labelled import LabelledBlock, LabelledSource
 from missratio.rows.source import Merge, Result
 
 # A worker's address goes with the parts that it holds, which are numbered.
 Holdings = Sequence[tuple[str, Any]]
 
-# Consecutive partitions of up to this many numbers together, 10 MB, are joined.
-JOINED_NUMBERS = 1_310_720
 # A pass is tried again this often where a worker fails in it.
 RETRIES = 2
 # Dask's message may list every task: this many characters are shown.
@@ -109,8 +107,8 @@ def _gathered(client: Any, work: Callable[[Any], Any], holdings: Holdings) -> li
 def of_collection(X: Any, y: Any) -> ClusterSource:
     """A Dask array or dataframe and its labels as a source, on the current client.
 
-    Partitions are used where they lie, and consecutive small ones are joined: a pass
-    over a thousand of a few rows each would take longer than all else.
+    Partitions are used where they lie. A pass over a thousand of a few rows each takes
+    longer than all else: repartition such a collection first.
 
     Parameters
     ----------
@@ -154,7 +152,7 @@ def of_collection(X: Any, y: Any) -> ClusterSource:
             "by y = frame['label'], or y.rechunk(...)."
         )
     with _explained():
-        # 1. Ask where partitions lie, and how many rows they have.
+        # Ask where partitions lie, and how many rows they have.
         wait([*rows, *labels])
         holders = client.who_has(rows)
         held: dict[str, list[int]] = {
@@ -167,45 +165,29 @@ def of_collection(X: Any, y: Any) -> ClusterSource:
             held[min(there or held, key=lambda worker: len(held[worker]))].append(i)
         parts = [(worker, [rows[i] for i in some]) for worker, some in held.items()]
         counted = _gathered(client, lambda some: [len(part) for part in some], parts)
-    worker_of = {i: worker for worker, some in held.items() for i in some}
-    counts = dict(zip(worker_of, chain(*counted), strict=True))
-    starts = [0, *np.cumsum([counts[i] for i in range(len(rows))]).tolist()]
-    # 2. How they are joined depends on their rows alone, and so do the digits.
-    firsts = [0]
-    for i in range(1, len(rows)):
-        if (starts[i + 1] - starts[firsts[-1]]) * len(names) > JOINED_NUMBERS:
-            firsts.append(i)
-    # 3. A partition stays where it lies, and several go where there is least to do.
-    given: dict[str, list[Any]] = {worker: [] for worker in held}
-    for first, end in pairwise([*firsts, len(rows)]):
-        worker = worker_of[first]
-        if end - first > 1:
-            worker = min(given, key=lambda other: len(given[other]))
-        pairs = list(zip(rows[first:end], labels[first:end], strict=True))
-        given[worker].append((first, starts[first], pairs))
-    blocks = _on_each(client, partial(_as_blocks, names), list(given.items()))
+    counts = np.empty(len(rows), dtype=np.intp)
+    counts[list(chain(*held.values()))] = list(chain(*counted))
+    starts = np.append(0, np.cumsum(counts)).tolist()
+    holdings = [
+        (worker, [(i, starts[i], rows[i], labels[i]) for i in some])
+        for worker, some in held.items()
+    ]
+    blocks = _on_each(client, partial(_as_blocks, names), holdings)
     return ClusterSource(client, blocks, tuple(names), starts[-1])
 
 
-def _as_blocks(names: list[str], runs: Any) -> list[tuple[int, LabelledBlock]]:
-    """Consecutive partitions as blocks with their numbers, on a worker."""
+def _as_blocks(names: list[str], parts: Any) -> list[tuple[int, LabelledBlock]]:
+    """Partitions as blocks with their numbers, on a worker."""
     blocks = []
-    for first, start, pairs in runs:
-        parts = [_as_arrays(names, first + k, *pair) for k, pair in enumerate(pairs)]
-        table, marks = parts[0]
-        where = f"partition {first}"
-        if len(parts) > 1:
-            where = f"partitions {first} to {first + len(parts) - 1}"
-            check_label_types(labels[0].item() for _, labels in parts if len(labels))
-            table = np.concatenate([rows for rows, _ in parts])
-            marks = np.concatenate([labels for _, labels in parts])
-        blocks.append((first, LabelledBlock(table, marks, start, where)))
+    for number, start, rows, labels in parts:
+        where = f"partition {number}"
+        table, marks = _as_arrays(names, where, rows, labels)
+        blocks.append((number, LabelledBlock(table, marks, start, where)))
     return blocks
 
 
-def _as_arrays(names: list[str], number: int, rows: Any, labels: Any) -> Any:
+def _as_arrays(names: list[str], where: str, rows: Any, labels: Any) -> Any:
     """The table and the labels of one partition, on a worker."""
-    where = f"partition {number}"
     columns = [str(name) for name in getattr(rows, "columns", names)]
     if columns != names:
         raise ValueError(f"The columns of {where} are {columns}, not {names}.")

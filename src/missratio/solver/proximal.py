@@ -18,12 +18,6 @@ from missratio.solver.smooth import (
     single_status,
 )
 
-SHORTEST_STEP = 2.0**-40
-# How far the quadratic model's minimum may be missed, beside how far the point that it
-# is built at is from an optimum.
-MODEL_TOL = 1e-3
-MODEL_SWEEPS = 1000
-
 
 def proximal_newton(
     evaluate: Evaluate,
@@ -79,15 +73,16 @@ def proximal_newton(
             status = Status.STALLED
         if status != Status.RUNNING:
             break
-        # 2. Aim at the optimum of the quadratic model plus the penalty.
+        # 2. Aim at the optimum of the quadratic model plus the penalty, and miss it by
+        #    little beside how far the point that it is built at is from an optimum.
         target = hessian @ theta - gradient
-        aim = minimise_quadratic(hessian, target, l1, theta, MODEL_TOL * decrement)
+        aim = minimise_quadratic(hessian, target, l1, theta, 1e-3 * decrement)
         growth = float(l1 @ (np.abs(aim) - np.abs(theta)))
         fall = -float(gradient @ (aim - theta)) - growth
         noise = ROUNDING * math.ulp(1.0) * max(1.0, abs(value))
         # 3. Go there, or half of the way, and so on, until the sum falls enough.
         length, trial = 1.0, aim
-        while length > SHORTEST_STEP:
+        while length > 2.0**-40:
             there = evaluate(trial[None], second_order=length == 1.0)
             reached = float(there.value[0] + l1 @ np.abs(trial))
             if reached <= value + noise - SUFFICIENT_DECREASE * length * fall:
@@ -138,7 +133,7 @@ def minimise_quadratic(
     """
     beta = start.copy()
     curvature, bounds = np.diagonal(hessian).tolist(), l1.tolist()
-    for _ in range(MODEL_SWEEPS):
+    for _ in range(1000):
         residual = target - hessian @ beta
         for j, old in enumerate(beta.tolist()):
             centre = float(residual[j]) + curvature[j] * old

@@ -9,20 +9,7 @@ from scipy.linalg import solve_triangular
 from scipy.optimize import nnls
 
 from missratio._base.typing import FloatArray
-from missratio.solver.smooth import Status
-
-# What is added to the diagonal, as a part of its mean: of the Hessian of a likelihood,
-# which components that are the same make singular, and of a form.
-RIDGE = 1e-10
-FORM_RIDGE = 1e-13
-# Steps of Lawson and Hanson's method, for each unknown.
-MOST_STEPS = 10
-SUFFICIENT = 1e-4
-MOST_HALVINGS = 40
-# Components with less than this part of the largest pull wait for the next step.
-WANTED = 0.3
-# No row's likelihood falls by more than this at once.
-LEAST_LEFT = 1e-6
+from missratio.solver.smooth import SUFFICIENT_DECREASE, Status
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,20 +61,22 @@ def mixture_proportions(
         if gap <= tol or n_iter == max_iter:
             break
         # 2. Newton's step among components that are there or wanted most: to the least
-        #    of the second-order model of −Σ w log Lπ + Σ π over π ≥ 0.
-        among = np.flatnonzero((point > 0.0) | (pull > WANTED * gap))
+        #    of the second-order model of −Σ w log Lπ + Σ π over π ≥ 0. Components that
+        #    are the same make its Hessian singular but for a ridge.
+        among = np.flatnonzero((point > 0.0) | (pull > 0.3 * gap))
         part = likelihood.T[among].T
         scaled = part * np.sqrt(weights / mixed**2)[:, None]
-        hessian = _ridged(scaled.T @ scaled, RIDGE)
+        hessian = _ridged(scaled.T @ scaled, 1e-10)
         slope = hessian @ point[among] + pull[among]
         step = _least_form(hessian, slope) - point[among]
-        # 3. Back until the likelihood rises, by enough of what the slope promises.
+        # 3. Back until the likelihood rises, by enough of what the slope promises, and
+        #    no row's falls by more than a millionth of it at once.
         change, rise = part @ step, float(pull[among] @ step)
-        for length in 0.5 ** np.arange(MOST_HALVINGS):
+        for length in 0.5 ** np.arange(40):
             after = mixed + length * change
-            if (after > LEAST_LEFT * mixed).all():
+            if (after > 1e-6 * mixed).all():
                 gain = weights @ np.log(after / mixed) - length * step.sum()
-                if gain >= SUFFICIENT * length * rise > 0.0:
+                if gain >= SUFFICIENT_DECREASE * length * rise > 0.0:
                     break
         else:
             status = Status.STALLED
@@ -109,7 +98,7 @@ def _least_form(form: FloatArray, slope: FloatArray) -> FloatArray:
     """Minimise ½xᵀPx − aᵀx over x ≥ 0: with P = UᵀU these are least squares."""
     upper = np.linalg.cholesky(form).T
     target = solve_triangular(upper, slope, trans="T")
-    return np.asarray(nnls(upper, target, maxiter=MOST_STEPS * len(form))[0])
+    return np.asarray(nnls(upper, target, maxiter=10 * len(form))[0])
 
 
 def least_on_simplex(form: FloatArray, normal: FloatArray) -> SimplexSolution:
@@ -121,7 +110,7 @@ def least_on_simplex(form: FloatArray, normal: FloatArray) -> SimplexSolution:
     P, of shape (n, n), is positive semidefinite, and a is positive.
     """
     try:
-        x = _least_form(_ridged(form, FORM_RIDGE), normal)
+        x = _least_form(_ridged(form, 1e-13), normal)
     except RuntimeError:
         flat = np.full(len(form), 1.0 / normal.sum())
         return SimplexSolution(flat, np.inf, 1, Status.OUT_OF_ITERATIONS)

@@ -97,14 +97,8 @@ class Solution(NamedTuple):
 
 
 SUFFICIENT_DECREASE = 1e-4
-# What is added to a Hessian's diagonal, in units of the first one's: always, and from
-# the first vain step on.
+# What is always added to a Hessian's diagonal, in units of the first one's.
 RELATIVE_FLOOR = 1e-10
-LEAST_DAMPING = 1e-3
-MOST_DAMPING = 1e16
-DAMPING_FACTOR = 10.0
-# Vain steps included, so many steps are tried for each one allowed.
-TRIALS = 10
 # How many units of rounding an objective's value may be off.
 ROUNDING = 256.0
 
@@ -148,7 +142,8 @@ def newton(
     status[here.no_optimum] = Status.NO_OPTIMUM
     # Whether the Hessian is that at theta.
     exact = True
-    for _ in range(TRIALS * max_iter):
+    # Vain steps included, ten are tried for each one allowed.
+    for _ in range(10 * max_iter):
         running = status == Status.RUNNING
         if not running.any():
             break
@@ -175,8 +170,8 @@ def newton(
         step, decrement = newton_direction(hessian, gradient, RELATIVE_FLOOR * scale)
         trial, fall = step, decrement
         if vain.any() or (damping > RELATIVE_FLOOR).any():
-            less = np.maximum(damping / DAMPING_FACTOR, RELATIVE_FLOOR)
-            more = np.maximum(DAMPING_FACTOR * damping, LEAST_DAMPING)
+            less = np.maximum(damping / 10.0, RELATIVE_FLOOR)
+            more = np.maximum(10.0 * damping, 1e-3)
             damping = np.where(vain, more, less)
             trial, fall = newton_direction(hessian, gradient, damping[:, None] * scale)
         # 4. See where that leaves each problem: a decrement that has sunk into the
@@ -184,7 +179,7 @@ def newton(
         sunk = (decrement**2 <= noise) & (decrement > 0.5 * earlier) & taken
         status[running & ((decrement <= tol) | sunk)] = Status.CONVERGED
         status[taken & there.no_optimum] = Status.NO_OPTIMUM
-        status[running & (damping > MOST_DAMPING)] = Status.STALLED
+        status[running & (damping > 1e16)] = Status.STALLED
         spent = (status == Status.RUNNING) & (n_iter >= max_iter)
         status[spent] = Status.OUT_OF_ITERATIONS
     status[status == Status.RUNNING] = Status.OUT_OF_ITERATIONS
@@ -290,10 +285,6 @@ def quick_newton(
         theta, here, earlier, n_iter = theta + step, there, length, n_iter + 1
 
 
-# Below this the line search of L-BFGS can't tell values apart.
-FINEST_TOL = 1e-6
-
-
 def lbfgs(
     evaluate: Evaluate,
     start: FloatArray,
@@ -317,7 +308,7 @@ def lbfgs(
         can't tell values apart, and 1e-6 is taken.
     max_iter : int
     """
-    tol = max(tol, FINEST_TOL)
+    tol = max(tol, 1e-6)
 
     def function(point: FloatArray) -> tuple[float, FloatArray]:
         here = evaluate((scale * point)[None], second_order=False)

@@ -1,4 +1,4 @@
-"""What every room rests on: callbacks, blocks and summaries."""
+"""What every room rests on: callbacks and blocks."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,6 @@ from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
 from missratio._base.blocks import rows_with_nan, take_rows
-from missratio._base.summary import WIDTH, Summary
 from missratio.classifier import PowerSearch
 
 
@@ -121,15 +120,3 @@ def test_rows_of_a_dataframe_stay_one():
     frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": ["x", "y", "z"]})
     taken = take_rows(frame, np.array([2, 0]))
     assert taken["b"].tolist() == ["z", "x"]
-
-
-# Summaries print within a terminal, and hold the figures.
-
-
-def test_long_tables_and_names_are_cut_where_they_are_seen():
-    rows = tuple((f"{'column ' * 20}{i}", "1.5", "2.5") for i in range(100))
-    facts = (("a", "1"), ("b", "word " * 30), ("c", "2"), ("d", "3"))
-    text = str(Summary("t", facts, ("feature", "a", "b"), rows))
-    assert max(map(len, text.splitlines())) <= WIDTH
-    assert "… and 40 more" in text
-    assert sum("…" in line for line in text.splitlines()) == 61

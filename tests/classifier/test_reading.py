@@ -1,7 +1,5 @@
 """Rows as they are read: repeats are named, units kept whole, files read in blocks."""
 
-import warnings
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -92,33 +90,28 @@ COINCIDING = {
 @pytest.mark.parametrize("draw", COINCIDING.values(), ids=list(COINCIDING))
 @pytest.mark.parametrize("n_rows", [60, 1000, 4000])
 def test_independent_rows_that_coincide_are_not_accused(draw, n_rows):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for seed in range(10):
-            rows = draw(np.random.default_rng(seed), n_rows)
-            warn_of_repeated_rows(rows[::2], rows[1::2])
-            warn_of_repeated_rows(rows)
+    # Warnings are errors.
+    for seed in range(10):
+        rows = draw(np.random.default_rng(seed), n_rows)
+        warn_of_repeated_rows(rows[::2], rows[1::2])
+        warn_of_repeated_rows(rows)
 
 
 @pytest.mark.parametrize("steps", [5, 20, 60])
 def test_training_rows_are_known_again_where_columns_are_rounded(steps):
     rng = np.random.default_rng(steps)
     rows = np.c_[rng.integers(0, steps, (1200, 2)), rng.normal(size=(1200, 2)).round(1)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        warn_of_repeated_rows(rows[:400], rows[400:])
+    warn_of_repeated_rows(rows[:400], rows[400:])
     with pytest.warns(RepeatedRowsWarning, match="are training rows as well"):
         warn_of_repeated_rows(rows[:400], rows[200:])
 
 
 def test_rows_that_repeat_by_chance_are_no_cause_for_alarm(two_normals):
     X, y = two_normals(300, 2, shift=1.5)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        certified(mr.FDivergenceRatio("js")).fit(X, y)
-        certified(mr.FDivergenceRatio("js")).fit(np.rint(X), y)
-        # Copies among training rows alone are no matter.
-        warn_of_repeated_rows(X[:100], np.repeat(X[100:200], 3, axis=0))
+    certified(mr.FDivergenceRatio("js")).fit(X, y)
+    certified(mr.FDivergenceRatio("js")).fit(np.rint(X), y)
+    # Copies among training rows alone are no matter.
+    warn_of_repeated_rows(X[:100], np.repeat(X[100:200], 3, axis=0))
 
 
 # Units of several rows: split as a whole, and calibrated by one row of each.
@@ -176,16 +169,12 @@ def test_one_row_of_each_unit_calibrates(patients):
     X, y, _ = patients
     fitted = LogisticRegression().fit(X, y)
     X0, units = np.repeat(X[y == 0], 3, axis=0), np.repeat(np.arange(300), 3)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model = certified(fitted).calibrate(X0, groups=units)
+    model = certified(fitted).calibrate(X0, groups=units)
     alone = certified(fitted).calibrate(X[y == 0])
     assert model.certificate_.rows == 300
     assert model.threshold_ == alone.threshold_
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        many = np.repeat(X, 6, axis=0), np.repeat(y, 6)
-        certified().fit(*many, groups=np.repeat(np.arange(len(y)), 6))
+    many = np.repeat(X, 6, axis=0), np.repeat(y, 6)
+    certified().fit(*many, groups=np.repeat(np.arange(len(y)), 6))
 
 
 def test_an_estimator_is_told_of_units_if_it_asks(patients):

@@ -66,18 +66,15 @@ def test_boosted_trees_are_a_ratio_and_calibration_tames_them():
     assert tamed.score(X, y) > 0.0
 
 
-def test_a_machine_without_probabilities_needs_calibration():
+def test_classifiers_without_probabilities_or_sample_weights_are_refused():
     X1, X0 = shifted()
     with pytest.raises(TypeError, match="Wrap it in CalibratedClassifierCV"):
         mr.density_ratio(X1, X0, mr.ClassifierRatio(LinearSVC()))
     calibrated = CalibratedClassifierCV(LinearSVC())
     fitted = mr.density_ratio(X1, X0, mr.ClassifierRatio(calibrated))
     assert fitted.predict_ratio([[2.0]]) > 2.0
-
-
-def test_a_classifier_without_sample_weights_is_refused():
     with pytest.raises(ValueError, match="sample_weight"):
-        mr.density_ratio(*shifted(), mr.ClassifierRatio(KNeighborsClassifier()))
+        mr.density_ratio(X1, X0, mr.ClassifierRatio(KNeighborsClassifier()))
 
 
 # Importance weights.

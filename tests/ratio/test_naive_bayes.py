@@ -69,33 +69,20 @@ def test_it_equals_separate_fits_of_the_columns(estimator, missing, table):
     assert naive.intercept_ == -naive.log_normalizer_
 
 
-def test_whole_rows_may_be_missing(table):
+@pytest.mark.parametrize("model", [ROWS, ENTRIES, "ignore"], ids=str)
+def test_each_column_is_fitted_to_its_observed_entries_by_their_weights(model, table):
     X, y = table
-    X[y == 1] = mr.corrupt(X[y == 1], ROWS, 0)
-    naive = mr.NaiveBayesRatio(missingness={1: ROWS}).fit(X, y)
-    weight = np.ones(len(X))
-    weight[y == 1] = inverse_probability_weights(X[y == 1], ROWS)
-    seen = weight > 0
+    X[y == 1] = mr.corrupt(X[y == 1], ROWS if model is ROWS else ENTRIES, 0)
+    missingness = model if model == "ignore" else {1: model}
+    naive = mr.NaiveBayesRatio(mr.KLIEP(missingness=missingness)).fit(X, y)
+    weights = np.ones(X.shape)
+    own = inverse_probability_weights(X[y == 1], model)
+    weights[y == 1] = own[:, None] if own.ndim == 1 else own
     for j in range(3):
-        one = mr.KLIEP().fit(X[seen][:, [j]], y[seen], weight[seen])
+        seen = weights[:, j] > 0
+        one = mr.KLIEP().fit(X[seen][:, [j]], y[seen], weights[seen, j])
         assert naive.coef_[j] == pytest.approx(one.coef_[0], abs=1e-7)
-
-
-def test_ignoring_missingness_takes_each_columns_observed_entries(table):
-    X, y = table
-    X[y == 1] = mr.corrupt(X[y == 1], ENTRIES, 0)
-    naive = mr.NaiveBayesRatio(missingness="ignore").fit(X, y)
-    for j in range(3):
-        seen = ~np.isnan(X[:, j])
-        one = mr.KLIEP().fit(X[seen][:, [j]], y[seen])
-        assert naive.coef_[j] == pytest.approx(one.coef_[0], abs=1e-8)
-
-
-def test_predicting_takes_nan_where_there_is_a_model_of_the_estimator(table):
-    X, y = table
-    X[y == 1] = mr.corrupt(X[y == 1], ENTRIES, 0)
-    ratio = mr.NaiveBayesRatio(mr.KLIEP(missingness={1: ENTRIES})).fit(X, y)
-    assert np.isnan(ratio.predict_log_ratio([[np.nan, 0.0, 0.0]])).all()
+    assert np.isnan(naive.predict_log_ratio([[np.nan, 0.0, 0.0]])).all()
 
 
 def test_independent_columns_make_it_the_joint_fit_in_the_limit():

@@ -7,6 +7,8 @@ from functools import cache
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import numpy as np
+from classifiers import certified
+from data import corrupted
 from hypothesis import strategies as st
 from optional_packages import optional
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -37,9 +39,7 @@ def sample(n_classes, phi=None):
     X = rng.normal(size=(len(y), 2))
     X[:, 0] += (1.5 if n_classes == 2 else 3.0) * (y == 1)
     X[:, 1] += 2.5 * (y == 2)
-    if phi is not None:
-        X[y == 0] = mr.corrupt(X[y == 0], phi, 0)
-    return X, y
+    return X if phi is None else corrupted(X, y, {0: phi}), y
 
 
 def write(model, path):
@@ -48,10 +48,8 @@ def write(model, path):
 
 
 def two(estimator, phi=None, **more):
-    return mr.NeymanPearsonClassifier(
-        estimator, alpha=0.3, missingness=None if phi is None else {0: phi},
-        random_state=0, **more,
-    ).fit(*sample(2, phi))  # fmt: skip
+    options = {"alpha": 0.3, "delta": 0.05, "missingness": phi and {0: phi}, **more}
+    return certified(estimator, **options).fit(*sample(2, phi))
 
 
 def several(estimator, order=None):
@@ -85,12 +83,11 @@ def capped():
     phi = mr.LogisticMissingness([-2.0, -2.0], [0.8, 0.0])
     rng, y = np.random.default_rng(0), np.repeat([0, 1, 2], 900)
     X = rng.normal(size=(2700, 2)) + np.array([(0, 0), (3, 0), (1, 3)])[y]
-    for label in range(3):
-        X[y == label] = mr.corrupt(X[y == label], phi, label)
+    models = dict.fromkeys(range(3), phi)
     model = mr.MulticlassNeymanPearsonClassifier(
         mr.FDivergenceRatio("js"), alpha={0: 0.2, 1: 0.25}, order=[0, 1, 2],
-        missingness=dict.fromkeys(range(3), phi), random_state=0,
-    ).fit(X, y)  # fmt: skip
+        missingness=models, random_state=0,
+    ).fit(corrupted(X, y, models), y)  # fmt: skip
     assert 1 in model.caps_
     return model
 
@@ -99,22 +96,11 @@ def beyond():
     """Two classes, and a cap on the weights of the one."""
     phi = mr.LogisticMissingness([-2.0, -2.0], [1.5, 0.0])
     rng, y = np.random.default_rng(0), np.repeat([0, 1], 900)
-    X = rng.normal(size=(1800, 2)) + 1.5 * y[:, None]
-    X[y == 0] = mr.corrupt(X[y == 0], phi, 0)
-    model = mr.NeymanPearsonClassifier(
-        mr.KLIEP(), alpha=0.2, missingness={0: phi}, rule="thinning", random_state=0
-    ).fit(X, y)
+    X = corrupted(rng.normal(size=(1800, 2)) + 1.5 * y[:, None], y, {0: phi})
+    options = {"alpha": 0.2, "delta": 0.05, "missingness": {0: phi}}
+    model = certified(mr.KLIEP(), rule="thinning", **options).fit(X, y)
     assert model.calibration_.trust.cap
     return model
-
-
-def tuned():
-    """A rule with a sample of its own, of training rows."""
-    model = mr.NeymanPearsonClassifier(
-        mr.KLIEP(), alpha=0.3, missingness={0: PHI}, rule="tuned-betting",
-        random_state=0,
-    )  # fmt: skip
-    return model.fit(*sample(2, PHI))
 
 
 def trees():
@@ -131,7 +117,7 @@ def words():
     X, y = sample(2)
     words = np.where(X[:, 1] > 0, "up", np.where(X[:, 1] > -1, "down", "low"))
     frame = pd.DataFrame({"p": X[:, 0], "q": words})
-    return mr.NeymanPearsonClassifier(alpha=0.3, random_state=0).fit(frame, y)
+    return certified(None, alpha=0.3, delta=0.05).fit(frame, y)
 
 
 MODELS = {
@@ -142,7 +128,8 @@ MODELS = {
     "bayes": lambda: two(mr.NaiveBayesRatio(mr.KLIEP()), PHI),
     "trees": lambda: two(make_pipeline(StandardScaler(), trees())),
     "imputed": lambda: two(ensemble(), PHI),
-    "tuned": tuned,
+    # Its rule has a sample of its own, of training rows.
+    "tuned": lambda: two(mr.KLIEP(), PHI, rule="tuned-betting"),
     "classes": lambda: table(several(LogisticRegression())),
     "several": lambda: several(LogisticRegression()),
     "ratios": lambda: several(mr.FDivergenceRatio("js")),

@@ -73,9 +73,7 @@ def test_no_adversary_makes_it_pass_more_often_than_delta(seed):
     test = one_stratum(n_rows, size, drawn, alpha, delta)
     found = largest_probability_of_passing(test, n_rows, size, drawn, alpha)
     assert found <= delta
-
-
-def test_most_of_delta_is_used():
+    # Most of δ is used.
     test = one_stratum(60, 20, 10, 0.2, 0.1)
     assert largest_probability_of_passing(test, 60, 20, 10, 0.2) > 0.08
 
@@ -141,9 +139,7 @@ def test_incomplete_rows_that_nobody_looked_up_count_as_errors():
     many = np.where(np.arange(200) < 30, 0.0, 1.0)
     assert threshold(scores, few) is not None
     assert threshold(scores, many) is None
-
-
-def test_with_no_row_observed_or_scored_nothing_is_certified():
+    # With no row observed or scored nothing is certified.
     assert threshold(np.arange(5.0), np.zeros(5), alpha=0.4, delta=0.25) is None
     scores = np.full(100, -np.inf)
     assert threshold(scores, np.ones(100), alpha=0.4, delta=0.25) is None

@@ -16,9 +16,7 @@ def test_missing_rows_count_but_are_not_kept():
     assert sample.n_observed == 3
     np.testing.assert_array_equal(sample.ranked.scores, [3.0, 2.0, 1.0])
     np.testing.assert_array_equal(sample.ranked.weights, [2.0, 2.0, 1.0])
-
-
-def test_the_effective_number_of_rows_is_kishs():
+    # The effective number of rows is Kish's.
     sample = CalibrationSample.build([1.0, 2.0, 3.0], [1.0, 3.0, 0.0], 3.0)
     assert sample.effective_rows == pytest.approx(16 / 10)
     assert CalibrationSample.build([1.0, 2.0]).effective_rows == 2.0
@@ -46,13 +44,6 @@ def test_the_estimated_error_is_the_weighted_share_above():
     assert sample.estimated_error(4.0) == 0.0
 
 
-def test_a_weight_above_the_bound_is_refused():
-    with pytest.raises(ValueError, match=r"weight of 3 exceeds the bound 2"):
-        CalibrationSample.build([1.0, 2.0], [1.0, 3.0], 2.0)
-    # Rounding is not an excess.
-    CalibrationSample.build([1.0], [1.0 / (1.0 - 0.8)], 5.0)
-
-
 @pytest.mark.parametrize(
     ("scores", "weights", "message"),
     [
@@ -63,11 +54,14 @@ def test_a_weight_above_the_bound_is_refused():
         ([1.0, 2.0], [1.0, -1.0], "not negative"),
         ([1.0, 2.0], [1.0, np.inf], "finite"),
         ([1.0, 2.0], [1.0, np.nan], "finite"),
+        ([1.0, 2.0], [1.0, 3.0], "weight of 3 exceeds the bound 2"),
     ],
 )
 def test_what_is_no_sample_is_refused(scores, weights, message):
     with pytest.raises(ValueError, match=message):
-        CalibrationSample.build(scores, weights)
+        CalibrationSample.build(scores, weights, 2.0)
+    # Rounding is no weight above the bound.
+    CalibrationSample.build([1.0], [1.0 / (1.0 - 0.8)], 5.0)
 
 
 def lossy(n=40, uncertain=False):

@@ -1,6 +1,7 @@
 """Missing rows: what reaches the estimator, and how calibration weighs them."""
 
 import classifiers
+import data
 import numpy as np
 import pytest
 from classifiers import Total
@@ -37,11 +38,7 @@ def corrupted(two_normals):
 
     def draw(models, n=800, seed=0):
         X, y = two_normals(n, 2, seed=seed, shift=1.2)
-        lost = X.copy()
-        rng = np.random.default_rng([seed, 1])
-        for label, model in models.items():
-            lost[y == label] = mr.corrupt(lost[y == label], model, rng)
-        return lost, y
+        return data.corrupted(X, y, models, [seed, 1]), y
 
     return draw
 

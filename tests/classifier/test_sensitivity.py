@@ -4,12 +4,12 @@ import classifiers
 import numpy as np
 import pytest
 from classifiers import Total
+from data import corrupted, stacked
 
 import missratio as mr
 from missratio.classifier.certify import FACTOR_PRECISION
-from missratio.missingness import StepMissingness
 
-STEP = StepMissingness(1.0, 0.0, 0.6)
+STEP = mr.StepMissingness(1.0, 0.0, 0.6)
 
 
 def certified(model, **options):
@@ -20,8 +20,7 @@ def certified(model, **options):
 def stepped(n=3000, seed=0):
     rng = np.random.default_rng(seed)
     X0 = mr.corrupt(rng.normal(size=(n, 1)), STEP, rng)
-    X = np.concatenate([X0, rng.normal(1.5, 1.0, (400, 1))])
-    return X, np.repeat([0, 1], [n, 400])
+    return stacked(X0, rng.normal(1.5, 1.0, (400, 1)))
 
 
 @pytest.mark.parametrize("rule", ["auto", "thinning", "betting", "bernstein"])
@@ -68,9 +67,7 @@ def fitted():
     X = Z.copy()
     for label, model in phi.items():
         X[y == label] = mr.corrupt(Z[y == label], model, random_state=label)
-    clf = mr.NeymanPearsonClassifier(
-        mr.KLIEP(), alpha=0.1, missingness=phi, random_state=0
-    )
+    clf = classifiers.certified(mr.KLIEP(), delta=0.05, missingness=phi)
     return clf.fit(X, y), X, y
 
 
@@ -100,14 +97,11 @@ def test_a_tilt_to_the_true_phi_finds_the_true_error():
     rng = np.random.default_rng(1)
     y = np.repeat([0, 1], [6000, 1000])
     Z = rng.normal(y[:, None] * 1.3, 1.0, (len(y), 1))
-    X = Z.copy()
-    true = mr.LogisticMissingness(-1.0, 1.0)
-    X[y == 0] = mr.corrupt(Z[y == 0], true, random_state=0)
+    X = corrupted(Z, y, {0: mr.LogisticMissingness(-1.0, 1.0)})
     share = np.isnan(X[y == 0]).mean()
     flat = mr.LogisticMissingness(np.log(share / (1 - share)), 0.0)
-    clf = mr.NeymanPearsonClassifier(
-        mr.KLIEP(), alpha=0.1, missingness={0: flat}, random_state=0
-    ).fit(X, y)
+    clf = classifiers.certified(mr.KLIEP(), delta=0.05, missingness={0: flat})
+    clf.fit(X, y)
     fresh = rng.normal(size=(100_000, 1))
     error = float((clf.predict(fresh) == 1).mean())
     assert error > 0.11

@@ -7,6 +7,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from classifiers import certified
+from data import corrupted
 from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
@@ -76,13 +77,11 @@ def test_without_matplotlib_the_error_says_what_to_install():
 def test_rows_that_lost_values_are_weighted_or_refused(two_normals):
     phi = mr.StepMissingness([1.0, 0.0], 0.0, 0.6)
     X, y = two_normals(4000, 2, shift=1.5)
-    complete = X.copy()
-    X[y == 0] = mr.corrupt(X[y == 0], phi, 0)
-    model = certified(mr.KLIEP(), missingness={0: phi}, delta=0.05).fit(X, y)
+    lossy = corrupted(X, y, {0: phi})
+    model = certified(mr.KLIEP(), missingness={0: phi}, delta=0.05).fit(lossy, y)
     fresh, labels = two_normals(20_000, 2, seed=1, shift=1.5)
     display = NPROCDisplay.from_estimator(model, fresh, labels, alphas=[0.1, 0.2])
-    lost = fresh.copy()
-    lost[labels == 0] = mr.corrupt(fresh[labels == 0], phi, 1)
+    lost = corrupted(fresh, labels, {0: phi}, 1)
     weighted = NPROCDisplay.from_estimator(model, lost, labels, alphas=[0.1, 0.2])
     np.testing.assert_allclose(weighted.roc.power, display.roc.power, atol=0.04)
     plain = np_roc(
@@ -96,7 +95,7 @@ def test_rows_that_lost_values_are_weighted_or_refused(two_normals):
         NPROCDisplay.from_estimator(model, lost, labels)
     unknown = NeymanPearsonClassifier(mr.KLIEP(), 0.1, random_state=0)
     with pytest.raises(ValueError, match="no missingness model"):
-        NPROCDisplay.from_estimator(unknown.fit(complete, y), lost, labels)
+        NPROCDisplay.from_estimator(unknown.fit(X, y), lost, labels)
 
 
 def test_a_monitor_is_drawn():

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from classifiers import certified
+from data import corrupted
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest, norm
@@ -83,8 +84,7 @@ def test_scorers_take_the_controlled_class_from_the_classifier(two_normals, cont
 def test_scorers_weight_rows_that_lost_values_or_refuse_them(two_normals):
     phi = mr.StepMissingness([1.0, 0.0], 1.0, 0.7)
     X, y = two_normals(20_000, 2, shift=1.5)
-    lost = X.copy()
-    lost[y == 1] = mr.corrupt(X[y == 1], phi, 0)
+    lost = corrupted(X, y, {1: phi})
     clf = certified(mr.KLIEP(), missingness={1: phi}, delta=0.05).fit(lost, y)
     scorer = mr.error_scorer("power")
     truth = scorer(clf, X, y)

@@ -189,8 +189,11 @@ def test_bands_hold_and_tests_keep_their_level():
 @pytest.mark.parametrize("law", ["normal", "lognormal"])
 @pytest.mark.parametrize("form", ["step", "tail", "U"])
 @pytest.mark.parametrize("from_table", [True, False])
-def test_a_form_that_looked_up_values_contradict_is_warned_of(law, form, from_table):
-    for seed in range(2):
+@pytest.mark.parametrize("tables", [2, pytest.param(12, marks=pytest.mark.validity)])
+def test_a_form_that_looked_up_values_contradict_is_warned_of(
+    law, form, from_table, tables
+):
+    for seed in range(tables):
         model = simulation.wrong_form(form, law, 50, seed, from_table=from_table)
         assert any(check.failed for check in model.checks)
 

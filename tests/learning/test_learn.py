@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from data import lost_and_looked_up, stacked
+from data import lost_and_looked_up, separated, stacked
 from optional_packages import optional
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
@@ -49,13 +49,6 @@ def test_maximum_likelihood_with_an_intercept_that_stands_for_all_that_are_missi
 
 
 # Separation, and features that tell nothing
-
-
-def separated():
-    X = np.concatenate([np.linspace(-2.0, 1.0, 80), np.full(20, np.nan)])[:, None]
-    revealed = np.full_like(X, np.nan)
-    revealed[80:84, 0] = [1.5, 1.7, 2.0, 2.4]
-    return X, revealed
 
 
 def test_separated_values_are_learned_under_firths_penalty():

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from classifiers import certified
-from data import lost_and_looked_up
+from data import lost_and_looked_up, separated
 from optional_packages import optional
 from scipy.optimize import minimize_scalar
 from scipy.special import xlogy
@@ -15,7 +15,6 @@ from scipy.stats import chi2
 from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
-from missratio import learn_missingness
 from missratio.classifier import NoCertificateError
 from missratio.learning import Check, LearnedMissingness, MissingnessWarning
 from missratio.learning.checks import concluded
@@ -30,18 +29,11 @@ def learn(method="firth", rowwise=False, **options):
     return mr.learn_missingness(X, revealed, method, rowwise=rowwise, from_table=False)
 
 
-def separated():
-    X = np.concatenate([np.linspace(-2.0, 1.0, 80), np.full(20, np.nan)])[:, None]
-    revealed = np.full_like(X, np.nan)
-    revealed[80:84, 0] = [1.5, 1.7, 2.0, 2.4]
-    return mr.learn_missingness(X, revealed)
-
-
 MODELS = {
     "one": learn(),
     "three": learn(d=3),
     "rows": learn(d=3, rowwise=True),
-    "separated": separated(),
+    "separated": mr.learn_missingness(*separated()),
     "ml": learn(method="ml"),
 }
 
@@ -91,7 +83,7 @@ def test_nothing_is_known_where_a_value_is_missing(rowwise):
 
 
 def test_it_may_be_asked_where_phi_rounds_to_one():
-    model = separated()
+    model = MODELS["separated"]
     lower, upper = model.probability_band([[1000.0], [-1000.0]])
     assert upper[0, 0] == 1.0
     assert lower[1, 0] == 0.0
@@ -288,7 +280,7 @@ def learned(n, rowwise, revealed_share, seed=0):
     with warnings.catch_warnings():
         # Of so many tables a test may call one wrong.
         warnings.simplefilter("ignore", MissingnessWarning)
-        model = learn_missingness(
+        model = mr.learn_missingness(
             X, np.where(known, whole, np.nan), rowwise=rowwise, from_table=False
         )
     return model, X

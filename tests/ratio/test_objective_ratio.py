@@ -2,25 +2,14 @@
 
 import numpy as np
 import pytest
-from objectives import Hellinger
+from objectives import Hellinger, HellingerObjective
 from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
-from missratio.objective import Objective, Term
 from missratio.weights import inverse_probability_weights
 
 ROWS = mr.StepMissingness([1.0, 1.0], 0.0, 0.6)
 ENTRIES = mr.LogisticMissingness([-0.5, 0.0], [1.0, -1.0])
-
-
-class HellingerObjective(Objective):
-    def numerator(self, score):
-        root = np.exp(-score / 2)
-        return Term(root, -root / 2, root / 4)
-
-    def denominator(self, score):
-        root = np.exp(score / 2)
-        return Term(root, root / 2, root / 4)
 
 
 def logistic(**parameters):

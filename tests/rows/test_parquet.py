@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from data import two_normals
+from data import corrupted, two_normals
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
@@ -29,10 +29,7 @@ ROWS = {1: mr.StepMissingness(np.ones(4), 0.5, 0.6), 0: None}
 
 def labelled(n_rows=6000, lost=COMPLETE):
     X, y = two_normals(n_rows // 2, 4)
-    for label, model in lost.items():
-        if model is not None:
-            X[y == label] = mr.corrupt(X[y == label], model, random_state=label)
-    return X, y
+    return corrupted(X, y, {k: phi for k, phi in lost.items() if phi}), y
 
 
 def put(path, **columns):

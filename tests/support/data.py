@@ -13,6 +13,7 @@ What is lost of a table, and looked up again:
 - `looked_up`: some of the values that a table lost, NaN elsewhere.
 - `answered`: a plan with what was looked up.
 - `lost_and_looked_up`: a normal table that lost values by a logistic φ, and both.
+- `separated`: a column of which no value that was looked up is below an observed one.
 
 Files: `write_table` writes one of any kind, `read_table` reads its labelled table.
 """
@@ -79,6 +80,14 @@ def lost_and_looked_up(n=600, d=3, m=40, seed=0, rowwise=False, slopes=1.0):
     slopes = np.broadcast_to(slopes, d) if rowwise else slopes
     X = mr.corrupt(Z, mr.LogisticMissingness(-0.5, slopes, rowwise), rng)
     return X, looked_up(X, Z, m, rng, rowwise), Z
+
+
+def separated():
+    """A column that lost its highest values, and four of them that were looked up."""
+    X = np.concatenate([np.linspace(-2.0, 1.0, 80), np.full(20, np.nan)])[:, None]
+    revealed = np.full_like(X, np.nan)
+    revealed[80:84, 0] = [1.5, 1.7, 2.0, 2.4]
+    return X, revealed
 
 
 def answered(plan, full, upto=None):

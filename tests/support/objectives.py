@@ -47,6 +47,18 @@ class JensenShannon(Divergence):
         return -(1 + 2 * ratio) / (ratio * (1 + ratio)) ** 2
 
 
+class HellingerObjective(Objective):
+    """E r(Z¹)^−½ + E r(Z⁰)^½."""
+
+    def numerator(self, score):
+        root = np.exp(-score / 2)
+        return Term(root, -root / 2, root / 4)
+
+    def denominator(self, score):
+        root = np.exp(score / 2)
+        return Term(root, root / 2, root / 4)
+
+
 class Anchored(Objective):
     """h = −a + log b + ½(log b)², with a = E s and b = E exp s: a ratio of mean one."""
 

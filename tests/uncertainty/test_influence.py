@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from objectives import HellingerObjective
 
 import missratio as mr
 from missratio.learning import LearnedMissingness
-from missratio.objective import Combination, Objective, Term
+from missratio.objective import Combination
 from missratio.uncertainty import covariance
 
 # Tables are small, so that it shows what each row does.
@@ -25,17 +26,7 @@ MISSING = {
 }
 
 
-class Hellinger(Objective):
-    def numerator(self, score):
-        root = np.exp(-score / 2)
-        return Term(root, -root / 2, root / 4)
-
-    def denominator(self, score):
-        root = np.exp(score / 2)
-        return Term(root, root / 2, root / 4)
-
-
-class LoggedHellinger(Hellinger):
+class LoggedHellinger(HellingerObjective):
     """Its outer function is not linear: log E g1 + log E g0, without an intercept."""
 
     fits_intercept = False
@@ -48,30 +39,23 @@ class LoggedHellinger(Hellinger):
         return Combination(value, gradient, hessian)
 
 
-PRINTED = "horvitz-thompson"
+EXACT = {"tol": 1e-12, "pairs": False}
+PRINTED = {**EXACT, "normalize": "horvitz-thompson"}
 ESTIMATORS = [
-    mr.KLIEP(tol=1e-12, pairs=False),
-    mr.KLIEP(tol=1e-12, pairs=False, normalize="horvitz-thompson"),
-    mr.KLIEP(tol=1e-12, pairs=False, basis="polynomial", l2=0.05),
-    mr.KLIEP(
-        tol=1e-12,
-        pairs=False,
-        basis="polynomial",
-        l2=0.05,
-        normalize="horvitz-thompson",
-    ),
-    mr.FDivergenceRatio("js", tol=1e-12, pairs=False),
-    mr.FDivergenceRatio("js", tol=1e-12, pairs=False, normalize="horvitz-thompson"),
-    mr.FDivergenceRatio("kl", tol=1e-12, pairs=False),
-    mr.FDivergenceRatio(
-        "kl", tol=1e-12, pairs=False, l2=0.1, normalize="horvitz-thompson"
-    ),
-    mr.ObjectiveRatio(Hellinger(), tol=1e-12, pairs=False),
-    mr.ObjectiveRatio(LoggedHellinger(), tol=1e-12, pairs=False),
-    mr.NaiveBayesRatio(mr.KLIEP(tol=1e-12)),
-    mr.NaiveBayesRatio(mr.KLIEP(tol=1e-12, normalize="horvitz-thompson", l2=0.1)),
-    mr.NaiveBayesRatio(mr.KLIEP(tol=1e-12, basis="polynomial", l2=0.1)),
-    mr.NaiveBayesRatio(mr.FDivergenceRatio("js", tol=1e-12, pairs=False)),
+    mr.KLIEP(**EXACT),
+    mr.KLIEP(**PRINTED),
+    mr.KLIEP("polynomial", l2=0.05, **EXACT),
+    mr.KLIEP("polynomial", l2=0.05, **PRINTED),
+    mr.FDivergenceRatio("js", **EXACT),
+    mr.FDivergenceRatio("js", **PRINTED),
+    mr.FDivergenceRatio("kl", **EXACT),
+    mr.FDivergenceRatio("kl", l2=0.1, **PRINTED),
+    mr.ObjectiveRatio(HellingerObjective(), **EXACT),
+    mr.ObjectiveRatio(LoggedHellinger(), **EXACT),
+    mr.NaiveBayesRatio(mr.KLIEP(**EXACT)),
+    mr.NaiveBayesRatio(mr.KLIEP(l2=0.1, **PRINTED)),
+    mr.NaiveBayesRatio(mr.KLIEP("polynomial", l2=0.1, **EXACT)),
+    mr.NaiveBayesRatio(mr.FDivergenceRatio("js", **EXACT)),
 ]
 
 
@@ -140,12 +124,12 @@ def test_divided_by_one_less_leverage_they_do_what_leaving_them_out_does(
 @pytest.mark.parametrize(
     "estimator",
     [
-        mr.KLIEP(tol=1e-12, pairs=False),
-        mr.KLIEP(tol=1e-12, pairs=False, basis="polynomial", l2=0.05),
-        mr.KLIEP(tol=1e-12, pairs=False, normalize="horvitz-thompson"),
-        mr.FDivergenceRatio("js", tol=1e-12, pairs=False),
-        mr.FDivergenceRatio("kl", tol=1e-12, pairs=False),
-        mr.NaiveBayesRatio(mr.KLIEP(tol=1e-12, pairs=False)),
+        mr.KLIEP(**EXACT),
+        mr.KLIEP("polynomial", l2=0.05, **EXACT),
+        mr.KLIEP(**PRINTED),
+        mr.FDivergenceRatio("js", **EXACT),
+        mr.FDivergenceRatio("kl", **EXACT),
+        mr.NaiveBayesRatio(mr.KLIEP(**EXACT)),
     ],
     ids=str,
 )

@@ -33,31 +33,10 @@ __all__ = ["DivergenceEstimate", "RatioTest", "estimate_divergence", "ratio_test
 
 DivergenceName = Literal["kl", "js", "pearson"]
 
-# The ridge of a divergence's ratio, in units of the means' variances: enough for an
-# optimum, too little for a bias.
-PENALTY = 0.01
 # Quantiles of the columns at which scores may bend, and the rows that a feature needs.
 KNOTS = (0.1, 0.3, 0.5, 0.7, 0.9)
-ROWS_PER_FEATURE = 10
-# Effective rows of X0 that a mean of r, or of r², needs. With fewer, 95% intervals
-# missed 18% (KL of N(2, 1) from N(0, 1), 300 rows each) and 25% (Pearson's divergence
-# of N(1, 1), 500 rows each).
-LEAST_CARRYING = 100.0
 
-# The test's ridge, as a part of the bumps' mean variance.
-RIDGE = 0.1
 N_CENTERS, N_WIDTHS = 100, 5
-# Relative to the largest divergence: rounding of kernel means stays far below it.
-ROUNDING = 1e-9
-# A divergence that varies by less than this over resamples doesn't vary.
-CONSTANT = 1e-6
-# Resamples whose means are taken at once, in numbers.
-BLOCK_ELEMENTS = 4_000_000
-# The largest share of its sample's weight that one row may have. With step φ at 0.9 and
-# shares of 0.1 to 0.17 the test rejected 3% to 5% of the time at 1%.
-LARGEST_SHARE = 0.05
-# The part of the rows that the weights must add up to.
-LEAST_MASS = 2.0 / 3.0
 
 
 @dataclass(frozen=True)
@@ -267,7 +246,10 @@ def estimate_divergence(
             log_mass = np.log(samples.denominator.shares) + power * scores.denominator
             masses = np.exp(log_mass - log_mass.max())
             size = min(size, float(effective_sample_size(masses)))
-        if size < LEAST_CARRYING:
+        # A mean of r, or of r², needs 100 effective rows of X0. With fewer, 95%
+        # intervals missed 18% (KL of N(2, 1) from N(0, 1), 300 rows each) and 25%
+        # (Pearson's divergence of N(1, 1), 500 rows each).
+        if size < 100.0:
             message = Message(
                 f"The interval may miss the truth too often: the mean of the {what} "
                 f"rests on {size:.1f} effective rows of X0 (Kish), fewer than 100.",
@@ -338,9 +320,11 @@ def _logistics(
     size = min(float(effective_sample_size(sample.weights)) for sample in samples)
     numbers = {"": 0.0, "bends": width * (2 + len(KNOTS))}
     numbers["products"] = width * (width + 3) / 2 if width > 1 else np.inf
-    for more in (m for m, n in numbers.items() if ROWS_PER_FEATURE * n <= size):
+    for more in (m for m, n in numbers.items() if 10 * n <= size):
         made = [WeightedTable(features(s.rows, more), s.shares) for s in samples]
-        l2 = PENALTY * spread(features(rows, more)) ** 2 / size
+        # The ridge of a divergence's ratio, in units of the means' variances: enough
+        # for an optimum, too little for a bias.
+        l2 = 0.01 * spread(features(rows, more)) ** 2 / size
         yield Two(*made), ratios.FDivergenceRatio("js", l2=l2)
 
 
@@ -464,7 +448,8 @@ def ratio_test(
     with one_blas_thread(N_CENTERS * sum(len(sample.table) for sample in samples)):
         distances = _kernel_divergences(samples, method, n_resamples, rng)
     size, spread = np.abs(distances).max(axis=0), distances.std(axis=0)
-    varies = spread > CONSTANT * size
+    # A divergence that varies by less than this over resamples doesn't vary.
+    varies = spread > 1e-6 * size
     if not varies.any():
         return RatioTest(1.0, 0.0, float(distances[0].max()), method, n_resamples)
     distances, size, spread = distances[:, varies], size[varies], spread[varies]
@@ -472,7 +457,8 @@ def ratio_test(
     statistic, divergence = scaled.max(axis=1), float(distances[0, scaled[0].argmax()])
     # 3. Rounding must not tell a resample from its equal. The tolerance is the same for
     #    all resamples, so that it can make the p-value larger only.
-    rounding = ROUNDING * float((size / spread).max())
+    # Relative to the largest divergence: rounding of kernel means stays far below it.
+    rounding = 1e-9 * float((size / spread).max())
     as_large = int((statistic[1:] >= statistic[0] - rounding).sum())
     pvalue = (1 + as_large) / len(statistic)
     return RatioTest(pvalue, float(statistic[0]), divergence, method, n_resamples)
@@ -493,7 +479,10 @@ def _warn_of_heavy_rows(samples: Two[ComparedSample]) -> None:
         if isinstance(sample.model, Missingness):
             heaviest = float(complete_row_weights(complete, sample.model).max())
             total = float(n_rows)
-        if heaviest <= LARGEST_SHARE * total and mass >= LEAST_MASS * total:
+        # A row may have a twentieth of its sample's weight, which must add up to two
+        # thirds of the rows. With step φ at 0.9 and rows that had 0.1 to 0.17 of it the
+        # test rejected 3% to 5% of the time at 1%.
+        if heaviest <= 0.05 * total and mass >= total * 2.0 / 3.0:
             continue
         message = Message(
             f"The bootstrap's level can't be trusted, and it may reject far too often: "
@@ -532,12 +521,14 @@ def _kernel_divergences(
         centred = kernel - pooled.weights @ kernel
         scaled = centred * np.sqrt(pooled.weights)[:, None]
         values, vectors = np.linalg.eigh(scaled.T @ scaled)
-        ridge = RIDGE * max(float(values.mean()), np.finfo(np.float64).tiny)
+        # The test's ridge, as a part of the bumps' mean variance.
+        ridge = 0.1 * max(float(values.mean()), np.finfo(np.float64).tiny)
         whitened = (centred @ vectors) / np.sqrt(np.maximum(values, 0) + ridge)
         features.append(len(samples.denominator.rows) / len(rows) * whitened)
     # 2. Each resample is a row of signed weights; the first are the samples' own.
     resample = _permuted if method == "permutation" else _perturbed
-    most = max(1, BLOCK_ELEMENTS // len(rows))
+    # The means of resamples of so many numbers are taken at once.
+    most = max(1, 4_000_000 // len(rows))
     counts = [min(most, n_resamples - i) for i in range(0, n_resamples, most)]
     observed = np.concatenate([samples.numerator.shares, -samples.denominator.shares])
     blocks = chain([observed[None]], (resample(samples, n, rng) for n in counts))

@@ -12,10 +12,6 @@ from sklearn.utils import _safe_indexing
 
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 
-_SHORT_ROW = 32
-# From this part of the rows on it is quicker to look at all than to gather some.
-MANY = 1 / 16
-
 
 def unmasked(X: Any) -> Any:
     """A masked array with NaN, or None among texts, for a mask; all else as it is.
@@ -37,7 +33,8 @@ def any_by_row(mask: BoolArray) -> BoolArray:
     >>> any_by_row(np.array([[True, False], [False, False]]))
     array([ True, False])
     """
-    if not 0 < mask.shape[1] <= _SHORT_ROW:
+    # From about 32 columns on a loop over columns takes longer.
+    if not 0 < mask.shape[1] <= 32:
         return np.asarray(mask.any(axis=1))
     return reduce(np.logical_or, mask.T)
 
@@ -73,7 +70,8 @@ def rows_with_nan(X: FloatArray) -> BoolArray:
         return lost
     unsure = lost & ~np.isnan(X[:, 0])
     n_unsure = np.count_nonzero(unsure)
-    if n_unsure > MANY * len(X):
+    # From a sixteenth of the rows on it is quicker to look at all than to gather some.
+    if n_unsure > len(X) / 16:
         return any_by_row(np.isnan(X))
     if n_unsure:
         lost[unsure] = any_by_row(np.isnan(X[unsure]))

@@ -23,7 +23,6 @@ from threadpoolctl import ThreadpoolController
 THREADED_ELEMENTS = 250_000
 # More than two threads have so many numbers each, or they would wait for one another.
 ELEMENTS_A_THREAD = 500_000
-BLAS_THREAD_ELEMENTS = 8192
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -90,7 +89,7 @@ def one_blas_thread(size: int) -> Iterator[int]:
     For work on fewer numbers than BLAS itself would start threads for, nothing is done.
     May be nested: the outermost one holds.
     """
-    if size < BLAS_THREAD_ELEMENTS:
+    if size < 8192:
         yield 1
         return
     useful = 1 if size < THREADED_ELEMENTS else max(2, size // ELEMENTS_A_THREAD)

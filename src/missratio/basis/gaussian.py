@@ -18,8 +18,6 @@ from missratio._base.typing import FloatArray, Names
 from missratio.basis.contract import Basis
 
 _BLOCK_ROWS = 1024
-# Enough rows for a median that is steady to a few per cent.
-_BANDWIDTH_ROWS = 1000
 
 
 @storable(finite=("centers_", "bandwidth_"))
@@ -115,7 +113,8 @@ class GaussianBasis(Basis):
             return self
         check_choice("bandwidth", self.bandwidth, ("median",))
         complete = validated[~rows_with_nan(validated)]
-        size = min(len(complete), _BANDWIDTH_ROWS)
+        # Enough rows for a median that is steady to a few per cent.
+        size = min(len(complete), 1000)
         sample = complete[rng.choice(len(complete), size=size, replace=False)]
         # Pairwise differences, not the expanded square: equal rows are exactly at zero,
         # and are left out, so that repeated rows can't make the median vanish.

@@ -50,10 +50,6 @@ STATE_VERSION = 2
 MOST_ROWS, LARGEST = 2**53, 1e300
 # The confidence sequence has levels from far below alpha to nearly one.
 N_LEVELS, FARTHEST = 96, 4.0
-# The capital's history is thinned, so that it never holds more points than this.
-LONGEST_HISTORY = 512
-# An update leaves this many points at most.
-_POINTS = 16
 # The capitals that a monitor holds.
 _BETS = ("capital", "against_less", "against_more")
 
@@ -219,7 +215,8 @@ class TypeIErrorMonitor:
                 f"from {mass.min():g} to {mass.max():g}."
             )
         errors, rights = mass * is_wrong, mass * (1.0 - is_wrong)
-        length = max(1, -(-n_rows // _POINTS))
+        # An update leaves 16 points at most.
+        length = max(1, -(-n_rows // 16))
         for start in range(0, n_rows, length):
             part = slice(start, start + length)
             self._take(errors[part], rights[part])
@@ -251,7 +248,8 @@ class TypeIErrorMonitor:
                 self._capital = np.logaddexp(self._capital, added)
         capital = float(self._log_capital(self._capital))
         self.history.append(WatchedPoint(self.n_rows, capital, *self.bound))
-        if len(self.history) > LONGEST_HISTORY:
+        # The capital's history is thinned, so that it never holds more points.
+        if len(self.history) > 512:
             self.history = self.history[1::2]
 
     def summary(self) -> str:

@@ -41,12 +41,6 @@ POOL = 4
 RIDGE = 1.0
 _NEWTON_STEPS, _FURTHER_STEPS = 50, 2
 _LONGEST_STEP = 5.0
-_LEAST_SPREAD = 1e-6
-_SETTLED = 0.01
-# A shift that is seen this much larger than a column of scores is hardly shrunk.
-_SHIFT = 3.0
-# Looked-up entries for each slope of their own: fewer cost more than they can bring.
-_ENTRIES_PER_SLOPE = 10
 
 Keys = NDArray[np.uint64]
 # The multipliers and shifts of SplitMix64.
@@ -247,7 +241,7 @@ class BinaryLogistic:
         score = model.predict(X)
         probability = expit(score)
         for _ in range(_NEWTON_STEPS if start is None else _FURTHER_STEPS):
-            spread = np.maximum(probability * (1.0 - probability), _LEAST_SPREAD)
+            spread = np.maximum(probability * (1.0 - probability), 1e-6)
             response = score + (y - probability) / spread
             aim = LinearLocation.fit(X, w * spread, response)
             step = aim.predict(X) - score
@@ -262,7 +256,7 @@ class BinaryLogistic:
             before, probability = probability, expit(score)
             # Draws are by probabilities: where the two are all but separated, log-odds
             # go on growing long after these have settled.
-            if np.abs(probability - before).max() < _SETTLED:
+            if np.abs(probability - before).max() < 0.01:
                 break
         return cls(model)
 
@@ -489,7 +483,9 @@ def looked_up_entries(
     law.
     """
     lost = probability > 0.0
-    slopes = int(lost.sum()) >= _ENTRIES_PER_SLOPE * entries.regressors.shape[1]
+    # Fewer than ten looked-up entries for each slope of their own cost more than they
+    # can bring.
+    slopes = int(lost.sum()) >= 10 * entries.regressors.shape[1]
     labelled = replace(
         entries,
         regressors=_with_status(entries.regressors, lost, slopes),
@@ -502,7 +498,8 @@ def looked_up_entries(
 
 def _with_status(regressors: FloatArray, lost: BoolArray, slopes: bool) -> FloatArray:
     """Regressors, whether an entry was lost, and their products where slopes differ."""
-    parts = [regressors.T, _SHIFT * lost[None, :]]
+    # A shift that is seen three times as large as a score is hardly shrunk.
+    parts = [regressors.T, 3.0 * lost[None, :]]
     if slopes:
         parts.append(regressors.T * lost)
     # Column by column, in which order regressors lie.

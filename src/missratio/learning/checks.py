@@ -74,17 +74,13 @@ WHO: dict[Source, str] = {
     "table": "the other columns",
     "stated": "what was stated",
 }
-TEACHES_NOTHING = 5.0
-TEACHES_LITTLE = 20.0
 # Fewer missing rows may be the same by chance.
 FEWEST_SHARED = 5
 # Columns with one finding that are named.
 SHOWN = 3
-RANKED = 4096
 DEGREES = (2, 3, 4)
 # Of this many functions at most, those that deviate most, the rates are computed.
 MOST_REFINED = 8
-SAME = 1e-10
 # A variance, as part of the largest, below which a function says nothing.
 TELLING = 1e-9
 # Entries of a table up to which columns are pooled: in larger ones each says enough.
@@ -202,12 +198,13 @@ def instrument_strength(unit: Unit, worth: float, explained: float) -> None:
 
     `explained` is the share of its variance that they predict.
     """
-    much, more = ("little", ", as much") if worth < TEACHES_LITTLE else ("as much", "")
+    # By less than 20 looked-up values they teach little, by less than 5 nothing.
+    much, more = ("little", ", as much") if worth < 20.0 else ("as much", "")
     said = (
         f"{unit.name}: the other columns teach {much} about why it is missing{more} as "
         f"about {worth:,.0f} looked-up values would."
     )
-    fails = worth < TEACHES_NOTHING and not unit.known.n_revealed
+    fails = worth < 5.0 and not unit.known.n_revealed
     if fails:
         said = (
             f"{unit.name}: the other columns don't predict it (they explain "
@@ -377,7 +374,7 @@ def _ranks_in_laws(score: FloatArray, evidence: Evidence) -> FloatArray:
     observed, mass = score[evidence.n_revealed :], evidence.observed[1]
     order = np.argsort(observed, kind="stable")
     # Means of equal values differ from these by rounding.
-    slack = SAME * (1.0 + np.abs(score).max())
+    slack = 1e-10 * (1.0 + np.abs(score).max())
     below = np.searchsorted(observed[order], score - slack, side="left")
     up_to = np.searchsorted(observed[order], score + slack, side="right")
     rank = np.full(len(score), -1.0)
@@ -507,7 +504,7 @@ class Residuals:
 
     def form(self, predicted: FloatArray) -> Outcome:
         """The test by polynomials of the prediction's rank, in the worst direction."""
-        kept = np.sort(predicted[:: max(1, len(predicted) // RANKED)])
+        kept = np.sort(predicted[:: max(1, len(predicted) // 4096)])
         rank = np.interp(predicted, kept, np.linspace(-1.0, 1.0, len(kept)))
         basis = _polynomials(rank).T
         sums, _, projections = self.orthogonal(basis, basis**2)

@@ -19,7 +19,6 @@ from missratio.missingness import balanced_intercepts
 
 # Of a step, in standard errors squared.
 TOLERANCE = 1e-18
-ROUNDING = 1e-12
 MAX_ITERATIONS, MAX_HALVINGS = 200, 40
 LARGEST_SCORE = 700.0
 # A feature's observed values are kept as this many group means, and as this many single
@@ -276,7 +275,7 @@ def fit_evidence(evidence: Evidence, *, penalised: bool) -> Fit:
             break
         for _ in range(MAX_HALVINGS):
             tried = measure(theta + step)
-            if tried[0] >= value - ROUNDING * (1.0 + abs(value)):
+            if tried[0] >= value - 1e-12 * (1.0 + abs(value)):
                 break
             step = step / 2.0
         theta, (value, likelihood, score, information) = theta + step, tried

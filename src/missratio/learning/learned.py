@@ -61,23 +61,13 @@ from missratio.learning.shadow import ShadowEvidence
 from missratio.missingness import LogisticMissingness, balanced_intercepts
 
 DIRECTIONS = 64
-BISECTIONS = 30
-FARTHEST = 2.0**10
-# Standard errors up to which a likelihood is looked up in a table.
-TABULATED = 12.0
-# From so many rows on the moments' spread at a point tells whether it is possible.
-FEWEST_ROWS = 8.0
 # Slopes to try: about the estimate by standard errors, and all over the real line by
 # standard deviations of the values; beyond the last a logistic function is a step.
 NEAR = np.linspace(-6.0, 6.0, 19)
 WIDE = np.sinh(np.linspace(-5.0, 5.0, 25))
 LEVELS = np.array([-12.0, -4.0, -1.5, -0.5, 0.0, 0.5, 1.5, 4.0, 12.0])
-REFINEMENTS = 2
-OUTLINE_BISECTIONS = 8
 # Slopes of a range that was stated.
 STATED = 9
-END_BISECTIONS = 4
-SAME = 1e-9
 
 
 @storable()
@@ -343,7 +333,7 @@ class LearnedMissingness(LogisticMissingness):
             off = np.abs(before @ mass - values @ masses)
             same = evidence.n_missing == again.n_missing and mass.sum() == masses.sum()
             # Sums over the same values in another order differ by rounding.
-            if not same or (off > SAME * (np.abs(values) @ masses)).any():
+            if not same or (off > 1e-9 * (np.abs(values) @ masses)).any():
                 return False
         return True
 
@@ -485,12 +475,13 @@ def region_boundary(
     def inside(reach: FloatArray) -> BoolArray:
         return criterion(centre + reach[:, None] * rays)[0] <= limit
 
-    points = centre + _reach(inside, np.ones(len(rays)), BISECTIONS)[:, None] * rays
+    points = centre + _reach(inside, np.ones(len(rays)), 30)[:, None] * rays
     # 3. A region that may bend, or have parts that no ray meets, slope by slope.
     if isinstance(criterion, _TableCriterion) and len(centre) == 2:
         errors = np.sqrt(np.diagonal(covariance))
         slopes = np.unique(np.append(centre[1] + errors[1] * NEAR, WIDE))
-        outline = _outline(criterion, centre, errors, limit, slopes, FEWEST_ROWS)
+        # From eight rows on the moments' spread tells whether a point is possible.
+        outline = _outline(criterion, centre, errors, limit, slopes, 8.0)
         points = np.concatenate([points, outline])
     return criterion.coordinates.restore(criterion.corrected(points))
 
@@ -505,7 +496,7 @@ def _reach(inside: Inside, first: FloatArray, steps: int) -> FloatArray:
     """
     near, far = np.zeros(len(first)), first
     going = np.ones(len(first), dtype=bool)
-    while (going := going & (far < FARTHEST * first)).any():
+    while (going := going & (far < 1024.0 * first)).any():
         going &= inside(far)
         near, far = np.where(going, far, near), np.where(going, 2.0 * far, far)
     return _bisect(inside, near, far, steps)
@@ -546,7 +537,7 @@ def _outline(
         """The best level of each slope, and whether it is possible there."""
         step, tried = np.full(len(slopes), errors[0]), LEVELS
         levels = np.full(len(slopes), estimate[0])
-        for _ in range(1 + REFINEMENTS):
+        for _ in range(3):
             grid = levels[:, None] + step[:, None] * tried
             away = distance(grid, slopes[:, None])
             place = away.argmin(axis=1)
@@ -573,7 +564,7 @@ def _outline(
         return within
 
     beyond = slopes[np.where(inside[change], change + 1, change)]
-    beyond = _bisect(possible, slopes[last], beyond, END_BISECTIONS)
+    beyond = _bisect(possible, slopes[last], beyond, 4)
     slopes = np.concatenate([slopes[inside], beyond])
     levels = np.concatenate([levels[inside], level])
     # 3. How far levels go for each, down and up.
@@ -584,7 +575,7 @@ def _outline(
             return distance(levels + sign * reach, slopes) <= limit
 
         first = np.full(len(slopes), errors[0])
-        reach = _reach(within, first, OUTLINE_BISECTIONS)
+        reach = _reach(within, first, 8)
         ends.append(np.stack([levels + sign * reach, slopes], axis=1))
     return np.concatenate(ends)
 
@@ -687,7 +678,8 @@ class _TableCriterion:
         """The fall of one slope's likelihood; it is taken not to fall on beyond."""
         centre, _, highest = self._lookups
         covariance = self.evidence.covariance(centre, self.coordinates)
-        reach = TABULATED * np.sqrt(covariance[1, 1])
+        # The likelihood is looked up in a table up to twelve standard errors.
+        reach = 12.0 * np.sqrt(covariance[1, 1])
         slopes = centre[1] + np.linspace(-reach, reach, 161)
         return slopes, 2.0 * (highest - self._profile(slopes[:, None]))
 

@@ -29,7 +29,6 @@ LARGEST_LOG_ODDS = 50.0
 RIDGE = 1e-10
 # With fewer degrees of freedom nothing would ever be ruled out.
 LEAST_FREEDOM = 30.0
-ROUNDS = 4
 # A variance, in standard deviations squared, that is one of rounding.
 CONSTANT = 1e-12
 SMALLEST = 1e-300
@@ -251,7 +250,7 @@ def solve_moments(
         return np.concatenate([whiten @ by_theta, root])
 
     converged, close = False, {"xtol": 1e-6, "ftol": 1e-9}
-    for _ in range(ROUNDS):
+    for _ in range(4):
         spread, axes = np.linalg.eigh(evidence.spread(evidence.odds(theta)))
         known = spread > RIDGE * spread[-1]
         whiten = (axes[:, known] / np.sqrt(spread[known])).T

@@ -29,7 +29,6 @@ from missratio.learning.shadow import ShadowEvidence, solve_moments
 FOLDS = 5
 # More rows hardly change a prediction from a hundred columns.
 FIT_ROWS = 20_000
-TEST_FIT_ROWS = 8000
 PENALTIES = 10.0 ** np.arange(-4.0, 1.5, 0.5)
 GRID = 129
 NODES, NODE_WEIGHTS = hermegauss(9)
@@ -43,8 +42,6 @@ DAMPED = 3.0
 TEST_ROWS, ROWS_PER_ANSWER = 2000, 50
 # Slopes of a stated range that are tried, and levels in standard errors.
 STATED, NEAR_LEVELS = 9, np.linspace(-4.0, 4.0, 33)
-# With instruments weaker than this many looked-up values tests have no level.
-TESTABLE = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +259,7 @@ def teach(
     if test:
         # What a column's skewness doesn't blur.
         functions = scored.features(ranked=True, squares=squares)
-        by_rank = predict_columns(functions, *options, TEST_FIT_ROWS)
+        by_rank = predict_columns(functions, *options, 8000)
         function_squares = functions**2
         n_lost = scored.missing.sum(axis=1)
         sides = checks.column_sides(names, scored.missing)
@@ -325,7 +322,8 @@ def teach(
             checks.instrument_strength(unit, worth, explained)
         else:
             checks.record(unit, "agreement", "stated", outcome)
-        if worth >= TESTABLE:
+        # With instruments weaker than ten looked-up values tests have no level.
+        if worth >= 10.0:
             # In the order of the table: to gather rows by their values takes longer.
             rows = np.flatnonzero(~missing)
             design = coordinates.design(np.stack([table[rows, j] for j in inputs]))

@@ -57,10 +57,7 @@ LEVEL = 1e-3
 # Below this p-value of all checks together, a guarantee comes with a warning.
 DOUBT = 0.05
 
-# Nobody means odds that are wrong by more.
-_LARGEST_FACTOR = 20.0
 
-_PAIR_ENTRIES = 2_000_000
 _SHOWN = 3
 
 _BETS = np.geomspace(3e-4, 0.95, 14)
@@ -68,18 +65,13 @@ _LOG_STAKES = np.log1p(-_BETS)
 _PENALTIES = -_LOG_STAKES - _BETS
 # A product of eight must not overflow.
 _SMALLEST_ODDS, _LARGEST_ODDS = 1e-16, 1e30
-_FEWEST = 10
-_BLOCK = 2**15
 # Rows and columns within which values are predicted from other columns, and the ridge.
 _FEWEST_PREDICTED, _MOST_PREDICTED, _WIDEST = 200, 20_000, 200
-_RIDGE = 0.05
 _THIRDS = ("low", "middling", "high")
 # Odds of which no row may have been observed, if nothing says what φ is at most.
 _UNSEEN_ODDS = 4.0
 # Of the saddlepoint's tail.
 _LARGEST_EXPONENT, _SMALLEST = 50.0, 1e-300
-_NEWTON_STEPS = 20
-_RATE_TOLERANCE = 1e-3
 
 
 def weight_evidence(weights: FloatArray, bounds: FloatArray) -> FloatArray:
@@ -111,7 +103,7 @@ def weight_evidence(weights: FloatArray, bounds: FloatArray) -> FloatArray:
     largest = np.maximum(most, _SMALLEST_ODDS)
     spread = np.log(largest / np.clip(least, _SMALLEST_ODDS, largest))
     plausible = np.maximum(2.0 * most * np.exp(np.minimum(spread, 1.0)), _UNSEEN_ODDS)
-    plausible[n_observed < _FEWEST] = np.inf
+    plausible[n_observed < 10] = np.inf
     room = np.where(np.isfinite(bounds), bounds - 1.0, plausible)
     room = np.maximum(room, largest)[:, None]
     # A missing row's ξ = 1/room is known; observed rows take Fan's bound.
@@ -134,7 +126,7 @@ def _growth(odds: FloatArray) -> FloatArray:
     eights = np.ascontiguousarray(padded.reshape(n_things, 8, eighth).swapaxes(0, 1))
     growth = np.zeros((n_things, len(_BETS)))
     # In blocks that fit the cache.
-    for block in np.array_split(eights, 1 + odds.size // _BLOCK, axis=2):
+    for block in np.array_split(eights, 1 + odds.size // 32_768, axis=2):
         for k, bet in enumerate(_BETS):
             growth[:, k] += np.log((1.0 + bet * block).prod(axis=0)).sum(axis=1)
     return growth
@@ -367,7 +359,7 @@ def _shape_checks(
     parts = np.array_split(np.arange(len(order)), 2)
     for half, other in (parts, parts[::-1]):
         products = scaled[other].T @ scaled[other] / len(other)
-        precision = np.linalg.inv(products + _RIDGE * np.eye(width))
+        precision = np.linalg.inv(products + 0.05 * np.eye(width))
         diagonal = np.diag(precision).copy()
         np.fill_diagonal(precision, 0.0)
         predicted = scaled[half] @ precision / -diagonal
@@ -467,7 +459,7 @@ def residual_tails(
     best, slope, curvature = rate(s)
     lattice = np.einsum("ij,ij->j", squares, np.abs(jumps)) / curvature
     step = slope / curvature
-    for _ in range(_NEWTON_STEPS):
+    for _ in range(20):
         tried = np.clip(s + step, low, high)
         value, new_slope, new_curvature = rate(tried)
         up = value > best
@@ -475,7 +467,7 @@ def residual_tails(
         slope = np.where(up, new_slope, slope)
         curvature = np.where(up, new_curvature, curvature)
         step = np.where(up, slope / np.maximum(curvature, _SMALLEST), step / 4.0)
-        if (np.abs(slope * step) < _RATE_TOLERANCE).all():
+        if (np.abs(slope * step) < 1e-3).all():
             break
     root = np.sqrt(2.0 * np.maximum(best, _SMALLEST))
     scale = -np.expm1(-np.abs(s) * lattice) / lattice * np.sqrt(curvature)
@@ -528,7 +520,7 @@ def check_weights(
     tested = [([(j,) for j in range(width)], 1)]
     if complete and len(lossy) > 1:
         pairs = list(combinations(lossy, 2))
-        tested.append((pairs, 1 + n_rows * len(pairs) // _PAIR_ENTRIES))
+        tested.append((pairs, 1 + n_rows * len(pairs) // 2_000_000))
         tested += [([tuple(lossy)], 1)] * (len(lossy) > 2)
     # 2. A column that has nothing to lose is no test.
     n_tests = len(lossy) * (1 if table is None else 2)
@@ -628,7 +620,8 @@ def refuse_contradiction(
             claim = message.claim + " No guarantee can rest on this φ." * refuted
             factor = max(check.odds_factor for check in against)
             remedies = [Remedy.LOOKED_UP, Remedy.AS_OBSERVED, Remedy.OTHER_FORM]
-            if factor <= _LARGEST_FACTOR:
+            # Nobody means odds that are wrong by a larger factor.
+            if factor <= 20.0:
                 remedies.append(Remedy.ODDS_FACTOR)
                 factor = math.ceil(100.0 * factor) / 100.0
             facts = {**message.facts, "factor": factor}

@@ -21,7 +21,6 @@ from missratio._base.hints import check_probability
 from missratio._base.reading import as_numeric_array, check_no_infinity
 from missratio._base.typing import FloatArray, IntArray
 
-_MAXIMUM_TOLERANCE = 1e-12
 _NAN_REMEDY = (
     "The value there is observed, so that its φ must be a number; per feature it may "
     "depend on that entry only."
@@ -338,7 +337,7 @@ class Missingness(ABC):
             probability = result[rows]
             below = probability <= 1 if may_be_one else probability < 1
             outside = known & ~((probability >= 0) & below)
-            exceeds = known & (probability > maxima * (1 + _MAXIMUM_TOLERANCE))
+            exceeds = known & (probability > maxima * (1 + 1e-12))
             bad = outside if outside.any() else exceeds
             if not bad.any():
                 continue

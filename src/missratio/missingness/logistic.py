@@ -18,9 +18,6 @@ from missratio.missingness import contract
 from missratio.missingness.contract import Missingness, keep, read_only_parameter
 from missratio.missingness.models import Block, BlockMissingness
 
-_ACCEPTED = 1e-10
-# From these log-odds on expit is 1.
-_ROUNDS_TO_ONE = 36.7
 _MAX_STEPS, _SMALLEST = 200, 1e-300
 
 
@@ -120,7 +117,7 @@ class LogisticMissingness(Missingness):
             expected = targets[j] * len(offset)
             intercept[j] = balanced_intercepts(offset[None], mass, expected)[0]
         mean = np.nanmean(expit(predictor + intercept), axis=0)
-        missed = ~(np.abs(mean - targets) <= _ACCEPTED)
+        missed = ~(np.abs(mean - targets) <= 1e-10)
         if missed.any():
             column = int(np.argmax(missed))
             raise ValueError(
@@ -213,7 +210,8 @@ class LogisticMissingness(Missingness):
             contract.check_no_partial_row(block, first_row)
         weights: FloatArray = self.log_odds(block)
         highest = np.fmax.reduce(weights, axis=None, initial=-np.inf)
-        if not highest < _ROUNDS_TO_ONE:
+        # From log-odds of 36.7 on expit is 1.
+        if not highest < 36.7:
             return super().block_weights(block, first_row, source)
         np.exp(weights, out=weights)
         weights += 1.0

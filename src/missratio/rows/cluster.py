@@ -26,11 +26,6 @@ from missratio.rows.source import Merge, Result
 # A worker's address goes with the parts that it holds, which are numbered.
 Holdings = Sequence[tuple[str, Any]]
 
-# A pass is tried again this often where a worker fails in it.
-RETRIES = 2
-# Dask's message may list every task: this many characters are shown.
-SHOWN = 300
-
 
 @dataclass(frozen=True)
 class ClusterSource(LabelledSource):
@@ -80,7 +75,8 @@ def _explained() -> Iterator[None]:
     except (ValueError, UnreadableFileError):
         raise
     except Exception as error:
-        said = f"{type(error).__name__}: {error}"[:SHOWN].rstrip(". ")
+        # Dask's message may list every task: its beginning is shown.
+        said = f"{type(error).__name__}: {error}"[:300].rstrip(". ")
         raise RuntimeError(
             f"The cluster couldn't work on its rows: {said}. The client or the cluster "
             "was closed, a worker was lost with rows that can't be computed again, or "
@@ -92,7 +88,8 @@ def _explained() -> Iterator[None]:
 def _on_each(client: Any, work: Callable[[Any], Any], holdings: Holdings) -> Holdings:
     """The same workers with what one task each makes of what they hold."""
     # Without a worker's address the scheduler may move its parts to another one.
-    options = {"allow_other_workers": True, "pure": False, "retries": RETRIES}
+    # A pass is tried again twice where a worker fails in it.
+    options = {"allow_other_workers": True, "pure": False, "retries": 2}
     return [
         (worker, client.submit(work, holding, workers=[worker], **options))
         for worker, holding in holdings

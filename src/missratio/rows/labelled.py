@@ -29,7 +29,6 @@ from missratio.rows.source import (
     WeightSums,
 )
 
-MOST_LABELS = 20
 DASK = ("dask", "dask_expr")
 # About this many numbers of each class are drawn into memory.
 DRAWN_NUMBERS = 8_000_000
@@ -242,7 +241,7 @@ def _merge_labels(parts: Sequence[dict[Any, _Survey]]) -> dict[Any, _Survey]:
 
 def check_label_count(count: int, where: str) -> None:
     """Refuse a column of labels that has too many to be one."""
-    if count > MOST_LABELS:
+    if count > 20:
         raise ValueError(
             f"The labels in {where} have {count} values and more: a ratio needs two "
             "classes. Name the column of labels by target=…."

@@ -20,9 +20,6 @@ BLOCK_ELEMENTS = 131_072
 # for the interpreter.
 LARGER_BLOCKS = 8
 BLOCKS = 32
-# Blocks are merged in this many groups for any number of threads, so that digits don't
-# depend on it.
-CHUNKS = 64
 # Samples of up to this many numbers are copied: a class then lies together in memory
 # (6 to 13 % of a small fit).
 HELD_ELEMENTS = 8_000_000
@@ -65,7 +62,9 @@ def fold_blocks(
         n_blocks = 2 ** round(math.log2(n_blocks))
     length = -(-n_rows // n_blocks)
     starts = range(0, n_rows, length)
-    per_chunk = math.ceil(len(starts) / CHUNKS)
+    # Blocks are merged in 64 groups for any number of threads, so that digits don't
+    # depend on it.
+    per_chunk = math.ceil(len(starts) / 64)
 
     def fold_chunk(first: int) -> Result:
         chunk = starts[first : first + per_chunk]

@@ -16,8 +16,6 @@ from missratio.threshold.auto import check_levels, make_rule
 from missratio.threshold.rules import Rule, Selection
 from missratio.threshold.sample import CalibrationSample
 
-# A rule that keeps its level breaks so many promises with this probability at most.
-SURE = 1e-4
 # φ as a function of a uniform score, and the largest that it is.
 LOSSES: dict[str, tuple[Callable[[FloatArray], Any], float]] = {
     "nothing is missing": (lambda score: 0.0 * score, 0.0),
@@ -25,8 +23,6 @@ LOSSES: dict[str, tuple[Callable[[FloatArray], Any], float]] = {
     "high scores are missing": (lambda score: 0.8 * (score > 0.5), 0.8),
     "low scores are missing": (lambda score: 0.7 * expit(3.0 - 6.0 * score), 0.7),
 }
-# Steps of the grid that scores lie on half of the time, so that they tie.
-STEPS = 40
 
 
 def check_rule(
@@ -100,7 +96,8 @@ def check_rule(
         wrong, complaints = 0, set[str]()
         try:
             for repeat in range(repeats):
-                steps = STEPS if repeat % 2 else None
+                # Half of the time scores lie on a grid of 40 steps, so that they tie.
+                steps = 40 if repeat % 2 else None
                 sample, training = draw(what, steps), draw(what, steps)
                 complete = sample.bound == 1.0
                 ready = make_rule(rule, training=training, complete=complete)
@@ -130,7 +127,8 @@ def check_rule(
                 "alone, and takes the smallest that passes."
             )
         broken[what] = wrong / repeats
-        if binom.sf(wrong - 1, repeats, delta) < SURE:
+        # A rule that keeps its level breaks so many promises once in 10,000 tries.
+        if binom.sf(wrong - 1, repeats, delta) < 1e-4:
             raise ValueError(
                 f"{name} breaks its promise: where {what}, the error was above "
                 f"alpha={alpha:g} in {wrong / repeats:.0%} of {repeats} samples of "

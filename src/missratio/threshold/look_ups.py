@@ -55,11 +55,8 @@ from missratio.threshold.betting import largest_tail, mixture
 from missratio.threshold.rules import Rule, Selection
 from missratio.threshold.sample import CalibrationSample, LookUps
 
-# The part of δ that g never falls below: keeps rounding in far tails out of the test.
-FLOOR = 1e-5
 # So many counts of looked-up rows above a threshold are on the grid.
 GRID = 32
-LEVEL_STEPS = 11
 # The share looked up may differ from what was expected by this factor, either way.
 LEEWAY = 1.5
 # Where nothing is known beforehand, g is made for half of the rows incomplete, and one
@@ -139,7 +136,8 @@ def conditional_level(
 
     It is made for so many incomplete rows, and for each of these numbers of draws.
     """
-    floor = FLOOR * delta
+    # g never falls below a part of δ: that keeps rounding in far tails out of the test.
+    floor = 1e-5 * delta
     # More rows above than these don't matter under an error of α.
     size = int(binom.isf(floor, n_rows, alpha)) + 2
     masses = binom.pmf(np.arange(size), n_rows, alpha)
@@ -184,7 +182,7 @@ def conditional_level(
     low, high = 0.0, delta
     if spent(largest_shifts(high)) <= delta:
         low = high
-    for _ in range(LEVEL_STEPS if low < high else 0):
+    for _ in range(11 if low < high else 0):
         middle = (low + high) / 2
         if spent(largest_shifts(middle)) <= delta:
             low = middle

@@ -29,8 +29,6 @@ from missratio.rows import ClassModel, ClassRows, RowBlock
 
 # With fewer rows than these expected there, coverage at 95% falls below 90%.
 FEWEST_EXPECTED = 3.0
-# A weight that this many rows can have at most is no matter of a tail.
-FEWEST_WORST_CASE = 30.0
 # Of the second moment, a part that is no matter.
 LIGHT = 0.1
 EXCESSES = np.linspace(0.0, 30.0, 3001)
@@ -58,7 +56,8 @@ def expected_in_tail(rows: ClassRows, model: ClassModel) -> float:
     if not isinstance(model, Missingness):
         return np.inf
     largest = 1.0 if model.maximum is None else model.maximum
-    bounded = rows.n_rows * (1.0 - largest) >= FEWEST_WORST_CASE
+    # Weights of which 30 rows make a whole class are no matter of a tail.
+    bounded = rows.n_rows * (1.0 - largest) >= 30.0
     table = rows.source.every(1).block().rows.astype(np.float64, copy=False)
     probability = np.asarray(model.missing_probability(table))
     columns = probability[:, None] if probability.ndim == 1 else probability

@@ -5,7 +5,6 @@ Rows or entries of either sample may be missing: complete rows weigh 1/P(complet
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -23,7 +22,7 @@ from missratio._base.hints import check_choice, check_probability, generator
 from missratio._base.reading import column_names, read_floats
 from missratio._base.threads import one_blas_thread
 from missratio._base.typing import FloatArray
-from missratio.exceptions import DataError, Message, SmallSampleWarning
+from missratio.exceptions import DataError, Message, SmallSampleWarning, warn
 from missratio.missingness import Missingness, missingness_check, warn_of_contradiction
 from missratio.ratio import Fold, Two, WeightedTable, deal
 from missratio.rows import ClassModel, check_missingness, class_model
@@ -197,7 +196,7 @@ def estimate_divergence(
     for label, sample in zip((1, 0), samples, strict=True):
         if isinstance(sample.model, Missingness):
             checks = missingness_check(sample.table, sample.model, complete=True)
-            warn_of_contradiction(checks, label, 2)
+            warn_of_contradiction(checks, label)
     _refuse_constants(samples, finite=divergence != "js")
     # 1. Every complete row is held out once, and once none is.
     every = samples.map(lambda sample: np.ones(len(sample.rows), dtype=bool))
@@ -228,7 +227,7 @@ def estimate_divergence(
         )
         if divergence != "js":
             raise DataError(message)
-        warnings.warn(SmallSampleWarning(message), stacklevel=2)
+        warn(SmallSampleWarning(message))
     # 3. The estimate, a difference of weighted means, and its error.
     pairs = zip(_terms(divergence, crossed), _terms(divergence, fitted), strict=True)
     value, variance = 0.0, 0.0
@@ -255,7 +254,7 @@ def estimate_divergence(
                 f"rests on {size:.1f} effective rows of X0 (Kish), fewer than 100.",
                 remedies=("take divergence='js', which is bounded", "bring more rows"),
             )
-            warnings.warn(SmallSampleWarning(message), stacklevel=2)
+            warn(SmallSampleWarning(message))
     error = float(np.sqrt(variance))
     reach = float(norm.ppf(0.5 + confidence / 2.0)) * error
     interval = ConfidenceInterval(max(0.0, value - reach), max(0.0, value + reach))
@@ -491,7 +490,7 @@ def _warn_of_heavy_rows(samples: Two[ComparedSample]) -> None:
             label=label,
             remedies=("bring more rows", "cap the missing probability by design"),
         )
-        warnings.warn(SmallSampleWarning(message), stacklevel=3)
+        warn(SmallSampleWarning(message))
         return
 
 

@@ -7,6 +7,8 @@ and the report page word the same message with the columns of a table and with o
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
@@ -203,6 +205,16 @@ class FlatRatioWarning(Explained, UserWarning):
 
 class SmallSampleWarning(Explained, UserWarning):
     """Few rows decide, and a promise that holds in large samples can't be trusted."""
+
+
+def warn(warning: Warning) -> None:
+    """Warn as from the line that called missratio."""
+    package, level, frame = __name__.partition(".")[0], 2, sys._getframe(1)
+    while frame.f_back is not None:
+        if frame.f_globals.get("__name__", "").partition(".")[0] != package:
+            break
+        frame, level = frame.f_back, level + 1
+    warnings.warn(warning, stacklevel=level)
 
 
 @contextmanager

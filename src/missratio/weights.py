@@ -4,7 +4,6 @@ By the paper's Lemma main_prob, E g(Z) = E[1{X ≠ ∅} / (1 − φ(X)) g(X)]: w
 of what is observed are unbiased for means of what was there.
 """
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -14,7 +13,7 @@ from numpy.typing import ArrayLike
 from missratio._base.reading import column_name, joined, read_floats
 from missratio._base.storable import storable
 from missratio._base.typing import FloatArray, IntArray
-from missratio.exceptions import Message, WeightConcentrationWarning
+from missratio.exceptions import Message, WeightConcentrationWarning, warn
 from missratio.missingness import Missingness, joint_weight, once
 
 _HEAVIEST = 1e15
@@ -259,9 +258,7 @@ class SampleSize:
     worst_case: float
 
 
-def warn_if_concentrated(
-    weights: ArrayLike, label: str | Message, stacklevel: int = 2
-) -> None:
+def warn_if_concentrated(weights: ArrayLike, label: str | Message) -> None:
     """Warn when a twentieth of the observed rows, or one row, has half of the weight.
 
     Parameters
@@ -270,8 +267,6 @@ def warn_if_concentrated(
         1{observed} / (1 − φ); nothing is said of two observed rows or fewer.
     label : str or Message
         What the weights belong to.
-    stacklevel : int, default=2
-        As for `warnings.warn`; 2 is the caller of this function.
 
     Warns
     -----
@@ -301,4 +296,4 @@ def warn_if_concentrated(
     )
     facts = {**about.facts, "kish": effective_sample_size(positive)}
     message = replace(about, claim=about.claim + claim, remedies=remedies, facts=facts)
-    warnings.warn(WeightConcentrationWarning(message), stacklevel=stacklevel)
+    warn(WeightConcentrationWarning(message))

@@ -190,7 +190,7 @@ def find_populations(
         weights = [1.0 / (1.0 - column.probability) for column in incomplete]
         worst = np.argmax([(w**2).mean() / w.mean() ** 2 for w in weights])
         about = f"{title}, column {incomplete[worst].name!r}"
-        warn_if_concentrated(weights[worst], about, stacklevel=5)
+        warn_if_concentrated(weights[worst], about)
         populations.append(Population(label, rows, part, every, incomplete))
     return populations
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ from missratio._base.blocks import any_by_row
 from missratio._base.reading import joined
 from missratio._base.storable import storable
 from missratio._base.typing import FloatArray, IntArray
+from missratio.exceptions import warn
 from missratio.missingness import balanced_intercepts
 
 # Of a step, in standard errors squared.
@@ -348,10 +348,9 @@ def fit_lookups(units: Sequence[Unit], method: str) -> None:
 def warn_unsolved(names: Sequence[str]) -> None:
     """Warn of units whose φ was not learned to full precision."""
     if names:
-        warnings.warn(
+        text = (
             f"The missingness of {joined(names)} was not learned to full precision: "
             "its values may be on very different scales. Rescale them, look for "
-            "outliers, and look up some missing values.",
-            ConvergenceWarning,
-            stacklevel=4,
+            "outliers, and look up some missing values."
         )
+        warn(ConvergenceWarning(text))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
@@ -14,6 +13,7 @@ from missratio._base.blocks import any_by_row
 from missratio._base.hints import check_choice, did_you_mean
 from missratio._base.reading import joined
 from missratio._base.typing import FloatArray, IntArray
+from missratio.exceptions import warn
 from missratio.learning import checks as tests
 from missratio.learning.assume import Assumption
 from missratio.learning.evidence import Evidence, Unit, fit_lookups
@@ -215,7 +215,7 @@ def learn_missingness(
         if parts:
             model = BlockMissingness(model, tuple(parts), len(names))
     if text := tests.warning_text(model.checks):
-        warnings.warn(text, tests.MissingnessWarning, stacklevel=2)
+        warn(tests.MissingnessWarning(text))
     return model
 
 

@@ -37,7 +37,6 @@ many there are, the tail that allows for them is the one with tilts s of
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -49,7 +48,7 @@ from scipy.special import erfcx, logsumexp
 from missratio._base import reading
 from missratio._base.hints import check_probability
 from missratio._base.typing import FloatArray
-from missratio.exceptions import Explained, Message, Remedy
+from missratio.exceptions import Explained, Message, Remedy, warn
 from missratio.missingness.contract import Missingness, joint_weight, once
 
 # How often, at most, a table that φ does describe is said to contradict it.
@@ -628,16 +627,13 @@ def refuse_contradiction(
             message = replace(message, claim=claim, remedies=(*remedies,), facts=facts)
             if refuted:
                 raise MissingnessContradictionError(message, against)
-            warnings.warn(MissingnessContradictionWarning(message), stacklevel=3)
+            warn(MissingnessContradictionWarning(message))
 
 
-def warn_of_contradiction(
-    checks: Sequence[MissingnessCheck], label: Any, stacklevel: int = 2
-) -> None:
+def warn_of_contradiction(checks: Sequence[MissingnessCheck], label: Any) -> None:
     """Warn where a check contradicts φ or finds a shortfall: for an estimate."""
     if against := _clearest(checks, LEVEL):
-        message = describe(against, label)
-        warnings.warn(MissingnessContradictionWarning(message), stacklevel=stacklevel)
+        warn(MissingnessContradictionWarning(describe(against, label)))
 
 
 def _clearest(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -429,22 +427,6 @@ def two_classes(y: Any) -> Any:
     return classes
 
 
-def callers_level() -> int:
-    """The stacklevel that makes a function's warning one of missratio's caller."""
-    package, level = __name__.partition(".")[0], 1
-    frame = sys._getframe(1)
-    while frame.f_back is not None:
-        if frame.f_globals.get("__name__", "").partition(".")[0] != package:
-            break
-        frame, level = frame.f_back, level + 1
-    return level
-
-
-def warn(warning: Warning) -> None:
-    """Warn as from the line that called missratio."""
-    warnings.warn(warning, stacklevel=callers_level())
-
-
 def read_grid(name: str, grid: Any, *, positive: bool = False) -> int | FloatArray:
     """How many values to try, or the values, rising."""
     if isinstance(grid, Integral):
@@ -565,4 +547,4 @@ def report_status(
                     "decrement": float(decrement[chosen].max()),
                 },
             )
-            warn(category(message))
+            exceptions.warn(category(message))

@@ -77,9 +77,8 @@ class CompleteRowsRatio(BaseRatio):
         }
         with one_blas_thread(sum(rows.source.size for rows in two)):
             self._learn_tables(tables, complete.map(lambda pair: pair[0]))
-        level = base.callers_level() + 1
         for rows, sums in pairs:
-            class_rows.warn_of_weights(rows, sums, None, lambda: (), level)
+            class_rows.warn_of_weights(rows, sums, None, lambda: ())
 
     def _log_ratio(self, X: Any) -> FloatArray:
         finite = True if self._missingness() is None else "allow-nan"

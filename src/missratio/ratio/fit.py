@@ -347,7 +347,7 @@ class LinearRatio(BaseRatio):
                     "KLIEP's, which takes means over all values, took its place.",
                     remedies=("set pairs=False to keep it", Remedy.MORE_ROWS),
                 )
-                base.warn(exceptions.SmallSampleWarning(message))
+                exceptions.warn(exceptions.SmallSampleWarning(message))
         self.direction_ = "forward" if direction == "auto" else direction
         if self._apart:
             return None
@@ -382,7 +382,7 @@ class LinearRatio(BaseRatio):
         )
         if not self.pairs_used_:
             raise DataError(message)
-        base.warn(exceptions.SmallSampleWarning(message))
+        exceptions.warn(exceptions.SmallSampleWarning(message))
         return complete
 
     def _store(
@@ -440,14 +440,14 @@ class LinearRatio(BaseRatio):
         """Warn of all that a fit may rest on, or lack."""
         assert problem.weight_sums is not None
         columns, apart = only_columns(self.basis_.required_columns_), self._apart
-        names, level = self.basis_.get_feature_names_out, base.callers_level() + 1
+        names = self.basis_.get_feature_names_out
         linear = problem.objective.linear_numerator
         by_feature = Two(apart or linear, apart or self.pairs_used_)
         for rows, sums, single in zip(
             two, problem.weight_sums, by_feature, strict=True
         ):
             needed = columns if single else None
-            class_rows.warn_of_weights(rows, sums, needed, names, level)
+            class_rows.warn_of_weights(rows, sums, needed, names)
         faults = [] if self.converged_ else objective_faults(problem.objective)
         if faults:
             wrong = Message(
@@ -455,7 +455,7 @@ class LinearRatio(BaseRatio):
                 remedies=("see missratio.objective.check_objective",),
                 facts={"objective": problem.objective, "faults": "; ".join(faults)},
             )
-            base.warn(exceptions.NotSolvedWarning(wrong))
+            exceptions.warn(exceptions.NotSolvedWarning(wrong))
         elif not self.converged_:
             solved = (solution.status, solution.decrement, solution.n_iter)
             named: Any = getattr(self, "feature_names_in_", None)
@@ -487,7 +487,7 @@ class LinearRatio(BaseRatio):
                 "bring more rows",
             ),
         )
-        base.warn(exceptions.SmallSampleWarning(message))
+        exceptions.warn(exceptions.SmallSampleWarning(message))
 
     def __getstate__(self) -> dict[str, Any]:
         """What is saved: coefficients on the host, wherever they were learned."""

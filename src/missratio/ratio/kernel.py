@@ -24,7 +24,7 @@ from missratio._base.hints import check_choice, check_real, generator
 from missratio._base.storable import storable
 from missratio._base.typing import FloatArray, IntArray
 from missratio.basis.gaussian import read_centers
-from missratio.exceptions import FlatRatioWarning, Message
+from missratio.exceptions import FlatRatioWarning, Message, warn
 from missratio.ratio import base
 from missratio.ratio.base import MissingnessParameter, Two
 from missratio.ratio.complete import CompleteRowsRatio, WeightedTable
@@ -690,5 +690,5 @@ def _best(losses: FloatArray, errors: FloatArray, flat_within: float) -> int:
             remedies=("set flat_within=0 to take the smallest loss", "bring more rows"),
             facts={"errors": most, "asked": flat_within},
         )
-        base.warn(FlatRatioWarning(message))
+        warn(FlatRatioWarning(message))
     return 0

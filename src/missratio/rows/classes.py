@@ -499,7 +499,6 @@ def warn_of_weights(
     sums: WeightSums,
     required: BoolArray | IntArray | None,
     names: Callable[[], Any],
-    stacklevel: int,
 ) -> None:
     """Warn where a few rows carry the weight, and where rows contradict φ.
 
@@ -511,8 +510,6 @@ def warn_of_weights(
         The columns that each feature needs; None where rows weigh as one.
     names : callable
         Gives the features' names.
-    stacklevel : int
-        As for `warnings.warn`; 2 is the caller of this function.
     """
     # 1. The largest weight and Σw² bound what few rows can weigh together. Weights are
     #    looked at only where that is half of all, for the worst feature, and rows
@@ -535,7 +532,7 @@ def warn_of_weights(
                 names=(str(names()[worst]),),
             )
         if weights is not None:
-            warn_if_concentrated(weights, about, stacklevel=stacklevel + 1)
+            warn_if_concentrated(weights, about)
     # 2. Rows in memory are compared with φ; if they are many, some of them.
     model = rows.weighing.model
     if model is None or not isinstance(rows.source, MemorySource):
@@ -547,7 +544,7 @@ def warn_of_weights(
     assert isinstance(source, MemorySource)
     complete, table = required is None, source.block().rows
     checks = quick_check(table, model, weights, complete, rows.names)
-    warn_of_contradiction(checks, rows.label, stacklevel + 1)
+    warn_of_contradiction(checks, rows.label)
 
 
 # What an estimator is told of missingness.

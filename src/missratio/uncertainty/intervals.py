@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +16,7 @@ from missratio._base.hints import check_probability
 from missratio._base.reading import joined, row_blocks
 from missratio._base.threads import one_blas_thread
 from missratio._base.typing import BoolArray, FloatArray
+from missratio.exceptions import warn
 from missratio.learning import LearnedMissingness
 from missratio.missingness import Block, BlockMissingness, Missingness
 from missratio.ratio import LinearRatio
@@ -318,7 +318,7 @@ def ratio_uncertainty(
             "rows, or look up missing values where φ is close to 1."
         )
     if parts:
-        warnings.warn(" ".join(parts), UnreliableIntervalWarning, stacklevel=2)
+        warn(UnreliableIntervalWarning(" ".join(parts)))
     freedom = np.minimum(by_rows, by_weights)
     facts = _positive(covariance), taught, freedom, reliable, undetermined
     return RatioUncertainty(ratio, *facts)

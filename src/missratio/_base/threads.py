@@ -21,8 +21,6 @@ from typing import Any, TypeVar
 from threadpoolctl import ThreadpoolController
 
 THREADED_ELEMENTS = 250_000
-# More than two threads have so many numbers each, or they would wait for one another.
-ELEMENTS_A_THREAD = 500_000
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -92,7 +90,9 @@ def one_blas_thread(size: int) -> Iterator[int]:
     if size < 8192:
         yield 1
         return
-    useful = 1 if size < THREADED_ELEMENTS else max(2, size // ELEMENTS_A_THREAD)
+    # More than two threads have half a million numbers each, or they would wait for one
+    # another.
+    useful = 1 if size < THREADED_ELEMENTS else max(2, size // 500_000)
     threads = _held.get()
     if threads is not None:
         yield min(threads, useful)

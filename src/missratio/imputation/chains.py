@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike
 
 from missratio._base.hints import listed
 from missratio._base.reading import read_labels
-from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.imputation import columns as levels_of
 from missratio.imputation import conditionals
@@ -258,28 +257,14 @@ Fitted = tuple[Sequence[Levels], dict[int, conditionals.Conditional]]
 """What laws see of all columns, and the law of each incomplete one by its position."""
 
 
-def impute_chains(
-    population: Population, imputer: Any, seeds: Sequence[np.random.SeedSequence]
-) -> tuple[list[dict[int, FloatArray]], list[FloatArray], list[Fitted]]:
-    """A chain for each seed by an imputer's options, side by side on threads.
-
-    Where each ended (the values of missing entries, by column), how it went, and the
-    laws of its last round.
-    """
-    with one_blas_thread(population.table.size) as threads:
-        drawn = [np.random.default_rng(seed) for seed in seeds]
-        ends = share(lambda rng: impute_chain(population, imputer, rng), drawn, threads)
-    values, traces, fitted = (list(part) for part in zip(*ends, strict=True))
-    return values, traces, fitted
-
-
 def impute_chain(
     population: Population, imputer: Any, rng: np.random.Generator
 ) -> tuple[dict[int, FloatArray], FloatArray, Fitted]:
-    """Fit and draw, column by column and round by round.
+    """Fit and draw by an imputer's options, column by column and round by round.
 
-    How the chain went: the mean of the values given in each round, (n_rounds,
-    n_incomplete).
+    Where the chain ended, the values of missing entries by column; how it went, the
+    mean of the values given in each round, (n_rounds, n_incomplete); and the laws of
+    its last round.
     """
     # 1. Weights 1/(1 − φ) times the row's share, scaled to sum to their effective
     # number. What isn't known of the columns' own laws is drawn with the regressions.

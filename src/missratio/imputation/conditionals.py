@@ -27,9 +27,6 @@ from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.imputation.columns import NumericLevels
 
-# Where values tie, an entry's donors are the nearest twentieth, and at least these.
-LEAST_DONORS = 100
-LOCAL_SHARE = 20
 # Donors that are kept for later rows.
 KEPT_DONORS = 10_000
 # Proposals that may be refused before one of many candidates is chosen.
@@ -39,8 +36,6 @@ FEW_ENTRIES = 1000
 CANDIDATES = 500
 POOL = 4
 RIDGE = 1.0
-_NEWTON_STEPS, _FURTHER_STEPS = 50, 2
-_LONGEST_STEP = 5.0
 
 Keys = NDArray[np.uint64]
 # The multipliers and shifts of SplitMix64.
@@ -240,14 +235,14 @@ class BinaryLogistic:
         model = zero if start is None else start.log_odds
         score = model.predict(X)
         probability = expit(score)
-        for _ in range(_NEWTON_STEPS if start is None else _FURTHER_STEPS):
+        for _ in range(50 if start is None else 2):
             spread = np.maximum(probability * (1.0 - probability), 1e-6)
             response = score + (y - probability) / spread
             aim = LinearLocation.fit(X, w * spread, response)
             step = aim.predict(X) - score
             longest = float(np.abs(step).max())
             # A long step is cut short, since the response is only good nearby.
-            part = _LONGEST_STEP / max(longest, _LONGEST_STEP)
+            part = 5.0 / max(longest, 5.0)
             model = LinearLocation(
                 model.intercept + part * (aim.intercept - model.intercept),
                 model.coef + part * (aim.coef - model.coef),
@@ -334,7 +329,7 @@ class NumericConditional:
             weights = lent[lenders]
         n_donors = n_nearest = len(location)
         if levels.ties:
-            n_nearest = min(max(LEAST_DONORS, n_donors // LOCAL_SHARE), n_donors)
+            n_nearest = min(max(100, n_donors // 20), n_donors)
         if n_nearest < n_donors:
             order = np.argsort(location)
             location, residual = location[order], residual[order]

@@ -17,6 +17,7 @@ from missratio._base.callbacks import CallbackSupportMixin, run_tasks
 from missratio._base.hints import entropy
 from missratio._base.reading import check_no_infinity, read_table
 from missratio._base.storable import storable
+from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import FloatArray
 from missratio.imputation import chains
 from missratio.imputation.columns import Columns, Levels
@@ -245,7 +246,14 @@ class TiltedImputer(
 
         def run(population: chains.Population) -> None:
             label, drawn = population.label, seeds.spawn(self.n_imputations)
-            values, traces, laws = chains.impute_chains(population, self, drawn)
+
+            def chain(seed: np.random.SeedSequence) -> Any:
+                return chains.impute_chain(
+                    population, self, np.random.default_rng(seed)
+                )
+
+            with one_blas_thread(population.table.size) as threads:
+                values, traces, laws = zip(*share(chain, drawn, threads), strict=True)
             means = np.array(traces)
             names = [column.name for column in population.incomplete]
             trace = {name: means[:, :, k] for k, name in enumerate(names)}

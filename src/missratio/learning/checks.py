@@ -79,8 +79,6 @@ FEWEST_SHARED = 5
 # Columns with one finding that are named.
 SHOWN = 3
 DEGREES = (2, 3, 4)
-# Of this many functions at most, those that deviate most, the rates are computed.
-MOST_REFINED = 8
 # A variance, as part of the largest, below which a function says nothing.
 TELLING = 1e-9
 # Entries of a table up to which columns are pooled: in larger ones each says enough.
@@ -530,7 +528,8 @@ class Residuals:
         sums, variances, projections = parts
         kept = usable & (variances > TELLING * variances.max())
         deviates = np.where(kept, sums, 0.0) / np.sqrt(np.where(kept, variances, 1.0))
-        far = np.argsort(-np.abs(deviates))[:MOST_REFINED]
+        # The rates are computed of eight functions at most, those that deviate most.
+        far = np.argsort(-np.abs(deviates))[:8]
         place = int(far[0])
         # Of a count the rate is at most the deviate's square: of a small one it says
         # nothing beside that many functions.

@@ -17,9 +17,6 @@ from missratio._base.typing import FloatArray, IntArray
 from missratio.exceptions import warn
 from missratio.missingness import balanced_intercepts
 
-# Of a step, in standard errors squared.
-TOLERANCE = 1e-18
-MAX_ITERATIONS, MAX_HALVINGS = 200, 40
 LARGEST_SCORE = 700.0
 # A feature's observed values are kept as this many group means, and as this many single
 # values at either end; of whole rows this many are kept.
@@ -260,7 +257,7 @@ def fit_evidence(evidence: Evidence, *, penalised: bool) -> Fit:
     theta[0] = np.log(events / (mass.sum() - events))
     value, likelihood, score, information = measure(theta)
     separated = converged = False
-    for _ in range(MAX_ITERATIONS):
+    for _ in range(200):
         inverse = np.linalg.pinv(information, hermitian=True)
         residual = mass * sign * expit(-sign * score)
         if penalised:
@@ -269,11 +266,12 @@ def fit_evidence(evidence: Evidence, *, penalised: bool) -> Fit:
             residual += 0.5 * spread * (1.0 - 2.0 * expit(score)) * leverage
         gradient = design @ residual
         step = inverse @ gradient
-        converged = float(gradient @ step) < TOLERANCE
+        # In standard errors squared.
+        converged = float(gradient @ step) < 1e-18
         separated = not penalised and bool((sign * score > 0.0).all())
         if converged or separated:
             break
-        for _ in range(MAX_HALVINGS):
+        for _ in range(40):
             tried = measure(theta + step)
             if tried[0] >= value - 1e-12 * (1.0 + abs(value)):
                 break

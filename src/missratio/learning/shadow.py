@@ -22,15 +22,8 @@ from missratio._base.storable import storable
 from missratio._base.typing import FloatArray, IntArray
 from missratio.learning.evidence import KEPT_ROWS, Coordinates, group_starts, one_hot
 
-# The log-odds change by this much per standard deviation of the values, give or take:
-# a prior that matters only where the table says next to nothing.
-PRIOR_DEVIATION = 1.4
 LARGEST_LOG_ODDS = 50.0
 RIDGE = 1e-10
-# With fewer degrees of freedom nothing would ever be ruled out.
-LEAST_FREEDOM = 30.0
-# A variance, in standard deviations squared, that is one of rounding.
-CONSTANT = 1e-12
 SMALLEST = 1e-300
 
 
@@ -126,7 +119,9 @@ class ShadowEvidence:
     @property
     def prior(self) -> FloatArray:
         """Precision of standardised parameters; none of the intercept."""
-        deviation = PRIOR_DEVIATION
+        # The log-odds change by this much per standard deviation of the values, give or
+        # take: a prior that matters only where the table says next to nothing.
+        deviation = 1.4
         if self.stated is not None:
             # That of a uniform law over the range.
             deviation = max((self.stated[1] - self.stated[0]) / 12.0**0.5, 1e-3)
@@ -187,7 +182,8 @@ class ShadowEvidence:
         n_lost = self.missing_sum[0] ** 2 / max(self.missing_square[0, 0], SMALLEST)
         total = (parts**2) @ (1.0 / self.counts) + lost**2 / max(n_lost, 1.0)
         kish = np.maximum(width**2 / np.maximum(total, SMALLEST), float(width))
-        freedom = np.maximum(kish, LEAST_FREEDOM)
+        # With fewer degrees of freedom nothing would ever be ruled out.
+        freedom = np.maximum(kish, 30.0)
         return (freedom - width + 1.0) * np.log1p(statistic / freedom), kish
 
     def information(self, theta: FloatArray) -> FloatArray:
@@ -215,8 +211,9 @@ class ShadowEvidence:
         mass, values = odds * self.counts, self.design[1:]
         mean = values @ mass / mass.sum()
         variance = ((values - mean[:, None]) ** 2) @ mass / mass.sum()
-        # What never varied where it was observed teaches nothing of a slope.
-        varies = variance > CONSTANT
+        # What never varied where it was observed, but for rounding, teaches nothing of
+        # a slope.
+        varies = variance > 1e-12
         return np.where(varies, 1.0 / (errors * np.where(varies, variance, 1.0)), 0.0)
 
 

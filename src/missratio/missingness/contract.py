@@ -473,12 +473,6 @@ def as_array(value: ArrayLike, X: Any, xp: Any) -> Any:
 
 def keep(model: Missingness, **parameters: FloatArray) -> None:
     """Set checked parameters, of the same width, of a frozen model."""
-    for name, value in {**parameters, "n_features": common_width(**parameters)}.items():
-        object.__setattr__(model, name, value)
-
-
-def common_width(**parameters: FloatArray) -> int | None:
-    """Return the size that vector parameters agree on; None if all are scalars."""
     widths = {name: value.size for name, value in parameters.items() if value.ndim}
     if len(set(widths.values())) > 1:
         sizes = ", ".join(f"{name} has {size}" for name, size in widths.items())
@@ -486,7 +480,10 @@ def common_width(**parameters: FloatArray) -> int | None:
             f"Parameters must have one entry per feature, or be scalar: {sizes} "
             "entries."
         )
-    return next(iter(widths.values()), None)
+    # The size that vectors agree on; None if all are scalars.
+    width = next(iter(widths.values()), None)
+    for name, value in {**parameters, "n_features": width}.items():
+        object.__setattr__(model, name, value)
 
 
 Table = TypeVar("Table")

@@ -178,27 +178,21 @@ def _as_blocks(names: list[str], parts: Any) -> list[tuple[int, LabelledBlock]]:
     blocks = []
     for number, start, rows, labels in parts:
         where = f"partition {number}"
-        table, marks = _as_arrays(names, where, rows, labels)
+        columns = [str(name) for name in getattr(rows, "columns", names)]
+        if columns != names:
+            raise ValueError(f"The columns of {where} are {columns}, not {names}.")
+        try:
+            refuse_foreign(rows)
+            options = {"ensure_all_finite": False, "ensure_min_samples": 0}
+            table = check_array(rows, dtype=FLOATS, order="C", **options)
+            marks = read_labels(labels)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"In {where}: {error}") from error
+        marks = marks.astype(str) if marks.dtype.kind == "O" else marks
+        if table.shape != (len(marks), len(names)):
+            raise ValueError(
+                f"X and y differ in {where}: {table.shape} and {marks.shape}. Cut both "
+                "into the same rows."
+            )
         blocks.append((number, LabelledBlock(table, marks, start, where)))
     return blocks
-
-
-def _as_arrays(names: list[str], where: str, rows: Any, labels: Any) -> Any:
-    """The table and the labels of one partition, on a worker."""
-    columns = [str(name) for name in getattr(rows, "columns", names)]
-    if columns != names:
-        raise ValueError(f"The columns of {where} are {columns}, not {names}.")
-    try:
-        refuse_foreign(rows)
-        options = {"ensure_all_finite": False, "ensure_min_samples": 0}
-        table = check_array(rows, dtype=FLOATS, order="C", **options)
-        marks = read_labels(labels)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"In {where}: {error}") from error
-    marks = marks.astype(str) if marks.dtype.kind == "O" else marks
-    if table.shape != (len(marks), len(names)):
-        raise ValueError(
-            f"X and y differ in {where}: {table.shape} and {marks.shape}. Cut both "
-            "into the same rows."
-        )
-    return table, marks

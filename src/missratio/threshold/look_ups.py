@@ -55,14 +55,6 @@ from missratio.threshold.betting import largest_tail, mixture
 from missratio.threshold.rules import Rule, Selection
 from missratio.threshold.sample import CalibrationSample, LookUps
 
-# So many counts of looked-up rows above a threshold are on the grid.
-GRID = 32
-# The share looked up may differ from what was expected by this factor, either way.
-LEEWAY = 1.5
-# Where nothing is known beforehand, g is made for half of the rows incomplete, and one
-# of these shares looked up.
-USUAL_SHARES = (0.05, 0.1, 0.2, 0.4, 0.8)
-
 
 def hypergeometric_tail(size: int, drawn: int, k: int, most: int) -> FloatArray:
     """P(Hyp(size, b, drawn) ≤ k) for b = 0, …, and the size or `most`; it falls in b.
@@ -109,11 +101,13 @@ class ExactTest:
         delta: float,
     ) -> None:
         self.size, self.drawn = size, drawn
-        if expected is None:
-            planned, shares = n_rows // 2, [*USUAL_SHARES]
-        else:
+        # Where nothing is known beforehand, g is made for half of the rows incomplete,
+        # and one of several shares looked up.
+        planned, shares = n_rows // 2, [0.05, 0.1, 0.2, 0.4, 0.8]
+        if expected is not None:
             planned, share = round(expected[0] * n_rows), expected[1]
-            shares = [share / LEEWAY, share, share * LEEWAY] if share < 1.0 else [1.0]
+            # It may differ from what was expected by a factor of 1.5, either way.
+            shares = [share / 1.5, share, share * 1.5] if share < 1.0 else [1.0]
         draws = sorted({min(round(share * planned), planned) for share in shares})
         self.level = conditional_level(n_rows, planned, draws, alpha, delta)
 
@@ -146,9 +140,9 @@ def conditional_level(
     # fewer incomplete rows are above, the more power there is anyway.
     shapes, parts = [], []
     for drawn in draws:
-        # Counts k for the grid, the closer the fewer they are: by their roots.
+        # 32 counts k for the grid, the closer the fewer they are: by their roots.
         most = min(drawn, np.ceil(n_rows * alpha * drawn / max(planned, 1)))
-        counts = np.unique(np.round(np.linspace(0.0, np.sqrt(most), GRID) ** 2))
+        counts = np.unique(np.round(np.linspace(0.0, np.sqrt(most), 32) ** 2))
         for k in counts.astype(int).tolist():
             shape = np.zeros(size)
             tail = hypergeometric_tail(planned, drawn, k, size - 1)

@@ -24,9 +24,6 @@ from missratio.rows import ClassModel, ClassRows, class_model
 from missratio.uncertainty import reliability
 from missratio.uncertainty.covariance import LearnedPart, class_spread, expand
 
-# With fewer degrees of freedom, by the rows' influences or by their weights' spread,
-# intervals are not reliable.
-FEWEST_BY_ROWS, FEWEST_BY_WEIGHTS = 5.0, 30.0
 BOOTSTRAP = (
     "For others draw rows with replacement within each class, fit again, and take the "
     "spread of the results (the bootstrap)."
@@ -298,7 +295,8 @@ def ratio_uncertainty(
         # since even a single row gives so many.
         by_weights = np.where(heavy > 0.0, through / heavy, np.inf)
     by_weights = np.maximum(by_weights, 2.0)
-    reliable = (by_rows >= FEWEST_BY_ROWS) & (by_weights >= FEWEST_BY_WEIGHTS)
+    # With fewer degrees of freedom intervals are not reliable.
+    reliable = (by_rows >= 5.0) & (by_weights >= 30.0)
     reliable &= in_tail >= reliability.FEWEST_EXPECTED
     names, parts = [repr(name) for name in ratio.basis_.get_feature_names_out()], []
     unknown = [names[j] for j in undetermined]

@@ -29,8 +29,6 @@ from missratio.rows import ClassModel, ClassRows, RowBlock
 
 # With fewer rows than these expected there, coverage at 95% falls below 90%.
 FEWEST_EXPECTED = 3.0
-# Of the second moment, a part that is no matter.
-LIGHT = 0.1
 EXCESSES = np.linspace(0.0, 30.0, 3001)
 SMALLEST = 1e-12
 # Of a kind of which none was seen, three rows may be expected in one table of twenty.
@@ -78,7 +76,8 @@ def _expected(probability: FloatArray, n_rows: int, bounded: bool) -> float:
         weight = 1.0 / (1.0 - can_miss[0])
         beyond_step = n_lost / (weight - 1.0)
         rest = len(seen) - len(can_miss)
-        heavy = beyond_step * weight**2 >= LIGHT * rest
+        # A tenth of the second moment is no matter.
+        heavy = beyond_step * weight**2 >= 0.1 * rest
         return beyond_step if heavy else np.inf
     if bounded:
         return np.inf

@@ -323,13 +323,10 @@ def weighted_sums(
         count = np.full((*features.shape[:-2], 1), float(n_rows))
         factors = ones if sample_weight is None else sample_weight
         mass = np.full_like(count, factors.sum())
-        if sample_weight is None and values.dtype == np.float32:
-            sums = np.asarray(values.sum(axis=-2, dtype=np.float64))
-        else:
-            # BLAS adds rows up twice as fast as a sum along the first axis. NumPy's dot
-            # lets go of the interpreter lock, its matmul doesn't.
-            add = np.dot if values.ndim == 2 else np.matmul
-            sums = add(factors, values)
+        # BLAS adds rows up twice as fast as a sum along the first axis. NumPy's dot
+        # lets go of the interpreter lock, its matmul doesn't.
+        add = np.dot if values.ndim == 2 else np.matmul
+        sums = add(factors, values)
         return WeightSums(n_rows, count, count, count, np.ones_like(count), mass, sums)
     if weights.ndim == 1:
         # Rows that are missing as a whole are left out.

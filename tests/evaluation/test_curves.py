@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from classifiers import certified
 from scipy.special import ndtr, ndtri
 from scipy.stats import binom, binomtest
 
@@ -172,14 +173,8 @@ def test_a_classifiers_own_sample_gives_its_own_threshold(two_normals, odds_fact
     X, y = two_normals(2000, 2, shift=1.5)
     phi = mr.LogisticMissingness(-0.5, [-1.0, 0.0], rowwise=True)
     X[y == 0] = mr.corrupt(X[y == 0], phi, 0)
-    model = mr.NeymanPearsonClassifier(
-        mr.KLIEP(),
-        alpha=0.1,
-        missingness={0: phi},
-        rule="bernstein",
-        odds_factor=odds_factor,
-        random_state=0,
-    ).fit(X, y)
+    options = {"rule": "bernstein", "odds_factor": odds_factor, "delta": 0.05}
+    model = certified(mr.KLIEP(), missingness={0: phi}, **options).fit(X, y)
     sample = model.calibration_sample(X[model.calibration_index_])
     roc = mr.np_roc(sample, [0.0, 1.0], alphas=[0.1], rule="bernstein")
     assert roc.threshold[0] == pytest.approx(model.threshold_, rel=1e-5)

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from data import equicorrelated
+from classifiers import certified
+from data import equicorrelated, stacked
 from optional_packages import optional
 from scipy.stats import binom
 
@@ -98,14 +99,12 @@ def test_certificates_hold_wherever_the_slope_is_in_the_range(words, odds, repea
     broken = 0
     for seed in range(repeats):
         rng = np.random.default_rng([seed, int(100 * odds)])
-        X, _ = lossy(rng, odds=odds)
-        X = np.concatenate([X, rng.normal(1.0, 1.0, (400, 3))])
-        model = assume(X[:1000], f"0: 30%, {words}")
-        classifier = mr.NeymanPearsonClassifier(
-            mr.FDivergenceRatio("js"), 0.1, 0.1, missingness={0: model},
-            random_state=seed, on_infeasible="reject_all",
-        )  # fmt: skip
-        classifier.fit(X, np.repeat([0, 1], [1000, 400]))
+        X0, _ = lossy(rng, odds=odds)
+        X, y = stacked(X0, rng.normal(1.0, 1.0, (400, 3)))
+        models = {0: assume(X0, f"0: 30%, {words}")}
+        options = {"random_state": seed, "on_infeasible": "reject_all"}
+        classifier = certified(mr.FDivergenceRatio("js"), missingness=models, **options)
+        classifier.fit(X, y)
         fresh = equicorrelated(rng, 50_000, 3)
         broken += classifier.predict(fresh).mean() > 0.1
         said = str(classifier.certificate_)

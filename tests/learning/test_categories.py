@@ -5,6 +5,8 @@ import warnings
 import learning_table as simulation
 import numpy as np
 import pytest
+from classifiers import certified
+from data import stacked
 
 import missratio as mr
 from missratio.learning import LearnedMissingness
@@ -102,12 +104,10 @@ def test_a_certificate_rests_on_a_learned_category():
     lossy = mr.corrupt(Z[:, :3], phi, random_state=0)
     other = Z[:1500].copy()
     other[:, 0] += 1.5
-    X = np.concatenate([np.column_stack([lossy, Z[:, 3]]), other])
-    y = np.repeat([0, 1], [6000, 1500])
+    X, y = stacked(np.column_stack([lossy, Z[:, 3]]), other)
     learned = {0: mr.learn_missingness(X[y == 0])}
-    classifier = mr.NeymanPearsonClassifier(
-        mr.KLIEP(), alpha=0.2, missingness=learned, random_state=0
-    ).fit(X, y)
+    classifier = certified(mr.KLIEP(), alpha=0.2, delta=0.05, missingness=learned)
+    classifier.fit(X, y)
     assert classifier.certificate_.certified
     fresh = complete_table(50_000, seed=5)
     third = fresh[:, 1] - fresh[:, 2] + 0.3 * rng.normal(size=len(fresh))

@@ -4,7 +4,8 @@ import warnings
 
 import numpy as np
 import pytest
-from data import equicorrelated
+from classifiers import certified
+from data import equicorrelated, stacked
 from optional_packages import optional
 from scipy.special import expit
 from scipy.stats import binom
@@ -167,10 +168,10 @@ def test_certificates_hold_and_say_what_they_assume(repeats):
         X1 = draw(600, rng, shift=0.8, rho=0.8)
         phi = mr.learn_missingness(X0, depends_on=[0], check=False)
         options = {"random_state": seed, "on_infeasible": "reject_all"}
-        classifier = mr.NeymanPearsonClassifier(
-            mr.FDivergenceRatio("js"), 0.1, 0.1, missingness={0: phi}, **options
+        classifier = certified(
+            mr.FDivergenceRatio("js"), missingness={0: phi}, **options
         )
-        classifier.fit(np.concatenate([X0, X1]), np.repeat([0, 1], [n, 600]))
+        classifier.fit(*stacked(X0, X1))
         broken += classifier.predict(draw(50_000, rng, rho=0.8)).mean() > 0.1
         said = str(classifier.certificate_)
         assert ("the columns that φ names" in said) == classifier.certificate_.certified

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from classifiers import certified
 from promises import kept
 
 import missratio as mr
@@ -39,15 +40,12 @@ def test_the_guarantee_holds_for_the_method_that_is_chosen(missing):
         # Slow, and chosen as the others are.
         made.pop("imputed-trees", None)
         deployment = "as-observed" if missing == "ignored" else "complete"
-        clf = mr.NeymanPearsonClassifier(
-            PowerSearch(made, ALPHA, deployment=deployment, folds=2, random_state=run),
-            ALPHA,
-            DELTA,
+        how = {"deployment": deployment, "random_state": run}
+        clf = certified(
+            PowerSearch(made, ALPHA, folds=2, **how), alpha=ALPHA, delta=DELTA,
             missingness={0: phi} if missing == "values" else None,
-            deployment=deployment,
-            on_infeasible="reject_all",
-            random_state=run,
-        )
+            on_infeasible="reject_all", **how,
+        )  # fmt: skip
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             clf.fit(X, np.repeat([0, 1], n))

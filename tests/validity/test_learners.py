@@ -6,6 +6,8 @@ Laws are known, so that a classifier's true error is all but known too: it is co
 
 import numpy as np
 import pytest
+from classifiers import certified
+from data import corrupted
 from promises import kept
 from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits
@@ -45,18 +47,10 @@ def violations(simulation, learner, missingness):
     broken, power = 0, 0.0
     for repeat in range(REPEATS):
         X, y = simulation.draw(N_ROWS, N_ROWS, rng)
-        for label, phi in missingness.items():
-            X[y == label] = mr.corrupt(X[y == label], phi, rng)
-        classifier = mr.NeymanPearsonClassifier(
-            learner(),
-            alpha=ALPHA,
-            delta=DELTA,
-            missingness=missingness,
-            on_infeasible="reject_all",
-            random_state=repeat,
-        )
+        options = {"on_infeasible": "reject_all", "random_state": repeat}
+        classifier = certified(learner(), missingness=missingness, **options)
         with threadpool_limits(1):
-            classifier.fit(X, y)
+            classifier.fit(corrupted(X, y, missingness, rng), y)
             broken += classifier.predict(fresh_0).mean() > ALPHA
             power += classifier.predict(fresh_1).mean() / REPEATS
     return broken, power

@@ -8,6 +8,8 @@ import warnings
 
 import numpy as np
 import pytest
+from classifiers import certified
+from data import stacked
 from promises import kept, slack
 from scipy.special import expit
 
@@ -39,12 +41,10 @@ def outcome(seed, loses, phi="table", draw=None, n=3000):
             revealed = np.full_like(X0, np.nan)
             revealed[drawn, 0] = Z0[drawn, 0]
             phi = mr.learn_missingness(X0, revealed, from_table=False)
-        model = mr.NeymanPearsonClassifier(
-            mr.KLIEP(), ALPHA, DELTA, missingness={0: phi}, random_state=seed,
-            on_infeasible="reject_all",
-        )  # fmt: skip
+        options = {"random_state": seed, "on_infeasible": "reject_all"}
+        model = certified(mr.KLIEP(), missingness={0: phi}, **options)
         try:
-            model.fit(np.concatenate([X0, X1]), np.repeat([0, 1], [n, len(X1)]))
+            model.fit(*stacked(X0, X1))
         except MissingnessContradictionError:
             return True, 0.0, 0.0
     return False, *((model.predict(rows) == 1).mean() for rows in (fresh, fresh + 1.0))
@@ -144,10 +144,7 @@ def test_a_phi_from_the_table_says_that_its_form_is_an_assumption():
     phi = mr.learn_missingness(X0)
     (form,) = [check for check in phi.checks if check.kind == "form"]
     assert form.statistic < 10.0
-    model = mr.NeymanPearsonClassifier(
-        mr.KLIEP(), ALPHA, DELTA, missingness={0: phi}, on_infeasible="reject_all"
-    )
-    X1 = correlated(0.4, 3)(rng, 1000) + 1.0
-    model.fit(np.concatenate([X0[:3000], X1]), np.repeat([0, 1], [3000, 1000]))
+    model = certified(mr.KLIEP(), missingness={0: phi}, on_infeasible="reject_all")
+    model.fit(*stacked(X0[:3000], correlated(0.4, 3)(rng, 1000) + 1.0))
     said = " ".join(model.certificate_.assumptions)
     assert "hardly tell such a φ from a step or a bump" in said

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 import validity
-from classifiers import Total
+from classifiers import Total, certified
+from data import stacked
 from promises import kept, slack
 from scipy.special import expit
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
@@ -242,6 +243,18 @@ def test_a_classifier_that_is_told_another_phi_is_caught():
     assert not kept(broken, 40, whole.delta, sure=1e-4)
 
 
+Z = np.linspace(-7.0, 9.0, 8001)[:, None]
+SCORE = Total().fit(Z, [0, 1])
+GRID_WIDTH = 5e-4
+
+
+def error_and_power(model):
+    """Shares of N(0, 1) and N(1.5, 1) that get class 1, but for the width of a grid."""
+    laws = [np.exp(-((Z[:, 0] - shift) ** 2) / 2) for shift in (0.0, 1.5)]
+    above = model.predict(Z) == 1
+    return [(above * law).sum() / law.sum() for law in laws]
+
+
 # φ, rows, and the least power: without a cap it is .11, .06 and .08.
 CAPPED = {
     "lost below": (mr.StepMissingness([-1.0], 1.0, 0.95), 300, 0.45),
@@ -254,20 +267,14 @@ CAPPED = {
 @pytest.mark.filterwarnings("ignore")
 def test_a_cap_that_calibration_rows_choose_keeps_the_promise(what):
     phi, n_rows, least = CAPPED[what]
-    alpha, delta, repeats = 0.1, 0.05, 600
-    z = np.linspace(-7.0, 9.0, 8001)[:, None]
-    laws = [np.exp(-((z[:, 0] - shift) ** 2) / 2) for shift in (0.0, 1.5)]
-    score = Total().fit(z, [0, 1])
-    broken, powers = 0, []
+    delta, repeats, broken, powers = 0.05, 600, 0, []
     for seed in range(repeats):
         rng = np.random.default_rng([11, seed])
-        model = mr.NeymanPearsonClassifier(
-            score, alpha, delta, {0: phi}, on_infeasible="reject_all", random_state=rng
-        ).calibrate(mr.corrupt(rng.normal(size=(n_rows, 1)), phi, rng))
-        above = model.predict(z) == 1
-        error, power = ((above * law).sum() / law.sum() for law in laws)
-        # The grid is 0.002 wide.
-        broken += error > alpha + 5e-4
+        options = {"delta": delta, "on_infeasible": "reject_all", "random_state": rng}
+        model = certified(SCORE, missingness={0: phi}, **options)
+        model.calibrate(mr.corrupt(rng.normal(size=(n_rows, 1)), phi, rng))
+        error, power = error_and_power(model)
+        broken += error > 0.1 + GRID_WIDTH
         powers.append(power)
     assert kept(broken, repeats, delta)
     assert np.mean(powers) > least
@@ -295,12 +302,12 @@ def powers(estimator, phi, rules, n, seeds, delta=0.05):
         rng = np.random.default_rng([12, seed])
         X0 = mr.corrupt(rng.normal(size=(2 * n, 3)), phi, rng)
         X1, Z1 = (rng.normal([1.4, 0.5, 0], 1, (k, 3)) for k in (n, 2000))
-        X, y = np.concatenate([X0, X1]), np.repeat([0, 1], [2 * n, n])
+        options = {"delta": delta, "missingness": {0: phi}, "random_state": seed}
         for rule in rules:
-            model = mr.NeymanPearsonClassifier(
-                estimator, 0.1, delta, {0: phi}, rule, on_infeasible="reject_all",
-                random_state=seed,
-            ).fit(X, y)  # fmt: skip
+            model = certified(
+                estimator, rule=rule, on_infeasible="reject_all", **options
+            )
+            model.fit(*stacked(X0, X1))
             found[rule].append((model.predict(Z1) == 1).mean())
     return found
 
@@ -352,8 +359,6 @@ STEEP = [
 def test_auto_is_close_to_the_best_rule_however_steep_phi_is(way):
     """Within .02 on average, nowhere badly worse, and the promise is kept."""
     rules = ["auto", "flipped-betting", "counting", "thinning"]
-    z = np.linspace(-7.0, 9.0, 8001)[:, None]
-    laws = [np.exp(-((z[:, 0] - shift) ** 2) / 2) for shift in (0.0, 1.5)]
     repeats, delta, gaps, broken = 40, 0.05, [], 0
     for f, most, n in STEEP:
         phi = mr.FunctionMissingness(
@@ -363,18 +368,16 @@ def test_auto_is_close_to_the_best_rule_however_steep_phi_is(way):
         for seed in range(repeats):
             rng = np.random.default_rng([13, seed])
             X0 = mr.corrupt(rng.normal(size=(2 * n, 1)), phi, rng)
-            X = np.concatenate([X0, rng.normal(1.5, 1.0, (n, 1))])
-            y = np.repeat([0, 1], [2 * n, n])
+            X, y = stacked(X0, rng.normal(1.5, 1.0, (n, 1)))
+            options = {"on_infeasible": "reject_all", "random_state": seed}
             for rule in rules:
-                model = mr.NeymanPearsonClassifier(
-                    Total().fit(z, [0, 1]), 0.1, delta, {0: phi}, rule,
-                    on_infeasible="reject_all", random_state=seed,
-                )  # fmt: skip
+                model = certified(
+                    SCORE, delta=delta, missingness={0: phi}, rule=rule, **options
+                )
                 model = model.fit(X, y) if way == "fit" else model.calibrate(X0[:n])
-                above = model.predict(z) == 1
-                error, power = ((above * law).sum() / law.sum() for law in laws)
+                error, power = error_and_power(model)
                 found[rule].append(power)
-                broken += rule == "auto" and error > 0.1 + 5e-4
+                broken += rule == "auto" and error > 0.1 + GRID_WIDTH
         means = {rule: np.mean(found[rule]) for rule in rules}
         gaps.append(max(means.values()) - means["auto"])
     assert np.mean(gaps) < 0.02

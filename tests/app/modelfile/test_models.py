@@ -5,17 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
-from classifiers import certified
-from forging import grouped, sample, sound, table, trees
+from forging import grouped, sample, sound, table, trees, two
 
 import missratio as mr
 from missratio._files.cells import Cells
 from missratio.app.tables.columns import Encoder, TableColumn
-
-
-def two(estimator=None):
-    return certified(estimator or mr.KLIEP(), alpha=0.3, delta=0.05).fit(*sample(2))
-
 
 ROWS = {"p": [0.0, 9.0, 3.1, 3.1, None], "q": [0.0, 9.0, 3.1, 3.1, 9.0]}
 
@@ -40,7 +34,7 @@ def test_a_frame_gets_the_labels_of_its_groups():
 
 
 def test_a_row_gets_the_other_class_where_its_score_is_above_the_threshold():
-    classifier, (X, _) = two(), sample(2)
+    classifier, (X, _) = two(mr.KLIEP()), sample(2)
     model, frame = table(classifier), pa.table({"p": X[:, 0], "q": X[:, 1]})
     above = model.score_samples(frame) > model.certificate.threshold
     assert (model.predict(frame) == above.astype(int)).all()

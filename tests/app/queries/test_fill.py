@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from classifiers import certified
 from data import answered
 
 import missratio as mr
@@ -91,12 +92,9 @@ def test_a_certificate_counts_rows_that_nothing_stands_for_as_errors():
     for share in (0.0, 0.05, 0.2):
         coded = np.where(rng.random((1200, 2)) < [0.0, share], np.nan, X)
         filled, inclusion = revealed.fill(coded)
-        model = mr.NeymanPearsonClassifier(
-            mr.FDivergenceRatio("js"),
-            alpha=0.15,
-            on_infeasible="reject_all",
-            random_state=0,
-        ).fit(filled, y, inclusion=inclusion)
+        options = {"alpha": 0.15, "delta": 0.05, "on_infeasible": "reject_all"}
+        model = certified(mr.FDivergenceRatio("js"), **options)
+        model.fit(filled, y, inclusion=inclusion)
         errors.append((model.predict(full[y == 0]) == 1).mean())
     assert errors[0] > errors[1] > errors[2] == 0.0
     assert not model.certificate_.certified

@@ -349,7 +349,8 @@ def gamma_tables(
             warnings.simplefilter("ignore")
             ratio = mr.KLIEP(missingness={1: phi}).fit(X, y)
             uncertainty = mr.ratio_uncertainty(ratio, X, y)
-        held = abs(ratio.coef_[0] - truth) <= uncertainty.reach()[0]
+        (row,) = uncertainty.summary_frame(backend="pyarrow").to_pylist()
+        held = row["lower"] <= truth <= row["upper"]
         found.append((held, uncertainty.reliable[0]))
     held, reliable = np.array(found).T
     return held, reliable

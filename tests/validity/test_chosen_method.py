@@ -42,7 +42,7 @@ def test_the_guarantee_holds_for_the_method_that_is_chosen(missing):
         deployment = "as-observed" if missing == "ignored" else "complete"
         how = {"deployment": deployment, "random_state": run}
         clf = certified(
-            PowerSearch(made, ALPHA, folds=2, **how), alpha=ALPHA, delta=DELTA,
+            PowerSearch(made, ALPHA, cv=2, **how), alpha=ALPHA, delta=DELTA,
             missingness={0: phi} if missing == "values" else None,
             on_infeasible="reject_all", **how,
         )  # fmt: skip

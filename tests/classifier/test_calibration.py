@@ -10,6 +10,7 @@ from data import corrupted, stacked
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
 
 import missratio as mr
 from missratio.classifier import check_same_rows
@@ -243,3 +244,22 @@ def test_a_frozen_estimator_is_calibrated_by_all_rows_of_its_class(table, contro
         alone.calibrate(own, labels)
     with pytest.raises(ValueError, match="knows the classes"):
         certified(frozen).fit(own, np.repeat([0, 1], 500))
+
+
+def test_of_very_many_rows_one_further_fit_chooses_the_cap():
+    fits = []
+
+    class Trees(DecisionTreeClassifier):
+        def fit(self, X, y, sample_weight=None):
+            fits.append(len(X))
+            return super().fit(X, y, sample_weight)
+
+    phi, rng = mr.LogisticMissingness(-1.0, [1.0, 0.0], True), np.random.default_rng(0)
+    for n_rows, expected in ((2_000, 4), (30_000, 2)):
+        X, y = rows(n_rows, phi)
+        fits.clear()
+        model = certified(Trees(max_depth=4, random_state=0), missingness={0: phi})
+        model.fit(X, y)
+        assert len(fits) == expected
+        assert (model.predict(rng.normal(0, 1, (20_000, 2))) == 1).mean() < 0.1
+        assert (model.predict(rng.normal(1, 1, (20_000, 2))) == 1).mean() > 0.2

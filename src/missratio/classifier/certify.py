@@ -478,10 +478,10 @@ def uncapped(
     promise: Promise, table: ClassTable, scores: FloatArray, always: bool = False
 ) -> Chosen:
     """Weights as they are, the rule, and training rows where weights matter."""
-    training = None
-    if len(promise.training) and (promise.model is not None or always):
-        rows = take_rows(table.X, promise.training)
-        training = Weighted.by(promise.trust, rows, scores[promise.training])
+    training, index = None, promise.training
+    index = index[~np.isnan(scores[index])]
+    if len(index) and (promise.model is not None or always):
+        training = Weighted.by(promise.trust, take_rows(table.X, index), scores[index])
     return promise.trust, promise.rule, training
 
 
@@ -506,7 +506,7 @@ def choose_trust(
         With rows of the class that take no part in calibration.
     table : ClassTable
     scores : ndarray of shape (n_rows,)
-        Of these rows of the table, and of the others.
+        Of these rows of the table, NaN for those that take no part, and of the others.
     others : ndarray of int, or None
         Rows of the other class, to be told from these. None takes the training rows
         for them, moved as if they were tilted by exp(score), and a cap that promises

@@ -7,6 +7,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
+from itertools import islice
 from typing import Any, Literal, Self
 
 import narwhals.stable.v2 as nw
@@ -55,8 +56,9 @@ from missratio.tensor import in_library_of, on_host
 FEW_COMPLETE = 0.1
 # Parts of the training rows, each scored by an estimator fitted on the others.
 FOLDS = 3
-# Rows that such a part is fitted to at most: it chooses a rule or a cap, and no model.
-# With imputation and trees on 10⁵ rows, all of them were two thirds of a fit's time.
+# Rows that such an estimator is fitted to at most: it chooses a rule or a cap, and no
+# model. Where a part has as many, that part alone is scored. With imputation and trees
+# on 10⁵ rows, the other parts were two fifths of a fit's time.
 MOST_REFITTED = 10_000
 # Rows of either class a coefficient, with which in-sample scores are as good.
 FEW_ROWS = 10
@@ -210,6 +212,7 @@ class TwoClassClassifier(CertifiedClassifier):
         # 1. Scores of all rows that thresholds, rules and caps are chosen by.
         values = self._values(table, refit, promises[0].model is not None)
         # 2. What weights are taken for: of all groups the same.
+        others = others[~np.isnan(values[others])]
         strictest = min(promise.alpha for promise in promises)
         every = replace(promises[0], alpha=strictest, held=table.held)
         chosen, _ = choose_trust(every, table, values, others if len(others) else None)
@@ -235,7 +238,7 @@ class TwoClassClassifier(CertifiedClassifier):
         Where the estimator may know the rows that it was fitted on by heart, these are
         scored by others, each fitted to some of them: clones of `refit`, or none. It
         doesn't, where it has few coefficients for so many rows of each class, and they
-        can't be, where a part of the rows is too few to fit on.
+        can't be, where a part of the rows is too few to fit on. Of very many, some.
         """
         fitted, values = self.estimator_, np.full(len(table.codes), np.nan)
         held, known = table.held, table.fitted
@@ -260,11 +263,13 @@ class TwoClassClassifier(CertifiedClassifier):
         splitter = StratifiedKFold if units is None else StratifiedGroupKFold
         parts = splitter(FOLDS, shuffle=True, random_state=0)
         members, order = None if units is None else units[known], hints.generator(0)
+        n_scored = 1 if len(known) >= FOLDS * MOST_REFITTED else FOLDS
         with warnings.catch_warnings():
             # What there is to say was said of the fit to all of these rows.
             warnings.simplefilter("ignore")
             try:
-                for rest, part in parts.split(known, table.codes[known], members):
+                pairs = parts.split(known, table.codes[known], members)
+                for rest, part in islice(pairs, n_scored):
                     rest = order.permutation(rest)[:MOST_REFITTED]
                     again = table.fit_one(refit, np.sort(known[rest]))
                     values[known[part]] = estimators.raw_scores(
@@ -524,7 +529,8 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         # Whether it detects any row of the other class.
         scores, what = values[table.held], ""
         scores = scores[scores > -np.inf]
-        shown = few(table.rows_of(1, table.fitted))
+        others = table.rows_of(1, table.fitted)
+        shown = few(others[~np.isnan(values[others])])
         seen = values[shown]
         if len(shown):
             seen = self.calibration_.trust.score(take_rows(table.X, shown), seen)

@@ -12,7 +12,7 @@ from missratio._base.threads import one_blas_thread, share
 from missratio.engine import RowSample, Sample
 from missratio.moments import Parameters
 from missratio.objective import Term
-from missratio.rows import PLAIN, ClassRows, MemorySource, Weighing
+from missratio.rows import ClassRows, MemorySource
 
 CENTRE = np.full((1, 8), 0.5)
 
@@ -33,9 +33,10 @@ def drawn(n_rows=40_000, n_features=8, weighted=True, rows=None, in_place=False)
     if not in_place:
         held = None if weights is None else weights[None]
         return Sample(table[None, np.asarray(index)], total, held)
-    weighing = Weighing(weights=weights) if weighted else PLAIN
     source = MemorySource(table, table, index)
-    return RowSample(ClassRows(0, source, weighing, "hajek"), total)
+    return RowSample(
+        ClassRows(0, source, "hajek", known=weights, corrects=weighted), total
+    )
 
 
 def sums(sample, elements=engine.BLOCK_ELEMENTS):

@@ -17,7 +17,7 @@ import numpy as np
 
 from missratio._base.typing import FloatArray, IntArray
 from missratio.moments import Link, Parameters, Sums, accumulate
-from missratio.rows import ClassRows, RowBlock
+from missratio.rows import ClassRows, MemorySource, RowBlock
 from missratio.rows.source import Merge, Result, fold_blocks
 
 # A block has this many numbers at first order, and a quarter as many at second order,
@@ -234,7 +234,7 @@ class RowSample(AnySample):
             # Elementwise work has several temporaries, which small blocks keep in the
             # cache.
             elements //= 16
-        elif not self.rows.weighing.plain:
+        elif not self.rows.plain:
             elements //= 2
 
         def work_on(block: RowBlock) -> Result:
@@ -247,7 +247,7 @@ class RowSample(AnySample):
         rows = self.rows.every(stride) if stride > 1 else self.rows
         shift, dtype = centre[:, None, :], rows.source.features.dtype
         whole: FloatArray | None = None
-        if rows.source.in_memory and not rows.only_complete:
+        if isinstance(rows.source, MemorySource) and not rows.only_complete:
             # Threads write where their rows belong: a copy less is 8 % of a fit.
             whole = np.empty((len(centre), rows.n_rows, centre.shape[1]), dtype=dtype)
 

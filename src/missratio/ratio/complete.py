@@ -45,7 +45,7 @@ class WeightedTable:
         if not sums.count[0]:
             raise base.no_complete_row(rows.label, sums.n_rows)
         table = rows.source.every(1).block().rows.astype(np.float64)
-        weights = rows.weighing.weights
+        weights = rows.known
         weights = np.ones(len(table)) if weights is None else weights
         return cls(table, weights / weights.sum())
 

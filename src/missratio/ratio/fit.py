@@ -332,11 +332,11 @@ class LinearRatio(BaseRatio):
             # Fewer than ten for each column, and than half of all rows, leave a joint
             # fit more noise than pairs do.
             most = min(10.0 * n_columns, 0.5 * rows.n_rows)
-            return rows.weighing.by_entry and float(sums.kish[0]) <= most
+            return rows.by_entry and float(sums.kish[0]) <= most
 
         # 1. Whether the objective counts rows of both classes, and few are complete.
         if by_choice and not (self._apart or settings._objective().linear_numerator):
-            lossy_rows = [rows for rows in two if rows.weighing.by_entry]
+            lossy_rows = [rows for rows in two if rows.by_entry]
             if any(few(rows, rows.complete()[1]) for rows in lossy_rows):
                 self._by_means, direction = True, "auto"
                 for rows in lossy_rows:
@@ -354,7 +354,7 @@ class LinearRatio(BaseRatio):
         # 2. The direction.
         under = two.numerator if self.direction_ == "reverse" else two.denominator
         complete = under.complete()
-        lossy = under.weighing.by_entry and complete[1].count[0] < under.n_rows
+        lossy = under.by_entry and complete[1].count[0] < under.n_rows
         if direction == "auto" and lossy:
             by_feature = under.feature_sums(columns).count
             others = two.numerator.complete()
@@ -363,7 +363,7 @@ class LinearRatio(BaseRatio):
                 under, complete, self.direction_ = two.numerator, others, "reverse"
         # 3. Whether enough rows are complete.
         sums, size = complete[1], float(complete[1].kish[0])
-        if self.pairs_used_ or not under.weighing.by_entry:
+        if self.pairs_used_ or not under.by_entry:
             return complete
         if by_choice and few(under, sums):
             self.pairs_used_ = True
@@ -597,7 +597,7 @@ def optimum(
     units = penalty_units(weights, two.numerator, required, problem)
     problem = problem.penalised(units, ratio._fitted_strength)
     linear = problem.objective.linear_numerator and not ratio._apart
-    by_feature = two.numerator.weighing.by_entry and linear
+    by_feature = two.numerator.by_entry and linear
     n_columns = required.shape[1]
 
     def factor(i: int, width: int) -> Factor:

@@ -37,15 +37,15 @@ def adjust(rows: ClassRows, required: BoolArray) -> ClassRows:
 
     `required` are the columns that each feature needs.
     """
-    weighing, drawn = rows.weighing, rows.weighing.by_design
+    drawn = rows.model is None and rows.known is not None
     plain = rows.normalize == "horvitz-thompson"
     plain |= rows.normalize == "hajek" and not drawn
-    if plain or not (weighing.by_entry and weighing.corrects):
+    if plain or not (rows.by_entry and rows.corrects):
         return rows
     # φ's weights are written down, for all passes to come.
     weights = rows.weights()
     assert weights is not None
-    rows = replace(rows, weighing=replace(weighing, weights=weights))
+    rows = replace(rows, known=weights)
     # What is never observed has no mean, adjusted or not.
     rows.feature_sums(only_columns(required))
     block = rows.source.every(1).block()

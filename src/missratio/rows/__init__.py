@@ -1,10 +1,8 @@
 """Where rows come from, and what they weigh."""
 
-from missratio.rows.classes import PLAIN as PLAIN
 from missratio.rows.classes import ClassModel as ClassModel
 from missratio.rows.classes import ClassRows as ClassRows
 from missratio.rows.classes import Normalization as Normalization
-from missratio.rows.classes import Weighing as Weighing
 from missratio.rows.classes import check_inclusion as check_inclusion
 from missratio.rows.classes import check_missingness as check_missingness
 from missratio.rows.classes import class_model as class_model

@@ -46,50 +46,12 @@ MOST_CHECKED = 20_000
 
 
 @dataclass(frozen=True)
-class Weighing:
-    """Why rows or entries weigh 1{observed}/P(observed), and how much, if it is known.
-
-    Without anything said, rows are complete and weigh one each. That they are complete
-    is seen to where they are summed up.
-
-    Parameters
-    ----------
-    model : Missingness, or None
-        φ, by which weights are 1{observed}/(1 − φ).
-    weights : ndarray of shape (n_rows,) or (n_rows, n_columns), or None
-        Weights that are written down, 0 where missing.
-    by_entry : bool
-        Whether single entries are missing, rather than whole rows.
-    corrects : bool
-        Whether weights make up for what is missing, so that they average to one.
-        Complete cases stand for themselves only.
-    groups : ndarray of int of shape (n_columns,), or None
-        Columns with equal numbers are there or missing together, so that several have
-        the probability of one: all, where rows were drawn whole, and the indicators of
-        a category.
-    by_design : bool
-        Whether weights are one over the probabilities of a draw.
-    """
-
-    model: Missingness | None = None
-    weights: FloatArray | None = None
-    by_entry: bool = False
-    corrects: bool = True
-    groups: IntArray | None = None
-    by_design: bool = False
-
-    @property
-    def plain(self) -> bool:
-        """Whether rows are complete and weigh one each."""
-        return self.model is None and self.weights is None and not self.by_entry
-
-
-PLAIN = Weighing(corrects=False)
-
-
-@dataclass(frozen=True)
 class ClassRows:
     """One class's rows, and why they weigh what they do.
+
+    Rows or entries weigh 1{observed}/P(observed). Without anything said, rows are
+    complete and weigh one each. That they are complete is seen to where they are summed
+    up.
 
     Parameters
     ----------
@@ -97,7 +59,6 @@ class ClassRows:
         The class, for messages.
     source : Source
         Its rows, with their sample weights.
-    weighing : Weighing
     normalize : {"hajek", "horvitz-thompson", "regression"}
         As the estimator has it. What it comes to, here alone, is `self_normalised`.
     names : sequence of str, or None
@@ -108,16 +69,34 @@ class ClassRows:
         Terms whose mean takes the place of a weighted mean, where they are known.
     only_complete : bool
         Whether a pass leaves out incomplete rows, and gives each row one weight.
+    model : Missingness, or None
+        φ, by which weights are 1{observed}/(1 − φ).
+    known : ndarray of shape (n_rows,) or (n_rows, n_columns), or None
+        Weights that are written down, 0 where missing: those of a model, or without one
+        those of a design.
+    by_entry : bool
+        Whether single entries are missing, rather than whole rows.
+    corrects : bool
+        Whether weights make up for what is missing, so that they average to one.
+        Complete cases stand for themselves only.
+    groups : ndarray of int of shape (n_columns,), or None
+        Columns with equal numbers are there or missing together, so that several have
+        the probability of one: all, where rows were drawn whole, and the indicators of
+        a category.
     """
 
     label: Any
     source: Source
-    weighing: Weighing
     normalize: Normalization
     names: Sequence[str] | None = None
     where: str | None = None
     adjusted: FloatArray | None = None
     only_complete: bool = False
+    model: Missingness | None = None
+    known: FloatArray | None = None
+    by_entry: bool = False
+    corrects: bool = False
+    groups: IntArray | None = None
 
     @classmethod
     def of(
@@ -136,18 +115,25 @@ class ClassRows:
         the table: 1 where it was observed, 0 where it is missing.
         """
         label = label.item() if hasattr(label, "item") else label
-        model, weighing = class_model(missingness, label, names), PLAIN
+        rows = cls(label, source, normalize, names, where)
+        model = class_model(missingness, label, names)
         drawn = inclusion is not None and ((inclusion > 0) & (inclusion < 1)).any()
         if isinstance(model, Missingness) and not drawn:
-            weighing = Weighing(model, None, not model.rowwise, True, model.groups)
             try:
                 model.bound(names, source.table.shape[1])
             except ValueError as error:
                 raise ValueError(f"Class {label!r}: {error}") from error
+            by_entry, groups = not model.rowwise, model.groups
+            rows = replace(
+                rows, model=model, by_entry=by_entry, corrects=True, groups=groups
+            )
+            if isinstance(source, MemorySource) and source.n_rows <= MOST_CHECKED:
+                # Where rows are many, φ is evaluated at each pass.
+                rows = replace(rows, known=rows.weights())
         elif model is not None:
             if inclusion is not None:
                 raise weighed_twice(label)
-            weighing = Weighing(by_entry=True, corrects=False)
+            rows = replace(rows, by_entry=True)
         elif inclusion is not None and not (inclusion == 1.0).all():
             if inclusion.ndim == 2 and (inclusion == inclusion[:, :1]).all():
                 # Rows are there or missing as a whole.
@@ -159,18 +145,16 @@ class ClassRows:
                 lossy = (inclusion < 1.0).any(axis=0)
                 if len(np.unique(together[lossy])) < np.count_nonzero(lossy):
                     groups = together
-            weights = inverse_where_positive(inclusion)
-            weighing = Weighing(None, weights, by_entry, True, groups, by_design=True)
-        rows = cls(label, source, weighing, normalize, names, where)
-        if (
-            weighing.model is not None
-            and source.in_memory
-            and source.n_rows <= MOST_CHECKED
-        ):
-            # Where rows are many, φ is evaluated at each pass.
-            known = source.fold(rows.weigh, _concatenated)
-            rows = replace(rows, weighing=replace(weighing, weights=known))
+            known = inverse_where_positive(inclusion)
+            rows = replace(
+                rows, known=known, by_entry=by_entry, corrects=True, groups=groups
+            )
         return rows
+
+    @property
+    def plain(self) -> bool:
+        """Whether rows are complete and weigh one each."""
+        return self.model is None and self.known is None and not self.by_entry
 
     @property
     def n_rows(self) -> int:
@@ -184,7 +168,7 @@ class ClassRows:
         So it is for all but Horvitz and Thompson's, and for complete cases even there:
         those stand for themselves only, and share the weight.
         """
-        return self.normalize != "horvitz-thompson" or not self.weighing.corrects
+        return self.normalize != "horvitz-thompson" or not self.corrects
 
     @property
     def sample_weight_total(self) -> float:
@@ -197,11 +181,6 @@ class ClassRows:
         if self.self_normalised:
             return mass
         return np.full_like(mass, self.sample_weight_total)
-
-    @property
-    def groups(self) -> IntArray | None:
-        """Columns with equal numbers are there or missing together; None if none."""
-        return self.weighing.groups
 
     # Passes over the rows.
 
@@ -232,10 +211,10 @@ class ClassRows:
                         block.rows[seen], block.features[seen], None, start
                     )
                     weights = weights[seen]
-                block = replace(block, ipw=weights if self.weighing.corrects else None)
+                block = replace(block, ipw=weights if self.corrects else None)
             return work(block) if len(block.rows) else None
 
-        if not elements and self.weighing.plain:
+        if not elements and self.plain:
             # Blocks may be larger where no weights are made.
             elements = 4 * limits.BLOCK_ELEMENTS
         total: Result = self.source.fold(on_block, merge, elements)
@@ -243,15 +222,14 @@ class ClassRows:
 
     def weigh(self, block: RowBlock) -> FloatArray | None:
         """Weights of a block's rows or entries, 0 where missing; None for ones."""
-        weighing = self.weighing
-        if weighing.weights is not None:
-            return weighing.weights[block.start : block.start + len(block.rows)]
-        if weighing.model is None:
-            observed = ~np.isnan(block.rows) if weighing.by_entry else None
-            return None if observed is None else observed.astype(np.float64)
+        if self.known is not None:
+            return self.known[block.place]
+        if self.model is None:
+            missing = np.isnan(block.rows) if self.by_entry else None
+            return None if missing is None else (~missing).astype(np.float64)
         try:
             rows = block.rows.astype(np.float64, copy=False)
-            return weighing.model.block_weights(rows, block.start)
+            return self.model.block_weights(rows, block.start)
         except ValueError as error:
             self._refuse_odd(block)
             text = {"text": str(error)}
@@ -264,24 +242,21 @@ class ClassRows:
         Entries are missing independently given the row: a row is complete with the
         product of the probabilities, and weighs the product of its entries' weights.
         """
-        weighing = self.weighing
-        if weighing.by_entry or weighing.weights is None or weighing.model is not None:
+        if self.by_entry or self.known is None or self.model is not None:
             self._refuse_odd(block)
-        if not weighing.by_entry:
+        if not self.by_entry:
             return self.weigh(block)
         complete = ~rows_with_nan(block.rows)
         product = complete.astype(np.float64)
-        if not (weighing.corrects and complete.any()):
+        if not (self.corrects and complete.any()):
             return product
-        if weighing.weights is None:
+        if self.known is None:
             rows = block.rows[complete]
             entries = self.weigh(RowBlock(rows, rows, start=block.start))
+            assert entries is not None
         else:
-            stop = block.start + len(complete)
-            entries = weighing.weights[block.start : stop][complete]
-        assert entries is not None
-        with np.errstate(over="ignore"):
-            product[complete] = joint_weight(entries, weighing.groups)
+            entries = self.known[block.place][complete]
+        product[complete] = joint_weight(entries, self.groups)
         if not np.isfinite(product).all():
             row = self.source.row_number(block.start + int(product.argmax()))
             raise ValueError(
@@ -309,7 +284,7 @@ class ClassRows:
         def work(block: RowBlock) -> WeightSums:
             weights = block.ipw
             if weights is not None and weights.ndim == 2:
-                weights = weights_of_features(weights, required, self.weighing.groups)
+                weights = weights_of_features(weights, required, self.groups)
             with np.errstate(over="ignore", invalid="ignore"):
                 part = weighted_sums(block.features, weights, block.sample_weight)
             if not np.isfinite(part.sums.sum()):
@@ -353,7 +328,7 @@ class ClassRows:
     def complete_weights(self) -> FloatArray | None:
         """Weights of complete rows, 0 for others; None where all are ones."""
         weights = self.source.fold(self._row_weights, _concatenated)
-        self._check_any(None if self.weighing.by_entry else weights)
+        self._check_any(None if self.by_entry else weights)
         return weights
 
     def complete(self) -> tuple[ClassRows, WeightSums]:
@@ -366,13 +341,13 @@ class ClassRows:
         if not isinstance(source, MemorySource):
             known = source.first_pass
             sums = self.complete_sums() if known is None else known[1]
-            self._check_any(None if self.weighing.by_entry else sums.count)
+            self._check_any(None if self.by_entry else sums.count)
             return replace(self, only_complete=True), sums
         weights = self.complete_weights()
         more, n_rows = source.sample_weight, source.n_rows
         sums = weighted_sums(np.empty((n_rows, 0)), weights, more)
         seen = np.ones(n_rows, dtype=bool) if weights is None else weights > 0.0
-        if not self.weighing.corrects:
+        if not self.corrects:
             # Complete cases weigh one each.
             weights = None
         if more is not None:
@@ -382,14 +357,14 @@ class ClassRows:
         if not seen.all():
             source = source.take(seen)
             weights = None if weights is None else weights[seen]
-        weighing = PLAIN if weights is None else Weighing(weights=weights)
-        return replace(self, source=source, weighing=weighing, adjusted=None), sums
+        complete = ClassRows(self.label, source, self.normalize, self.names, self.where)
+        return replace(complete, known=weights, corrects=weights is not None), sums
 
     def weights(self) -> FloatArray | None:
         """Weights of all rows or entries; None for ones."""
-        if self.weighing.weights is not None:
-            return self.weighing.weights
-        return self.fold(lambda block: block.ipw, _concatenated)
+        if self.known is not None:
+            return self.known
+        return self.source.fold(self.weigh, _concatenated)
 
     def some_observed(self, columns: IntArray) -> FloatArray:
         """Features of some row in which they are observed, each of one column.
@@ -422,11 +397,11 @@ class ClassRows:
         return self._some(self.source.every(stride), slice(None, None, stride))
 
     def _some(self, source: Source, chosen: BoolArray | slice) -> ClassRows:
-        weighing, adjusted = self.weighing, self.adjusted
-        if weighing.weights is not None:
-            weighing = replace(weighing, weights=weighing.weights[chosen])
-        adjusted = None if adjusted is None else adjusted[chosen]
-        return replace(self, source=source, weighing=weighing, adjusted=adjusted)
+        known, adjusted = (
+            None if values is None else values[chosen]
+            for values in (self.known, self.adjusted)
+        )
+        return replace(self, source=source, known=known, adjusted=adjusted)
 
     # What is refused.
 
@@ -450,7 +425,7 @@ class ClassRows:
         def number(row: int) -> int:
             return self.source.row_number(block.start + row)
 
-        if check_no_infinity(block.rows, None, number) or not self.weighing.plain:
+        if check_no_infinity(block.rows, None, number) or not self.plain:
             return
         lossy = self.source.fold(
             lambda part: np.isnan(part.rows).any(axis=0),
@@ -482,11 +457,11 @@ def _concatenated(parts: Sequence[FloatArray | None]) -> FloatArray | None:
 
 def effective_size(rows: ClassRows, sums: WeightSums) -> SampleSize:
     """The effective size, of the feature with the least where they differ."""
-    kish, model = sums.kish, rows.weighing.model
+    kish, model = sums.kish, rows.model
     worst = int(kish.argmin())
     observed = int(sums.count[worst])
     worst_case = float(observed)
-    if rows.weighing.corrects:
+    if rows.corrects:
         largest = None if model is None else model.maximum
         if largest is None:
             largest = max(0.0, 1.0 - 1.0 / sums.largest[worst])
@@ -518,12 +493,12 @@ def warn_of_weights(
     few = max(1, sums.count[worst] // 20)
     most = min(few * sums.largest[worst], np.sqrt(few * sums.squares[worst]))
     if most >= sums.total[worst] / 2.0:
-        here = rows if rows.source.in_memory else rows.every(1)
+        here = rows if isinstance(rows.source, MemorySource) else rows.every(1)
         about = Message("Class {label!r}", label=rows.label)
         weights = here.complete_weights() if required is None else here.weights()
-        if required is not None and rows.weighing.by_entry:
+        if required is not None and rows.by_entry:
             assert weights is not None
-            groups, needed = rows.weighing.groups, required[[worst]]
+            groups, needed = rows.groups, required[[worst]]
             weights = weights_of_features(weights, needed, groups)[:, 0]
             about = Message(
                 "Class {label!r}, feature {columns}",
@@ -534,7 +509,7 @@ def warn_of_weights(
         if weights is not None:
             warn_if_concentrated(weights, about)
     # 2. Rows in memory are compared with φ; if they are many, some of them.
-    model = rows.weighing.model
+    model = rows.model
     if model is None or not isinstance(rows.source, MemorySource):
         return
     if rows.n_rows > MOST_CHECKED:

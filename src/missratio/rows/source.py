@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -118,7 +118,6 @@ class Source(ABC):
     # All rows are in memory, or some that were drawn, with their basis features.
     table: FloatArray
     features: FloatArray
-    in_memory: ClassVar[bool] = False
     sample_weight: FloatArray | None = None
     # A source on a device makes a sample of complete rows, given the total, and sums
     # up the features.
@@ -177,7 +176,6 @@ class MemorySource(Source):
     features: FloatArray
     index: IntArray | range
     sample_weight: FloatArray | None = None
-    in_memory: ClassVar[bool] = True
 
     @classmethod
     def of(

@@ -321,14 +321,14 @@ def _first_pass(source: TensorSource, weighed: ClassRows) -> TensorSource:
     import torch
 
     rows, mask, count = source.tensor, source.chosen, source.n_rows
-    if weighed.weighing.plain:
+    if weighed.plain:
         weights = None if mask is None else mask.to(rows.dtype)
         n = np.full(1, float(count))
         # Features are summed up later, since only one class of two needs them.
         sums = WeightSums(count, n, n, n, np.ones(1), n, np.empty(0))
         return replace(source, row_weights=weights, first_pass=(sums, sums))
     weights = rows.new_zeros(len(rows))
-    model = weighed.weighing.model
+    model = weighed.model
     if type(model) is LogisticMissingness and not model.rowwise and has_kernels(rows):
         from missratio.tensor.fused import logistic_sums
 
@@ -353,7 +353,7 @@ def _first_pass(source: TensorSource, weighed: ClassRows) -> TensorSource:
         entries = complete = device_weights(weighed, block)
         if entries.ndim == 2:
             # Columns that go missing together count once.
-            groups = weighed.weighing.groups
+            groups = weighed.groups
             complete = entries if groups is None else entries[:, once(groups)]
             complete = complete.prod(dim=1)
         weights[place][chosen] = complete.to(rows.dtype)
@@ -378,7 +378,7 @@ def device_weights(weighed: ClassRows, rows: torch.Tensor) -> torch.Tensor:
     """
     import torch
 
-    values, model = rows.double(), weighed.weighing.model
+    values, model = rows.double(), weighed.model
     if bool(values.isinf().any()):
         raise ValueError(
             f"Class {weighed.label!r} has infinite values. Replace them by NaN if they "

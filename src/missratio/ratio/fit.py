@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, get_args
@@ -30,7 +30,7 @@ from missratio.ratio.base import BaseRatio, MissingnessParameter, Two
 from missratio.ratio.problem import PenaltyUnits, RatioProblem, Strength
 from missratio.ratio.solve import solve
 from missratio.rows import ClassRows, Normalization, RowBlock, WeightSums, only_columns
-from missratio.solver import Solution, Status
+from missratio.solver import Status
 
 Direction = Literal["auto", "forward", "reverse"]
 Pairs = bool | Literal["auto"]
@@ -176,42 +176,6 @@ def check_columns(X1: Any, X0: Any) -> None:
         )
 
 
-def check_features(
-    problem: RatioProblem, label: Any, names: Callable[[], Any], penalty: FloatArray
-) -> None:
-    """Refuse features that can't have a single optimum, or that squares don't fit.
-
-    The former only where there is no penalty. Messages name the denominator's label,
-    and the features by what `names` gives.
-    """
-    free = (problem.features >= 0) & (penalty[problem.features] == 0.0)
-    n_rows, n_features = problem.denominator.n_rows, int(free.sum(axis=1).max())
-    if n_features and n_rows <= n_features:
-        raise DataError(
-            Message(
-                "Class {label!r} has {n_rows} observed rows (n_samples = {n_rows}) for "
-                "{n_features} features that are fitted together: without a penalty "
-                "there is no finite optimum.",
-                label=label,
-                remedies=(Remedy.PENALTY, Remedy.FEWER_FEATURES, Remedy.MORE_ROWS),
-                facts={"n_rows": n_rows, "n_features": n_features},
-            )
-        )
-    constant = free & posing.constant_features(problem.denominator)
-    if constant.any():
-        columns = np.sort(problem.features[constant])
-        raise DataError(
-            Message(
-                "Feature(s) [{columns}] are constant over the observed rows of class "
-                "{label!r}: their coefficients are not determined.",
-                label=label,
-                columns=tuple(columns.tolist()),
-                names=tuple(str(name) for name in names()[columns]),
-                remedies=(Remedy.DROP_COLUMNS, Remedy.PENALTY),
-            )
-        )
-
-
 class LinearRatio(BaseRatio):
     """A ratio whose score is θᵀf(z) + intercept, fitted to one objective.
 
@@ -298,21 +262,121 @@ class LinearRatio(BaseRatio):
             two = self._oriented(two)
             objective = KLIEPObjective() if self._by_means else settings._objective()
             problem = posing.pose(self, objective, two, complete)
+            label, names = two.denominator.label, self.basis_.get_feature_names_out
             # 2. Its penalties.
             weights = settings.penalty_weights
             units = penalty_units(weights, two.numerator, required, problem)
             strength = settings._strength(self, problem, units, two)
+            self.standard_error_, self._fitted_strength = units[0], strength
             problem = problem.penalised(units, strength)
-            label, names = two.denominator.label, self.basis_.get_feature_names_out
-            check_features(problem, label, names, strength[0] + strength[1])
-            # 3. Its solution.
+            # 3. Features that have no penalty need enough rows, and must vary there.
+            penalty = strength[0] + strength[1]
+            free = (problem.features >= 0) & (penalty[problem.features] == 0.0)
+            n_rows, together = problem.denominator.n_rows, int(free.sum(axis=1).max())
+            if together and n_rows <= together:
+                raise DataError(
+                    Message(
+                        "Class {label!r} has {n_rows} observed rows (n_samples = "
+                        "{n_rows}) for {n_features} features that are fitted together: "
+                        "without a penalty there is no finite optimum.",
+                        label=label,
+                        remedies=(
+                            Remedy.PENALTY,
+                            Remedy.FEWER_FEATURES,
+                            Remedy.MORE_ROWS,
+                        ),
+                        facts={"n_rows": n_rows, "n_features": together},
+                    )
+                )
+            constant = free & posing.constant_features(problem.denominator)
+            if constant.any():
+                places = np.sort(problem.features[constant])
+                raise DataError(
+                    Message(
+                        "Feature(s) [{columns}] are constant over the observed rows of "
+                        "class {label!r}: their coefficients are not determined.",
+                        label=label,
+                        columns=tuple(places.tolist()),
+                        names=tuple(str(name) for name in names()[places]),
+                        remedies=(Remedy.DROP_COLUMNS, Remedy.PENALTY),
+                    )
+                )
+            # 4. Its solution.
             precision = np.finfo(two.numerator.source.features.dtype).eps
             tol = float(max(settings.tol, 32.0 * precision))
             how: dict[str, Any] = {"solver": settings.solver, "tol": tol}
             solution = solve(problem, max_iter=settings.max_iter, **how)
-            self.standard_error_, self._fitted_strength = units[0], strength
-            self._store(problem, solution, two)
-        self._warn(problem, solution, two)
+            sign, theta = SIGN[self.direction_], solution.theta
+            intercepts = sign * problem.intercept(solution)
+            self.coef_ = sign * problem.gather(theta)
+            self._part_intercepts = intercepts
+            self.intercept_ = float(intercepts.sum())
+            if not np.isfinite(self.coef_).all() or not np.isfinite(intercepts).all():
+                raise ValueError(
+                    "The features have values so large that their weighted sums "
+                    "overflow. Scale the columns, to a standard deviation of about one."
+                )
+            self.log_normalizer_ = -self.intercept_
+            self.n_iter_ = int(solution.n_iter.max())
+            converged = solution.status == Status.CONVERGED
+            self.converged_ = bool(converged.all())
+            if self._apart:
+                self.column_log_normalizer_ = -intercepts
+                self.column_converged_ = converged
+            self.objective_value_ = float(solution.value.sum())
+            by_rows = not (self._apart or self.pairs_used_)
+            tilts = isinstance(problem.objective, KLIEPObjective) and by_rows
+            self.tilt_sample_size_ = problem.tilt_size(theta) if tilts else None
+        # 5. Warn of all that it may rest on, or lack.
+        assert problem.weight_sums is not None
+        linear = problem.objective.linear_numerator
+        by_feature = Two(self._apart or linear, self._apart or self.pairs_used_)
+        self.effective_sample_size_ = {}
+        for rows, sums, single in zip(
+            two, problem.weight_sums, by_feature, strict=True
+        ):
+            needed = only_columns(required) if single else None
+            self.effective_sample_size_[rows.label] = class_rows.effective_size(
+                rows, sums
+            )
+            class_rows.warn_of_weights(rows, sums, needed, names)
+        faults = [] if self.converged_ else objective_faults(problem.objective)
+        if faults:
+            wrong = Message(
+                "{objective!r} is written wrongly: {faults}.",
+                remedies=("see missratio.objective.check_objective",),
+                facts={"objective": problem.objective, "faults": "; ".join(faults)},
+            )
+            exceptions.warn(exceptions.NotSolvedWarning(wrong))
+        elif not self.converged_:
+            solved = (solution.status, solution.decrement, solution.n_iter)
+            named: Any = getattr(self, "feature_names_in_", None)
+            if named is None:
+                named = [f"x{j}" for j in range(self.n_features_in_)]
+            columns = named if self._apart else ()
+            base.report_status(type(self).__name__, *solved, columns)
+        # Few rows of the class under the exponent decide coefficients that are free:
+        # fewer than ten a coefficient, and than a fifth of its rows. For normal classes
+        # with 3 columns, each shifted by 1, and 300 rows 22 to 29 are left, and the
+        # error was 4 times that of the Jensen-Shannon fit.
+        most, n_features = self.effective_sample_size_[label].kish, len(self.coef_)
+        enough = min(10.0 * (1 + n_features), 0.2 * most)
+        size = self.tilt_sample_size_
+        if size is None or not self.converged_ or penalty.all() or size >= enough:
+            return
+        message = Message(
+            "The coefficients rest on few rows of class {label!r}: weighted by the "
+            f"ratio, its rows are worth {size:.0f} (Kish's effective sample size; "
+            f"{most:.0f} without the ratio), for {n_features} coefficient(s). Where "
+            "classes lie far apart KLIEP is biased and noisy.",
+            label=label,
+            remedies=(
+                "take FDivergenceRatio('js'), which uses the rows of both classes",
+                "add a ridge penalty (l2=0.01 is a start)",
+                "bring more rows",
+            ),
+        )
+        exceptions.warn(exceptions.SmallSampleWarning(message))
 
     def _choose_rows(self, two: Two[ClassRows]) -> tuple[ClassRows, WeightSums] | None:
         """Choose the class under the exponent, and give its complete rows.
@@ -385,33 +449,6 @@ class LinearRatio(BaseRatio):
         exceptions.warn(exceptions.SmallSampleWarning(message))
         return complete
 
-    def _store(
-        self, problem: RatioProblem, solution: Solution, two: Two[ClassRows]
-    ) -> None:
-        """Set what was learned."""
-        assert problem.weight_sums is not None
-        sign, theta = SIGN[self.direction_], solution.theta
-        intercepts = sign * problem.intercept(solution)
-        self.coef_ = sign * problem.gather(theta)
-        self._part_intercepts = intercepts
-        self.intercept_ = float(intercepts.sum())
-        if not np.isfinite(self.coef_).all() or not np.isfinite(intercepts).all():
-            raise ValueError(
-                "The features have values so large that their weighted sums overflow. "
-                "Scale the columns, to a standard deviation of about one."
-            )
-        self.log_normalizer_ = -self.intercept_
-        self.n_iter_ = int(solution.n_iter.max())
-        self.converged_ = bool((solution.status == Status.CONVERGED).all())
-        self.objective_value_ = float(solution.value.sum())
-        by_rows = not (self._apart or self.pairs_used_)
-        tilts = isinstance(problem.objective, KLIEPObjective) and by_rows
-        self.tilt_sample_size_ = problem.tilt_size(theta) if tilts else None
-        pairs = list(zip(two, problem.weight_sums, strict=True))
-        self.effective_sample_size_ = {
-            rows.label: class_rows.effective_size(rows, sums) for rows, sums in pairs
-        }
-
     def _log_ratio(self, X: Any) -> FloatArray:
         nan = self._missingness() is not None
         linear, theta = type(self.basis_) is LinearBasis, device.on_host(self.coef_)
@@ -433,61 +470,6 @@ class LinearRatio(BaseRatio):
         problem = posing.pose(self, objective, self._oriented(two))
         coef, sign = device.on_host(self.coef_), SIGN[self.direction_]
         return -problem.value(sign * coef, sign * self._part_intercepts)
-
-    def _warn(
-        self, problem: RatioProblem, solution: Solution, two: Two[ClassRows]
-    ) -> None:
-        """Warn of all that a fit may rest on, or lack."""
-        assert problem.weight_sums is not None
-        columns, apart = only_columns(self.basis_.required_columns_), self._apart
-        names = self.basis_.get_feature_names_out
-        linear = problem.objective.linear_numerator
-        by_feature = Two(apart or linear, apart or self.pairs_used_)
-        for rows, sums, single in zip(
-            two, problem.weight_sums, by_feature, strict=True
-        ):
-            needed = columns if single else None
-            class_rows.warn_of_weights(rows, sums, needed, names)
-        faults = [] if self.converged_ else objective_faults(problem.objective)
-        if faults:
-            wrong = Message(
-                "{objective!r} is written wrongly: {faults}.",
-                remedies=("see missratio.objective.check_objective",),
-                facts={"objective": problem.objective, "faults": "; ".join(faults)},
-            )
-            exceptions.warn(exceptions.NotSolvedWarning(wrong))
-        elif not self.converged_:
-            solved = (solution.status, solution.decrement, solution.n_iter)
-            named: Any = getattr(self, "feature_names_in_", None)
-            if named is None:
-                named = [f"x{j}" for j in range(self.n_features_in_)]
-            base.report_status(type(self).__name__, *solved, named if apart else ())
-        l1, l2 = self._fitted_strength
-        if self.tilt_sample_size_ is None or not self.converged_ or (l1 + l2).all():
-            return
-        # Few rows of the class under the exponent decide coefficients that are free:
-        # fewer than ten a coefficient, and than a fifth of its rows. For normal classes
-        # with 3 columns, each shifted by 1, and 300 rows 22 to 29 are left, and the
-        # error was 4 times that of the Jensen-Shannon fit.
-        label = two.denominator.label
-        most = self.effective_sample_size_[label].kish
-        n_features = len(self.coef_)
-        enough = min(10.0 * (1 + n_features), 0.2 * most)
-        if self.tilt_sample_size_ >= enough:
-            return
-        message = Message(
-            "The coefficients rest on few rows of class {label!r}: weighted by the "
-            f"ratio, its rows are worth {self.tilt_sample_size_:.0f} (Kish's effective "
-            f"sample size; {most:.0f} without the ratio), for {n_features} "
-            "coefficient(s). Where classes lie far apart KLIEP is biased and noisy.",
-            label=label,
-            remedies=(
-                "take FDivergenceRatio('js'), which uses the rows of both classes",
-                "add a ridge penalty (l2=0.01 is a start)",
-                "bring more rows",
-            ),
-        )
-        exceptions.warn(exceptions.SmallSampleWarning(message))
 
     def __getstate__(self) -> dict[str, Any]:
         """What is saved: coefficients on the host, wherever they were learned."""

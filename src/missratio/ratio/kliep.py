@@ -15,9 +15,7 @@ from missratio.basis import LinearBasis
 from missratio.objective import Divergence, KLIEPObjective, Objective
 from missratio.ratio import fit
 from missratio.ratio.base import BaseRatio, MissingnessParameter, Two
-from missratio.ratio.problem import RatioProblem
-from missratio.rows import ClassRows, MemorySource, check_missingness
-from missratio.solver import Solution, Status
+from missratio.rows import MemorySource, check_missingness
 
 _Ratio = TypeVar("_Ratio", bound=BaseRatio)
 
@@ -315,13 +313,6 @@ class NaiveBayesRatio(fit.LinearRatio):
             return self.missingness
         inner: MissingnessParameter = getattr(self.estimator, "missingness", None)
         return inner
-
-    def _store(
-        self, problem: RatioProblem, solution: Solution, two: Two[ClassRows]
-    ) -> None:
-        super()._store(problem, solution, two)
-        self.column_log_normalizer_ = -self._part_intercepts
-        self.column_converged_ = solution.status == Status.CONVERGED
 
 
 @overload

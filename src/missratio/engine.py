@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -83,9 +84,7 @@ class AnySample(ABC):
             # A block has more rows than a Hessian, or merging would cost more.
             elements = max(elements // 4, 2 * at.coef.shape[1] ** 2)
 
-        def work(features: FloatArray, weights: FloatArray | None) -> Sums:
-            return accumulate(term_of, features, weights, at, second_order=second_order)
-
+        work = partial(accumulate, term_of, at=at, second_order=second_order)
         return self.fold(work, Sums.merged, elements)
 
     @abstractmethod
@@ -237,10 +236,9 @@ class RowSample(AnySample):
         elif not self.rows.plain:
             elements //= 2
 
-        def work_on(block: RowBlock) -> Result:
-            return work(*self._problem(block))
-
-        return self.rows.fold(work_on, merge, elements)
+        return self.rows.fold(
+            lambda block: work(*self._problem(block)), merge, elements
+        )
 
     def held(self, stride: int, centre: FloatArray) -> Sample:
         """Every stride-th row standing for all, centred, as arrays."""

@@ -53,29 +53,8 @@ def inverse_where_positive(values: FloatArray) -> FloatArray:
 
 
 def rows_with_nan(X: FloatArray) -> BoolArray:
-    """Say which rows of a floating table hold a NaN.
-
-    A NaN reaches the sum of its row, so that only rows whose sum is NaN have to be
-    looked at, and no mask as large as the table is made. Of rows that are lost as a
-    whole the first value tells.
-
-    Examples
-    --------
-    >>> rows_with_nan(np.array([[1.0, np.nan], [np.inf, -np.inf], [0.0, 2.0]]))
-    array([ True, False, False])
-    """
-    with np.errstate(over="ignore", invalid="ignore"):
-        lost: BoolArray = np.isnan(np.einsum("ij->i", X))
-    if not lost.any():
-        return lost
-    unsure = lost & ~np.isnan(X[:, 0])
-    n_unsure = np.count_nonzero(unsure)
-    # From a sixteenth of the rows on it is quicker to look at all than to gather some.
-    if n_unsure > len(X) / 16:
-        return any_by_row(np.isnan(X))
-    if n_unsure:
-        lost[unsure] = any_by_row(np.isnan(X[unsure]))
-    return lost
+    """Say which rows of a floating table hold a NaN."""
+    return any_by_row(np.isnan(X))
 
 
 def take_rows(X: Any, index: IntArray) -> Any:

@@ -51,11 +51,6 @@ def run_tasks(
     return results
 
 
-def listens(estimator: Any) -> bool:
-    """Whether it has callbacks."""
-    return bool(getattr(estimator, "_skl_callbacks", None))
-
-
 def with_callbacks_of(owner: Any, estimator: Any) -> Any:
     """An estimator with its owner's callbacks, where it takes some and has none.
 
@@ -66,7 +61,7 @@ def with_callbacks_of(owner: Any, estimator: Any) -> Any:
         It is cloned before it is changed.
     """
     callbacks = getattr(owner, "_skl_callbacks", None)
-    takes = hasattr(estimator, "set_callbacks") and not listens(estimator)
-    if not (callbacks and takes):
+    taken = getattr(estimator, "_skl_callbacks", None)
+    if not callbacks or taken or not hasattr(estimator, "set_callbacks"):
         return estimator
     return clone(estimator).set_callbacks(*callbacks)

@@ -124,9 +124,40 @@ def learn_missingness(
     array([0.1 , 0.09, 0.05])
     """
     check_choice("method", method, METHODS)
-    table, answers, names = _read(X, revealed)
+    # 1. The table, and what was looked up of it.
+    table = reading.read_floats(X)
+    names = list(reading.names_or_numbers(X, table.shape[1]))
+    answers = np.full(table.shape, np.nan)
+    if revealed is not None:
+        answers = reading.read_floats(revealed, "revealed")
+        # Two dataframes are matched by place, so that names must be the same.
+        theirs, ours = reading.column_names(revealed), reading.column_names(X)
+        if theirs and ours and len(theirs) == len(ours) and theirs != ours:
+            raise ValueError(
+                f"revealed must have the columns of X, {joined(names)}, in their "
+                f"order: got {joined(theirs)}."
+            )
+    if table.shape != answers.shape:
+        raise ValueError(
+            f"revealed must have the shape of X: got {answers.shape} and {table.shape}."
+            " Put NaN where nothing was looked up."
+        )
+    contradicted = np.argwhere(~np.isnan(table) & ~np.isnan(answers))
+    if len(contradicted):
+        row, column = contradicted[0].tolist()
+        raise ValueError(
+            f"revealed has {answers[row, column]} at row {row}, column "
+            f"{reading.column_name(X, column)}, which isn't missing in X. Only cells "
+            "that are missing can be revealed."
+        )
+    unseen = np.flatnonzero(np.isnan(table).all(axis=0)).tolist()
+    if unseen:
+        raise ValueError(
+            f"Column(s) {joined([names[j] for j in unseen])} are never observed: what "
+            "is always missing can't be weighted back. Leave them out."
+        )
     every = np.arange(len(names))
-    # 1. What goes missing together, and what its φ is logistic in.
+    # 2. What goes missing together, and what its φ is logistic in.
     blocks = [(every, every)]
     if not rowwise:
         # The indicators of a category are one column: one φ over its levels.
@@ -144,17 +175,80 @@ def learn_missingness(
     single = [] if rowwise else np.setdiff1d(every, apart).tolist()
     units = [Unit(every[[j]], every[[j]], names[j]) for j in single]
     for columns, inputs in blocks:
-        name = "rows" if rowwise else _called([names[j] for j in columns])
+        called = [names[j] for j in columns]
+        # A category goes by what stands before the "=".
+        (stem, *others) = {name.rpartition("=")[0] for name in called}
+        plain = others or not stem or len(called) == 1
+        name = "rows" if rowwise else joined(called) if plain else stem
         units.append(Unit(columns, inputs, name))
-    # 2. What is stated, what was looked up, and what the other columns say.
-    stated = _stated(assumptions, names, units)
+    # 3. What is stated, what was looked up, and what the other columns say.
+    stated: list[tuple[Unit, Assumption]] = []
+    for said in assumptions:
+        assumption = Assumption.read(said) if isinstance(said, str) else said
+        column = assumption.column
+        named = [u for u in units if names[u.columns[0]].rpartition("=")[0] == column]
+        if not named:
+            (j,) = _places([column], names, "assumptions").tolist()
+            named = [unit for unit in units if j in unit.columns]
+        (unit, *_), problem = named, ""
+        if unit in [other for other, _ in stated]:
+            problem = "two things are stated of it"
+        elif not np.isin(unit.inputs, unit.columns).all():
+            problem = "its φ is that of several columns"
+        elif len(unit.inputs) > 1 and not assumption.constant:
+            problem = "it is a category, which has no higher values"
+        if problem:
+            raise ValueError(f"Nothing can be assumed of {column!r}: {problem}.")
+        # Of a φ that is the same for all levels, one indicator says as much as all.
+        unit.inputs = unit.inputs[:1]
+        stated.append((unit, assumption))
     table = table.copy() if stated else table
     for unit, assumption in stated:
         table[:, unit.inputs] = assumption.clipped(table[:, unit.inputs])
     for unit in units:
-        unit.evidence = _evidence(table, answers, names, unit)
+        columns, inputs = unit.columns, unit.inputs
+        values, looked_up = table[:, inputs], answers[:, inputs]
+        if not unit.single:
+            check_no_partial_row(table[:, columns], 0)
+            blank = np.isnan(answers[:, columns])
+            partial = any_by_row(blank) & any_by_row(~blank)
+            if partial.any():
+                raise ValueError(
+                    "revealed has some but not all entries of row "
+                    f"{int(np.argmax(partial))}: a rowwise model needs whole rows. "
+                    "Look up the rest, or set them to NaN."
+                )
+            # What is always observed counts as missing with them, and as looked up.
+            lost = np.isnan(table[:, columns[:1]])
+            looked_up = np.where(np.isnan(looked_up), values, looked_up)
+            looked_up = np.where(blank[:, :1], np.nan, looked_up)
+            values = np.where(lost, np.nan, values)
+        evidence = Evidence.of(values, looked_up)
+        if evidence is None:
+            continue
+        constant = np.ptp(evidence.values, axis=1) == 0.0
+        if not unit.single and constant.any():
+            never = [names[j] for j in inputs[constant]]
+            raise ValueError(
+                f"Column(s) {joined(never)} are constant: their slope can't be "
+                "learned. Leave them out."
+            )
+        unit.evidence = replace(evidence, values=evidence.values[~constant])
     for unit, assumption in stated:
-        _state(unit, assumption, table, answers)
+        (j,), known = unit.inputs, unit.evidence
+        column, problem = table[:, j], ""
+        if known is None:
+            problem = "none of its values is missing"
+        elif not np.isnan(answers[:, j]).all():
+            problem = "values of it were looked up, which tell more: leave it out"
+        elif not len(known.values):
+            problem = "it has one value only where it is observed"
+        if problem:
+            name = assumption.column
+            raise ValueError(f"Nothing can be assumed of {name!r}: {problem}.")
+        order = np.argsort(column, kind="stable")
+        observed, lost = np.split(order, [int((~np.isnan(column)).sum())])
+        unit.shadow, unit.theta = assumption.teach(column[observed], observed, lost)
     fit_lookups(units, method)
     if check:
         check_by_lookups(table, answers, units, names)
@@ -174,7 +268,7 @@ def learn_missingness(
             f"and {why}: why they are missing can't be learned. Look up some of them, "
             "or leave the columns out."
         )
-    # 3. Models: of single columns at once, and of each block.
+    # 4. Models: of single columns at once, and of each block.
 
     def learned(columns: IntArray, *parts: Unit) -> LearnedMissingness:
         """The φ of some units; of one with several columns, it is rowwise."""
@@ -219,48 +313,6 @@ def learn_missingness(
     return model
 
 
-def _read(X: Any, revealed: Any) -> tuple[FloatArray, FloatArray, list[str]]:
-    """The table, what was looked up of it, and the names of its columns."""
-    table = reading.read_floats(X)
-    names = list(reading.names_or_numbers(X, table.shape[1]))
-    answers = np.full(table.shape, np.nan)
-    if revealed is not None:
-        answers = reading.read_floats(revealed, "revealed")
-        # Two dataframes are matched by place, so that names must be the same.
-        given, wanted = reading.column_names(revealed), reading.column_names(X)
-        if given and wanted and len(given) == len(wanted) and given != wanted:
-            raise ValueError(
-                f"revealed must have the columns of X, {joined(names)}, in their "
-                f"order: got {joined(given)}."
-            )
-    if table.shape != answers.shape:
-        raise ValueError(
-            f"revealed must have the shape of X: got {answers.shape} and {table.shape}."
-            " Put NaN where nothing was looked up."
-        )
-    contradicted = np.argwhere(~np.isnan(table) & ~np.isnan(answers))
-    if len(contradicted):
-        row, column = contradicted[0].tolist()
-        raise ValueError(
-            f"revealed has {answers[row, column]} at row {row}, column "
-            f"{reading.column_name(X, column)}, which isn't missing in X. Only cells "
-            "that are missing can be revealed."
-        )
-    unseen = np.flatnonzero(np.isnan(table).all(axis=0)).tolist()
-    if unseen:
-        raise ValueError(
-            f"Column(s) {joined([names[j] for j in unseen])} are never observed: what "
-            "is always missing can't be weighted back. Leave them out."
-        )
-    return table, answers, names
-
-
-def _called(names: Sequence[str]) -> str:
-    """Columns that go missing together: a category's by what stands before the "="."""
-    (stem, *others) = {name.rpartition("=")[0] for name in names}
-    return joined(names) if others or not stem or len(names) == 1 else stem
-
-
 def _places(
     columns: Sequence[str | int],
     names: Sequence[str],
@@ -282,84 +334,3 @@ def _places(
             "that have none."
         )
     return places
-
-
-def _stated(
-    assumptions: Sequence[str | Assumption], names: Sequence[str], units: Sequence[Unit]
-) -> list[tuple[Unit, Assumption]]:
-    """What is stated, and of which columns; of a category by its own name."""
-    stated: list[tuple[Unit, Assumption]] = []
-    for given in assumptions:
-        assumption = Assumption.read(given) if isinstance(given, str) else given
-        column = assumption.column
-        named = [u for u in units if names[u.columns[0]].rpartition("=")[0] == column]
-        if not named:
-            (j,) = _places([column], names, "assumptions").tolist()
-            named = [unit for unit in units if j in unit.columns]
-        (unit, *_), problem = named, ""
-        if unit in [other for other, _ in stated]:
-            problem = "two things are stated of it"
-        elif not np.isin(unit.inputs, unit.columns).all():
-            problem = "its φ is that of several columns"
-        elif len(unit.inputs) > 1 and not assumption.constant:
-            problem = "it is a category, which has no higher values"
-        if problem:
-            raise ValueError(f"Nothing can be assumed of {column!r}: {problem}.")
-        # Of a φ that is the same for all levels, one indicator says as much as all.
-        unit.inputs = unit.inputs[:1]
-        stated.append((unit, assumption))
-    return stated
-
-
-def _state(
-    unit: Unit, assumption: Assumption, table: FloatArray, answers: FloatArray
-) -> None:
-    """Take what is stated of a column, or of a category."""
-    (j,), known = unit.inputs, unit.evidence
-    column, problem = table[:, j], ""
-    if known is None:
-        problem = "none of its values is missing"
-    elif not np.isnan(answers[:, j]).all():
-        problem = "values of it were looked up, which tell more: leave it out"
-    elif not len(known.values):
-        problem = "it has one value only where it is observed"
-    if problem:
-        name = assumption.column
-        raise ValueError(f"Nothing can be assumed of {name!r}: {problem}.")
-    order = np.argsort(column, kind="stable")
-    observed, lost = np.split(order, [int((~np.isnan(column)).sum())])
-    unit.shadow, unit.theta = assumption.teach(column[observed], observed, lost)
-
-
-def _evidence(
-    table: FloatArray, answers: FloatArray, names: Sequence[str], unit: Unit
-) -> Evidence | None:
-    """What is known of columns that go missing together, at what φ is logistic in."""
-    columns, inputs = unit.columns, unit.inputs
-    values, looked_up = table[:, inputs], answers[:, inputs]
-    if not unit.single:
-        check_no_partial_row(table[:, columns], 0)
-        blank = np.isnan(answers[:, columns])
-        partial = any_by_row(blank) & any_by_row(~blank)
-        if partial.any():
-            raise ValueError(
-                "revealed has some but not all entries of row "
-                f"{int(np.argmax(partial))}: a rowwise model needs whole rows. Look up "
-                "the rest, or set them to NaN."
-            )
-        # What is always observed counts as missing with them, and as looked up.
-        lost = np.isnan(table[:, columns[:1]])
-        looked_up = np.where(np.isnan(looked_up), values, looked_up)
-        looked_up = np.where(blank[:, :1], np.nan, looked_up)
-        values = np.where(lost, np.nan, values)
-    evidence = Evidence.of(values, looked_up)
-    if evidence is None:
-        return None
-    constant = np.ptp(evidence.values, axis=1) == 0.0
-    if not unit.single and constant.any():
-        never = [names[j] for j in inputs[constant]]
-        raise ValueError(
-            f"Column(s) {joined(never)} are constant: their slope can't be learned. "
-            "Leave them out."
-        )
-    return replace(evidence, values=evidence.values[~constant])

@@ -23,7 +23,13 @@ from missratio._base.hints import listed
 from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.learning import checks
-from missratio.learning.evidence import Coordinates, Evidence, Unit, warn_unsolved
+from missratio.learning.evidence import (
+    Coordinates,
+    Evidence,
+    Unit,
+    one_hot,
+    warn_unsolved,
+)
 from missratio.learning.shadow import ShadowEvidence, solve_moments
 
 FOLDS = 5
@@ -294,10 +300,21 @@ def teach(
                 scale = np.clip(predicted @ theta[1:], -DAMPED, DAMPED)
                 instruments = np.exp(-scale)[:, None] * instruments
             elif not last:
-                spread, limits = float(errors.std()), (standard.min(), standard.max())
-                instruments = _efficient_instruments(
-                    predicted[:, 0], spread, limits, theta
-                )
+                # E[φ·(1, z) | u] / E[φ/(1 − φ) | u] at predictions u: values lie about
+                # these, and within the least and the largest that was observed.
+                low, high = float(predicted.min()), float(predicted.max())
+                z = np.linspace(low, high, GRID)[:, None] + float(errors.std()) * NODES
+                z = np.clip(z, standard.min(), standard.max())
+                score = theta[0] + theta[1] * z
+                score = np.clip(score, -LARGEST_EXPECTED, LARGEST_EXPECTED)
+                means = np.stack([expit(score), expit(score) * z]) @ NODE_WEIGHTS
+                best = means / (np.exp(score) @ NODE_WEIGHTS)
+                # Linear between the points of the grid: np.interp would search it for
+                # every row.
+                place = (predicted[:, 0] - low) * ((GRID - 1) / ((high - low) or 1.0))
+                before = np.minimum(place.astype(np.intp), GRID - 2)
+                step = np.diff(best)[:, before]
+                instruments = (best[:, before] + (place - before) * step).T
         # 3. How strong they are, and tests by further functions of other columns.
         worth = float(shadow.equivalent_lookups(theta).min())
         explained = max(float((standard**2).mean() - (errors**2).mean()), 0.0)
@@ -354,35 +371,6 @@ def teach(
         checks.pooled_dependence(several, functions[:, :width], sides)
     results = zip(teachable, solved, strict=True)
     warn_unsolved([units[i].name for i, converged in results if not converged])
-
-
-def _efficient_instruments(
-    predicted: FloatArray,
-    deviation: float,
-    ends: tuple[float, float],
-    theta: FloatArray,
-) -> FloatArray:
-    """E[φ·(1, z) | u] / E[φ/(1 − φ) | u] at predictions, of shape (n_rows, 2).
-
-    Values lie about their prediction with a standard deviation, and within the least
-    and the largest that was observed; `theta` is standardised.
-    """
-    low, high = float(predicted.min()), float(predicted.max())
-    grid = np.linspace(low, high, GRID)
-    z = np.clip(grid[:, None] + deviation * NODES, *ends)
-    log_odds = np.clip(theta[0] + theta[1] * z, -LARGEST_EXPECTED, LARGEST_EXPECTED)
-    probability = expit(log_odds)
-    variance = np.exp(log_odds) @ NODE_WEIGHTS
-    means = (probability @ NODE_WEIGHTS, (probability * z) @ NODE_WEIGHTS)
-    # Linear between the points of the grid: np.interp would search it for every row.
-    place = (predicted - low) * ((GRID - 1) / ((high - low) or 1.0))
-    before = np.minimum(place.astype(np.intp), GRID - 2)
-    after = place - before
-    best = np.empty((len(predicted), 2))
-    for k, mean in enumerate(means):
-        ratio = mean / variance
-        best[:, k] = ratio[before] + after * np.diff(ratio)[before]
-    return best
 
 
 def check_by_lookups(
@@ -453,12 +441,11 @@ def find_categories(
         looked_up = answers[:, columns]
         looked_up = looked_up[~rows_with_nan(looked_up)]
         known = np.concatenate([table[~lost][:, columns], looked_up])
-        one_hot = np.isin(known, (0.0, 1.0)).all() and missing[lost][:, columns].all()
+        category = one_hot(known.T) and missing[lost][:, columns].all()
         levels = known.sum(axis=1)
-        one_hot = one_hot and levels.max(initial=0.0) <= 1.0
         inputs = columns[known.any(axis=0) & ~known.all(axis=0)]
         inputs = inputs[:-1] if levels.min(initial=1.0) == 1.0 else inputs
-        if one_hot and len(inputs):
+        if category and len(inputs):
             categories.append((columns, inputs))
         elif given is not None:
             called = listed([names[j] for j in columns])
@@ -466,7 +453,7 @@ def find_categories(
                 f"The category of columns {called} has one level where it is known, "
                 "and missing values: nothing says of which level these are. Leave the "
                 "columns out, or look some of them up."
-                if one_hot
+                if category
                 else f"Columns {called} must be the indicators of one category: 0 or "
                 "1, at most one of them 1 in a row, and all of them missing or none."
             )

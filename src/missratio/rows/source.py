@@ -205,15 +205,13 @@ class MemorySource(Source):
         self, work: BlockWork[Result], merge: Merge[Result], elements: int = 0
     ) -> Result:
         """Work on blocks of rows, among threads."""
-
-        def on_rows(start: int, stop: int) -> Result:
-            return work(self.block(start, stop))
-
         size = self.n_rows * max(self.table.shape[1], self.features.shape[1])
         # What is gathered is a copy.
         copies = 1 if isinstance(self.index, range) else 2
         elements = (elements or BLOCK_ELEMENTS) // copies
-        return fold_blocks(on_rows, merge, self.n_rows, size, elements)
+        return fold_blocks(
+            lambda *rows: work(self.block(*rows)), merge, self.n_rows, size, elements
+        )
 
     def block(self, start: int = 0, stop: int | None = None) -> RowBlock:
         """Some consecutive rows, as views where the chosen ones are evenly spaced."""

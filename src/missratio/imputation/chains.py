@@ -132,8 +132,27 @@ def find_populations(
         if by_design:
             probability = 1.0 - drawn
         elif isinstance(model, Missingness):
-            bound = model.bound(columns.names)
-            probability = _probability(part, bound, title, columns.names)
+            model = model.bound(columns.names)
+            if model.rowwise:
+                raise ValueError(
+                    f"{title}: {type(model).__name__} loses whole rows, and of a lost "
+                    "row nothing is left to impute from. Leave the imputer out: "
+                    "NeymanPearsonClassifier passes weights to any estimator as "
+                    "sample_weight. Where single values go missing, take a per-feature "
+                    "model (rowwise=False)."
+                )
+            for block in getattr(model, "blocks", ()):
+                if not set(block.inputs) <= set(block.columns):
+                    name = columns.names[block.columns[0]]
+                    raise ValueError(
+                        f"{title}: φ of column {name!r} depends on further columns, "
+                        "and missing values are imputed by a φ of their own value "
+                        "alone. Leave the imputer out, or give a φ without depends_on."
+                    )
+            try:
+                probability = model.missing_probability(part)
+            except ValueError as error:
+                raise ValueError(f"{title}: {error}") from error
         elif model == "ignore":
             probability = np.where(lost, np.nan, 0.5)
         else:
@@ -192,29 +211,6 @@ def find_populations(
         warn_if_concentrated(weights[worst], about)
         populations.append(Population(label, rows, part, every, incomplete))
     return populations
-
-
-def _probability(
-    table: FloatArray, model: Missingness, title: str, names: Sequence[str]
-) -> FloatArray:
-    if model.rowwise:
-        raise ValueError(
-            f"{title}: {type(model).__name__} loses whole rows, and of a lost row "
-            "nothing is left to impute from. Leave the imputer out: "
-            "NeymanPearsonClassifier passes weights to any estimator as sample_weight. "
-            "Where single values go missing, take a per-feature model (rowwise=False)."
-        )
-    for block in getattr(model, "blocks", ()):
-        if not set(block.inputs) <= set(block.columns):
-            raise ValueError(
-                f"{title}: φ of column {names[block.columns[0]]!r} depends on further "
-                "columns, and missing values are imputed by a φ of their own value "
-                "alone. Leave the imputer out, or give a φ without depends_on."
-            )
-    try:
-        return model.missing_probability(table)
-    except ValueError as error:
-        raise ValueError(f"{title}: {error}") from error
 
 
 class Design:
@@ -296,8 +292,20 @@ def impute_chain(
             entries = conditionals.Entries(seen, column.levels, weighed[j], column.tilt)
             slopes, last = False, laws.get(j)
             if column.by_design:
-                entries, slopes = conditionals.looked_up_entries(
-                    entries, column.probability, shares[column.observed]
+                # Given which of the two an entry is, observed or looked up, all weigh
+                # the same: the draw has no part in the law.
+                chance, share = column.probability, shares[column.observed]
+                lost = chance > 0.0
+                # Fewer than ten looked-up entries for each slope of their own cost more
+                # than they can bring.
+                slopes = int(lost.sum()) >= 10 * seen.shape[1]
+                entries = conditionals.Entries(
+                    conditionals.with_status(seen, lost, slopes),
+                    column.levels,
+                    conditionals.kish_scaled(share),
+                    column.tilt,
+                    # Of each one that was drawn, (1 − q)/q others were not.
+                    lent=share * chance / (1.0 - chance),
                 )
                 if isinstance(last, conditionals.LookedUpConditional):
                     last = last.law

@@ -461,7 +461,7 @@ class LookedUpConditional:
     def draw(self, regressors: FloatArray, noise: Noise) -> IntArray:
         """A level for each row of what models see of the other columns."""
         lost = np.ones(len(regressors), dtype=bool)
-        return self.law.draw(_with_status(regressors, lost, self.slopes), noise)
+        return self.law.draw(with_status(regressors, lost, self.slopes), noise)
 
 
 def kish_scaled(weights: FloatArray) -> FloatArray:
@@ -469,29 +469,7 @@ def kish_scaled(weights: FloatArray) -> FloatArray:
     return np.asarray(weights * (weights.sum() / (weights**2).sum()))
 
 
-def looked_up_entries(
-    entries: Entries, probability: FloatArray, share: FloatArray
-) -> tuple[Entries, bool]:
-    """Entries that were observed or looked up, and whether their slopes differ.
-
-    Given which of the two an entry is, all weigh the same: the draw has no part in the
-    law.
-    """
-    lost = probability > 0.0
-    # Fewer than ten looked-up entries for each slope of their own cost more than they
-    # can bring.
-    slopes = int(lost.sum()) >= 10 * entries.regressors.shape[1]
-    labelled = replace(
-        entries,
-        regressors=_with_status(entries.regressors, lost, slopes),
-        weights=kish_scaled(share),
-        # Of each one that was drawn, (1 − q)/q others were not.
-        lent=share * probability / (1.0 - probability),
-    )
-    return labelled, slopes
-
-
-def _with_status(regressors: FloatArray, lost: BoolArray, slopes: bool) -> FloatArray:
+def with_status(regressors: FloatArray, lost: BoolArray, slopes: bool) -> FloatArray:
     """Regressors, whether an entry was lost, and their products where slopes differ."""
     # A shift that is seen three times as large as a score is hardly shrunk.
     parts = [regressors.T, 3.0 * lost[None, :]]

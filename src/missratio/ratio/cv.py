@@ -111,7 +111,27 @@ class KLIEPCV(CallbackSupportMixin, fit.JointRatio):
         two: Two[ClassRows],
     ) -> Strength:
         """Score all pairs of strengths, and take the best."""
-        grid = strength_grid(self.l1_grid, self.l2_grid, problem, units)
+        # 1. All pairs of an L1 and a ridge strength, from strong to weak: as given, or
+        #    multiples of what the data say, of the least L1 strength that leaves
+        #    nothing but zeros, and of the ridge that curves as much as the rows do.
+        l1, l2 = (
+            base.read_grid("l1_grid", self.l1_grid),
+            base.read_grid("l2_grid", self.l2_grid),
+        )
+        gradient, curvature = problem.at_one()
+        if isinstance(l1, int):
+            unit = 1.0 if units[0] is None else units[0]
+            largest = float((np.abs(gradient) / unit).max())
+            l1 = np.geomspace(1.0, 1e-3, l1)[::-1] * (largest or 1.0)
+        if isinstance(l2, int):
+            if units[1] is not None:
+                unit = np.diagonal(units[1]) if units[1].ndim == 2 else units[1]
+                curvature = curvature / unit
+            l2 = np.geomspace(10.0, 1e-3, l2)[::-1] * (
+                float(np.median(curvature)) or 1.0
+            )
+        grid = np.array([(a, b) for a in l1[::-1] for b in l2[::-1]])
+        # 2. Their scores on folds held out.
         folds = base.deal_folds(two, self.cv, check_random_state(self.random_state))
         n_features = int((problem.features >= 0).sum())
         options: dict[str, Any] = {"solver": self.solver, "max_iter": self.max_iter}
@@ -165,25 +185,3 @@ class KLIEPCV(CallbackSupportMixin, fit.JointRatio):
             "mean_test_score": mean,
         }
         return np.full(n_features, chosen.l1_), np.full(n_features, chosen.l2_)
-
-
-def strength_grid(
-    l1_grid: Any, l2_grid: Any, problem: RatioProblem, units: PenaltyUnits
-) -> FloatArray:
-    """All pairs of an L1 and a ridge strength, from strong to weak, (n_pairs, 2).
-
-    They are as given, or multiples of what the data say: of the least L1 strength that
-    leaves nothing but zeros, and of the ridge that curves as much as the rows do.
-    """
-    l1, l2 = base.read_grid("l1_grid", l1_grid), base.read_grid("l2_grid", l2_grid)
-    gradient, curvature = problem.at_one()
-    if isinstance(l1, int):
-        unit = 1.0 if units[0] is None else units[0]
-        largest = float((np.abs(gradient) / unit).max())
-        l1 = np.geomspace(1.0, 1e-3, l1)[::-1] * (largest or 1.0)
-    if isinstance(l2, int):
-        if units[1] is not None:
-            unit = np.diagonal(units[1]) if units[1].ndim == 2 else units[1]
-            curvature = curvature / unit
-        l2 = np.geomspace(10.0, 1e-3, l2)[::-1] * (float(np.median(curvature)) or 1.0)
-    return np.array([(a, b) for a in l1[::-1] for b in l2[::-1]])

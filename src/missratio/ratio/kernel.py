@@ -613,7 +613,31 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
         falling = widths[::-1].tolist()
         at_widths = run_tasks(self, "width", falling, candidates_at, len(widths))
         sigmas, l2, losses, errors = np.concatenate(list(at_widths), axis=1)
-        best = _best(losses, errors, float(self.flat_within))
+        # The smallest loss among candidates that beat a ratio of one beyond chance. Its
+        # standard error is added to each: of losses that are about the same, the one is
+        # taken that rests on more rows. The smallest of all may say nothing: between
+        # distant samples a narrow, hardly penalised ratio is huge at one row left out,
+        # and so is its loss's standard error, while others beat one by ten of their
+        # errors. Between equal laws none is two errors below one in 95% of samples or
+        # more, of all methods. The first is the ratio of one.
+        beyond = losses < np.minimum(-float(self.flat_within) * errors, 0.0)
+        below, best = losses < 0.0, 0
+        if beyond.any():
+            best = int(np.where(beyond, losses + errors, np.inf).argmin())
+        elif below.any():
+            most = (-losses[below] / errors[below]).max()
+            message = Message(
+                "The ratio is one everywhere: losses lie at most {errors:.2g} of their "
+                "standard errors below that of one, and flat_within asks for "
+                "{asked:g}. The samples may come from one law, or be too small to "
+                "tell.",
+                remedies=(
+                    "set flat_within=0 to take the smallest loss",
+                    "bring more rows",
+                ),
+                facts={"errors": most, "asked": float(self.flat_within)},
+            )
+            warn(FlatRatioWarning(message))
         self.sigma_, self.l2_ = float(sigmas[best]), float(l2[best])
         method, both = prepared(self.sigma_)
         fitted = Coefficients(1.0, np.zeros(len(bumps.centers)))
@@ -646,10 +670,8 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
     def _ratio(self, rows: FloatArray) -> FloatArray:
         centers = (self.centers_ - self._origin) / self._unit
         bumps = Bumps(self._origin, self._unit, centers)
-        fitted, ratio = (
-            Coefficients(self.intercept_, self.heights_),
-            np.empty(len(rows)),
-        )
+        fitted = Coefficients(self.intercept_, self.heights_)
+        ratio = np.empty(len(rows))
         for start in range(0, len(rows), BLOCK_ROWS):
             block = slice(start, start + BLOCK_ROWS)
             near = gaussian(bumps.squares(rows[block]), self.sigma_)
@@ -665,30 +687,3 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
         ratio = tables.map(lambda table: self._ratio(table.rows))
         terms = zip(tables, self._method(np.empty(0)).terms(ratio), strict=True)
         return -float(sum(table.weights @ term for table, term in terms))
-
-
-def _best(losses: FloatArray, errors: FloatArray, flat_within: float) -> int:
-    """The smallest loss among candidates that beat a ratio of one beyond chance.
-
-    Its standard error is added to each loss: of losses that are about the same, the one
-    is taken that rests on more rows.
-    The smallest of all may say nothing: between distant samples a narrow, hardly
-    penalised ratio is huge at one row left out, and so is its loss's standard error,
-    while others beat one by ten of their errors. Between equal laws none is two errors
-    below one in 95% of samples or more, of all methods. The first is the ratio of one.
-    """
-    beyond = losses < np.minimum(-flat_within * errors, 0.0)
-    if beyond.any():
-        return int(np.where(beyond, losses + errors, np.inf).argmin())
-    below = losses < 0.0
-    if below.any():
-        most = (-losses[below] / errors[below]).max()
-        message = Message(
-            "The ratio is one everywhere: losses lie at most {errors:.2g} of their "
-            "standard errors below that of one, and flat_within asks for {asked:g}. "
-            "The samples may come from one law, or be too small to tell.",
-            remedies=("set flat_within=0 to take the smallest loss", "bring more rows"),
-            facts={"errors": most, "asked": flat_within},
-        )
-        warn(FlatRatioWarning(message))
-    return 0

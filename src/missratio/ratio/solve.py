@@ -47,7 +47,7 @@ def solve(
     n_problems, n_parameters = begin.shape
     method, length = _second_order, n_problems
     if problem.l1 is not None:
-        method, length = _with_l1, 1
+        length = 1
     elif solver == "lbfgs" or (solver == "auto" and n_parameters > 500):
         # Of so many parameters a Hessian costs more than it saves.
         method, length = _first_order, 1
@@ -77,6 +77,10 @@ def _second_order(
     own statistical error.
     """
     sample, n_parameters = problem.denominator, begin.shape[1]
+    if problem.l1 is not None:
+        # An intercept has no penalty.
+        l1 = np.pad(problem.l1[0], (0, n_parameters - problem.l1.shape[1]))
+        return proximal_newton(problem, begin, l1, tol=tol, max_iter=max_iter)
     options: dict[str, Any] = {"max_iter": max_iter, "precision": sample.precision}
     if len(begin) > 1:
         return newton(problem, begin, tol=tol, **options)
@@ -110,15 +114,6 @@ def _second_order(
         else:
             first = None
     return quick_newton(problem, begin, fresh=fresh, first=first, tol=tol, **options)
-
-
-def _with_l1(
-    problem: RatioProblem, begin: FloatArray, *, known: bool, tol: float, max_iter: int
-) -> Solution:
-    """The proximal Newton method; an intercept has no penalty."""
-    assert problem.l1 is not None
-    l1 = np.pad(problem.l1[0], (0, begin.shape[1] - problem.l1.shape[1]))
-    return proximal_newton(problem, begin, l1, tol=tol, max_iter=max_iter)
 
 
 def _first_order(

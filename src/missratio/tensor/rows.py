@@ -59,12 +59,6 @@ class TensorSample(AnySample):
     n_rows: int
     centred: bool = False
 
-    @property
-    def features(self) -> FloatArray:
-        """All rows on the host, for a small sample."""
-        rows: FloatArray = on_host(self.rows)[None]
-        return rows
-
     def __post_init__(self) -> None:
         """Note how large it is, and how precise."""
         double = self.rows.element_size() == 8

@@ -197,7 +197,25 @@ def estimate_divergence(
         if isinstance(sample.model, Missingness):
             checks = missingness_check(sample.table, sample.model, complete=True)
             warn_of_contradiction(checks, label)
-    _refuse_constants(samples, finite=divergence != "js")
+    # A column with one value in one sample, and never that in the other. KL and
+    # Pearson's divergence, which must be finite, are infinite even if X1 alone has
+    # other values.
+    first, second = (sample.rows for sample in samples)
+    for name, one, two in (("X1", first, second), ("X0", second, first)):
+        differs = two != one[0]
+        any_tells = divergence != "js" and name == "X0"
+        tells = differs.any(axis=0) if any_tells else differs.all(axis=0)
+        columns = np.flatnonzero((one == one[0]).all(axis=0) & tells)
+        if len(columns):
+            raise DataError(
+                Message(
+                    "Column(s) {columns} have one value in all complete rows of "
+                    f"{name}, and other values in the other sample: where the laws "
+                    "don't overlap, KL and Pearson's divergence are infinite.",
+                    columns=tuple(columns.tolist()),
+                    remedies=("drop them", "bring more rows"),
+                )
+            )
     # 1. Every complete row is held out once, and once none is.
     every = samples.map(lambda sample: np.ones(len(sample.rows), dtype=bool))
     if min(map(len, every)) < cv:
@@ -259,29 +277,6 @@ def estimate_divergence(
     reach = float(norm.ppf(0.5 + confidence / 2.0)) * error
     interval = ConfidenceInterval(max(0.0, value - reach), max(0.0, value + reach))
     return DivergenceEstimate(divergence, value, error, interval, float(confidence))
-
-
-def _refuse_constants(samples: Two[ComparedSample], *, finite: bool) -> None:
-    """Refuse a column with one value in one sample, and never that in the other.
-
-    KL and Pearson's divergence, which must be finite, are infinite even if X1 alone has
-    other values.
-    """
-    X1, X0 = (sample.rows for sample in samples)
-    for name, one, two in (("X1", X1, X0), ("X0", X0, X1)):
-        differs = two != one[0]
-        tells = differs.any(axis=0) if finite and name == "X0" else differs.all(axis=0)
-        columns = np.flatnonzero((one == one[0]).all(axis=0) & tells)
-        if len(columns):
-            raise DataError(
-                Message(
-                    "Column(s) {columns} have one value in all complete rows of "
-                    f"{name}, and other values in the other sample: where the laws "
-                    "don't overlap, KL and Pearson's divergence are infinite.",
-                    columns=tuple(columns.tolist()),
-                    remedies=("drop them", "bring more rows"),
-                )
-            )
 
 
 def _logistics(
@@ -438,7 +433,33 @@ def ratio_test(
     if isinstance(one, Missingness) and type(one) is type(two):
         alike = all(map(np.array_equal, vars(one).values(), vars(two).values()))
     if not alike:
-        _warn_of_heavy_rows(samples)
+        # Warn where single rows decide the weighted means that a bootstrap draws. Rows
+        # that would weigh most may be those that are missing: a sample's heaviest
+        # weight is looked for in the other sample, too, which has the same law under
+        # the hypothesis; and weights that add up to fewer rows than there are tell of
+        # a part of the law of which no row was observed.
+        complete = np.concatenate([sample.rows for sample in samples])
+        for label, sample in zip((1, 0), samples, strict=True):
+            n_rows, mass = len(sample.table), float(sample.weights.sum())
+            total, heaviest = mass, float(sample.weights.max())
+            if isinstance(sample.model, Missingness):
+                heaviest = float(complete_row_weights(complete, sample.model).max())
+                total = float(n_rows)
+            # A row may have a twentieth of its sample's weight, which must add up to
+            # two thirds of the rows. With step φ at 0.9 and rows that had 0.1 to 0.17
+            # of it the test rejected 3% to 5% of the time at 1%.
+            if heaviest <= 0.05 * total and mass >= total * 2.0 / 3.0:
+                continue
+            message = Message(
+                "The bootstrap's level can't be trusted, and it may reject far too "
+                f"often: one complete row of X{label} may weigh {heaviest / total:.0%} "
+                f"of its sample, and its complete rows stand for {mass:.0f} of "
+                f"{n_rows} rows.",
+                label=label,
+                remedies=("bring more rows", "cap the missing probability by design"),
+            )
+            warn(SmallSampleWarning(message))
+            break
     method = "permutation" if alike else "bootstrap"
     # 2. The statistic of the samples, and of all resamples. A width at which all have
     #    one divergence, up to rounding, tells nothing: to divide by its deviation, made
@@ -461,37 +482,6 @@ def ratio_test(
     as_large = int((statistic[1:] >= statistic[0] - rounding).sum())
     pvalue = (1 + as_large) / len(statistic)
     return RatioTest(pvalue, float(statistic[0]), divergence, method, n_resamples)
-
-
-def _warn_of_heavy_rows(samples: Two[ComparedSample]) -> None:
-    """Warn where single rows decide the weighted means that a bootstrap draws.
-
-    Rows that would weigh most may be those that are missing: a sample's heaviest
-    weight is looked for in the other sample, too, which has the same law under the
-    hypothesis; and weights that add up to fewer rows than there are tell of a part of
-    the law of which no row was observed.
-    """
-    complete = np.concatenate([sample.rows for sample in samples])
-    for label, sample in zip((1, 0), samples, strict=True):
-        n_rows, mass = len(sample.table), float(sample.weights.sum())
-        total, heaviest = mass, float(sample.weights.max())
-        if isinstance(sample.model, Missingness):
-            heaviest = float(complete_row_weights(complete, sample.model).max())
-            total = float(n_rows)
-        # A row may have a twentieth of its sample's weight, which must add up to two
-        # thirds of the rows. With step φ at 0.9 and rows that had 0.1 to 0.17 of it the
-        # test rejected 3% to 5% of the time at 1%.
-        if heaviest <= 0.05 * total and mass >= total * 2.0 / 3.0:
-            continue
-        message = Message(
-            f"The bootstrap's level can't be trusted, and it may reject far too often: "
-            f"one complete row of X{label} may weigh {heaviest / total:.0%} of its "
-            f"sample, and its complete rows stand for {mass:.0f} of {n_rows} rows.",
-            label=label,
-            remedies=("bring more rows", "cap the missing probability by design"),
-        )
-        warn(SmallSampleWarning(message))
-        return
 
 
 def _kernel_divergences(

@@ -185,7 +185,7 @@ class RowSample(AnySample):
     def __post_init__(self) -> None:
         """Note how large it is."""
         source, self.rereads = self.rows.source, self.rows.only_complete
-        self.n_rows = self.rows.n_rows
+        self.n_rows = self.rows.source.n_rows
         self.size = (
             source.size if self.features is None else self.n_rows * self.features.size
         )
@@ -247,7 +247,8 @@ class RowSample(AnySample):
         whole: FloatArray | None = None
         if isinstance(rows.source, MemorySource) and not rows.only_complete:
             # Threads write where their rows belong: a copy less is 8 % of a fit.
-            whole = np.empty((len(centre), rows.n_rows, centre.shape[1]), dtype=dtype)
+            shape = (len(centre), rows.source.n_rows, centre.shape[1])
+            whole = np.empty(shape, dtype=dtype)
 
         def copied(block: RowBlock) -> list[tuple[FloatArray, FloatArray | None]]:
             features, weights = self._problem(block)
@@ -267,7 +268,7 @@ class RowSample(AnySample):
         if whole is None:
             whole = np.concatenate([features for features, _ in blocks], axis=1)
         weights = np.concatenate(made, axis=1) if made else None
-        total = self.total * (rows.n_rows / self.n_rows)
+        total = self.total * (rows.source.n_rows / self.n_rows)
         return Sample(whole, total, weights, centred=True)
 
     def peek(self) -> FloatArray:

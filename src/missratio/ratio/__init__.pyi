@@ -12,11 +12,10 @@ from .complete import ClassifierRatio as ClassifierRatio
 from .complete import WeightedTable as WeightedTable
 from .complete import weight_parameter as weight_parameter
 from .cv import KLIEPCV as KLIEPCV
-from .fit import Factor as Factor
+from .fit import SIGN as SIGN
 from .fit import LinearRatio as LinearRatio
-from .fit import basis_features as basis_features
 from .fit import check_columns as check_columns
-from .fit import optimum as optimum
+from .fit import penalty_units as penalty_units
 from .fit import stack_samples as stack_samples
 from .kernel import Bumps as Bumps
 from .kernel import KernelName as KernelName
@@ -27,4 +26,5 @@ from .kliep import FDivergenceRatio as FDivergenceRatio
 from .kliep import NaiveBayesRatio as NaiveBayesRatio
 from .kliep import ObjectiveRatio as ObjectiveRatio
 from .kliep import density_ratio as density_ratio
+from .problem import RatioProblem as RatioProblem
 from .problem import WeightedMean as WeightedMean

@@ -485,14 +485,14 @@ def deal_folds(two: Two[ClassRows], cv: Any, random: Any) -> list[Fold]:
         return [(masks(fitted), masks(held)) for fitted, held in parts]
     n_folds, observed = int(check_scalar(cv, "cv", Integral, min_val=2)), []
     for rows in two:
-        weights = rows.weights()
-        if rows.n_rows < n_folds:
+        weights, n_rows = rows.weights(), rows.source.n_rows
+        if n_rows < n_folds:
             raise ValueError(
                 f"cv={n_folds} folds need as many rows of each class; class "
-                f"{rows.label!r} has {rows.n_rows}. Lower cv, or bring more rows."
+                f"{rows.label!r} has {n_rows}. Lower cv, or bring more rows."
             )
-        known = np.ones(rows.n_rows) if weights is None else weights
-        observed.append(np.asarray(known.reshape(rows.n_rows, -1).all(axis=1)))
+        known = np.ones(n_rows) if weights is None else weights
+        observed.append(np.asarray(known.reshape(n_rows, -1).all(axis=1)))
     return deal(Two(*observed), n_folds, random)
 
 

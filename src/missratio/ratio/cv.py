@@ -10,7 +10,6 @@ from sklearn.utils import check_random_state
 
 from missratio._base.callbacks import CallbackSupportMixin, run_tasks
 from missratio._base.storable import storable
-from missratio._base.typing import FloatArray
 from missratio.objective import KLIEPObjective, KullbackLeiblerObjective, Objective
 from missratio.ratio import base, fit
 from missratio.ratio.base import Two

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, get_args
 
 import narwhals.stable.v2 as nw
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
 from missratio import exceptions
 from missratio import rows as class_rows
@@ -20,7 +17,7 @@ from missratio._base.blocks import unmasked
 from missratio._base.hints import check_choice, listed
 from missratio._base.reading import column_names, read_table
 from missratio._base.threads import one_blas_thread
-from missratio._base.typing import BoolArray, FloatArray, IntArray
+from missratio._base.typing import BoolArray, FloatArray
 from missratio.basis import LinearBasis
 from missratio.exceptions import DataError, Message, Remedy
 from missratio.objective import KLIEPObjective, Objective, objective_faults
@@ -260,8 +257,7 @@ class LinearRatio(BaseRatio):
             # 1. The problem, as both classes' rows pose it.
             complete = self._choose_rows(two)
             two = self._oriented(two)
-            objective = KLIEPObjective() if self._by_means else settings._objective()
-            problem = posing.pose(self, objective, two, complete)
+            problem = self._posed(two, complete)
             label, names = two.denominator.label, self.basis_.get_feature_names_out
             # 2. Its penalties.
             weights = settings.penalty_weights
@@ -378,6 +374,15 @@ class LinearRatio(BaseRatio):
         )
         exceptions.warn(exceptions.SmallSampleWarning(message))
 
+    def _posed(
+        self, two: Two[ClassRows], complete: tuple[ClassRows, WeightSums] | None = None
+    ) -> RatioProblem:
+        """The problem that oriented rows pose, without penalties."""
+        objective = (
+            KLIEPObjective() if self._by_means else self._settings()._objective()
+        )
+        return posing.pose(self, objective, two, complete)
+
     def _choose_rows(self, two: Two[ClassRows]) -> tuple[ClassRows, WeightSums] | None:
         """Choose the class under the exponent, and give its complete rows.
 
@@ -395,7 +400,7 @@ class LinearRatio(BaseRatio):
         def few(rows: ClassRows, sums: WeightSums) -> bool:
             # Fewer than ten for each column, and than half of all rows, leave a joint
             # fit more noise than pairs do.
-            most = min(10.0 * n_columns, 0.5 * rows.n_rows)
+            most = min(10.0 * n_columns, 0.5 * rows.source.n_rows)
             return rows.by_entry and float(sums.kish[0]) <= most
 
         # 1. Whether the objective counts rows of both classes, and few are complete.
@@ -418,7 +423,7 @@ class LinearRatio(BaseRatio):
         # 2. The direction.
         under = two.numerator if self.direction_ == "reverse" else two.denominator
         complete = under.complete()
-        lossy = under.by_entry and complete[1].count[0] < under.n_rows
+        lossy = under.by_entry and complete[1].count[0] < under.source.n_rows
         if direction == "auto" and lossy:
             by_feature = under.feature_sums(columns).count
             others = two.numerator.complete()
@@ -465,9 +470,7 @@ class LinearRatio(BaseRatio):
         return np.asarray(features @ theta + float(self.intercept_))
 
     def _score_rows(self, two: Two[ClassRows]) -> float:
-        objective = self._settings()._objective()
-        objective = KLIEPObjective() if self._by_means else objective
-        problem = posing.pose(self, objective, self._oriented(two))
+        problem = self._posed(self._oriented(two))
         coef, sign = device.on_host(self.coef_), SIGN[self.direction_]
         return -problem.value(sign * coef, sign * self._part_intercepts)
 
@@ -524,81 +527,3 @@ class PenalisedRatio(JointRatio):
 
     l2: Any = 0.0
     l1: Any = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Factor:
-    """One problem of a ratio where it was solved: all of a joint fit, or a column's.
-
-    Parameters
-    ----------
-    problem : RatioProblem
-        A batch of one.
-    coef : ndarray of shape (n_features,)
-    intercept : float
-        The score's, for features that are not centred.
-    features : ndarray of int of shape (n_features,)
-        Which of the basis features it has.
-    columns : ndarray of bool of shape (n_columns,)
-        The table's columns that must be observed for a row to count.
-    required : ndarray of bool of shape (n_features, n_columns), or None
-        The columns that each basis feature needs, where a numerator that enters through
-        means alone has weights of its own for each; None where rows count as one.
-    """
-
-    problem: RatioProblem
-    coef: FloatArray
-    intercept: float
-    features: IntArray
-    columns: BoolArray
-    required: BoolArray | None = None
-
-
-def optimum(
-    ratio: LinearRatio,
-    X: Any,
-    y: ArrayLike,
-    sample_weight: ArrayLike | None,
-    inclusion: ArrayLike | None = None,
-) -> tuple[Two[ClassRows], Iterator[Factor]]:
-    """The problems that a ratio was fitted by, made again from the rows of the fit.
-
-    And the rows of both classes, that under the exponent last.
-    """
-    check_is_fitted(ratio)
-    if ratio.pairs_used_:
-        raise ValueError(
-            "The ratio was fitted by pairs of columns, which have no standard errors "
-            "here. Use the bootstrap, or pairs=False where enough rows are complete."
-        )
-    two = ratio._oriented(ratio._read(X, y, sample_weight, inclusion, reset=False))
-    settings, required = ratio._settings(), ratio.basis_.required_columns_
-    objective = KLIEPObjective() if ratio._by_means else settings._objective()
-    problem = posing.pose(ratio, objective, two)
-    weights, sign = settings.penalty_weights, SIGN[ratio.direction_]
-    units = penalty_units(weights, two.numerator, required, problem)
-    problem = problem.penalised(units, ratio._fitted_strength)
-    linear = problem.objective.linear_numerator and not ratio._apart
-    by_feature = two.numerator.by_entry and linear
-    n_columns = required.shape[1]
-
-    def factor(i: int, width: int) -> Factor:
-        features = problem.features[i, :width]
-        return Factor(
-            problem.problems(slice(i, i + 1), width),
-            sign * ratio.coef_[features],
-            sign * float(ratio._part_intercepts[i]),
-            features,
-            required[features[0]] if ratio._apart else np.ones(n_columns, dtype=bool),
-            required if by_feature else None,
-        )
-
-    # A factor after the other, each made when it is asked for.
-    widths = (problem.features >= 0).sum(axis=1).tolist()
-    return two, (factor(i, width) for i, width in enumerate(widths))
-
-
-def basis_features(ratio: LinearRatio, X: Any) -> FloatArray:
-    """A fitted ratio's basis features at rows, NaN where one can't be evaluated."""
-    finite, X = ratio._missingness() is None or "allow-nan", device.on_host(X)
-    return ratio._features(X, read_table(ratio, X, reset=False, finite=finite))

@@ -37,7 +37,7 @@ from missratio.rows.source import (
     WeightSums,
     weighted_sums,
 )
-from missratio.weights import SampleSize, warn_if_concentrated, worst_case_sample_size
+from missratio.weights import SampleSize, warn_if_concentrated
 
 ClassModel = Missingness | Literal["ignore"] | None
 Normalization = Literal["hajek", "horvitz-thompson", "regression"]
@@ -157,11 +157,6 @@ class ClassRows:
         return self.model is None and self.known is None and not self.by_entry
 
     @property
-    def n_rows(self) -> int:
-        """How many rows there are, missing ones included."""
-        return int(self.source.n_rows)
-
-    @property
     def self_normalised(self) -> bool:
         """Whether weighted sums are divided by the sum of the weights (Hájek).
 
@@ -174,7 +169,7 @@ class ClassRows:
     def sample_weight_total(self) -> float:
         """The sum of the sample weights: the number of rows, where they have none."""
         weights = self.source.sample_weight
-        return float(self.n_rows) if weights is None else float(weights.sum())
+        return float(self.source.n_rows) if weights is None else float(weights.sum())
 
     def divisor(self, mass: FloatArray) -> FloatArray:
         """What weighted sums are divided by, given the sums of the weights."""
@@ -371,7 +366,7 @@ class ClassRows:
 
         Features of one column are those of one row.
         """
-        for rows in (self.every(1 + self.n_rows // 256), self.every(1)):
+        for rows in (self.every(1 + self.source.n_rows // 256), self.every(1)):
             block = rows.source.every(1).block()
             seen, weights = np.ones(block.features.shape, dtype=bool), rows.weights()
             if weights is not None:
@@ -409,8 +404,8 @@ class ClassRows:
         """Refuse a class of which nothing is observed, or that has no weight."""
         if count is not None and not count.any():
             raise ValueError(
-                f"Class {self.label!r} has no observed row among its {self.n_rows}: "
-                "bring rows in which something is observed."
+                f"Class {self.label!r} has no observed row among its "
+                f"{self.source.n_rows}: bring rows in which something is observed."
             )
         weights = self.source.sample_weight
         if weights is not None and not weights.any():
@@ -457,7 +452,7 @@ def _concatenated(parts: Sequence[FloatArray | None]) -> FloatArray | None:
 
 def effective_size(rows: ClassRows, sums: WeightSums) -> SampleSize:
     """The effective size, of the feature with the least where they differ."""
-    kish, model = sums.kish, rows.model
+    kish, model, n_rows = sums.kish, rows.model, rows.source.n_rows
     worst = int(kish.argmin())
     observed = int(sums.count[worst])
     worst_case = float(observed)
@@ -465,8 +460,8 @@ def effective_size(rows: ClassRows, sums: WeightSums) -> SampleSize:
         largest = None if model is None else model.maximum
         if largest is None:
             largest = max(0.0, 1.0 - 1.0 / sums.largest[worst])
-        worst_case = worst_case_sample_size(rows.n_rows, largest)
-    return SampleSize(rows.n_rows, observed, float(kish[worst]), worst_case)
+        worst_case = float(n_rows * (1.0 - largest))
+    return SampleSize(n_rows, observed, float(kish[worst]), worst_case)
 
 
 def warn_of_weights(
@@ -512,8 +507,8 @@ def warn_of_weights(
     model = rows.model
     if model is None or not isinstance(rows.source, MemorySource):
         return
-    if rows.n_rows > MOST_CHECKED:
-        rows = rows.every(1 + rows.n_rows // MOST_CHECKED)
+    if rows.source.n_rows > MOST_CHECKED:
+        rows = rows.every(1 + rows.source.n_rows // MOST_CHECKED)
     weights, source = rows.weights(), rows.source
     assert weights is not None
     assert isinstance(source, MemorySource)

@@ -72,12 +72,13 @@ class ParquetSource(LabelledSource):
 
         How rows are cut depends on the files alone, and so do the digits.
         """
-
-        def fold_group(group: RowGroup) -> Result:
-            return merge([work(block) for block in self._read(group)])
-
         with one_blas_thread(self.n_rows * len(self.names)) as threads:
-            return merge(share(fold_group, self.groups, threads))
+            results = share(
+                lambda group: merge([work(block) for block in self._read(group)]),
+                self.groups,
+                threads,
+            )
+        return merge(results)
 
     def _read(self, group: RowGroup) -> Iterator[LabelledBlock]:
         """The blocks of a row group."""

@@ -23,7 +23,7 @@ from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.learning import LearnedMissingness
 from missratio.missingness import Block, joint_weight
 from missratio.objective import Expectations, KLIEPObjective
-from missratio.ratio import Factor, WeightedMean
+from missratio.ratio import RatioProblem, WeightedMean
 from missratio.rows import ClassRows, RowBlock, weights_of_features
 from missratio.uncertainty.reliability import rates, weight_sums
 
@@ -50,11 +50,31 @@ class Means:
     rows: Callable[[FloatArray], tuple[FloatArray, FloatArray | None]]
 
 
-def expand(factor: Factor) -> tuple[tuple[Means, Means], float]:
-    """A factor's means, of numerator and denominator, and the decrement √(GᵀH⁻¹G)."""
-    problem, objective = factor.problem, factor.problem.objective
+def expand(
+    problem: RatioProblem,
+    coef: FloatArray,
+    intercept: float,
+    used: BoolArray,
+    required: BoolArray | None,
+) -> tuple[tuple[Means, Means], float]:
+    """The means of numerator and denominator, and the decrement √(GᵀH⁻¹G).
+
+    Parameters
+    ----------
+    problem : RatioProblem
+        One problem of a ratio where it was solved: all of a joint fit, or a column's.
+    coef : ndarray of shape (n_features,)
+    intercept : float
+        The score's, for features that are not centred.
+    used : ndarray of bool of shape (n_columns,)
+        The table's columns that must be observed for a row to count.
+    required : ndarray of bool of shape (n_features, n_columns), or None
+        The columns that each basis feature needs, where a numerator that enters through
+        means alone has weights of its own for each; None where rows count as one.
+    """
+    objective = problem.objective
     # 1. The solution, its Hessian, and what parameters do to (θ, log N̂).
-    theta = problem.theta(factor.coef[None], np.array([factor.intercept]))
+    theta = problem.theta(coef[None], np.array([intercept]))
     evaluation = problem(theta, second_order=True)
     assert evaluation.hessian is not None
     hessian, gradient = evaluation.hessian[0], evaluation.gradient[0]
@@ -75,10 +95,10 @@ def expand(factor: Factor) -> tuple[tuple[Means, Means], float]:
     else:
         # log E exp s, centred, moves by the tilted mean.
         tilted_problem = replace(problem, objective=KLIEPObjective())
-        _, sums = tilted_problem.sums(factor.coef[None], second_order=False)
+        _, sums = tilted_problem.sums(coef[None], second_order=False)
         mean = centre + sums.slope[0] / sums.value[0]
         to_result = np.concatenate([np.eye(len(centre)), mean[None]])
-        log_normalizer = -factor.intercept - float(factor.coef @ centre)
+        log_normalizer = -intercept - float(coef @ centre)
     to_result = -to_result @ inverse
     # 2. Derivatives of the outer function, the numerator's first: h_t as `first`,
     #    Σ_u h_tu S_u as `second`, and h_t S_t + a_t Σ_u h_tu S_u, the mean of what rows
@@ -98,14 +118,14 @@ def expand(factor: Factor) -> tuple[tuple[Means, Means], float]:
         """A class that enters row by row, through functions of the score."""
         which = 0 if is_numerator else 1
         function = objective.numerator if is_numerator else objective.denominator
-        intercept = float(theta[0, -1]) if objective.fits_intercept else 0.0
+        constant = float(theta[0, -1]) if objective.fits_intercept else 0.0
         # Without an intercept the last mean of the denominator is that of the
         # normalised tilt, which moves log N̂ alone.
         tilted = not (is_numerator or objective.fits_intercept)
 
         def rows(features: FloatArray) -> tuple[FloatArray, FloatArray]:
             centred = _centred(features, centre)
-            score = centred @ factor.coef + intercept
+            score = centred @ coef + constant
             term, full = function(score), centred
             if objective.fits_intercept:
                 full = np.concatenate([centred, np.ones((len(centred), 1))], axis=1)
@@ -125,36 +145,30 @@ def expand(factor: Factor) -> tuple[tuple[Means, Means], float]:
         if tilted:
             alone = np.eye(len(to_result))[:, -1:]
             mean, change = np.append(mean, 1.0), np.hstack([to_result, alone])
-        mask = np.tile(factor.columns, (len(mean), 1))
+        mask = np.tile(used, (len(mean), 1))
         return Means(mean, change, mask, False, rows)
 
-    def feature_means(numerator: WeightedMean, change: FloatArray) -> Means:
-        """A numerator that enters through means of the features alone.
-
-        The printed objective has the means of features that are not centred, even where
-        weights don't average to one.
-        """
-        by_feature, mask = factor.required is not None, factor.required
+    if isinstance(problem.numerator, WeightedMean):
+        # The printed objective has the means of features that are not centred, even
+        # where weights don't average to one.
+        numerator, mask, by_feature = problem.numerator, required, required is not None
         mean, shift = numerator.mean[0] + centre, np.zeros_like(centre)
         if objective.fits_intercept and not by_feature:
             mean, shift = numerator.mean[0], centre
         if mask is None:
-            mask = np.tile(factor.columns, (len(centre), 1))
+            mask = np.tile(used, (len(centre), 1))
         if objective.fits_intercept:
             mean = np.append(mean, 0.0 if by_feature else numerator.mass[0])
-            last = np.zeros_like(factor.columns) if by_feature else factor.columns
+            last = np.zeros_like(used) if by_feature else used
             mask = np.concatenate([mask, last[None]])
 
-        def rows(features: FloatArray) -> tuple[FloatArray, None]:
+        def features_of(features: FloatArray) -> tuple[FloatArray, None]:
             width = len(mean) - features.shape[1]
             constant = np.full((len(features), width), float(not by_feature))
             return np.concatenate([_centred(features, shift), constant], axis=1), None
 
-        return Means(mean, change, mask, by_feature, rows)
-
-    if isinstance(problem.numerator, WeightedMean):
         change = first[0] * np.eye(theta.shape[1]) + np.outer(second[0], theta[0])
-        means = feature_means(problem.numerator, to_result @ change)
+        means = Means(mean, to_result @ change, mask, by_feature, features_of)
     else:
         means = score_means(True)
     decrement = float(np.sqrt(max(gradient @ inverse @ gradient, 0.0)))
@@ -167,32 +181,9 @@ def _centred(features: FloatArray, centre: FloatArray) -> FloatArray:
     return centred
 
 
-def weights_of(
-    means: Means, block: RowBlock, weights: FloatArray | None, groups: IntArray | None
-) -> FloatArray:
-    """Weights, (n_rows, 1), or (n_rows, n_means) where each mean has its own."""
-    if weights is None:
-        weights = np.ones((len(block.rows), 1))
-    elif weights.ndim == 1:
-        weights = weights[:, None]
-    elif means.by_feature:
-        # Where there is an intercept, its mean of ones has no weights.
-        needed = means.mask[means.mask.any(axis=1)]
-        weights = weights_of_features(weights, needed, groups)
-        lacking = len(means.mask) - len(needed)
-        weights = np.pad(weights, ((0, 0), (0, lacking)), constant_values=1.0)
-    else:
-        used = means.mask[0]
-        groups = None if groups is None else groups[used]
-        weights = joint_weight(weights[:, used], groups)[:, None]
-    more = block.sample_weight
-    return weights if more is None else weights * more[:, None]
-
-
 def class_spread(
     rows: ClassRows,
     factors: Sequence[tuple[IntArray, Means]],
-    largest: FloatArray | None,
     parts: Sequence[LearnedPart],
     to_result: FloatArray,
 ) -> tuple[FloatArray, ...]:
@@ -223,8 +214,27 @@ def class_spread(
     sizes = [len(means.mean) for _, means in factors]
     size, hajek, adjusted = sum(sizes), rows.self_normalised, rows.adjusted
 
-    def weigh(block: RowBlock, weights: FloatArray | None) -> list[FloatArray]:
-        return [weights_of(means, block, weights, rows.groups) for _, means in factors]
+    def weigh(block: RowBlock) -> list[FloatArray]:
+        """Weights, (n_rows, 1), or (n_rows, n_means) where each mean has its own."""
+        weighed, more, groups = [], block.sample_weight, rows.groups
+        for _, means in factors:
+            weights = block.ipw
+            if weights is None:
+                weights = np.ones((len(block.rows), 1))
+            elif weights.ndim == 1:
+                weights = weights[:, None]
+            elif means.by_feature:
+                # Where there is an intercept, its mean of ones has no weights.
+                needed = means.mask[means.mask.any(axis=1)]
+                weights = weights_of_features(weights, needed, groups)
+                lacking = (0, len(means.mask) - len(needed))
+                weights = np.pad(weights, ((0, 0), lacking), constant_values=1.0)
+            else:
+                used = means.mask[0]
+                together = None if groups is None else groups[used]
+                weights = joint_weight(weights[:, used], together)[:, None]
+            weighed.append(weights if more is None else weights * more[:, None])
+        return weighed
 
     def beside(columns: list[FloatArray]) -> FloatArray:
         """What all means have, (n_rows, n_means)."""
@@ -236,7 +246,7 @@ def class_spread(
 
     # 1. What each factor's weighted sums are divided by.
     masses = rows.fold(
-        lambda block: [weights.sum(axis=0) for weights in weigh(block, block.ipw)],
+        lambda block: [weights.sum(axis=0) for weights in weigh(block)],
         lambda parts: [np.sum(part, axis=0) for part in zip(*parts, strict=True)],
     )
     totals = [rows.divisor(mass) for mass in masses]
@@ -249,7 +259,7 @@ def class_spread(
         counts = block.sample_weight
         counts = np.ones(len(features)) if counts is None else counts
         counts = (counts / rows.sample_weight_total)[:, None]
-        weighed = weigh(block, block.ipw)
+        weighed = weigh(block)
         plain, left_out, moved = [], [], []
         for k, (place, means) in enumerate(factors):
             if adjusted is not None and means.by_feature:
@@ -294,12 +304,15 @@ def class_spread(
         covariance = covariance + to_result @ by_phi @ to_result.T
     # 4. How widely weights are spread, by what they are at most too.
     most = np.full(size, np.inf)
-    if largest is not None:
+    if rows.model is not None:
+        with np.errstate(divide="ignore"):
+            largest = 1.0 / (1.0 - rows.model.column_maxima(rows.source.table.shape[1]))
+        largest = largest if rows.model.rowwise else largest[None]
         heaviest = rows.source.sample_weight
         heaviest = None if heaviest is None else heaviest.max(keepdims=True)
-        block = RowBlock(np.ones((1, 1)), np.ones((1, 1)), heaviest, 0)
-        most = beside(weigh(block, largest))[0]
-    rate = rates(sums.reshape(5, size), rows.n_rows, most)
+        one = np.ones((1, 1))
+        most = beside(weigh(RowBlock(one, one, heaviest, ipw=largest)))[0]
+    rate = rates(sums.reshape(5, size), rows.source.n_rows, most)
     return covariance, variance, fourth, through.sum(axis=1), through @ rate
 
 

@@ -13,14 +13,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from missratio import ratio as ratios
 from missratio._base.hints import check_probability
-from missratio._base.reading import joined, row_blocks
+from missratio._base.reading import joined, read_table, row_blocks
 from missratio._base.threads import one_blas_thread
 from missratio._base.typing import BoolArray, FloatArray
 from missratio.exceptions import warn
 from missratio.learning import LearnedMissingness
 from missratio.missingness import Block, BlockMissingness, Missingness
 from missratio.ratio import LinearRatio
-from missratio.rows import ClassModel, ClassRows, class_model
+from missratio.rows import ClassRows
+from missratio.tensor import on_host
 from missratio.uncertainty import reliability
 from missratio.uncertainty.covariance import LearnedPart, class_spread, expand
 
@@ -105,7 +106,9 @@ class RatioUncertainty:
 
         A row's 1/df is the mean of the coefficients' by their shares in the variance.
         """
-        features = ratios.basis_features(self.ratio, X)
+        ratio, X = self.ratio, on_host(X)
+        finite = ratio._missingness() is None or "allow-nan"
+        features = ratio._features(X, read_table(ratio, X, reset=False, finite=finite))
         variance, inverse = np.empty((2, len(features)))
         size = features.shape[1]
         first, cross = self.covariance[:size, :size], self.covariance[:size, size]
@@ -243,13 +246,53 @@ def ratio_uncertainty(
     >>> lower.round(2), upper.round(2)
     (array([0.32]), array([0.44]))
     """
-    _check(ratio)
-    rows, factors = ratios.optimum(ratio, X, y, sample_weight, inclusion)
+    if not isinstance(ratio, LinearRatio):
+        raise TypeError(
+            "ratio must be a fitted KLIEP, FDivergenceRatio, ObjectiveRatio or "
+            f"NaiveBayesRatio, got {ratio!r}. {BOOTSTRAP}"
+        )
+    check_is_fitted(ratio)
+    if ratio._fitted_strength[0].any():
+        raise ValueError(
+            "Under an L1 penalty some coefficients are held at zero, and the sandwich "
+            f"formula does not apply. Use a ridge penalty (l2). {BOOTSTRAP}"
+        )
+    if not getattr(ratio, "converged_", True):
+        raise ValueError(
+            f"{type(ratio).__name__} did not converge, and standard errors hold at an "
+            "optimum only. Add a ridge penalty (l2=0.01 is a start), or raise max_iter."
+        )
+    if ratio.pairs_used_:
+        raise ValueError(
+            "The ratio was fitted by pairs of columns, which have no standard errors "
+            "here. Use the bootstrap, or pairs=False where enough rows are complete."
+        )
+    # The problem that it was fitted by, made again from the rows of the fit.
+    rows = ratio._oriented(ratio._read(X, y, sample_weight, inclusion, reset=False))
+    problem, required = ratio._posed(rows), ratio.basis_.required_columns_
+    settings, sign = ratio._settings(), ratios.SIGN[ratio.direction_]
+    units = ratios.penalty_units(
+        settings.penalty_weights, rows.numerator, required, problem
+    )
+    problem = problem.penalised(units, ratio._fitted_strength)
+    linear = problem.objective.linear_numerator
+    by_feature = rows.numerator.by_entry and linear and not ratio._apart
+    needed = required if by_feature else None
     with one_blas_thread(rows.denominator.source.size):
-        expansions = [(factor.features, *expand(factor)) for factor in factors]
+        expansions = []
+        for i, width in enumerate((problem.features >= 0).sum(axis=1).tolist()):
+            features = problem.features[i, :width]
+            used = (
+                required[features[0]]
+                if ratio._apart
+                else np.ones(required.shape[1], bool)
+            )
+            part = problem.problems(slice(i, i + 1), width)
+            solved = sign * ratio.coef_[features], sign * ratio._part_intercepts[i]
+            expansions.append((features, *expand(part, *solved, used, needed)))
         worst = max(decrement for _, _, decrement in expansions)
-        n_rows = min(rows.numerator.n_rows, rows.denominator.n_rows)
-        if worst > max(10.0 * ratio._settings().tol, 0.01 / np.sqrt(n_rows)):
+        n_rows = min(side.source.n_rows for side in rows)
+        if worst > max(10.0 * settings.tol, 0.01 / np.sqrt(n_rows)):
             raise ValueError(
                 "X and y are not the rows that the ratio was fitted to: its "
                 f"coefficients are not optimal for them (decrement {worst:.2g}). Give "
@@ -258,8 +301,7 @@ def ratio_uncertainty(
         size, in_tail, spreads = len(ratio.coef_) + 1, np.inf, []
         taught: dict[Any, str] = {}
         for place, side in enumerate(rows):
-            model = class_model(ratio.missingness_, side.label, side.names)
-            learned = _learned(model, side)
+            learned = _learned(side)
             if learned:
                 same = all(part.shared for part in learned)
                 taught[side.label] = "same" if same else "other"
@@ -271,17 +313,13 @@ def ratio_uncertainty(
                 block[features], block[-1] = mean.to_result[:-1], mean.to_result[-1]
                 columns.append(block)
             to_result = np.concatenate(columns, axis=1)
-            in_tail = min(in_tail, reliability.expected_in_tail(side, model))
-            # Values that were looked up have weights of their own.
-            largest = None
-            if inclusion is None:
-                largest = reliability.largest_weights(side, model)
-            spreads.append(class_spread(side, means, largest, learned, to_result))
+            in_tail = min(in_tail, reliability.expected_in_tail(side))
+            spreads.append(class_spread(side, means, learned, to_result))
         covariance, variance, fourth, through, heavy = (
             np.sum(both, axis=0) for both in zip(*spreads, strict=True)
         )
         classes = [rows.denominator]
-        if not (ratio._by_means or ratio._settings()._objective().linear_numerator):
+        if not linear:
             classes.append(rows.numerator)
         by_column = isinstance(ratio, ratios.NaiveBayesRatio)
         undetermined = reliability.undetermined_features(classes, by_column)
@@ -318,13 +356,23 @@ def ratio_uncertainty(
     if parts:
         warn(UnreliableIntervalWarning(" ".join(parts)))
     freedom = np.minimum(by_rows, by_weights)
-    facts = _positive(covariance), taught, freedom, reliable, undetermined
+    # The nearest matrix that is positive semi-definite: with φ learned for several
+    # features, what is taken off for each by the model can in a small sample exceed
+    # what is there by the rows.
+    covariance = (covariance + covariance.T) / 2.0
+    scale = np.sqrt(np.maximum(np.diagonal(covariance), np.finfo(float).tiny))
+    values, vectors = np.linalg.eigh(covariance / np.outer(scale, scale))
+    if values[0] < 0.0:
+        half = vectors * np.sqrt(np.maximum(values, 0.0)) * scale[:, None]
+        covariance = np.asarray(half @ half.T)
+    facts = covariance, taught, freedom, reliable, undetermined
     return RatioUncertainty(ratio, *facts)
 
 
-def _learned(model: ClassModel, rows: ClassRows) -> list[LearnedPart]:
+def _learned(rows: ClassRows) -> list[LearnedPart]:
     """A class's φ, where it was learned: of all columns, and of each category."""
-    if not isinstance(model, Missingness) or not model.learned:
+    model = rows.model
+    if model is None or not model.learned:
         return []
     if rows.adjusted is not None:
         raise ValueError(
@@ -349,37 +397,3 @@ def _learned(model: ClassModel, rows: ClassRows) -> list[LearnedPart]:
         if isinstance(phi, LearnedMissingness):
             parts.append(LearnedPart(phi, phi.was_learned_from(values), place))
     return parts
-
-
-def _check(ratio: Any) -> None:
-    if not isinstance(ratio, LinearRatio):
-        raise TypeError(
-            "ratio must be a fitted KLIEP, FDivergenceRatio, ObjectiveRatio or "
-            f"NaiveBayesRatio, got {ratio!r}. {BOOTSTRAP}"
-        )
-    check_is_fitted(ratio)
-    if ratio._fitted_strength[0].any():
-        raise ValueError(
-            "Under an L1 penalty some coefficients are held at zero, and the sandwich "
-            f"formula does not apply. Use a ridge penalty (l2). {BOOTSTRAP}"
-        )
-    if not getattr(ratio, "converged_", True):
-        raise ValueError(
-            f"{type(ratio).__name__} did not converge, and standard errors hold at an "
-            "optimum only. Add a ridge penalty (l2=0.01 is a start), or raise max_iter."
-        )
-
-
-def _positive(covariance: FloatArray) -> FloatArray:
-    """The nearest matrix that is positive semi-definite.
-
-    With φ learned for several features, what is taken off for each by the model can in
-    a small sample exceed what is there by the rows.
-    """
-    covariance = (covariance + covariance.T) / 2.0
-    scale = np.sqrt(np.maximum(np.diagonal(covariance), np.finfo(float).tiny))
-    values, vectors = np.linalg.eigh(covariance / np.outer(scale, scale))
-    if values[0] >= 0.0:
-        return covariance
-    half = vectors * np.sqrt(np.maximum(values, 0.0)) * scale[:, None]
-    return np.asarray(half @ half.T)

@@ -24,8 +24,7 @@ import numpy as np
 from scipy.special import logit
 
 from missratio._base.typing import FloatArray
-from missratio.missingness import Missingness
-from missratio.rows import ClassModel, ClassRows, RowBlock
+from missratio.rows import ClassRows, RowBlock
 
 # With fewer rows than these expected there, coverage at 95% falls below 90%.
 FEWEST_EXPECTED = 3.0
@@ -35,31 +34,22 @@ SMALLEST = 1e-12
 UNSEEN = 3.0
 
 
-def largest_weights(rows: ClassRows, model: ClassModel) -> FloatArray | None:
-    """What weights are at most, of shape (1,) or (1, n_columns); None for no model."""
-    if not isinstance(model, Missingness):
-        return None
-    maxima = model.column_maxima(rows.source.table.shape[1])
-    with np.errstate(divide="ignore"):
-        largest = 1.0 / (1.0 - maxima)
-    return largest[:1] if model.rowwise else largest[None]
-
-
-def expected_in_tail(rows: ClassRows, model: ClassModel) -> float:
+def expected_in_tail(rows: ClassRows) -> float:
     """How many observed rows are expected where half of the second moment lies.
 
     It is the number of the column with the fewest, and infinite where weights are by no
     model, or can't be large.
     """
-    if not isinstance(model, Missingness):
+    model, n_rows = rows.model, rows.source.n_rows
+    if model is None:
         return np.inf
     largest = 1.0 if model.maximum is None else model.maximum
     # Weights of which 30 rows make a whole class are no matter of a tail.
-    bounded = rows.n_rows * (1.0 - largest) >= 30.0
+    bounded = n_rows * (1.0 - largest) >= 30.0
     table = rows.source.every(1).block().rows.astype(np.float64, copy=False)
     probability = np.asarray(model.missing_probability(table))
     columns = probability[:, None] if probability.ndim == 1 else probability
-    expected = [_expected(column, rows.n_rows, bounded) for column in columns.T]
+    expected = [_expected(column, n_rows, bounded) for column in columns.T]
     return min(expected, default=np.inf)
 
 

@@ -154,7 +154,24 @@ def accumulate(
     if second_order:
         if term.curvature is not term.slope:
             mass = term.curvature if weights is None else weights * term.curvature
-        curvature = _second_moments(mass, features, at)
+        centred = features if at.centre is None else features - at.centre[:, None, :]
+        if features.shape[-1] == 1:
+            second = np.vecdot(mass * centred[..., 0], centred[..., 0])[:, None, None]
+        elif features.shape[-1] >= SYRK_FEATURES and mass.min() >= 0.0:
+            # One operand on both sides, so that BLAS does half of the work (syrk), and
+            # one array as large as the block: a second one took three times as long.
+            root, out = np.sqrt(mass)[..., None], None if at.centre is None else centred
+            scaled = np.multiply(centred, root, out=out)
+            second = scaled.swapaxes(1, 2) @ scaled
+        else:
+            second = (centred * mass[..., None]).swapaxes(1, 2) @ centred
+        curvature = np.asarray(second, dtype=np.float64)
+        if at.intercept is not None:
+            # Bordered by the first moments.
+            total = mass.sum(axis=-1, dtype=np.float64)
+            first = _first_moments(mass, total, features, at)
+            curvature = np.concatenate([second, first[:, None, :-1]], axis=1)
+            curvature = np.concatenate([curvature, first[:, :, None]], axis=2)
     scale = np.zeros(len(score)) + term.log_scale
     return Sums(scale, value, slope, curvature, score.min(axis=-1), high)
 
@@ -178,27 +195,3 @@ def _first_moments(
     if at.intercept is None:
         return first
     return np.concatenate([first, total[:, None]], axis=1)
-
-
-def _second_moments(
-    mass: FloatArray, features: FloatArray, at: Parameters
-) -> FloatArray:
-    """Σ v f̃f̃ᵀ, bordered by the first moments where there is an intercept."""
-    centre = None if at.centre is None else at.centre[:, None, :].astype(features.dtype)
-    centred = features if centre is None else features - centre
-    if features.shape[-1] == 1:
-        second = np.vecdot(mass * centred[..., 0], centred[..., 0])[:, None, None]
-    elif features.shape[-1] >= SYRK_FEATURES and mass.min() >= 0.0:
-        # One operand on both sides, so that BLAS does half of the work (syrk), and one
-        # array as large as the block: a second one took three times as long.
-        root = np.sqrt(mass)[..., None]
-        scaled = np.multiply(centred, root, out=None if centre is None else centred)
-        second = scaled.swapaxes(1, 2) @ scaled
-    else:
-        second = (centred * mass[..., None]).swapaxes(1, 2) @ centred
-    if at.intercept is None:
-        return np.asarray(second, dtype=np.float64)
-    total = mass.sum(axis=-1, dtype=np.float64)
-    first = _first_moments(mass, total, features, at)
-    bordered = np.concatenate([second, first[:, None, :-1]], axis=1)
-    return np.concatenate([bordered, first[:, :, None]], axis=2)

@@ -65,7 +65,10 @@ class Columns:
         for j in chosen:
             try:
                 seen = {*_values(X, frame, j)} - {None}
-                every = sorted(seen.union(_declared(frame, j)))
+                declared: list[Any] = []
+                if frame is not None and dtypes[j] in (nw.Categorical, nw.Enum):
+                    declared = frame[:, j].cat.get_categories().to_list()
+                every = sorted(seen.union(declared))
                 categories[j] = tuple(level for level in every if level in seen)
                 codes[j] = category_codes(every)[[level in seen for level in every]]
             except TypeError as error:
@@ -121,13 +124,6 @@ def _values(X: Any, frame: nw.DataFrame[Any] | None, column: int) -> list[Any]:
     if frame is not None:
         return column_values(frame[:, column])
     return [None if v is None or v != v else v for v in X[:, column].tolist()]
-
-
-def _declared(frame: nw.DataFrame[Any] | None, column: int) -> list[Any]:
-    """The categories that a column's type declares."""
-    if frame is None or frame[:, column].dtype not in (nw.Categorical, nw.Enum):
-        return []
-    return frame[:, column].cat.get_categories().to_list()
 
 
 _TAIL = 1e-9

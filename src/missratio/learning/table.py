@@ -81,21 +81,6 @@ class ScoredTable:
             order.append(rows[np.argsort(column, kind="stable")])
         return cls(values, missing, order)
 
-    def normal_scores(self) -> FloatArray:
-        """Normal scores of columns, standardised; 0 where all values are equal."""
-        scores = np.zeros(self.values.shape, order="F")
-        for j, rows in enumerate(self.order):
-            ordered = self.values[rows, j]
-            size = len(ordered)
-            starts = np.flatnonzero(np.diff(ordered, prepend=-np.inf) > 0.0)
-            ends = np.append(starts[1:], size)
-            counts = ends - starts
-            quantiles = ndtri((starts + ends) / (2.0 * size))
-            quantiles -= quantiles @ counts / size
-            spread = np.sqrt(quantiles**2 @ counts / size)
-            scores[rows, j] = np.repeat(quantiles / (spread or 1.0), counts)
-        return scores
-
     def features(self, *, ranked: bool = False, squares: bool = False) -> FloatArray:
         """Values, centred masks and a constant; with `ranked` for tests, normal scores.
 
@@ -103,7 +88,20 @@ class ScoredTable:
         what a skewed column crowds together. Ties share the middle of their ranks. With
         `squares`, those of the values as well, before the constant.
         """
-        values = self.normal_scores() if ranked else self.values
+        values = self.values
+        if ranked:
+            # Normal scores, standardised; 0 where all values are equal.
+            values = np.zeros(self.values.shape, order="F")
+            for j, rows in enumerate(self.order):
+                ordered = self.values[rows, j]
+                size = len(ordered)
+                starts = np.flatnonzero(np.diff(ordered, prepend=-np.inf) > 0.0)
+                ends = np.append(starts[1:], size)
+                counts = ends - starts
+                quantiles = ndtri((starts + ends) / (2.0 * size))
+                quantiles -= quantiles @ counts / size
+                spread = np.sqrt(quantiles**2 @ counts / size)
+                values[rows, j] = np.repeat(quantiles / (spread or 1.0), counts)
         parts = [values, self.missing - self.missing.mean(axis=0)]
         parts += [np.where(self.missing, 0.0, values**2 - 1.0)] * squares
         return np.concatenate([*parts, np.ones((len(values), 1))], axis=1)

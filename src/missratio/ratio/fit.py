@@ -378,9 +378,8 @@ class LinearRatio(BaseRatio):
         self, two: Two[ClassRows], complete: tuple[ClassRows, WeightSums] | None = None
     ) -> RatioProblem:
         """The problem that oriented rows pose, without penalties."""
-        objective = (
-            KLIEPObjective() if self._by_means else self._settings()._objective()
-        )
+        settings = self._settings()
+        objective = KLIEPObjective() if self._by_means else settings._objective()
         return posing.pose(self, objective, two, complete)
 
     def _choose_rows(self, two: Two[ClassRows]) -> tuple[ClassRows, WeightSums] | None:

@@ -181,7 +181,7 @@ def fit_table(
             except (exceptions.DataError, exceptions.NoCertificateError) as error:
                 error = error.named(names).about(source.path)
                 if taught and isinstance(error, exceptions.NoCertificateError):
-                    ways = ways_of(table, controlled, options)
+                    ways = ways_of(table, controlled, options, taken="learned")
                     raise _untaught(error, account, options.delta, ways) from error
                 raise error from error.__cause__
             except ValueError as error:
@@ -200,7 +200,7 @@ def fit_table(
             before=table.X, groups=table.groups,
         )  # fmt: skip
         if taught and any(each.category is MissingnessWarning for each in caught):
-            account.ways.extend(ways_of(table, controlled, options))
+            account.ways.extend(ways_of(table, controlled, options, taken="learned"))
         file, digest = source.path.name, source.file.sha256()
         report = describe(
             rows,

@@ -23,7 +23,6 @@ from missratio import exceptions
 from missratio._base.blocks import rows_with_nan
 from missratio._base.hints import listed
 from missratio._base.reading import columns_named
-from missratio._base.typing import FloatArray
 from missratio.app.modelfile import TableModel, TrainingData, plain
 from missratio.app.options import (
     CheckOptions,
@@ -35,7 +34,7 @@ from missratio.app.options import (
 from missratio.app.report import LabelledRows, Names, describe
 from missratio.app.report.rows import narrowed
 from missratio.app.tables import labelled
-from missratio.app.tables.columns import BLANK, Encoder
+from missratio.app.tables.columns import BLANK
 from missratio.app.workflow import methods
 from missratio.app.workflow.account import (
     Account,
@@ -89,10 +88,11 @@ def fit_table(
         except exceptions.TableError as error:
             notes = (note for note in spelled if note.facts["name"] == table.target)
             raise exceptions.TableError(" ".join(map(str, [error, *notes]))) from error
-    numbers, names = table.encoder.n_numeric, table.encoder.encoded_names
-    if len(table.encoder.columns) > MOST_COLUMNS:
+    encoder = table.encoder
+    numbers, names = encoder.n_numeric, encoder.encoded_names
+    if len(encoder.columns) > MOST_COLUMNS:
         raise exceptions.TableError(
-            f"{source.path} has {len(table.encoder.columns):,} columns to learn from, "
+            f"{source.path} has {len(encoder.columns):,} columns to learn from, "
             f"and a model file can hold {MOST_COLUMNS:,}. Leave out (--drop) those "
             "that say least about the classes."
         )
@@ -202,10 +202,14 @@ def fit_table(
         if taught and any(each.category is MissingnessWarning for each in caught):
             account.ways.extend(ways_of(table, controlled, options, taken="learned"))
         file, digest = source.path.name, source.file.sha256()
+        origins = [c.name for c in encoder.columns for _ in range(c.width)]
+        # Features that say that their column is blank.
+        levels = [k for c in encoder.columns for k in (c.levels or ("", "number"))[1:]]
+        blank = frozenset(j for j, level in enumerate(levels) if level == BLANK)
         report = describe(
             rows,
             title=f"Predicting {options.target} in {file}",
-            names=_names(table.encoder),
+            names=Names(names, origins, blank),
             origin={
                 "method": f"{method}, {why}",
                 "file": file,
@@ -224,13 +228,13 @@ def fit_table(
         )
         for text in condensed(messages, phrase)
     ]
+    ends = [each.reduce(table.X[:, :numbers]) for each in (np.fmin, np.fmax)]
+    ranges = np.array([float(f"{end:.3g}") for end in np.transpose(ends).flat])
+    training = TrainingData(
+        file, digest, dict(table.counts), table.missing, ranges.reshape(-1, 2)
+    )
     model = TableModel(
-        classifier, table.encoder, options.target,
-        table.dropped, method,
-        TrainingData(
-            file, digest, dict(table.counts), table.missing,
-            _ranges(table.X[:, :numbers]),
-        ),
+        classifier, encoder, options.target, table.dropped, method, training,
         report.json(), rest=table.rest, group_column=options.groups,
     )  # fmt: skip
     # 6. What there is to say about it.
@@ -263,12 +267,16 @@ def fit_table(
     sizes = ", ".join(f"{n} of {label!r}" for label, n in table.counts.items())
     page = options.out.with_suffix(".html")
     shown = shlex.join(["missratio", "report", str(options.out), "--out", str(page)])
+    certificate = model.certificate
+    if getattr(certificate, "checks", ()) and certificate.missingness_delta:
+        # Warnings tell of those tests of a learned φ that fail.
+        certificate = replace(certificate, checks=())
     lines = [
         account.sentence,
         f"Rows: {sizes}. Columns: {len(model.encoder.columns)}.",
         f"Method: {method}, {why}.",
         *findings,
-        _without_repeats(model.certificate),
+        str(certificate),
         *(f"Warning: {text}" for text in condensed(said, phrase, NAMED)),
         f"Written: {options.out}",
         f"Then: {shown}",
@@ -375,13 +383,6 @@ def _shape(text: str) -> tuple[list[str], str]:
     return names, re.sub(r"(?<!\w)'[^']*'(?!\w)|\d[\d.,]*", "#", rest)
 
 
-def _without_repeats(certificate: Any) -> str:
-    """A certificate without tests of a learned φ: warnings tell of those that fail."""
-    if getattr(certificate, "checks", ()) and certificate.missingness_delta:
-        certificate = replace(certificate, checks=())
-    return str(certificate)
-
-
 def _messages(caught: list[Any], names: list[str]) -> list[exceptions.Message]:
     """What was warned of, with the table's names for the columns."""
     return [
@@ -470,20 +471,3 @@ def _settled(classifier: Any) -> classifiers.PowerComparison:
         names = tuple(str(labels[int(place)]) for place in comparison.compared)
         comparison = replace(comparison, compared=names)
     return comparison
-
-
-def _ranges(numbers: FloatArray) -> FloatArray:
-    """The least and the largest value of each column, to three digits."""
-    ends = np.column_stack([np.fmin.reduce(numbers), np.fmax.reduce(numbers)])
-    return np.array([float(f"{end:.3g}") for end in ends.flat]).reshape(-1, 2)
-
-
-def _names(encoder: Encoder) -> Names:
-    """What the columns of the matrix are called, and those of the table."""
-    features, origins, blank = [], [], []
-    for column in encoder.columns:
-        features += column.encoded_names
-        origins += [column.name] * column.width
-        levels = column.levels or ("", "number")
-        blank += [level == BLANK for level in levels[1:]]
-    return Names(features, origins, frozenset(np.flatnonzero(blank).tolist()))

@@ -37,8 +37,6 @@ from missratio.app.tables import labelled
 from missratio.app.tables.columns import BLANK
 from missratio.app.workflow import methods
 from missratio.app.workflow.account import (
-    Account,
-    Way,
     account_of,
     read_table,
     ways_of,
@@ -181,8 +179,21 @@ def fit_table(
             except (exceptions.DataError, exceptions.NoCertificateError) as error:
                 error = error.named(names).about(source.path)
                 if taught and isinstance(error, exceptions.NoCertificateError):
+                    weak = [x for x in caught if x.category is MissingnessWarning]
+                    said = "\n".join(condensed(_messages(weak, names), phrase, NAMED))
                     ways = ways_of(table, controlled, options, taken="learned")
-                    raise _untaught(error, account, options.delta, ways) from error
+                    claim = "{said}\n" * bool(said) + error.message.claim
+                    claim += " Half of delta is kept for what is learned.\n"
+                    # δ is the one that was asked for.
+                    given = {"said": said, "delta": options.delta}
+                    given["ways"] = "\n".join(map(str, ways))
+                    again = replace(
+                        error.message,
+                        claim=f"{claim}These ways are open instead:\n{{ways}}",
+                        facts={**error.message.facts, **given},
+                        remedies=(),
+                    )
+                    raise type(error)(again) from error
                 raise error from error.__cause__
             except ValueError as error:
                 if isinstance(error, exceptions.Explained):
@@ -247,7 +258,7 @@ def fit_table(
             power = errors[0]["found"]["estimate"]
             measured["range"] = _over_the_range(rows, power)
             findings.append(measured["range"]["sentence"])
-    said = [*table.notes, *warned]
+    notes = [*table.notes, *warned]
     facts = {
         "model": str(options.out),
         "method": method,
@@ -261,7 +272,7 @@ def fit_table(
         "columns": model.encoder.names,
         "training_sha256": digest,
         "comparison": None if comparison is None else plain(asdict(comparison)),
-        "warnings": list(dict.fromkeys(map(phrase, said))),
+        "warnings": list(dict.fromkeys(map(phrase, notes))),
         **measured,
     }
     sizes = ", ".join(f"{n} of {label!r}" for label, n in table.counts.items())
@@ -277,7 +288,7 @@ def fit_table(
         f"Method: {method}, {why}.",
         *findings,
         str(certificate),
-        *(f"Warning: {text}" for text in condensed(said, phrase, NAMED)),
+        *(f"Warning: {text}" for text in condensed(notes, phrase, NAMED)),
         f"Written: {options.out}",
         f"Then: {shown}",
     ]
@@ -302,35 +313,6 @@ def _origin(options: FitOptions) -> dict[str, str]:
         origin["check"] = options.command("check", CheckOptions, {}, **again)
         origin["query"] = options.command("query", QueryOptions, {}, **query)
     return origin
-
-
-def _untaught(
-    error: exceptions.NoCertificateError,
-    account: Account,
-    delta: float,
-    ways: Iterable[Way],
-) -> exceptions.NoCertificateError:
-    """The same where φ was to be learned: why that fails, and commands instead.
-
-    δ is the one that was asked for, of which half is kept for what is learned.
-    """
-    weak, why, first = [], [], error.message.label
-    for label, model in sorted(account.models.items(), key=lambda it: it[0] != first):
-        failed = [check for check in getattr(model, "checks", ()) if check.failed]
-        names = [check.feature for check in failed if check.kind == "instrument"]
-        weak += [f"{listed(names, NAMED)} of class {label!r}"] * bool(names)
-        others = (check.finding for check in failed if check.kind != "instrument")
-        why += list(others)[:NAMED]
-    if weak:
-        said = f"The other columns hardly predict {' or '.join(weak)}: the table can't "
-        why.insert(0, f"{said}teach why values are missing there.")
-    message = error.message
-    claim = f"{{why}}{message.claim} Half of delta is kept for what is learned.\n"
-    claim += "These ways are open instead:\n{ways}"
-    facts: dict[str, Any] = {**message.facts, "ways": "\n".join(map(str, ways))}
-    facts["why"] = "".join(f"{each} " for each in why)
-    facts["delta"] = delta
-    return type(error)(replace(message, claim=claim, facts=facts, remedies=()))
 
 
 def condensed(

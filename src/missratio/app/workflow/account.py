@@ -212,6 +212,17 @@ def account_of(
         return Account("both", f"{sentence}other columns; {LOGISTIC}", X, models)
     learns, texts = options.missingness == asked.LEARN, list(options.assume)
     texts += [] if given is None else phi_file.read_assumptions(given)
+    if not (learns or texts or given):
+        claim = "; ".join(
+            f"class {label!r} has missing values in {_named(counts)}"
+            for label, counts in table.missing.items()
+            if counts
+        )
+        others = list(ways_of(table, controlled, options, taken="observed"))
+        said = f"{claim[:1].upper()}{claim[1:]}, and nothing says why. For complete "
+        said += "rows to come, these ways are open:\n" + "\n".join(map(str, others))
+        raise UnexplainedMissingError(Message.plain(said, file=file))
+    sentence = f"{PHI} is as {given} says; the certificate assumes that it is right."
     if learns or texts:
         progress.step("Learning why values are missing")
         with about_file(file):
@@ -219,57 +230,40 @@ def account_of(
             labels = table.counts if given is None else stated
             models = _learned(table, labels, None, stated, learns)
         sentence = f"{PHI} is learned from the table's other columns; {LOGISTIC}"
-        if texts:
-            means: dict[str, list[Any]] = {}
-            for label, every in stated.items():
-                for each in every:
-                    means.setdefault(each.sentence, []).append(label)
-            meant = [
-                f"{text} (class {listed(labels)})" for text, labels in means.items()
-            ]
-            rest = " and that the other columns leave possible" * learns
-            sentence = (
-                f"{PHI} is as stated. {'; '.join(meant)}. The certificate holds for "
-                f"every φ of that range that is logistic in the value itself{rest}."
+    if texts:
+        means: dict[str, list[Any]] = {}
+        for label, every in stated.items():
+            for each in every:
+                means.setdefault(each.sentence, []).append(label)
+        meant = [f"{text} (class {listed(labels)})" for text, labels in means.items()]
+        rest = " and that the other columns leave possible" * learns
+        sentence = (
+            f"{PHI} is as stated. {'; '.join(meant)}. The certificate holds for every "
+            f"φ of that range that is logistic in the value itself{rest}."
+        )
+        sentence += " Where nothing is stated, φ is learned from them." * learns
+    if given is not None:
+        written = phi_file.read_missingness(given, table.encoder, list(table.counts))
+        if twice := [label for label in written if label in models]:
+            raise TableError(
+                f"{given}: of class {twice[0]!r} something is assumed, and its φ is "
+                "given as well. Leave one of them out."
             )
-            sentence += " Where nothing is stated, φ is learned from them." * learns
-        if given is None:
-            return Account("assumed" if texts else "table", sentence, X, models)
-    if given is None:
-        claim = "; ".join(
-            f"class {label!r} has missing values in {_named(counts)}"
-            for label, counts in table.missing.items()
-            if counts
-        )
-        others = list(ways_of(table, controlled, options, taken="observed"))
-        ways = "\n".join(map(str, others))
-        said = f"{claim[:1].upper()}{claim[1:]}, and nothing says why. For complete "
-        said += f"rows to come, these ways are open:\n{ways}"
-        raise UnexplainedMissingError(Message.plain(said, file=file))
-    written = phi_file.read_missingness(given, table.encoder, list(table.counts))
-    if twice := [label for label in written if label in models]:
-        raise TableError(
-            f"{given}: of class {twice[0]!r} something is assumed, and its φ is given "
-            "as well. Leave one of them out."
-        )
-    models, places = {**models, **written}, table.encoder.places
-    for label, counts in table.missing.items():
-        model = models.get(label)
-        if counts and not (model is not None and model.rowwise):
-            largest = np.zeros(X.shape[1])
+        models |= written
+        for label, counts in table.missing.items():
+            model, largest = models.get(label), np.zeros(X.shape[1])
             if model is not None:
                 largest = model.column_maxima(X.shape[1])
-            unsaid = [name for name in counts if largest[places[name][0]] == 0.0]
-            if unsaid:
-                raise TableError(
-                    f"{file}: Class {label!r} has missing values in {listed(unsaid)}, "
-                    f"and {given} says that none are. Add what is missing to it."
-                )
-    if not texts:
-        sentence = (
-            f"{PHI} is as {given} says; the certificate assumes that it is right."
-        )
-    return Account("assumed" if texts else "file", sentence, X, models)
+            if model is None or not model.rowwise:
+                places = table.encoder.places
+                if unsaid := [n for n in counts if largest[places[n][0]] == 0.0]:
+                    raise TableError(
+                        f"{file}: Class {label!r} has missing values in "
+                        f"{listed(unsaid)}, and {given} says that none are. Add what "
+                        "is missing to it."
+                    )
+    way = "assumed" if texts else "table" if learns else "file"
+    return Account(way, sentence, X, models)
 
 
 def _stated(table: LabelledTable, texts: Iterable[str]) -> dict[Any, list[Assumption]]:

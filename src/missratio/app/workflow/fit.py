@@ -258,7 +258,7 @@ def fit_table(
             power = errors[0]["found"]["estimate"]
             measured["range"] = _over_the_range(rows, power)
             findings.append(measured["range"]["sentence"])
-    notes = [*table.notes, *warned]
+    remarks = [*table.notes, *warned]
     facts = {
         "model": str(options.out),
         "method": method,
@@ -272,7 +272,7 @@ def fit_table(
         "columns": model.encoder.names,
         "training_sha256": digest,
         "comparison": None if comparison is None else plain(asdict(comparison)),
-        "warnings": list(dict.fromkeys(map(phrase, notes))),
+        "warnings": list(dict.fromkeys(map(phrase, remarks))),
         **measured,
     }
     sizes = ", ".join(f"{n} of {label!r}" for label, n in table.counts.items())
@@ -288,7 +288,7 @@ def fit_table(
         f"Method: {method}, {why}.",
         *findings,
         str(certificate),
-        *(f"Warning: {text}" for text in condensed(notes, phrase, NAMED)),
+        *(f"Warning: {text}" for text in condensed(remarks, phrase, NAMED)),
         f"Written: {options.out}",
         f"Then: {shown}",
     ]

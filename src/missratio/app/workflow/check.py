@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from missratio._base.hints import listed
-from missratio._files import TableFile, open_table, written_whole
+from missratio._files import TableFile, open_table, write_whole
 from missratio._files.cells import DATE, Cells, NotNumbersError, parse_number
 from missratio.app import options as asked
 from missratio.app.report import pages
@@ -181,8 +181,7 @@ def check_table(
         as_text = out.suffix == ".md"
         written[out] = pages.markdown(page) if as_text else pages.html(page, facts)
     for path, text in written.items():
-        with written_whole(path, force=True) as draft:
-            draft.write_text(text, encoding="utf-8")
+        write_whole(path, text)
     # 6. What there is to say, in lines.
     lines = [f"{source.path.name}: {len(table)} rows, {len(source.names)} columns."]
     lines += [f"- {finding.sentence}" for finding in findings]

@@ -114,9 +114,12 @@ class CsvFile(TableFile):
                 )
             yield line
 
-    def lines(self) -> Iterator[tuple[int, Sequence[Any]]]:
+    def line_numbers(self) -> Sequence[int]:
+        """The line of each row, as `read` has them."""
+        return [number for number, _ in self._numbered()]
+
+    def _numbered(self) -> Iterator[tuple[int, Sequence[str]]]:
         """The lines below the header that aren't empty, each with its number."""
-        # A name misread for lack of the right encoding is not among the columns.
         with self._text(errors="replace") as text:
             lines = self._lines_of(text)
             reader = csv.reader(lines, delimiter=self._separator, strict=True)
@@ -166,7 +169,7 @@ class CsvFile(TableFile):
             blocks = iter(partial(stream.read, _BLOCK), b"")
             marks = sum(block.count(b'"') for block in blocks)
         if marks % 2 or self.encoding.startswith("utf-16"):
-            deque(self.lines(), maxlen=0)
+            deque(self._numbered(), maxlen=0)
 
     @contextmanager
     def _readable(self) -> Iterator[None]:
@@ -189,7 +192,7 @@ class CsvFile(TableFile):
                     "for most from Windows."
                 )
             elif re.search(r"Expected \d+ columns, got \d+", reason):
-                counts = ((number, len(line)) for number, line in self.lines())
+                counts = ((number, len(line)) for number, line in self._numbered())
                 odd = (pair for pair in counts if pair[1] != len(self.names))
                 raise self.ragged(*next(odd, (0, 0))) from error
             elif "field larger" in reason:

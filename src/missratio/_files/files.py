@@ -172,12 +172,10 @@ def written_whole(path: Path, *, force: bool) -> Iterator[Path]:
         draft.unlink(missing_ok=True)
 
 
-def write_whole(path: Path, content: bytes) -> Path:
-    """Write a file whole or not at all, over what is there, in a folder made for it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with written_whole(path, force=True) as draft:
-        draft.write_bytes(content)
-    return path
+def write_whole(path: Path, content: bytes | str, *, force: bool = True) -> None:
+    """Write a file whole or not at all; texts in UTF-8."""
+    with written_whole(path, force=force) as draft:
+        draft.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
 def _taken(path: Path, text: str, *remedies: str | Remedy) -> DestinationError:

@@ -80,11 +80,6 @@ class ParquetTable(TableFile):
         self.file.open().close()
         return sound(TableError, f"{self.path} can't be read as a Parquet file")
 
-    def lines(self) -> Iterator[tuple[int, Sequence[Any]]]:
-        """The rows, each with its number."""
-        columns = (column.to_pylist() for column in self.read(self.names).columns)
-        return enumerate(zip(*columns, strict=True), start=1)
-
     def line_numbers(self) -> Sequence[int]:
         """The number of each row, from 1."""
         return range(1, self.n_rows + 1)

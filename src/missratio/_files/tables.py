@@ -37,12 +37,8 @@ class TableFile(ABC):
         """What is odd about the file, though it can be read."""
 
     @abstractmethod
-    def lines(self) -> Iterator[tuple[int, Sequence[Any]]]:
-        """The lines below the header that aren't empty, each with its number."""
-
     def line_numbers(self) -> Sequence[int]:
         """The line of each row, as `read` has them."""
-        return [number for number, _ in self.lines()]
 
     def place(self, row: int) -> str:
         """Where a row is in the file, as someone who opens it would find it.

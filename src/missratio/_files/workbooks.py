@@ -145,9 +145,9 @@ class ExcelSheet(TableFile):
                 "save it."
             )
 
-    def lines(self) -> Iterator[tuple[int, Sequence[Any]]]:
-        """The lines below the header that aren't empty, each with its number."""
-        return iter(self._lines)
+    def line_numbers(self) -> Sequence[int]:
+        """The line of each row, as `read` has them."""
+        return [number for number, _ in self._lines]
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """One record batch: numbers where a column has no text, else text."""

@@ -199,8 +199,9 @@ def forecast_power(
     Parameters
     ----------
     classifier : NeymanPearsonClassifier
-        Not fitted; with a model of missingness that is known, stated or learned. With
-        an int as `random_state` the rows are those that the fit splits off.
+        Not fitted; with a model of missingness that is known, stated or learned, or for
+        rows as they are observed. With an int as `random_state` the rows are those that
+        the fit splits off.
     X : array-like or dataframe of shape (n_rows, n_columns)
     y : array-like of shape (n_rows,)
     n_trials : int, default=3
@@ -209,8 +210,8 @@ def forecast_power(
     -------
     PowerForecast
         `power`, of complete rows of the other class, NaN where none of them is
-        complete; and `reason`: the error that says why nothing would be certified, or
-        None.
+        complete, or of rows as they are observed; and `reason`: the error that says why
+        nothing would be certified, or None.
 
     Examples
     --------
@@ -270,8 +271,10 @@ def _tried_power(
         return PowerForecast(0.0, error)
     rows = take_rows(trial._read(X), fresh)
     scores = calibration.trust.score(rows, trial._score(rows))
-    model, _ = table.reasons(1, fresh)
-    weights = complete_row_weights(rows, "ignore" if model is None else model)
+    weights = np.ones(len(fresh))
+    if trial.deployment == "complete":
+        model, _ = table.reasons(1, fresh)
+        weights = complete_row_weights(rows, "ignore" if model is None else model)
     if not weights.any():
         return PowerForecast(np.nan)
     found = scores > trial.threshold_

@@ -98,9 +98,10 @@ class Task:
 
     def save(self, folder: Path, values: FloatArray) -> None:
         """Keep what was finished."""
-        buffer = io.BytesIO()
+        buffer, path = io.BytesIO(), self.file(folder)
         np.savez(buffer, values=values)
-        write_whole(self.file(folder), buffer.getvalue())
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, buffer.getvalue())
 
 
 def compute(task: Task) -> tuple[Task, FloatArray]:
@@ -342,6 +343,7 @@ def reproduce(
     pages["summary.md"] = made.markdown().encode()
     pages["results.json"] = json.dumps(made.as_json(), indent=1).encode()
     pages["run.json"] = json.dumps(record, indent=1).encode()
+    out.mkdir(parents=True, exist_ok=True)
     for name, content in pages.items():
         write_whole(out / name, content)
     return made

@@ -99,7 +99,7 @@ def predict(options: asked.PredictOptions, progress: Progress) -> CommandOutcome
 
 def report(options: asked.ReportOptions, progress: Progress) -> CommandOutcome:
     """Write a page that shows what a model guarantees, and on what evidence."""
-    from missratio._files import written_whole
+    from missratio._files import write_whole
     from missratio.app.modelfile import ModelFileError
     from missratio.app.report import Report
 
@@ -115,8 +115,7 @@ def report(options: asked.ReportOptions, progress: Progress) -> CommandOutcome:
             f"The report in {options.model_file} is not one that missratio wrote "
             f"({type(error).__name__}: {error}). Fit the model again."
         ) from error
-    with written_whole(out, force=options.force) as draft:
-        draft.write_text(text, encoding="utf-8")
+    write_whole(out, text, force=options.force)
     return CommandOutcome({"report": str(out)}, [f"Written: {out}"])
 
 

@@ -24,7 +24,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_is_fitted
 
 import missratio
-from missratio._files import written_whole
+from missratio._files import write_whole
 from missratio.app.modelfile import TWO_CLASSES, TableModel, kind_of
 from missratio.basis import LinearBasis
 from missratio.ratio import LinearRatio
@@ -331,6 +331,5 @@ def export_onnx(model: Any, path: str | Path, *, force: bool = False) -> Path:
     }
     helper.set_model_props(made, facts)
     checker.check_model(made, full_check=True)
-    with written_whole(Path(path), force=force) as draft:
-        draft.write_bytes(made.SerializeToString())
+    write_whole(Path(path), made.SerializeToString(), force=force)
     return Path(path)

@@ -24,7 +24,7 @@ from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTY
 from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.storable import STORABLE
-from missratio._files import written_whole
+from missratio._files import write_whole
 from missratio._files.files import check_writable
 from missratio.app.modelfile.checks import ModelFileError, check_model, header_of
 from missratio.app.modelfile.models import TableModel
@@ -405,9 +405,7 @@ def save_model(
             f"The model can't be saved, as it couldn't be loaded. {error} Pickle it, "
             "and unpickle only files that you trust."
         ) from error
-    content = pack(objects, header)
-    with written_whole(path, force=force) as draft:
-        draft.write_bytes(content)
+    write_whole(path, pack(objects, header), force=force)
 
 
 def load_model(

@@ -506,22 +506,15 @@ def _read_table(source: Any) -> tuple[Columns, list[str], frozenset[Any]]:
     elif isinstance(source, str | Path):
         # Spreadsheets on Windows save in an encoding of their own. A name misread is
         # noticed later: features must be those of X.
-        table = open_table(Path(source), fallback="cp1252", preferred=SHEET)
-        table.check_doubled()
-        names, places, lines = table.names, [], []
-        for number, line in table.lines():
-            if not all(is_blank(cell) for cell in line[len(names) :]):
-                raise table.ragged(number, len(line))
-            places.append(f"{table.path.name}, line {number}")
-            # Cells that are absent from the end of a line are blank.
-            cells = [with_formula(c) if isinstance(c, str) else c for c in line]
-            lines.append(cells + [None] * (len(names) - len(cells)))
+        file = open_table(Path(source), fallback="cp1252", preferred=SHEET)
+        file.check_doubled()
+        table = file.read([name for name in file.names if name])
         columns = {
-            name: [line[place] for line in lines]
-            for place, name in enumerate(names)
-            if name
+            name: [with_formula(c) if isinstance(c, str) else c for c in cells]
+            for name, cells in table.to_pydict().items()
         }
-        marks = frozenset(table.marks)
+        places = [f"{file.path.name}, {file.unit} {n}" for n in file.line_numbers()]
+        marks = frozenset(file.marks)
     else:
         raise TypeError(
             f"Answers are read from a path or a dataframe: got {type(source).__name__}."

@@ -48,8 +48,6 @@ TRIALS, ENOUGH = 5, 1.0 / 3.0
 ROWS = 80
 # Columns that a message names, those that miss most.
 SHOWN = 3
-# Rows of each class on which the power of rows as observed is tried.
-TRIED = 4_000
 UNTOLD = "its power is known after the fit"
 # Cells of a table up to which trials of look-ups are quick.
 QUICK_CELLS = 150_000
@@ -194,7 +192,7 @@ def account_of(
         others: list[Way] = []
         if options.undecided:
             progress.step("Trying out what other promises would take")
-            others = list(ways_of(table, controlled, options))
+            others = list(ways_of(table, controlled, options, taken="observed"))
         return Account(
             "as observed", sentence, X, ways=others, deployment="as-observed"
         )
@@ -214,6 +212,17 @@ def account_of(
         return Account("both", f"{sentence}other columns; {LOGISTIC}", X, models)
     learns, texts = options.missingness == asked.LEARN, list(options.assume)
     texts += [] if given is None else phi_file.read_assumptions(given)
+    if not (learns or texts or given):
+        claim = "; ".join(
+            f"class {label!r} has missing values in {_named(counts)}"
+            for label, counts in table.missing.items()
+            if counts
+        )
+        others = list(ways_of(table, controlled, options, taken="observed"))
+        said = f"{claim[:1].upper()}{claim[1:]}, and nothing says why. For complete "
+        said += "rows to come, these ways are open:\n" + "\n".join(map(str, others))
+        raise UnexplainedMissingError(Message.plain(said, file=file))
+    sentence = f"{PHI} is as {given} says; the certificate assumes that it is right."
     if learns or texts:
         progress.step("Learning why values are missing")
         with about_file(file):
@@ -221,56 +230,40 @@ def account_of(
             labels = table.counts if given is None else stated
             models = _learned(table, labels, None, stated, learns)
         sentence = f"{PHI} is learned from the table's other columns; {LOGISTIC}"
-        if texts:
-            means: dict[str, list[Any]] = {}
-            for label, every in stated.items():
-                for each in every:
-                    means.setdefault(each.sentence, []).append(label)
-            meant = [
-                f"{text} (class {listed(labels)})" for text, labels in means.items()
-            ]
-            rest = " and that the other columns leave possible" * learns
-            sentence = (
-                f"{PHI} is as stated. {'; '.join(meant)}. The certificate holds for "
-                f"every φ of that range that is logistic in the value itself{rest}."
+    if texts:
+        means: dict[str, list[Any]] = {}
+        for label, every in stated.items():
+            for each in every:
+                means.setdefault(each.sentence, []).append(label)
+        meant = [f"{text} (class {listed(labels)})" for text, labels in means.items()]
+        rest = " and that the other columns leave possible" * learns
+        sentence = (
+            f"{PHI} is as stated. {'; '.join(meant)}. The certificate holds for every "
+            f"φ of that range that is logistic in the value itself{rest}."
+        )
+        sentence += " Where nothing is stated, φ is learned from them." * learns
+    if given is not None:
+        written = phi_file.read_missingness(given, table.encoder, list(table.counts))
+        if twice := [label for label in written if label in models]:
+            raise TableError(
+                f"{given}: of class {twice[0]!r} something is assumed, and its φ is "
+                "given as well. Leave one of them out."
             )
-            sentence += " Where nothing is stated, φ is learned from them." * learns
-        if given is None:
-            return Account("assumed" if texts else "table", sentence, X, models)
-    if given is None:
-        claim = "; ".join(
-            f"class {label!r} has missing values in {_named(counts)}"
-            for label, counts in table.missing.items()
-            if counts
-        )
-        ways = "\n".join(map(str, ways_of(table, controlled, options)))
-        said = f"{claim[:1].upper()}{claim[1:]}, and nothing says why. For complete "
-        said += f"rows to come, these ways are open:\n{ways}"
-        raise UnexplainedMissingError(Message.plain(said, file=file))
-    written = phi_file.read_missingness(given, table.encoder, list(table.counts))
-    if twice := [label for label in written if label in models]:
-        raise TableError(
-            f"{given}: of class {twice[0]!r} something is assumed, and its φ is given "
-            "as well. Leave one of them out."
-        )
-    models, places = {**models, **written}, table.encoder.places
-    for label, counts in table.missing.items():
-        model = models.get(label)
-        if counts and not (model is not None and model.rowwise):
-            largest = np.zeros(X.shape[1])
+        models |= written
+        for label, counts in table.missing.items():
+            model, largest = models.get(label), np.zeros(X.shape[1])
             if model is not None:
                 largest = model.column_maxima(X.shape[1])
-            unsaid = [name for name in counts if largest[places[name][0]] == 0.0]
-            if unsaid:
-                raise TableError(
-                    f"{file}: Class {label!r} has missing values in {listed(unsaid)}, "
-                    f"and {given} says that none are. Add what is missing to it."
-                )
-    if not texts:
-        sentence = (
-            f"{PHI} is as {given} says; the certificate assumes that it is right."
-        )
-    return Account("assumed" if texts else "file", sentence, X, models)
+            if model is None or not model.rowwise:
+                places = table.encoder.places
+                if unsaid := [n for n in counts if largest[places[n][0]] == 0.0]:
+                    raise TableError(
+                        f"{file}: Class {label!r} has missing values in "
+                        f"{listed(unsaid)}, and {given} says that none are. Add what "
+                        "is missing to it."
+                    )
+    way = "assumed" if texts else "table" if learns else "file"
+    return Account(way, sentence, X, models)
 
 
 def _stated(table: LabelledTable, texts: Iterable[str]) -> dict[Any, list[Assumption]]:
@@ -516,54 +509,27 @@ def _certifiable(
     return bool(np.mean(reached) >= ENOUGH * trial["alpha"])
 
 
-def observed_power(
-    table: LabelledTable, controlled: Any, options: asked.FitOptions
-) -> str:
-    """The power to expect for rows as they are, tried on half of the other class."""
-    if controlled is None:
-        return UNTOLD
-    if table.blank_categories:
-        # In such rows a blank category is a level.
-        _, table = read_table(options, blank_level=True)
-        assert options.controlled is not None
-        table, _ = labelled.two_classes(table, options.controlled, options.versus)
-    rng = np.random.default_rng(options.seed)
-    mine = rng.permutation(np.flatnonzero(table.y == controlled))[:TRIED]
-    others = rng.permutation(np.flatnonzero(table.y != controlled))[:TRIED]
-    fitted, rest = np.split(others, [len(others) // 2])
-    rows = np.concatenate([mine, fitted])
-    classifier = NeymanPearsonClassifier(
-        controlled_class=controlled, deployment="as-observed", **options.trial
-    )
-    try:
-        classifier.fit(table.X[rows], table.y[rows])
-    except ValueError as error:
-        return f"nothing can be certified yet. {error}"
-    power = float(np.mean(classifier.predict(table.X[rest]) != controlled))
-    return f"expected power {power:.2f}, tried on {len(rest)} rows left out"
-
-
 def ways_of(
     table: LabelledTable,
     controlled: Any,
     options: asked.FitOptions,
     settings: Mapping[str, Any] | None = None,
+    taken: str = "",
 ) -> Iterator[Way]:
-    """What can be done for a promise about complete rows.
+    """What can be done about missing values, with the power to expect of each way.
 
-    `settings` is what commands need not say, by default what `missratio.toml` says.
+    `settings` is what commands need not say, by default what `missratio.toml` says. The
+    way that was `taken` is left out: "observed" or "learned".
     """
-    if table.has_blank_level:
-        # For complete rows a blank category is a value to look up.
-        _, table = read_table(options)
-        if options.controlled is not None:
-            table, controlled = labelled.two_classes(
-                table, options.controlled, options.versus
-            )
-    learned, plan = (
-        options.missingness == asked.LEARN,
-        options.out.with_name("plan.csv"),
-    )
+
+    def reread(blank_level: bool) -> LabelledTable:
+        """The same rows, with blank categories as a level or as values to look up."""
+        if not (table.blank_categories if blank_level else table.has_blank_level):
+            return table
+        _, other = read_table(options, blank_level=blank_level)
+        if options.controlled is None:
+            return other
+        return labelled.two_classes(other, options.controlled, options.versus)[0]
 
     def fit(way: str, **changes: Any) -> str:
         """The same fit with other options, to a file that is named for the way."""
@@ -572,24 +538,21 @@ def ways_of(
         given["out"] = options.out.with_stem(f"{options.out.stem}-{way}")
         return options.command("fit", type(options), settings, **(given | changes))
 
-    def look_up(what: str, power: str, promise: str, **changes: Any) -> Way:
-        """A plan of look-ups, and the fit that takes it filled in."""
-        groups = [] if options.groups is None else [options.groups]
-        changes |= {"out": plan, "force": False, "drop": [*options.drop, *groups]}
-        changes["alpha"] = options.trial["alpha"]
-        query = options.command("query", asked.QueryOptions, settings, **changes)
-        between = f"and, when {plan} is filled in,"
-        commands = (query, fit("looked-up", queries=plan))
-        return Way(f"look up {what}", power, promise, commands, between)
-
-    def power_by(learn: Callable[[], dict[Any, Missingness]]) -> str:
+    def power_by(
+        table: LabelledTable,
+        learn: Callable[[], dict[Any, Missingness]] = dict,
+        deployment: Deployment = "complete",
+    ) -> str:
         """The power to expect with φ of each class, where that is quickly known."""
         if controlled is None or options.groups or table.X.size > QUICK_CELLS:
             return UNTOLD
         with warnings.catch_warnings(), suppress(ValueError):
             warnings.simplefilter("ignore")
             classifier = NeymanPearsonClassifier(
-                controlled_class=controlled, missingness=learn(), **options.trial
+                controlled_class=controlled,
+                missingness=learn() or None,
+                deployment=deployment,
+                **options.trial,
             )
             power, why = forecast_power(classifier, table.X, table.y)
             if isinstance(why, NoCertificateError):
@@ -598,42 +561,63 @@ def ways_of(
             return f"expected power {power:.2f}" if power == power else UNTOLD
         return "nothing can be certified by it yet"
 
-    lossy = [label for label, counts in table.missing.items() if counts]
     assumes = "no assumption about φ"
-    if controlled is None:
-        pass
-    elif controlled not in lossy:
-        promise = f"rows of {controlled!r} are complete and need no φ"
-        power = "the power rises with the score"
-        yield look_up("50 values a column", power, promise, per_feature=50)
-    else:
-        # Single values of the other class, where it has holes, make the score better.
-        more = 1.5 if len(lossy) > 1 else 1.0
-        incomplete = table.counts[controlled] - table.n_complete(controlled)
-        price = sum(table.missing[controlled].values()) / incomplete
-        values, rows = max(1, round(more * ROWS * price)), ROWS
-        power = f"expected power not tried out, with more than {QUICK_CELLS:,} cells"
-        if table.X.size <= QUICK_CELLS:
-            how = {"budget": values, "goal": "both", **options.trial}
-            drawn = _drawn(table, controlled, **how)
-            assert drawn.power is not None
-            best = drawn.power.enough
-            values, rows = int(drawn.power.values[best]), drawn.power.rows[best]
-            values = min(values, sum(sum(n.values()) for n in table.missing.values()))
-            power = f"expected power {drawn.power.figure(best)}"
-        what = f"{rows} rows ({values} values)"
-        yield look_up(what, power, assumes, budget=values)
-    if learned:
+    if taken != "observed":
+        rows, blanks = reread(True), len(table.incomplete) > 0
+        if rows.X.size > QUICK_CELLS:
+            some = np.random.default_rng(options.seed).permutation(len(rows.y))
+            rows = rows.take(np.sort(some[: QUICK_CELLS // rows.X.shape[1]]))
+        like = "have blanks like these" if blanks else "are complete, as these are"
+        changes = {} if taken else {"out": options.out}
         yield Way(
-            "classify rows as they come, blanks included",
-            observed_power(table, controlled, options),
-            f"{assumes}, if new rows have blanks like these",
-            (fit("observed", new_rows="blanks"),),
+            "classify rows as they come",
+            power_by(rows, deployment="as-observed"),
+            f"{assumes}, if new rows {like}",
+            (fit("observed", new_rows="blanks" if blanks else None, **changes),),
         )
-    elif not any(phi_file.loses_whole_rows(table, label) for label in lossy):
+        if not blanks:
+            return
+    table = reread(False)
+    lossy = [label for label, counts in table.missing.items() if counts]
+    if controlled is not None:
+        if controlled not in lossy:
+            what, power = "50 values a column", "the power rises with the score"
+            promise = f"rows of {controlled!r} are complete and need no φ"
+            size = {"per_feature": 50}
+        else:
+            # Single values of the other class, where it has holes, make the score
+            # better.
+            more = 1.5 if len(lossy) > 1 else 1.0
+            incomplete = table.counts[controlled] - table.n_complete(controlled)
+            price = sum(table.missing[controlled].values()) / incomplete
+            values, n_rows = max(1, round(more * ROWS * price)), ROWS
+            power, promise = "not tried out, as the table is large", assumes
+            if table.X.size <= QUICK_CELLS:
+                how = {"budget": values, "goal": "both", **options.trial}
+                drawn = _drawn(table, controlled, **how)
+                assert drawn.power is not None
+                best = drawn.power.enough
+                values, n_rows = int(drawn.power.values[best]), drawn.power.rows[best]
+                every = sum(sum(counts.values()) for counts in table.missing.values())
+                values, power = min(values, every), drawn.power.figure(best)
+            what, power = f"{n_rows} rows ({values} values)", f"expected power {power}"
+            size = {"budget": values}
+        plan = options.out.with_name("plan.csv")
+        given = size | {
+            "out": plan,
+            "force": False,
+            "drop": [*options.drop, *filter(None, [options.groups])],
+            "alpha": options.trial["alpha"],
+        }
+        query = options.command("query", asked.QueryOptions, settings, **given)
+        between = f"and, when {plan} is filled in,"
+        commands = (query, fit("looked-up", queries=plan))
+        yield Way(f"look up {what}", power, promise, commands, between)
+    whole = any(phi_file.loses_whole_rows(table, label) for label in lossy)
+    if taken != "learned" and not whole:
         yield Way(
             "look up nothing",
-            power_by(lambda: _learned(table, table.counts)),
+            power_by(table, lambda: _learned(table, table.counts)),
             f"{PHI} is learned from the other columns, and must be logistic in the "
             "value itself",
             (fit("learned", missingness=asked.LEARN),),
@@ -647,9 +631,10 @@ def ways_of(
         yield Way(
             "say what you know of them",
             power_by(
+                table,
                 lambda: _learned(
                     table, lossy, stated=_stated(table, texts), from_table=False
-                )
+                ),
             ),
             "it holds if the direction is as you say (higher or lower)",
             (fit("stated", assume=texts),),

@@ -12,13 +12,13 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from missratio._base.hints import listed
-from missratio._files import TableFile, open_table, written_whole
+from missratio._files import TableFile, open_table, write_whole
 from missratio._files.cells import DATE, Cells, NotNumbersError, parse_number
 from missratio.app import options as asked
 from missratio.app.report import pages
@@ -26,7 +26,7 @@ from missratio.app.report.sections import ReportSection, Table
 from missratio.app.report.words import sentence
 from missratio.app.tables import labelled
 from missratio.app.tables.columns import MOST_LEVELS, check_names
-from missratio.app.workflow.account import Way, observed_power, read_table, ways_of
+from missratio.app.workflow.account import Way, read_table, ways_of
 from missratio.app.workflow.spelling import variants
 from missratio.exceptions import TableError
 from missratio.missingness import missingness_patterns
@@ -71,166 +71,9 @@ class Finding:
     settled: bool = True
 
 
-@dataclass(frozen=True, eq=False)
-class CheckedTable:
-    """How a table reads.
-
-    Parameters
-    ----------
-    file : dict
-        Name, rows, columns, and how the file is read.
-    columns : list of dict
-        Name, kind, example values, number of blanks of each column.
-    findings : list of Finding
-    questions : list of str
-        What only a person can say.
-    blanks : dict
-        Blanks by column and class, complete rows, and the commonest patterns.
-    observed : str
-        What could be promised for rows as they are observed; or "".
-    ways : list of Way
-        To a promise about complete rows.
-    settings : dict
-        What `missratio.toml` is to say.
-    before : str
-        What it says already, which stays.
-    extended : list of str
-        Which of its lists the command line added to.
-    """
-
-    file: dict[str, Any]
-    columns: list[dict[str, Any]]
-    findings: list[Finding]
-    questions: list[str]
-    blanks: dict[str, Any]
-    observed: str
-    ways: list[Way]
-    settings: dict[str, Any]
-    before: str = ""
-    extended: list[str] = field(default_factory=list)
-
-    @property
-    def condition(self) -> str:
-        """For which rows the promise of rows as they are observed would be."""
-        if any(self.blanks["columns"].values()):
-            return "If new rows have blanks like these"
-        return "If new rows are complete, as these are"
-
-    def toml(self) -> str:
-        """The settings, with the reasons, and what is left to decide as comments.
-
-        A file that is there stays as it is, and what it doesn't say is added.
-        """
-        if self.before:
-            added = [f"{k} = {_toml(v)}\n" for k, v in self.settings.items()]
-            return "".join([self.before.rstrip("\n") + "\n", *added])
-        lines = [
-            "# How to read the table, and what was decided, by `missratio check`.",
-            "# `check`, `query` and `fit` read it in the folder in which they run, and",
-            "# options on the command line win, or add to a list. Change what isn't as",
-            "# you mean it.",
-        ]
-        undecided = [e for e in self.findings if e.setting and not e.settled]
-        for name, value in self.settings.items():
-            reasons = [e for e in self.findings if e.setting == name and e.settled]
-            lines += [f"# {each.sentence}" for each in reasons]
-            text = _toml(value)
-            # What is undecided is a comment within the list: each name stands once.
-            if mine := [each for each in undecided if each.setting == name]:
-                said = (f"  # {e.sentence}\n  # {_toml(e.value)},\n" for e in mine)
-                text = f"{text[:-1]},\n{''.join(said)}]"
-            lines.append(f"{name} = {text}")
-        lines += [f"# {question}" for question in self.questions]
-        for each in (each for each in undecided if each.setting not in self.settings):
-            lines += [f"# {each.sentence}", f"# {each.setting} = {_toml([each.value])}"]
-        return "\n".join(lines) + "\n"
-
-    def page(self, suffix: str) -> str:
-        """A page, or the same as Markdown."""
-        undecided = [each.sentence for each in self.findings if not each.settled]
-        done = [each.sentence for each in self.findings if each.settled]
-        names = ("name", "kind", "blanks", "examples")
-        rows = [[str(entry[name]) for name in names] for entry in self.columns]
-        holds = Table(["Column", "Holds", "Blanks", "Such as"], rows, texts=[1, 3])
-        parts = [
-            _items("decide", "To decide", [*self.questions, *undecided]),
-            _items("done", "What was done", done),
-            ReportSection("columns", "Columns", table=holds),
-        ]
-        parts = [part for part in parts if part.items or part.table]
-        if self.blanks:
-            sizes, lost = self.blanks["rows"], self.blanks["columns"]
-            every: Counter[str] = sum(map(Counter, lost.values()), Counter())
-            cells = [
-                [name, *(f"{lost[k].get(name, 0) / n:.0%}" for k, n in sizes.items())]
-                for name, _ in every.most_common()
-            ]
-            text = [
-                f"{self.blanks['complete'][k]} of {n} {k!r} rows are complete."
-                for k, n in sizes.items()
-            ]
-            notes = [
-                f"{each['rows']} rows miss {listed(each['columns'], _SHOWN)}."
-                for each in self.blanks["patterns"]
-            ]
-            table = Table(["Column", *sizes], cells) if cells else None
-            parts.append(
-                ReportSection(
-                    "blanks", "Blanks by class", text=text, table=table, notes=notes
-                )
-            )
-        if self.observed:
-            finds, _, command = self.observed.partition(" Then: ")
-            items, commands = [(self.condition, sentence(finds))], [command]
-            for way in self.ways:
-                promise = sentence(f"{way.power}; {way.promise}")
-                items.append((sentence(way.what).rstrip("."), promise))
-                commands.append(f"\n# {way.between}\n".join(way.commands))
-            could = "What could be promised"
-            parts.append(
-                ReportSection(
-                    "ways", could, items=items, commands=commands, layout="next"
-                )
-            )
-        title = f"A look at {self.file['name']}"
-        meta = f"{self.file['rows']} rows, {self.file['columns']} columns"
-        document = ReportSection("check", title, [meta], parts=parts)
-        if suffix == ".md":
-            return pages.markdown(document)
-        return pages.html(document, asdict(self))
-
-    def lines(self) -> list[str]:
-        """What there is to say, in lines."""
-        file, blanks = self.file, self.blanks
-        said = [f"{file['name']}: {file['rows']} rows, {file['columns']} columns."]
-        said += [f"- {finding.sentence}" for finding in self.findings]
-        for label, rows in blanks.get("rows", {}).items():
-            lost = Counter(blanks["columns"][label]).most_common(3)
-            most = ", ".join(f"{name!r} {n / rows:.0%}" for name, n in lost)
-            complete = f"{rows} rows, {blanks['complete'][label]} of them complete"
-            said.append(f"{label!r}: {complete}{most and f'; blanks in {most}'}.")
-        if self.observed:
-            said.append(f"{self.condition}: {self.observed}")
-        if self.ways:
-            said += ["If new rows will be complete:", *map(str, self.ways)]
-        said += [f"To decide: {question}" for question in self.questions]
-        end = f"Written: {asked.SETTINGS}, which check, query and fit read."
-        if self.before:
-            end = f"{asked.SETTINGS} is there already, and stays as it is (--force to "
-            end += "write it anew)."
-            if added := [*self.settings, *self.extended]:
-                end = f"Added to {asked.SETTINGS}: {', '.join(added)}. What it "
-                end += "said before stays (--force to write it anew)."
-        return [*said, end]
-
-
 def _toml(value: Any) -> str:
     # JSON's texts, numbers and lists are TOML's, too.
     return json.dumps(value, ensure_ascii=False)
-
-
-def _items(key: str, title: str, texts: Sequence[str]) -> ReportSection:
-    return ReportSection(key, title, items=[("", text) for text in texts])
 
 
 def check_table(
@@ -299,7 +142,7 @@ def check_table(
     if asked.SETTINGS.exists() and not options.force:
         before = asked.SETTINGS.read_text(encoding="utf-8")
         said = asked.read_settings()
-    blanks, observed, ways = _promises(settings, options, progress, findings, said)
+    blanks, ways = _promises(settings, options, progress, findings, said)
     if any(blanks and blanks["columns"].values()) and "new_rows" not in settings:
         questions.append(
             "Will new rows have blanks like these, or will they be complete? "
@@ -315,34 +158,137 @@ def check_table(
             listed = "".join(f"{_toml(value)}, " for value in more)
             before = before[: found_at.end()] + listed + before[found_at.end() :]
             extended.append(name)
-    file = {
-        "name": source.path.name,
-        "rows": len(table),
-        "columns": len(source.names),
-        "decimal_marks": list(source.marks),
-        **{k: settings.get(k, v) for k, v in options.how.items()},
+    facts: dict[str, Any] = {
+        "file": {
+            "name": source.path.name,
+            "rows": len(table),
+            "columns": len(source.names),
+            "decimal_marks": list(source.marks),
+            **{k: settings.get(k, v) for k, v in options.how.items()},
+        },
+        "columns": columns,
+        "findings": [asdict(finding) for finding in findings],
+        "questions": questions,
+        "blanks": blanks,
+        "ways": [asdict(way) for way in ways],
+        "settings": settings,
+        "toml": _settings_text(settings, findings, questions, before),
     }
-    checked = CheckedTable(
-        file,
-        columns,
-        findings,
-        questions,
-        blanks,
-        observed,
-        ways,
-        settings,
-        before,
-        extended,
-    )
     # 5. What is remembered of it, and a page.
-    written = {asked.SETTINGS: checked.toml()}
-    if options.out is not None:
-        written[options.out] = checked.page(options.out.suffix)
+    written = {asked.SETTINGS: facts["toml"]}
+    if (out := options.out) is not None:
+        page = _document(facts, findings, ways)
+        as_text = out.suffix == ".md"
+        written[out] = pages.markdown(page) if as_text else pages.html(page, facts)
     for path, text in written.items():
-        with written_whole(path, force=True) as draft:
-            draft.write_text(text, encoding="utf-8")
-    facts = asdict(checked) | {"toml": checked.toml()}
-    return asked.CommandOutcome(facts, checked.lines())
+        write_whole(path, text)
+    # 6. What there is to say, in lines.
+    lines = [f"{source.path.name}: {len(table)} rows, {len(source.names)} columns."]
+    lines += [f"- {finding.sentence}" for finding in findings]
+    for label, count in blanks.get("rows", {}).items():
+        most = ", ".join(
+            f"{name!r} {n / count:.0%}"
+            for name, n in Counter(blanks["columns"][label]).most_common(3)
+        )
+        complete = f"{count} rows, {blanks['complete'][label]} of them complete"
+        lines.append(f"{label!r}: {complete}{most and f'; blanks in {most}'}.")
+    if ways:
+        lines += ["What could be promised:", *map(str, ways)]
+    lines += [f"To decide: {question}" for question in questions]
+    end = f"Written: {asked.SETTINGS}, which check, query and fit read."
+    if before:
+        end = f"{asked.SETTINGS} is there already, and stays as it is (--force to "
+        end += "write it anew)."
+        if added := [*settings, *extended]:
+            end = f"Added to {asked.SETTINGS}: {', '.join(added)}. What it "
+            end += "said before stays (--force to write it anew)."
+    return asked.CommandOutcome(facts, [*lines, end])
+
+
+def _settings_text(
+    settings: Mapping[str, Any],
+    findings: Sequence[Finding],
+    questions: Sequence[str],
+    before: str,
+) -> str:
+    """The settings, with the reasons, and what is left to decide as comments.
+
+    A file that is there stays as it is, and what it doesn't say is added.
+    """
+    if before:
+        added = [f"{k} = {_toml(v)}\n" for k, v in settings.items()]
+        return "".join([before.rstrip("\n") + "\n", *added])
+    lines = [
+        "# How to read the table, and what was decided, by `missratio check`.",
+        "# `check`, `query` and `fit` read it in the folder in which they run, and",
+        "# options on the command line win, or add to a list. Change what isn't as",
+        "# you mean it.",
+    ]
+    undecided = [each for each in findings if each.setting and not each.settled]
+    for name, value in settings.items():
+        reasons = [e for e in findings if e.setting == name and e.settled]
+        lines += [f"# {each.sentence}" for each in reasons]
+        text = _toml(value)
+        # What is undecided is a comment within the list: each name stands once.
+        if mine := [each for each in undecided if each.setting == name]:
+            said = (f"  # {e.sentence}\n  # {_toml(e.value)},\n" for e in mine)
+            text = f"{text[:-1]},\n{''.join(said)}]"
+        lines.append(f"{name} = {text}")
+    lines += [f"# {question}" for question in questions]
+    for each in (each for each in undecided if each.setting not in settings):
+        lines += [f"# {each.sentence}", f"# {each.setting} = {_toml([each.value])}"]
+    return "\n".join(lines) + "\n"
+
+
+def _document(
+    facts: Mapping[str, Any], findings: Sequence[Finding], ways: Sequence[Way]
+) -> ReportSection:
+    """The same as a page."""
+    undecided = [each.sentence for each in findings if not each.settled]
+    names = ("name", "kind", "blanks", "examples")
+    rows = [[str(entry[name]) for name in names] for entry in facts["columns"]]
+    lists = {
+        ("decide", "To decide"): [*facts["questions"], *undecided],
+        ("done", "What was done"): [e.sentence for e in findings if e.settled],
+    }
+    parts = [
+        ReportSection(*name, items=[("", text) for text in texts])
+        for name, texts in lists.items()
+        if texts
+    ]
+    holds = Table(["Column", "Holds", "Blanks", "Such as"], rows, texts=[1, 3])
+    parts.append(ReportSection("columns", "Columns", table=holds))
+    if blanks := facts["blanks"]:
+        sizes, lost = blanks["rows"], blanks["columns"]
+        every: Counter[str] = sum(map(Counter, lost.values()), Counter())
+        cells = [
+            [name, *(f"{lost[k].get(name, 0) / n:.0%}" for k, n in sizes.items())]
+            for name, _ in every.most_common()
+        ]
+        text = [
+            f"{blanks['complete'][k]} of {n} {k!r} rows are complete."
+            for k, n in sizes.items()
+        ]
+        notes = [
+            f"{each['rows']} rows miss {listed(each['columns'], _SHOWN)}."
+            for each in blanks["patterns"]
+        ]
+        table = Table(["Column", *sizes], cells) if cells else None
+        title = "Blanks by class"
+        parts.append(ReportSection("blanks", title, text, table=table, notes=notes))
+    if ways:
+        items = [
+            (sentence(way.what).rstrip("."), sentence(f"{way.power}; {way.promise}"))
+            for way in ways
+        ]
+        commands = [f"\n# {way.between}\n".join(way.commands) for way in ways]
+        could = "What could be promised"
+        parts.append(
+            ReportSection("ways", could, items=items, commands=commands, layout="next")
+        )
+    file = facts["file"]
+    meta = f"{file['rows']} rows, {file['columns']} columns"
+    return ReportSection("check", f"A look at {file['name']}", [meta], parts=parts)
 
 
 def _open(options: asked.CheckOptions) -> tuple[TableFile, list[Finding]]:
@@ -509,13 +455,13 @@ def _promises(
     progress: asked.Listener,
     findings: list[Finding],
     said: Mapping[str, Any],
-) -> tuple[dict[str, Any], str, list[Way]]:
+) -> tuple[dict[str, Any], list[Way]]:
     """Blanks by class, and what could be promised, as far as that can be told.
 
     `said` is what `missratio.toml` says already.
     """
     if options.target is None:
-        return {}, "", []
+        return {}, []
     known: dict[str, Any] = {**settings, "data": options.data, "skip_unlabelled": True}
     known["alpha"] = [settings.get("alpha", "5%")]
     given = asked.FitOptions(**known)
@@ -523,7 +469,7 @@ def _promises(
         _, table = read_table(given)
     except TableError as error:
         findings.append(Finding("", f"The table can't be read as it is: {error}"))
-        return {}, "", []
+        return {}, []
     if notes := [str(each) for each in table.notes if "unlabelled" in each.facts]:
         settings["skip_unlabelled"] = True
         findings.append(Finding("", notes[0], "skip_unlabelled"))
@@ -542,14 +488,8 @@ def _promises(
         ],
     }
     if given.controlled is None:
-        return blanks, "", []
+        return blanks, []
     table, controlled = labelled.two_classes(table, given.controlled, given.versus)
     progress.step("Trying out what could be promised")
     known = {**settings, "data": options.data, **said}
-    new_rows = "blanks" if len(table.incomplete) else None
-    then = given.command("fit", asked.FitOptions, known, new_rows=new_rows)
-    observed = f"{observed_power(table, controlled, given)}. Then: {then}"
-    ways = []
-    if len(table.incomplete):
-        ways = list(ways_of(table, controlled, given, known))
-    return blanks, observed, ways
+    return blanks, list(ways_of(table, controlled, given, known))

@@ -23,7 +23,6 @@ from missratio import exceptions
 from missratio._base.blocks import rows_with_nan
 from missratio._base.hints import listed
 from missratio._base.reading import columns_named
-from missratio._base.typing import FloatArray
 from missratio.app.modelfile import TableModel, TrainingData, plain
 from missratio.app.options import (
     CheckOptions,
@@ -35,11 +34,9 @@ from missratio.app.options import (
 from missratio.app.report import LabelledRows, Names, describe
 from missratio.app.report.rows import narrowed
 from missratio.app.tables import labelled
-from missratio.app.tables.columns import BLANK, Encoder
+from missratio.app.tables.columns import BLANK
 from missratio.app.workflow import methods
 from missratio.app.workflow.account import (
-    Account,
-    Way,
     account_of,
     read_table,
     ways_of,
@@ -89,10 +86,11 @@ def fit_table(
         except exceptions.TableError as error:
             notes = (note for note in spelled if note.facts["name"] == table.target)
             raise exceptions.TableError(" ".join(map(str, [error, *notes]))) from error
-    numbers, names = table.encoder.n_numeric, table.encoder.encoded_names
-    if len(table.encoder.columns) > MOST_COLUMNS:
+    encoder = table.encoder
+    numbers, names = encoder.n_numeric, encoder.encoded_names
+    if len(encoder.columns) > MOST_COLUMNS:
         raise exceptions.TableError(
-            f"{source.path} has {len(table.encoder.columns):,} columns to learn from, "
+            f"{source.path} has {len(encoder.columns):,} columns to learn from, "
             f"and a model file can hold {MOST_COLUMNS:,}. Leave out (--drop) those "
             "that say least about the classes."
         )
@@ -181,8 +179,21 @@ def fit_table(
             except (exceptions.DataError, exceptions.NoCertificateError) as error:
                 error = error.named(names).about(source.path)
                 if taught and isinstance(error, exceptions.NoCertificateError):
-                    ways = ways_of(table, controlled, options)
-                    raise _untaught(error, account, options.delta, ways) from error
+                    weak = [x for x in caught if x.category is MissingnessWarning]
+                    said = "\n".join(condensed(_messages(weak, names), phrase, NAMED))
+                    ways = ways_of(table, controlled, options, taken="learned")
+                    claim = "{said}\n" * bool(said) + error.message.claim
+                    claim += " Half of delta is kept for what is learned.\n"
+                    # δ is the one that was asked for.
+                    given = {"said": said, "delta": options.delta}
+                    given["ways"] = "\n".join(map(str, ways))
+                    again = replace(
+                        error.message,
+                        claim=f"{claim}These ways are open instead:\n{{ways}}",
+                        facts={**error.message.facts, **given},
+                        remedies=(),
+                    )
+                    raise type(error)(again) from error
                 raise error from error.__cause__
             except ValueError as error:
                 if isinstance(error, exceptions.Explained):
@@ -200,12 +211,16 @@ def fit_table(
             before=table.X, groups=table.groups,
         )  # fmt: skip
         if taught and any(each.category is MissingnessWarning for each in caught):
-            account.ways.extend(ways_of(table, controlled, options))
+            account.ways.extend(ways_of(table, controlled, options, taken="learned"))
         file, digest = source.path.name, source.file.sha256()
+        origins = [c.name for c in encoder.columns for _ in range(c.width)]
+        # Features that say that their column is blank.
+        levels = [k for c in encoder.columns for k in (c.levels or ("", "number"))[1:]]
+        blank = frozenset(j for j, level in enumerate(levels) if level == BLANK)
         report = describe(
             rows,
             title=f"Predicting {options.target} in {file}",
-            names=_names(table.encoder),
+            names=Names(names, origins, blank),
             origin={
                 "method": f"{method}, {why}",
                 "file": file,
@@ -224,13 +239,13 @@ def fit_table(
         )
         for text in condensed(messages, phrase)
     ]
+    ends = [each.reduce(table.X[:, :numbers]) for each in (np.fmin, np.fmax)]
+    ranges = np.array([float(f"{end:.3g}") for end in np.transpose(ends).flat])
+    training = TrainingData(
+        file, digest, dict(table.counts), table.missing, ranges.reshape(-1, 2)
+    )
     model = TableModel(
-        classifier, table.encoder, options.target,
-        table.dropped, method,
-        TrainingData(
-            file, digest, dict(table.counts), table.missing,
-            _ranges(table.X[:, :numbers]),
-        ),
+        classifier, encoder, options.target, table.dropped, method, training,
         report.json(), rest=table.rest, group_column=options.groups,
     )  # fmt: skip
     # 6. What there is to say about it.
@@ -243,7 +258,7 @@ def fit_table(
             power = errors[0]["found"]["estimate"]
             measured["range"] = _over_the_range(rows, power)
             findings.append(measured["range"]["sentence"])
-    said = [*table.notes, *warned]
+    remarks = [*table.notes, *warned]
     facts = {
         "model": str(options.out),
         "method": method,
@@ -257,19 +272,23 @@ def fit_table(
         "columns": model.encoder.names,
         "training_sha256": digest,
         "comparison": None if comparison is None else plain(asdict(comparison)),
-        "warnings": list(dict.fromkeys(map(phrase, said))),
+        "warnings": list(dict.fromkeys(map(phrase, remarks))),
         **measured,
     }
     sizes = ", ".join(f"{n} of {label!r}" for label, n in table.counts.items())
     page = options.out.with_suffix(".html")
     shown = shlex.join(["missratio", "report", str(options.out), "--out", str(page)])
+    certificate = model.certificate
+    if getattr(certificate, "checks", ()) and certificate.missingness_delta:
+        # Warnings tell of those tests of a learned φ that fail.
+        certificate = replace(certificate, checks=())
     lines = [
         account.sentence,
         f"Rows: {sizes}. Columns: {len(model.encoder.columns)}.",
         f"Method: {method}, {why}.",
         *findings,
-        _without_repeats(model.certificate),
-        *(f"Warning: {text}" for text in condensed(said, phrase, NAMED)),
+        str(certificate),
+        *(f"Warning: {text}" for text in condensed(remarks, phrase, NAMED)),
         f"Written: {options.out}",
         f"Then: {shown}",
     ]
@@ -294,35 +313,6 @@ def _origin(options: FitOptions) -> dict[str, str]:
         origin["check"] = options.command("check", CheckOptions, {}, **again)
         origin["query"] = options.command("query", QueryOptions, {}, **query)
     return origin
-
-
-def _untaught(
-    error: exceptions.NoCertificateError,
-    account: Account,
-    delta: float,
-    ways: Iterable[Way],
-) -> exceptions.NoCertificateError:
-    """The same where φ was to be learned: why that fails, and commands instead.
-
-    δ is the one that was asked for, of which half is kept for what is learned.
-    """
-    weak, why, first = [], [], error.message.label
-    for label, model in sorted(account.models.items(), key=lambda it: it[0] != first):
-        failed = [check for check in getattr(model, "checks", ()) if check.failed]
-        names = [check.feature for check in failed if check.kind == "instrument"]
-        weak += [f"{listed(names, NAMED)} of class {label!r}"] * bool(names)
-        others = (check.finding for check in failed if check.kind != "instrument")
-        why += list(others)[:NAMED]
-    if weak:
-        said = f"The other columns hardly predict {' or '.join(weak)}: the table can't "
-        why.insert(0, f"{said}teach why values are missing there.")
-    message = error.message
-    claim = f"{{why}}{message.claim} Half of delta is kept for what is learned.\n"
-    claim += "These ways are open instead:\n{ways}"
-    facts: dict[str, Any] = {**message.facts, "ways": "\n".join(map(str, ways))}
-    facts["why"] = "".join(f"{each} " for each in why)
-    facts["delta"] = delta
-    return type(error)(replace(message, claim=claim, facts=facts, remedies=()))
 
 
 def condensed(
@@ -373,13 +363,6 @@ def _shape(text: str) -> tuple[list[str], str]:
     # Apostrophes are no quotation marks.
     names += re.findall(r"(?<!\w)'([^']*)'(?!\w)", rest)
     return names, re.sub(r"(?<!\w)'[^']*'(?!\w)|\d[\d.,]*", "#", rest)
-
-
-def _without_repeats(certificate: Any) -> str:
-    """A certificate without tests of a learned φ: warnings tell of those that fail."""
-    if getattr(certificate, "checks", ()) and certificate.missingness_delta:
-        certificate = replace(certificate, checks=())
-    return str(certificate)
 
 
 def _messages(caught: list[Any], names: list[str]) -> list[exceptions.Message]:
@@ -470,20 +453,3 @@ def _settled(classifier: Any) -> classifiers.PowerComparison:
         names = tuple(str(labels[int(place)]) for place in comparison.compared)
         comparison = replace(comparison, compared=names)
     return comparison
-
-
-def _ranges(numbers: FloatArray) -> FloatArray:
-    """The least and the largest value of each column, to three digits."""
-    ends = np.column_stack([np.fmin.reduce(numbers), np.fmax.reduce(numbers)])
-    return np.array([float(f"{end:.3g}") for end in ends.flat]).reshape(-1, 2)
-
-
-def _names(encoder: Encoder) -> Names:
-    """What the columns of the matrix are called, and those of the table."""
-    features, origins, blank = [], [], []
-    for column in encoder.columns:
-        features += column.encoded_names
-        origins += [column.name] * column.width
-        levels = column.levels or ("", "number")
-        blank += [level == BLANK for level in levels[1:]]
-    return Names(features, origins, frozenset(np.flatnonzero(blank).tolist()))

@@ -14,7 +14,7 @@ import numpy as np
 
 from missratio._base.blocks import rows_with_nan
 from missratio._base.typing import BoolArray, FloatArray
-from missratio._files import TableFile, open_table, written_whole
+from missratio._files import TableFile, open_table, write_whole
 from missratio._files.cells import canonical
 from missratio._files.files import RegularFile
 from missratio.app.modelfile import GROUPS, TableModel
@@ -65,8 +65,7 @@ def watch_table(
                 "monitors": [monitor.to_dict() for monitor in monitors.values()],
             }
             sealed = {**content, "sha256": _checksum(content)}
-            with written_whole(state, force=True) as draft:
-                draft.write_text(json.dumps(sealed), encoding="utf-8")
+            write_whole(state, json.dumps(sealed))
 
         # 2. Tables count in the order in which they came, each when all its labels are
         # in: wrong rows whose labels come first would look like a higher error.

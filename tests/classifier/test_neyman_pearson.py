@@ -8,7 +8,6 @@ from optional_packages import optional
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import missratio as mr
 from missratio import KLIEP, power, type_i_error
@@ -129,47 +128,6 @@ def test_rows_with_missing_values_get_the_controlled_class(table, frame, control
     np.testing.assert_array_equal(model.score_samples(rows), [-np.inf] * 3)
     lowest = np.finfo(float).max * (1 if controlled else -1)
     np.testing.assert_array_equal(model.decision_function(rows), [lowest] * 3)
-
-
-# scikit-learn's own checks of estimators, with the failures that are meant.
-
-
-def lenient(estimator, **options):
-    """Levels that the checks' small tables can meet, or else everything is refused."""
-    levels = {"alpha": 0.2, "delta": 0.2, "on_infeasible": "reject_all"}
-    return certified(estimator, controlled_class=None, **levels, **options)
-
-
-NAN = {
-    "check_estimators_nan_inf": (
-        "a row with NaN to be classified gets the controlled class, by contract"
-    ),
-    "check_classifiers_train": "the threshold isn't where probabilities are even",
-}
-# All rows but one class's have weight 0 here, and LogisticRegression's scores are the
-# same for all: none is above the threshold, and all get the controlled class.
-ONE_LABEL = {
-    "check_classifiers_one_label_sample_weights": (
-        "where scores tell nothing all rows get the controlled class"
-    )
-}
-EXPECTED = {
-    LogisticRegression: NAN | ONE_LABEL,
-    KLIEP: NAN,
-    type(None): NAN | ONE_LABEL,
-}
-
-
-@parametrize_with_checks(
-    [
-        lenient(None),
-        lenient(LogisticRegression()),
-        lenient(KLIEP(l2=0.1), missingness_delta=0.1, odds_factor=1.5),
-    ],
-    expected_failed_checks=lambda classifier: EXPECTED[type(classifier.estimator)],
-)
-def test_scikit_learns_checks(estimator, check):
-    check(estimator)
 
 
 # What is fitted where no estimator is given.

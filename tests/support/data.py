@@ -15,7 +15,8 @@ What is lost of a table, and looked up again:
 - `lost_and_looked_up`: a normal table that lost values by a logistic φ, and both.
 - `separated`: a column of which no value that was looked up is below an observed one.
 
-Files: `write_table` writes one of any kind, `read_table` reads its labelled table.
+Files: `write_table` writes one of any kind, `read_table` reads its labelled table;
+`Harm` writes one if it is unpickled.
 """
 
 import numpy as np
@@ -125,3 +126,13 @@ def read_table(path, encoding=None, sheet=None, **wanted):
 
     source = open_table(path, encoding=encoding, sheet=sheet)
     return read_labelled(source, "y", **wanted)
+
+
+class Harm:
+    """What would write a file if it were unpickled."""
+
+    def __init__(self, path):
+        self.path = str(path)
+
+    def __reduce__(self):
+        return (exec, (f"open({self.path!r}, 'w').close()",))

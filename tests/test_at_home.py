@@ -20,7 +20,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.inspection import PartialDependenceDisplay, permutation_importance
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import RocCurveDisplay
+from sklearn.metrics import RocCurveDisplay, roc_auc_score
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
@@ -389,6 +389,7 @@ FRAMES = {
 @pytest.mark.parametrize("fitted", FRAMES)
 def test_a_row_has_one_score_whatever_its_frame_and_its_blanks(fitted):
     data, y = words_and_numbers()
+    alone = roc_auc_score(y == "sick", data["number"])
     encoder = ColumnTransformer(
         [("word", OneHotEncoder(handle_unknown="ignore"), ["word"])],
         remainder="passthrough",
@@ -402,6 +403,7 @@ def test_a_row_has_one_score_whatever_its_frame_and_its_blanks(fitted):
             random_state=0,
         ).fit(FRAMES[fitted](data), y)
         scores = [model.score_samples(frame(data)) for frame in FRAMES.values()]
+        assert roc_auc_score(y == "sick", scores[0]) > alone
         for other in scores[1:]:
             np.testing.assert_allclose(other, scores[0], rtol=1e-12)
         # One row by itself, whose blanks are numbers for pandas.
@@ -457,6 +459,10 @@ def test_words_go_wherever_categories_do(kind):
         None, 0.1, controlled_class="well", missingness={"well": phi}, random_state=0
     ).fit(X, y)
     assert mr.power(y, model.predict(Z), controlled_class="well") > 0.3
+    plain = mr.NeymanPearsonClassifier(None, 0.1, controlled_class="well").fit(Z, y)
+    scores = plain.score_samples(Z), Z["number"]
+    both, alone = (roc_auc_score(y == "sick", each) for each in scores)
+    assert both > alone
     assert "word" in mr.build_report(model, X, y).markdown()
     # Trees take categories as such: one in the middle of the alphabet stands out.
     trees = HistGradientBoostingClassifier(max_iter=20, random_state=0)

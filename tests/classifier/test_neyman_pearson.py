@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from classifiers import Total, certified
-from data import stacked
+from data import corrupted, stacked
 from optional_packages import optional
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
@@ -86,14 +86,23 @@ def test_probabilities_are_scored_by_their_log_odds(table):
     np.testing.assert_allclose(model.score_samples(X), np.log(p[:, 1] / p[:, 0]))
 
 
-@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def nulls(columns):
+    return pl.DataFrame(columns).fill_nan(None)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, nulls])
 @pytest.mark.parametrize("estimator", [LogisticRegression(), KLIEP()])
-def test_dataframes_give_the_same_as_arrays(table, frame, estimator):
+@pytest.mark.parametrize(
+    "models", [None, {0: mr.StepMissingness([1.0, 0.0], 0.0, 0.5)}]
+)
+def test_dataframes_give_the_same_as_arrays(table, frame, estimator, models):
     X, y = table
+    X = corrupted(X, y, models or {})
     named = frame({"first": X[:, 0], "second": X[:, 1]})
-    plain = certified(estimator).fit(X, y)
-    model = certified(estimator).fit(named, y)
+    plain = certified(estimator, missingness=models).fit(X, y)
+    model = certified(estimator, missingness=models).fit(named, y)
     assert model.threshold_ == pytest.approx(plain.threshold_, rel=1e-9)
+    assert model.certificate_.observed == plain.certificate_.observed
     np.testing.assert_array_equal(model.predict(named), plain.predict(X))
     assert model.feature_names_in_.tolist() == ["first", "second"]
     with pytest.raises(ValueError, match="feature names"):
@@ -179,26 +188,3 @@ def test_blanks_of_the_other_class_have_to_be_explained(two_normals, models):
     X[np.flatnonzero(y == 1)[:9], 0] = np.nan
     with pytest.raises(mr.exceptions.UnexplainedMissingError, match="class 1"):
         certified(None, missingness=models).fit(X, y)
-
-
-@pytest.mark.parametrize("kind", ["pandas", "polars"])
-@pytest.mark.parametrize("deployment", ["complete", "as-observed"])
-def test_columns_of_words_are_categories(kind, deployment):
-    frames = pytest.importorskip(kind)
-    rng = np.random.default_rng(0)
-    y = np.repeat(["well", "sick"], 600)
-    word = np.where(rng.random(1200) < 0.3 + 0.4 * (y == "sick"), "yes", "no")
-    number = rng.normal(size=1200) + (y == "sick")
-    word = word.astype(object)
-    if deployment == "as-observed":
-        word[rng.random(1200) < 0.2] = None
-        number[rng.random(1200) < 0.2] = np.nan
-    X = frames.DataFrame({"word": word.tolist(), "number": number})
-    options = {"controlled_class": "well", "deployment": deployment}
-    model = certified(None, **options).fit(X, y)
-    alone = certified(None, **options).fit(X[["number"]], y)
-    assert mr.power(y, model.predict(X), controlled_class="well") > 0.3
-    scores = [each.decision_function(rows) for each, rows in
-              ((model, X), (alone, X[["number"]]))]  # fmt: skip
-    signs = np.where(y == model.classes_[1], 1.0, -1.0)
-    assert np.corrcoef(scores[0], signs)[0, 1] > np.corrcoef(scores[1], signs)[0, 1]

@@ -29,6 +29,9 @@ def table(two_normals):
     [
         mr.KLIEP(),
         mr.KLIEP(l2=0.1),
+        mr.KLIEP(l1=0.1),
+        mr.KLIEP(l2=20.0, penalty_weights="covariance"),
+        mr.KLIEP(l1=0.5, penalty_weights="standard-error"),
         mr.KLIEP(normalize="horvitz-thompson"),
         mr.KLIEP(basis="polynomial"),
         mr.KLIEP(basis=mr.PolynomialBasis(degree=3), l2=[0.1, 0.2, 0.3]),

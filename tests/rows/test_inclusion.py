@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from data import two_normals
+from data import corrupted, two_normals
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import config_context
@@ -129,9 +129,7 @@ PHI = mr.LogisticMissingness(-1.0, [0.5, 0.5])
 def table(*lossy):
     X, codes = two_normals(200, shift=-0.5)
     y = np.array(["sick", "well"])[codes]
-    for label in lossy:
-        X[y == label] = mr.corrupt(X[y == label], PHI, 0)
-    return X, y
+    return corrupted(X, y, dict.fromkeys(lossy, PHI)), y
 
 
 @pytest.mark.parametrize("label", ["sick", "well"])

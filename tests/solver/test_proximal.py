@@ -16,20 +16,6 @@ from missratio.solver import (
 )
 
 
-def quadratic(matrix, target):
-    """½ θᵀMθ − targetᵀθ."""
-
-    def evaluate(theta, *, second_order):
-        return Evaluation(
-            0.5 * np.einsum("bi,ij,bj->b", theta, matrix, theta) - theta @ target,
-            theta @ matrix - target,
-            matrix[None].copy() if second_order else None,
-            np.zeros(1, dtype=bool),
-        )
-
-    return evaluate
-
-
 def tilted(features, mean):
     """log mean exp(fᵀθ) − meanᵀθ: KLIEP with a single class-1 mean."""
 
@@ -110,8 +96,12 @@ def test_steps_out_and_unbounded_functions_are_reported():
 
 
 def test_a_hessian_that_rounding_made_negative_is_no_optimum():
-    evaluate = quadratic(np.array([[-1e-17]]), np.array([4.0]))
-    solution = proximal_newton(evaluate, np.ones((1, 1)), np.array([1e-6]))
+    def falls(theta, *, second_order):
+        hessian = np.full((1, 1, 1), -1e-17) if second_order else None
+        proof = np.zeros(1, dtype=bool)
+        return Evaluation(-4.0 * theta[:, 0], np.full((1, 1), -4.0), hessian, proof)
+
+    solution = proximal_newton(falls, np.ones((1, 1)), np.array([1e-6]))
     assert solution.status[0] != Status.CONVERGED
 
 

@@ -5,6 +5,7 @@ Models are changed after they were loaded, so that every check is reached.
 
 import copy
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -200,6 +201,25 @@ def test_levels_that_are_none_are_refused_though_they_agree(name, level):
     model = forged("φ", f"certificate_.{name}", level)
     setattr(model, name, level)
     refused(model, f"{name} must lie strictly between 0 and 1")
+
+
+@pytest.mark.parametrize(
+    ("rows", "more", "match"),
+    [
+        (10**10, 10**10, "more rows than can be tested"),
+        (5 * 10**6, 5 * 10**6, "more rows than can be tested"),
+        (10**10, 0, "look-ups are not what it says"),
+        (0, 10**10, "look-ups are not what it says"),
+    ],
+)
+def test_look_ups_of_more_rows_than_there_are_are_refused(rows, more, match):
+    """Their exact test has tables of as many rows as may lie above a threshold."""
+    sample = sound("looked up").calibration_.sample
+    lookups = replace(sample.lookups, incomplete=sample.lookups.incomplete + more)
+    wrong = replace(sample, n_rows=sample.n_rows + rows, lookups=lookups)
+    model = forged("looked up", "calibration_.sample", wrong)
+    model.certificate_ = replace(model.certificate_, rows=wrong.n_rows)
+    refused(model, match)
 
 
 def without_scores(model):

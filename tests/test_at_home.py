@@ -129,7 +129,7 @@ CHECKED = {
 }
 
 
-@pytest.mark.filterwarnings("ignore")
+@pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("name", CHECKED)
 def test_scikit_learns_checks_fail_where_that_is_meant_and_nowhere_else(name):
     estimator, declared = CHECKED[name]

@@ -36,7 +36,7 @@ def test_what_was_not_changed_is_sound(kind):
 
 def test_no_report_and_as_many_imputations_as_are_allowed_are_sound():
     accepted(forged("table", "report", None))
-    accepted(forged("imputed", "estimator_.imputer_.n_imputations", 10_000))
+    accepted(forged("imputed", "estimator_.imputer.n_imputations", 10_000))
 
 
 def moved(x):

@@ -84,15 +84,6 @@ def test_rows_in_place_are_those_that_are_held(rows, weighted):
     assert held.features.all()
 
 
-def test_some_problems_of_a_batch_are_those_problems():
-    rng = np.random.default_rng(0)
-    features, weights = rng.normal(size=(5, 10, 2)), rng.random((5, 10))
-    some = Sample(features, np.arange(5.0), weights, centred=True).problems(slice(1, 3))
-    np.testing.assert_array_equal(some.features, features[1:3])
-    np.testing.assert_array_equal(some.weights, weights[1:3])
-    assert (some.total.tolist(), some.centred) == ([1.0, 2.0], True)
-
-
 @pytest.mark.parametrize(("size", "limit"), [(10**7, 1), (10**7, 2), (100, 2)])
 def test_blas_is_held_to_one_thread_by_the_outermost_and_has_its_own_back(size, limit):
     with threadpool_limits(limit, user_api="blas"):

@@ -150,18 +150,3 @@ def test_negative_curvature_is_summed_whatever_the_number_of_features(n_features
     curvature = -weights * np.sin(at.score(features))
     expected = np.einsum("bn,bnf,bng->bfg", curvature, features, features)
     np.testing.assert_allclose(sums.curvature, expected, atol=1e-12)
-
-
-@pytest.mark.parametrize("intercept", [True, False])
-def test_single_precision_agrees_with_double_to_its_own_rounding(intercept):
-    features, weights, at = draw_block(3, 2, 500, 4, 1.0, True, intercept, False)
-    single = features.astype(np.float32), weights.astype(np.float32)
-    coarse = accumulate(Term.exponential, *single, at, second_order=True)
-    fine = accumulate(Term.exponential, features, weights, at, second_order=True)
-    rescaled = np.exp(coarse.log_scale - fine.log_scale)
-    assert coarse.curvature.dtype == coarse.value.dtype == np.float64
-    for name, rtol, atol in (
-        ("value", 1e-5, 0), ("slope", 1e-5, 1e-4), ("curvature", 1e-4, 1e-4)
-    ):  # fmt: skip
-        found, expected = getattr(coarse, name), getattr(fine, name)
-        np.testing.assert_allclose((found.T * rescaled).T, expected, rtol, atol)

@@ -17,6 +17,12 @@ def changed(value):
 
 READERS = {
     "classifier": lambda y: mr.NeymanPearsonClassifier(mr.KLIEP()).fit(X, y),
+    "several classes": lambda y: mr.MulticlassNeymanPearsonClassifier(
+        mr.KLIEP(), {"a": 0.4}
+    ).fit(X, y),
+    "groups": lambda y: mr.GroupedNeymanPearsonClassifier(mr.KLIEP()).fit(
+        X, y, X[:, 0] > 0
+    ),
     "look-ups": lambda y: mr.plan_queries(
         np.where(X > 1, np.nan, X), y, per_feature=1, random_state=0
     ),

@@ -69,15 +69,6 @@ def test_the_mean_weight_is_one_and_weighted_means_are_unbiased(kind):
         assert (np.abs(terms.mean(axis=0)) < 4 * standard_error).all()
 
 
-def test_constant_missingness_weighs_as_complete_cases_do_up_to_scale():
-    constant = LogisticMissingness(0.0, 0.0)
-    X = corrupt(normal(50), constant, 0)
-    np.testing.assert_allclose(
-        inverse_probability_weights(X, constant),
-        2 * inverse_probability_weights(X, "ignore"),
-    )
-
-
 NO_MODEL = r"NaN in column\(s\) {}, but .*missingness=\"ignore\" for the com"
 HUGE = np.array([[1.0, 1.0], [1e200, 1e200]])
 INFINITE = [[0.0, 0.0], [np.inf, 0.0]]

@@ -6,7 +6,6 @@ from data import two_normals
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from optional_packages import optional
 from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
@@ -95,8 +94,6 @@ def test_a_classifier_hands_callbacks_down_to_an_estimator_that_has_none(kind, b
 # Rows of large tables: the quick ways give what the plain ones do.
 
 
-pd = optional("pandas")
-
 CELLS = st.sampled_from([0.0, -1.5, 1e308, -1e308, np.inf, -np.inf, np.nan])
 
 
@@ -114,9 +111,3 @@ def test_taking_rows_is_indexing(n_rows, dtype):
     taken = take_rows(X, index)
     assert taken.dtype == dtype
     assert np.array_equal(taken, X[index])
-
-
-def test_rows_of_a_dataframe_stay_one():
-    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": ["x", "y", "z"]})
-    taken = take_rows(frame, np.array([2, 0]))
-    assert taken["b"].tolist() == ["z", "x"]

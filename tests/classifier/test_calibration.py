@@ -103,21 +103,6 @@ def test_rules_and_caps_are_judged_by_scores_of_rows_not_fitted_on():
     assert auto > powers(forest, "counting") - 0.02
 
 
-def test_the_rows_calibrated_with_are_known_again():
-    X, y = rows()
-    model = fitted(X, y, random_state=None)
-    check_same_rows(model, X, y)
-    for wrong in (X[::-1], X + 1.0):
-        with pytest.raises(ValueError, match="not the rows"):
-            check_same_rows(model, wrong, y)
-    with pytest.raises(ValueError, match="not the rows"):
-        check_same_rows(model, X[:300], y[:300])
-    # After calibrate all rows of the class are those.
-    model.set_params(estimator=LogisticRegression().fit(X, y)).calibrate(X[y == 0])
-    check_same_rows(model, X, y)
-    assert model.calibration_.sample.n_rows == np.count_nonzero(y == 0)
-
-
 @pytest.mark.parametrize("maximum", [0.95, [0.95, 0.0, 0.0]])
 def test_rows_that_no_one_would_give_to_the_other_class_cost_no_power(maximum):
     # Low scores are lost nearly always: without a cap the power would be 0.05.

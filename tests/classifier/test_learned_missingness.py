@@ -151,9 +151,6 @@ def test_an_estimator_that_is_fitted_already_is_calibrated():
 # Every φ of a region has its say, and costs no more than need be.
 
 
-# One table in twenty casts doubt on a right φ.
-
-
 @pytest.mark.parametrize(
     ("d", "rowwise", "seed"),
     [(1, True, 0), (1, False, 0), (2, False, 0), (2, False, 1)],
@@ -161,12 +158,9 @@ def test_an_estimator_that_is_fitted_already_is_calibrated():
 def test_no_phi_of_the_region_asks_for_a_larger_threshold(d, rowwise, seed):
     X, y, given, _ = learned(2000, d, 100, seed, rowwise, intercept=-1.0)
     # A rule that draws nothing, so that samples made again are the same.
-    model = mr.NeymanPearsonClassifier(
-        Total(0), 0.3, 0.1, missingness={0: given}, rule="bernstein",
-        random_state=0,
-    ).fit(X, y)  # fmt: skip
+    model = certified(given, alpha=0.3, rule="bernstein").fit(X, y)
     calibration, held = model.calibration_, X[model.calibration_index_]
-    scores = np.where(np.isnan(held).any(axis=1), -np.inf, held[:, 0])
+    scores = np.where(np.isnan(held).any(axis=1), -np.inf, held.sum(axis=1))
     rng, asked = np.random.default_rng(0), []
     for k in range(len(given.region(0.05)[0]) if d == 1 else 150):
         points = [
@@ -188,10 +182,7 @@ def test_no_phi_of_the_region_asks_for_a_larger_threshold(d, rowwise, seed):
 
 def test_a_region_of_many_dimensions_is_left_to_the_band():
     X, y, given, _ = learned(2000, 2, 100, rowwise=True, intercept=-1.0)
-    model = mr.NeymanPearsonClassifier(
-        Total(0), 0.3, 0.1, missingness={0: given}, on_infeasible="reject_all",
-        random_state=0,
-    ).fit(X, y)  # fmt: skip
+    model = certified(given, alpha=0.3, on_infeasible="reject_all").fit(X, y)
     assert model.calibration_.trust.point is None
     assert model.calibration_.sample.edges is not None
 
@@ -210,10 +201,8 @@ def weak_instruments(seed, rho, d=4, intercept=-1.2, slope=1.0, n=3000):
 
 def from_table(X, y, seed):
     known = mr.learn_missingness(X[y == 0])
-    return mr.NeymanPearsonClassifier(
-        mr.KLIEP(), 0.1, 0.1, missingness={0: known}, random_state=seed,
-        on_infeasible="reject_all",
-    ).fit(X, y)  # fmt: skip
+    options = {"alpha": 0.1, "on_infeasible": "reject_all", "random_state": seed}
+    return certified(known, **options).set_params(estimator=mr.KLIEP()).fit(X, y)
 
 
 @pytest.mark.filterwarnings("ignore::missratio.learning.MissingnessWarning")
@@ -240,10 +229,8 @@ def test_it_costs_less_power_than_a_band_and_keeps_the_promise():
     for seed in range(repeats):
         X, y, given, _ = learned(2000, 1, 100, seed, intercept=-1.0, n1=1000)
         for rule, found in powers.items():
-            model = mr.NeymanPearsonClassifier(
-                Total(0), alpha, 0.05, missingness={0: given}, rule=rule,
-                on_infeasible="reject_all", random_state=seed,
-            )  # fmt: skip
+            options = {"delta": 0.05, "rule": rule, "on_infeasible": "reject_all"}
+            model = certified(given, alpha=alpha, random_state=seed, **options)
             above = model.fit(X, y).predict(z) == 1
             error, power = ((above * law).sum() / law.sum() for law in laws)
             found.append(power)

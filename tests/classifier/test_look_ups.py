@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from classifiers import certified
+from data import look_up
 from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
@@ -94,14 +95,9 @@ def test_entries_are_strata_by_pattern():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], 1500)
     full = rng.normal(y[:, None] * 1.5, 1.0, (3000, 2))
-    X = np.where(rng.uniform(size=full.shape) < 0.2, np.nan, full)
-    inclusion = np.where(np.isnan(X), 0.0, 1.0)
-    for label in (0, 1):
-        for column in range(2):
-            rows = np.flatnonzero(np.isnan(X[:, column]) & (y == label))
-            drawn = rng.permutation(rows)[: len(rows) // 2]
-            X[drawn, column] = full[drawn, column]
-            inclusion[drawn, column] = len(drawn) / len(rows)
+    lost = rng.uniform(size=full.shape) < 0.2
+    parts = [look_up(full[y == k], lost[y == k], 150, rng) for k in (0, 1)]
+    X, inclusion = (np.concatenate(each) for each in zip(*parts, strict=True))
     clf = certified().fit(X, y, inclusion=inclusion)
     assert clf.certificate_.rule == "look-ups"
     assert true_error(clf) <= 0.1

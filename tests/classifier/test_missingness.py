@@ -18,7 +18,6 @@ from missratio.threshold import CalibrationSample, make_rule
 from missratio.weights import complete_row_weights
 
 pd = optional("pandas")
-pl = optional("polars")
 
 STEP0 = mr.StepMissingness([1.0, 0.0], 0.0, 0.5)
 STEP1 = mr.StepMissingness([0.0, 1.0], 1.0, 0.6)
@@ -67,15 +66,6 @@ def test_a_ratio_that_has_its_own_keeps_it(corrupted, own):
     X, y = corrupted({1: STEP1})
     model = certified(mr.KLIEP(missingness=own), {1: STEP1}).fit(X, y)
     assert repr(model.estimator_.missingness) == repr(own)
-
-
-def test_the_classifier_takes_the_estimators_own_where_it_has_none(corrupted):
-    models = {0: STEP0}
-    X, y = corrupted(models)
-    inside = certified(mr.KLIEP(missingness=models), None).fit(X, y)
-    outside = certified(mr.KLIEP(), models).fit(X, y)
-    assert inside.threshold_ == outside.threshold_
-    assert inside.certificate_.observed < inside.certificate_.rows
 
 
 @pytest.mark.parametrize("where", ["classifier", "estimator"])
@@ -183,20 +173,6 @@ def test_single_missing_values_weigh_complete_rows_by_a_product(corrupted):
     assert np.isclose(scores, model.threshold_, 1e-5, 1e-5).any()
 
 
-def nulls(columns):
-    return pl.DataFrame(columns).fill_nan(None)
-
-
-@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, nulls])
-def test_dataframes_lose_rows_as_arrays_do(corrupted, frame):
-    X, y = corrupted({0: STEP0})
-    columns = {"a": X[:, 0], "b": X[:, 1]}
-    plain = certified(LogisticRegression(), {0: STEP0}).fit(X, y)
-    model = certified(LogisticRegression(), {0: STEP0}).fit(frame(columns), y)
-    assert model.threshold_ == pytest.approx(plain.threshold_)
-    assert model.certificate_.observed == plain.certificate_.observed
-
-
 def mirrored_rows(n=1500):
     rng = np.random.default_rng(0)
     Z = np.concatenate([rng.normal(size=(n, 1)), rng.normal(1.5, 1, (n, 1))])
@@ -252,12 +228,7 @@ def wrong_form(n=3000):
 @pytest.mark.parametrize("look_ups", [0, 100])
 def test_a_learned_phi_that_its_tests_refute_is_refused(look_ups):
     X, Z, y = wrong_form()
-    revealed = None
-    if look_ups:
-        revealed = np.full_like(X, np.nan)
-        drawn = np.flatnonzero(np.isnan(X[:, 0]))[:look_ups]
-        revealed[drawn, 0] = Z[drawn, 0]
-        revealed = revealed[y == 0]
+    revealed = data.looked_up(X, Z, look_ups, np.random.default_rng(0))[y == 0]
     with pytest.warns(mr.learning.MissingnessWarning):
         phi = mr.learn_missingness(X[y == 0], revealed, from_table=not look_ups)
     options = {"alpha": 0.2, "missingness": {0: phi}, "random_state": 0}

@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 from classifiers import Total, certified
-from data import stacked
+from data import corrupted, stacked
 from optional_packages import optional
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import missratio as mr
 from missratio import KLIEP, power, type_i_error
@@ -87,14 +86,23 @@ def test_probabilities_are_scored_by_their_log_odds(table):
     np.testing.assert_allclose(model.score_samples(X), np.log(p[:, 1] / p[:, 0]))
 
 
-@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def nulls(columns):
+    return pl.DataFrame(columns).fill_nan(None)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, nulls])
 @pytest.mark.parametrize("estimator", [LogisticRegression(), KLIEP()])
-def test_dataframes_give_the_same_as_arrays(table, frame, estimator):
+@pytest.mark.parametrize(
+    "models", [None, {0: mr.StepMissingness([1.0, 0.0], 0.0, 0.5)}]
+)
+def test_dataframes_give_the_same_as_arrays(table, frame, estimator, models):
     X, y = table
+    X = corrupted(X, y, models or {})
     named = frame({"first": X[:, 0], "second": X[:, 1]})
-    plain = certified(estimator).fit(X, y)
-    model = certified(estimator).fit(named, y)
+    plain = certified(estimator, missingness=models).fit(X, y)
+    model = certified(estimator, missingness=models).fit(named, y)
     assert model.threshold_ == pytest.approx(plain.threshold_, rel=1e-9)
+    assert model.certificate_.observed == plain.certificate_.observed
     np.testing.assert_array_equal(model.predict(named), plain.predict(X))
     assert model.feature_names_in_.tolist() == ["first", "second"]
     with pytest.raises(ValueError, match="feature names"):
@@ -129,47 +137,6 @@ def test_rows_with_missing_values_get_the_controlled_class(table, frame, control
     np.testing.assert_array_equal(model.score_samples(rows), [-np.inf] * 3)
     lowest = np.finfo(float).max * (1 if controlled else -1)
     np.testing.assert_array_equal(model.decision_function(rows), [lowest] * 3)
-
-
-# scikit-learn's own checks of estimators, with the failures that are meant.
-
-
-def lenient(estimator, **options):
-    """Levels that the checks' small tables can meet, or else everything is refused."""
-    levels = {"alpha": 0.2, "delta": 0.2, "on_infeasible": "reject_all"}
-    return certified(estimator, controlled_class=None, **levels, **options)
-
-
-NAN = {
-    "check_estimators_nan_inf": (
-        "a row with NaN to be classified gets the controlled class, by contract"
-    ),
-    "check_classifiers_train": "the threshold isn't where probabilities are even",
-}
-# All rows but one class's have weight 0 here, and LogisticRegression's scores are the
-# same for all: none is above the threshold, and all get the controlled class.
-ONE_LABEL = {
-    "check_classifiers_one_label_sample_weights": (
-        "where scores tell nothing all rows get the controlled class"
-    )
-}
-EXPECTED = {
-    LogisticRegression: NAN | ONE_LABEL,
-    KLIEP: NAN,
-    type(None): NAN | ONE_LABEL,
-}
-
-
-@parametrize_with_checks(
-    [
-        lenient(None),
-        lenient(LogisticRegression()),
-        lenient(KLIEP(l2=0.1), missingness_delta=0.1, odds_factor=1.5),
-    ],
-    expected_failed_checks=lambda classifier: EXPECTED[type(classifier.estimator)],
-)
-def test_scikit_learns_checks(estimator, check):
-    check(estimator)
 
 
 # What is fitted where no estimator is given.
@@ -221,26 +188,3 @@ def test_blanks_of_the_other_class_have_to_be_explained(two_normals, models):
     X[np.flatnonzero(y == 1)[:9], 0] = np.nan
     with pytest.raises(mr.exceptions.UnexplainedMissingError, match="class 1"):
         certified(None, missingness=models).fit(X, y)
-
-
-@pytest.mark.parametrize("kind", ["pandas", "polars"])
-@pytest.mark.parametrize("deployment", ["complete", "as-observed"])
-def test_columns_of_words_are_categories(kind, deployment):
-    frames = pytest.importorskip(kind)
-    rng = np.random.default_rng(0)
-    y = np.repeat(["well", "sick"], 600)
-    word = np.where(rng.random(1200) < 0.3 + 0.4 * (y == "sick"), "yes", "no")
-    number = rng.normal(size=1200) + (y == "sick")
-    word = word.astype(object)
-    if deployment == "as-observed":
-        word[rng.random(1200) < 0.2] = None
-        number[rng.random(1200) < 0.2] = np.nan
-    X = frames.DataFrame({"word": word.tolist(), "number": number})
-    options = {"controlled_class": "well", "deployment": deployment}
-    model = certified(None, **options).fit(X, y)
-    alone = certified(None, **options).fit(X[["number"]], y)
-    assert mr.power(y, model.predict(X), controlled_class="well") > 0.3
-    scores = [each.decision_function(rows) for each, rows in
-              ((model, X), (alone, X[["number"]]))]  # fmt: skip
-    signs = np.where(y == model.classes_[1], 1.0, -1.0)
-    assert np.corrcoef(scores[0], signs)[0, 1] > np.corrcoef(scores[1], signs)[0, 1]

@@ -154,22 +154,6 @@ def test_this_one_does_not_take_it(fit, change, match):
         fit(**change)
 
 
-@pytest.mark.parametrize("fit", FITS)
-@pytest.mark.parametrize(
-    ("label", "match"),
-    [
-        (None, r"y has none for row 3 \(1 such"),
-        (np.nan, "y has none for row 3"),
-        ("0", "of one type: got 0, of type int, and the st"),
-    ],
-)
-def test_labels_that_are_missing_or_mixed_are_named(fit, label, match):
-    labels = draw(3 if fit is several else 2)[1].astype(object)
-    labels[3] = label
-    with pytest.raises(ValueError, match=match):
-        fit(y=labels)
-
-
 def test_objects_that_are_labels_are_taken():
     assert plain(y=draw()[1].astype(object)).certificate_.certified
     names = np.repeat(np.array(["a", "b"], dtype=object), 200)

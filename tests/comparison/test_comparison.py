@@ -4,31 +4,14 @@ import warnings
 
 import numpy as np
 import pytest
+from comparison_validity import true_divergences
 from optional_packages import optional
-from scipy.integrate import quad
-from scipy.stats import binom, hypergeom, norm
+from scipy.stats import binom, hypergeom
 
 import missratio as mr
 from missratio.exceptions import DataError, SmallSampleWarning
 
 PHI = mr.StepMissingness([1.0], 0.5, 0.6)
-
-
-def true_divergences(mean, deviation):
-    """Of N(mean, deviation²) from N(0, 1)."""
-
-    def mixed(x):
-        p1, p0 = norm.pdf(x, mean, deviation), norm.pdf(x)
-        return p1 * np.log(2 * p1 / (p1 + p0)) + p0 * np.log(2 * p0 / (p1 + p0))
-
-    return {
-        "kl": -np.log(deviation) + (deviation**2 + mean**2) / 2 - 0.5,
-        "js": quad(mixed, -9, 9)[0] / 2,
-        "pearson": quad(
-            lambda x: norm.pdf(x, mean, deviation) ** 2 / norm.pdf(x), -9, 9
-        )[0]
-        - 1,
-    }
 
 
 @pytest.mark.parametrize("divergence", ["kl", "js", "pearson"])

@@ -38,6 +38,11 @@ def ctg(tmp_path):
 
 def test_labels_say_the_class_and_the_footer_is_dropped_or_published(ctg):
     where = ctg()
+    table = load_ctg(**where)
+    assert table.feature_names == CTG_FEATURES
+    assert list(table.target_names) == ["suspect or pathologic", "normal"]
+    assert table.filename.endswith("CTG.xls")
+    assert table.DESCR.startswith("Cardiotocograms\n")
     data, target = arrays(load_ctg, **where)
     np.testing.assert_array_equal(target, [0, 1, 0])
     np.testing.assert_array_equal(data, np.arange(30.0).reshape(3, 10))
@@ -45,14 +50,6 @@ def test_labels_say_the_class_and_the_footer_is_dropped_or_published(ctg):
     np.testing.assert_array_equal(target, [0, 1, 0, 0, 0, 0])
     assert np.isnan(data[3:5]).all()
     np.testing.assert_array_equal(np.isnan(data[5]), [1, 1, 0, 0, 0, 0, 0, 0, 1, 1])
-
-
-def test_a_bunch_is_as_of_scikit_learn(ctg):
-    table = load_ctg(**ctg())
-    assert table.feature_names == CTG_FEATURES
-    assert list(table.target_names) == ["suspect or pathologic", "normal"]
-    assert table.filename.endswith("CTG.xls")
-    assert table.DESCR.startswith("Cardiotocograms\n")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.stats import multivariate_normal
 
-import missratio as mr
 from missratio.datasets import GaussianMixture, Simulation, simulations
 
 LINEAR = {
@@ -117,16 +116,6 @@ def test_only_class_1_loses_values_and_the_others_are_as_drawn(simulation):
     assert sample.data.shape == (400, simulation.n_features)
 
 
-@every
-def test_the_share_of_missing_values_is_the_mean_of_phi(simulation):
-    sample = simulation.sample((0, 20_000), random_state=0)
-    phi = sample.missingness[1].missing_probability(sample.complete)
-    error = np.sqrt(0.25 / len(phi))
-    lost = np.isnan(sample.data)
-    found = lost.all(axis=1) if phi.ndim == 1 else lost
-    assert (np.abs(found.mean(axis=0) - phi.mean(axis=0)) < 4.5 * error).all()
-
-
 def test_a_seed_gives_the_same_sample_of_shuffled_classes():
     make = simulations.np_mixture().sample
     first, again, other = (make(50, random_state=seed) for seed in (0, 0, 1))
@@ -141,17 +130,6 @@ def test_a_seed_gives_the_same_sample_of_shuffled_classes():
         assert not np.array_equal(first.complete, second.complete)
 
 
-def test_weights_find_the_true_parameter_and_complete_cases_do_not():
-    simulation = simulations.msd_5dim()
-    sample = simulation.sample(40_000, random_state=0)
-    fits = [
-        mr.KLIEP(missingness=phi).fit(sample.data, sample.target).coef_
-        for phi in (sample.missingness, "ignore")
-    ]
-    distance = [np.linalg.norm(coef - simulation.coef) for coef in fits]
-    assert distance[0] < 0.06 < 0.2 < distance[1]
-
-
 # A mixture's sample, density and tails are those of one law.
 
 
@@ -162,19 +140,6 @@ def random_mixture(seed, k=3, d=2):
     return GaussianMixture(
         rng.dirichlet(np.ones(k)), rng.normal(size=(k, d)), covariances
     )
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_the_sample_has_the_moments_of_the_law(seed):
-    law, n = random_mixture(seed), 200_000
-    rows = law.sample(n, np.random.default_rng(seed))
-    # Within the components, and between their means.
-    apart = law.means - law.mean
-    between = np.einsum("k,ki,kj->ij", law.weights, apart, apart)
-    covariance = np.tensordot(law.weights, law.covariances, 1) + between
-    error = np.sqrt(np.diag(covariance) / n)
-    assert (np.abs(rows.mean(axis=0) - law.mean) < 4.5 * error).all()
-    np.testing.assert_allclose(np.cov(rows.T), covariance, rtol=0.03, atol=0.03)
 
 
 @settings(max_examples=20)

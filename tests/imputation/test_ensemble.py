@@ -8,7 +8,6 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import missratio as mr
 
@@ -84,14 +83,3 @@ def test_any_learner_under_a_certificate(estimator, labels):
     assert error < 0.11
     assert power > 0.6
     assert model.predict([[np.nan, 0.0]]).tolist() == [labels[0]]
-
-
-IMPUTERS = [mr.TiltedImputer(), mr.TiltedImputer("ignore", random_state=0)]
-ENSEMBLE = mr.ImputationEnsemble(
-    mr.TiltedImputer("ignore", n_imputations=2, random_state=0), LogisticRegression()
-)
-
-
-@parametrize_with_checks([*IMPUTERS, ENSEMBLE])
-def test_scikit_learns_checks(estimator, check):
-    check(estimator)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from data import look_up
 from sklearn import config_context
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -32,17 +33,6 @@ def draw(n, seed, mechanism=tail, d=3):
     for j in (0, 1):
         lost[:, j] = rng.random(n) < mechanism(Z[:, j], Z)
     return Z, lost
-
-
-def look_up(Z, lost, count, seed):
-    """A number of lost entries of each column, drawn at random."""
-    rng = np.random.default_rng(seed)
-    X, inclusion = np.where(lost, np.nan, Z), np.where(lost, 0.0, 1.0)
-    for j in np.flatnonzero(lost.any(axis=0)):
-        pool = np.flatnonzero(lost[:, j])
-        found = rng.choice(pool, min(count, len(pool)), replace=False)
-        X[found, j], inclusion[found, j] = Z[found, j], len(found) / len(pool)
-    return X, inclusion
 
 
 @pytest.mark.parametrize("mechanism", [tail, u_shaped, by_another_column])

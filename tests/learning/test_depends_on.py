@@ -1,11 +1,10 @@
 """φ that depends on the value itself and on columns that are always observed."""
 
-import warnings
-
+import learning_table as simulation
 import numpy as np
 import pytest
 from classifiers import certified
-from data import equicorrelated, stacked
+from data import equicorrelated, looked_up, stacked
 from optional_packages import optional
 from scipy.special import expit
 from scipy.stats import binom
@@ -62,9 +61,8 @@ def test_slopes_are_within_their_errors_and_the_band_holds_phi():
 def test_looked_up_values_add_to_what_the_table_says():
     rng = np.random.default_rng(0)
     Z = draw(2000, rng)
-    X, revealed = lose(Z, rng), np.full(Z.shape, np.nan)
-    some = rng.permutation(np.flatnonzero(np.isnan(X[:, 1])))[:150]
-    revealed[some, 1] = Z[some, 1]
+    X = lose(Z, rng)
+    revealed = looked_up(X, Z, 150, rng)
     errors = [
         mr.learn_missingness(X, *more, depends_on=[0]).blocks[0].model.standard_errors
         for more in ((), (revealed,))
@@ -94,9 +92,7 @@ def pooled(n, d, share, slope, of_age, seed, rho=0.5):
     level = np.log(share / (1.0 - share)) - (slope + of_age) ** 2 / 3.0
     chance = expit(level + slope * Z[:, 1:] + of_age * Z[:, :1])
     Z[:, 1:] = np.where(rng.random(chance.shape) < chance, np.nan, Z[:, 1:])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", MissingnessWarning)
-        checks = mr.learn_missingness(Z).checks
+    checks = simulation.learn(Z, None).checks
     return [check for check in checks if check.feature.endswith(" columns")]
 
 

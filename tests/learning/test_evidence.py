@@ -1,12 +1,14 @@
-"""Fits to looked-up values: optima, Firth's penalty, and what grouping keeps."""
+"""Fits to looked-up values: optima, Firth's penalty, grouping, and regions."""
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
-from scipy.special import expit
+from scipy.optimize import minimize, minimize_scalar
+from scipy.special import expit, xlogy
+from scipy.stats import chi2
 
 from missratio.learning import evidence as evidence_module
 from missratio.learning.evidence import Evidence, fit_evidence
+from missratio.learning.learned import region_boundary
 
 
 def collect(observed, revealed, n_missing):
@@ -59,17 +61,6 @@ def test_a_fit_is_the_optimum_of_its_objective(evidence, penalised):
     # Under Firth's penalty the intercept is set anew.
     first = 1 if penalised else 0
     assert fit.theta[first:] == pytest.approx(best.x[first:], rel=1e-4, abs=1e-5)
-
-
-@pytest.mark.parametrize("penalised", [False, True])
-def test_a_fit_moves_with_the_scale_and_origin_of_the_values(penalised):
-    evidence = evidence_of()
-    moved = Evidence(3.0 + 100.0 * evidence.values, 30, evidence.mass, 100)
-    here, there = (
-        fit_evidence(each, penalised=penalised).theta for each in (evidence, moved)
-    )
-    assert there[1] == pytest.approx(here[1] / 100.0, rel=1e-4)
-    assert there[0] == pytest.approx(here[0] - 3.0 * here[1] / 100.0, rel=1e-4)
 
 
 @pytest.mark.parametrize("evidence", [evidence_of(d=2), separated()])
@@ -137,3 +128,63 @@ def test_of_very_many_rows_some_stand_for_all(ungrouped):
     assert few.mass.sum() == pytest.approx(70_100)
     some, exact = (fit_evidence(e, penalised=True).theta for e in (few, whole))
     assert (np.abs(some - exact) < 0.2 * errors_of(whole, exact)).all()
+
+
+# The likelihood-ratio region, against its definition.
+
+
+def region(evidence, delta):
+    """Points on the boundary, and King and Zeng's estimate under Firth's penalty."""
+    theta = fit_evidence(evidence, penalised=True).theta
+    theta[0] -= evidence.sampling_offset
+    return region_boundary(evidence, theta, None, delta), theta
+
+
+def profile(evidence, alpha, beta):
+    """Scott and Wild's profile likelihood: the stationary point in u, by search.
+
+    It is a minimum in u, for the multinomial part is concave in the masses.
+    """
+    m, rest = evidence.n_revealed, evidence.n_unrevealed
+    scores = alpha + np.asarray(beta) @ evidence.values
+
+    def value(u):
+        likelihood = (scores + u)[: evidence.n_revealed].sum()
+        likelihood -= np.logaddexp(0.0, scores + u).sum()
+        return likelihood - m * u - xlogy(rest, -np.expm1(u))
+
+    found = minimize_scalar(value, bounds=(-12.0, -1e-9), method="bounded",
+                            options={"xatol": 1e-10})  # fmt: skip
+    return found.fun
+
+
+def fall(evidence, points):
+    """Twice the fall of the profile likelihood from its maximum, King and Zeng's."""
+    theta = fit_evidence(evidence, penalised=False).theta
+    best = profile(evidence, theta[0] - evidence.sampling_offset, theta[1:])
+    return np.array([2 * (best - profile(evidence, a, b)) for a, *b in points])
+
+
+@pytest.mark.parametrize("delta", [0.01, 0.05, 0.3])
+@pytest.mark.parametrize(
+    "evidence", [evidence_of(200), evidence_of(200, shift=-1), evidence_of(200, d=3)]
+)
+def test_points_lie_where_the_fall_is_chi_squares_quantile(delta, evidence):
+    points, theta = region(evidence, delta)
+    limit = chi2.ppf(1.0 - delta, len(theta))
+    assert fall(evidence, points[::3]) == pytest.approx(limit, rel=0.01)
+
+
+@pytest.mark.parametrize("m", [4, 15, 90])
+def test_its_extremes_are_those_of_all_points_within(m):
+    evidence = evidence_of(200, m, n_missing=90, shift=0.8)
+    points, theta = region(evidence, 0.05)
+    reach = 1.3 * np.abs(points - theta).max(axis=0)
+    a, b = (np.linspace(-r, r, 41) for r in reach)
+    grid = theta + np.stack(np.meshgrid(a, b), axis=-1).reshape(-1, 2)
+    inside = grid[fall(evidence, grid) <= chi2.ppf(0.95, 2)]
+    at = np.array([-2.0, 0.0, 1.0, 3.0])
+    scores, all_scores = (z[:, :1] + z[:, 1:] * at for z in (points, inside))
+    spread = np.ptp(all_scores, axis=0)
+    assert (np.abs(scores.min(axis=0) - all_scores.min(axis=0)) < 0.06 * spread).all()
+    assert (np.abs(scores.max(axis=0) - all_scores.max(axis=0)) < 0.06 * spread).all()

@@ -1,7 +1,5 @@
 """φ from the other columns: what identifies it, what it can't do, and its checks."""
 
-import warnings
-
 import learning_table as simulation
 import numpy as np
 import pytest
@@ -105,9 +103,7 @@ def test_columns_that_go_missing_together_are_no_shadows_of_each_other():
     assert [c.feature for c in model.checks if c.kind == "together"] == ["0"]
     # Looked-up values teach them, and no warning is due.
     revealed = simulation.look_up(X, Z, 60, np.random.default_rng(0))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", MissingnessWarning)
-        both = mr.learn_missingness(X, revealed)
+    both = simulation.learn(X, revealed)
     assert both.shadow[0] is both.shadow[1] is None
     assert both.shadow[2] is not None
 
@@ -117,9 +113,7 @@ def test_columns_that_go_missing_together_are_no_shadows_of_each_other():
 
 def accused(X):
     """The tests that speak against the φ that a table teaches."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", MissingnessWarning)
-        checks = mr.learn_missingness(X).checks
+    checks = simulation.learn(X, None).checks
     return [check for check in checks if check.failed and check.pvalue is not None]
 
 

@@ -3,6 +3,7 @@
 import warnings
 from functools import partial
 
+import learning_table as simulation
 import numpy as np
 import pytest
 from data import lost_and_looked_up, separated, stacked
@@ -281,9 +282,7 @@ def test_a_column_that_never_varied_is_not_taught():
     revealed = np.full(X.shape, np.nan)
     revealed[5:25, 1] = X[5:25, 1]
     X[5:, 1], X[:5, 1] = np.nan, 1.0
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", MissingnessWarning)
-        phi = mr.learn_missingness(X, revealed)
+    phi = simulation.learn(X, revealed)
     (check,) = [c for c in phi.checks if c.kind == "instrument"]
     assert check.statistic == 0.0
 

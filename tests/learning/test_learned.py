@@ -7,19 +7,14 @@ import warnings
 import numpy as np
 import pytest
 from classifiers import certified
-from data import lost_and_looked_up, separated
+from data import looked_up, lost_and_looked_up, separated
 from optional_packages import optional
-from scipy.optimize import minimize_scalar
-from scipy.special import xlogy
-from scipy.stats import chi2
 from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
 from missratio.classifier import NoCertificateError
 from missratio.learning import Check, LearnedMissingness, MissingnessWarning
 from missratio.learning.checks import concluded
-from missratio.learning.evidence import Evidence, fit_evidence
-from missratio.learning.learned import region_boundary
 
 GRID = np.linspace(-3.0, 3.0, 13)[:, None]
 
@@ -147,19 +142,18 @@ def test_regions_are_not_in_the_pickle():
     assert len(pickle.dumps(model)) == size
 
 
-def test_values_may_be_far_from_the_origin():
+@pytest.mark.parametrize("method", ["firth", "ml"])
+def test_values_may_be_of_any_scale_and_far_from_the_origin(method):
     rng = np.random.default_rng(0)
-    Z = 1e9 + rng.normal(size=(400, 1))
+    Z = 1e9 + 100.0 * rng.normal(size=(400, 1))
     X = np.where(rng.uniform(size=Z.shape) < 0.4, np.nan, Z)
-    revealed = np.where(
-        np.isnan(X) & (np.cumsum(np.isnan(X)) <= 40)[:, None], Z, np.nan
-    )
-    far = mr.learn_missingness(X, revealed)
-    near = mr.learn_missingness(X - 1e9, revealed - 1e9)
-    assert far.coef == pytest.approx(near.coef, rel=1e-4)
-    for here, there in zip(
-        near.probability_band(Z - 1e9), far.probability_band(Z), strict=True
-    ):
+    revealed = looked_up(X, Z, 40, rng)
+    far = mr.learn_missingness(X, revealed, method)
+    X, revealed, rows = ((each - 1e9) / 100.0 for each in (X, revealed, Z))
+    near = mr.learn_missingness(X, revealed, method)
+    assert 100.0 * far.coef == pytest.approx(near.coef, rel=1e-4)
+    bands = near.probability_band(rows), far.probability_band(Z)
+    for here, there in zip(*bands, strict=True):
         assert there == pytest.approx(here, abs=1e-4)
 
 
@@ -192,79 +186,6 @@ def test_a_phi_that_leaves_too_much_open_is_refused_before_any_fit():
         NoCertificateError, match=r"open.*stand for (any number of|[\d,]+) rows.*allow"
     ):
         classifier.fit(X, y)
-
-
-# The likelihood-ratio region, against its definition.
-
-
-def collect(observed, revealed, n_missing):
-    """The evidence of values of shape (n_columns, n_values)."""
-    d, n, m = *observed.shape, revealed.shape[1]
-    values = np.concatenate([revealed, observed], axis=1)
-    return Evidence(values.reshape(d, -1), m, np.ones(m + n), n_missing)
-
-
-def evidence_of(n=200, m=15, seed=0, n_missing=90, shift=0.8, d=1):
-    rng = np.random.default_rng(seed)
-    observed, revealed = rng.normal(size=(d, n)), rng.normal(shift, 1.0, (d, m))
-    return collect(observed, revealed, n_missing)
-
-
-def region(evidence, delta):
-    """Points on the boundary, and King and Zeng's estimate under Firth's penalty."""
-    theta = fit_evidence(evidence, penalised=True).theta
-    theta[0] -= evidence.sampling_offset
-    return region_boundary(evidence, theta, None, delta), theta
-
-
-def profile(evidence, alpha, beta):
-    """Scott and Wild's profile likelihood: the stationary point in u, by search.
-
-    It is a minimum in u, for the multinomial part is concave in the masses.
-    """
-    m, rest = evidence.n_revealed, evidence.n_unrevealed
-    scores = alpha + np.asarray(beta) @ evidence.values
-
-    def value(u):
-        likelihood = (scores + u)[: evidence.n_revealed].sum()
-        likelihood -= np.logaddexp(0.0, scores + u).sum()
-        return likelihood - m * u - xlogy(rest, -np.expm1(u))
-
-    found = minimize_scalar(value, bounds=(-12.0, -1e-9), method="bounded",
-                            options={"xatol": 1e-10})  # fmt: skip
-    return found.fun
-
-
-def fall(evidence, points):
-    """Twice the fall of the profile likelihood from its maximum, King and Zeng's."""
-    theta = fit_evidence(evidence, penalised=False).theta
-    best = profile(evidence, theta[0] - evidence.sampling_offset, theta[1:])
-    return np.array([2 * (best - profile(evidence, a, b)) for a, *b in points])
-
-
-@pytest.mark.parametrize("delta", [0.01, 0.05, 0.3])
-@pytest.mark.parametrize(
-    "evidence", [evidence_of(), evidence_of(shift=-1), evidence_of(d=3)]
-)
-def test_points_lie_where_the_fall_is_chi_squares_quantile(delta, evidence):
-    points, theta = region(evidence, delta)
-    limit = chi2.ppf(1.0 - delta, len(theta))
-    assert fall(evidence, points[::3]) == pytest.approx(limit, rel=0.01)
-
-
-@pytest.mark.parametrize("m", [4, 15, 90])
-def test_its_extremes_are_those_of_all_points_within(m):
-    evidence = evidence_of(m=m)
-    points, theta = region(evidence, 0.05)
-    reach = 1.3 * np.abs(points - theta).max(axis=0)
-    a, b = (np.linspace(-r, r, 41) for r in reach)
-    grid = theta + np.stack(np.meshgrid(a, b), axis=-1).reshape(-1, 2)
-    inside = grid[fall(evidence, grid) <= chi2.ppf(0.95, 2)]
-    at = np.array([-2.0, 0.0, 1.0, 3.0])
-    scores, all_scores = (z[:, :1] + z[:, 1:] * at for z in (points, inside))
-    spread = np.ptp(all_scores, axis=0)
-    assert (np.abs(scores.min(axis=0) - all_scores.min(axis=0)) < 0.06 * spread).all()
-    assert (np.abs(scores.max(axis=0) - all_scores.max(axis=0)) < 0.06 * spread).all()
 
 
 # Rows move a learned φ by as much as its covariance says.

@@ -3,7 +3,7 @@
 import numpy as np
 import objectives
 import pytest
-from objectives import JensenShannon, KullbackLeibler
+from objectives import HellingerObjective, JensenShannon, KullbackLeibler
 from sklearn.model_selection import GridSearchCV
 
 import missratio as mr
@@ -16,25 +16,9 @@ from missratio.objective import (
     JensenShannonObjective,
     KLIEPObjective,
     KullbackLeiblerObjective,
-    Objective,
     Term,
     check_objective,
 )
-
-
-class Hellinger(Objective):
-    """E r(Z¹)^−½ + E r(Z⁰)^½, whose parts can be made wrong."""
-
-    def __init__(self, slope=1.0, curvature=1.0, weight=1.0):
-        self.slope, self.curvature, self.weight = slope, curvature, weight
-
-    def numerator(self, score):
-        root = np.exp(-score / 2)
-        return Term(root, -self.slope * root / 2, self.curvature * root / 4)
-
-    def denominator(self, score):
-        root = self.weight * np.exp(score / 2)
-        return Term(root, root / 2, root / 4)
 
 
 class Kliep(objective.KLIEPObjective):
@@ -69,7 +53,7 @@ DIVERGENCES = [
     objectives.Hellinger(),
 ]
 SOUND = [
-    Hellinger(),
+    HellingerObjective(),
     objective.KLIEPObjective(),
     objective.KullbackLeiblerObjective(),
     objective.JensenShannonObjective(),
@@ -77,33 +61,47 @@ SOUND = [
     *DIVERGENCES,
 ]
 WRONG = {
-    "curvature": (Hellinger(curvature=2), "curvature of numerator is 2 times"),
-    "slope": (Hellinger(slope=-1, curvature=1), "slope of numerator is -1 times"),
+    "curvature": (HellingerObjective(curvature=2), "curvature of numerator is 2 times"),
+    "slope": (
+        HellingerObjective(slope=-1, curvature=1),
+        "slope of numerator is -1 times",
+    ),
     "bent": (
-        changed(Hellinger, denominator=lambda self, s: Term(s**4, s**3, 12 * s**2)),
+        changed(
+            HellingerObjective, denominator=lambda self, s: Term(s**4, s**3, 12 * s**2)
+        ),
         "slope of denominator is 0.25 times",
     ),
-    "optimum": (Hellinger(weight=3.0), "isn't smallest at the ratio of two laws"),
+    "optimum": (
+        HellingerObjective(weight=3.0),
+        "isn't smallest at the ratio of two laws",
+    ),
     "combine": (Kliep(), "row 1 of combine's hessian.*\n.*exp\\(log_scale\\)"),
     "intercept": (
         changed(objective.KLIEPObjective, fits_intercept=True),
         "changes nothing: set fits_intercept=False",
     ),
-    "linear": (changed(Hellinger, linear_numerator=True), "linear_numerator says"),
+    "linear": (
+        changed(HellingerObjective, linear_numerator=True),
+        "linear_numerator says",
+    ),
     "no term": (
-        changed(Hellinger, numerator=lambda self, s: s),
+        changed(HellingerObjective, numerator=lambda self, s: s),
         "numerator must return a Term",
     ),
     "shape": (
-        changed(Hellinger, numerator=lambda self, s: Term(s.sum(), s.sum(), s.sum())),
+        changed(
+            HellingerObjective,
+            numerator=lambda self, s: Term(s.sum(), s.sum(), s.sum()),
+        ),
         "numerator must return a Term",
     ),
     "infinite": (
-        changed(Hellinger, numerator=lambda self, s: Term(s / 0, s, s)),
+        changed(HellingerObjective, numerator=lambda self, s: Term(s / 0, s, s)),
         "numerator isn't finite",
     ),
     "divergence": (Square(), "Square: second is -1 times what it should be"),
-    "class": (Hellinger, "no instance of Objective"),
+    "class": (HellingerObjective, "no instance of Objective"),
 }
 
 
@@ -128,16 +126,26 @@ def two_samples(n=150):
 
 def test_a_fit_that_was_not_solved_says_what_is_wrong():
     with pytest.warns(NotSolvedWarning, match="slope of numerator is -1 times"):
-        mr.ObjectiveRatio(Hellinger(slope=-1, curvature=-1)).fit(*two_samples())
+        mr.ObjectiveRatio(HellingerObjective(slope=-1, curvature=-1)).fit(
+            *two_samples()
+        )
 
 
 def test_parameters_and_penalties_of_an_own_objective_are_searched():
     grid = {"objective__weight": [1.0, 2.0], "l1": [0.0, 0.1]}
-    search = GridSearchCV(mr.ObjectiveRatio(Hellinger()), grid).fit(*two_samples())
+    search = GridSearchCV(mr.ObjectiveRatio(HellingerObjective()), grid).fit(
+        *two_samples()
+    )
     assert len(search.cv_results_["params"]) == 4
-    sparse = mr.ObjectiveRatio(Hellinger(), l1=1.0, penalty_weights="standard-error")
+    sparse = mr.ObjectiveRatio(
+        HellingerObjective(), l1=1.0, penalty_weights="standard-error"
+    )
     assert np.isfinite(sparse.fit(*two_samples()).coef_).all()
-    assert not mr.ObjectiveRatio(Hellinger(), l1=1.0).fit(*two_samples()).coef_.any()
+    assert (
+        not mr.ObjectiveRatio(HellingerObjective(), l1=1.0)
+        .fit(*two_samples())
+        .coef_.any()
+    )
 
 
 # Objectives written out in the score, and scores of any size.

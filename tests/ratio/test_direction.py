@@ -146,20 +146,6 @@ def test_objectives_that_count_complete_rows_give_way_to_klieps(classes):
     assert ratio.score(X, y) == pytest.approx(kliep.score(X, y))
 
 
-def test_rows_of_files_are_fitted_the_same_way(tmp_path):
-    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    for classes, pairs in (((0,), "auto"), ((0, 1), True)):
-        X, y, models, _ = lossy(800, 4, classes=classes)
-        columns = {f"x{j}": X[:, j] for j in range(4)} | {"y": y}
-        pq.write_table(pa.table(columns), tmp_path / "rows.parquet", row_group_size=300)
-        source = mr.scan_parquet(tmp_path / "rows.parquet", target="y")
-        ratio = mr.KLIEP(missingness=models, pairs=pairs)
-        in_memory = ratio.fit(X, y).coef_
-        streamed = mr.KLIEP(missingness=models, pairs=pairs).fit(source)
-        assert streamed.direction_ == ratio.direction_ == "reverse"
-        np.testing.assert_allclose(streamed.coef_, in_memory, atol=1e-7)
-
-
 def test_what_has_no_meaning_is_refused():
     X, y, models, _ = lossy()
     products = mr.PolynomialBasis(1, [(0, 1)])

@@ -1,6 +1,5 @@
 """Ratios as scikit-learn estimators: tables in, pipelines, grids, views, pickles."""
 
-import pickle
 import warnings
 
 import numpy as np
@@ -116,25 +115,6 @@ def test_dataframes_give_what_arrays_give(estimator, make, table):
         assert named.predict_ratio(frame).shape == (len(X),)
 
 
-# Parameters and state.
-
-
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
-def test_parameters_survive_cloning_and_a_fit_pickling(estimator, table):
-    X, y = table
-    X[y == 1] = mr.corrupt(X[y == 1], ENTRIES, 0)
-    copy = clone(clone(estimator).set_params(missingness={1: ENTRIES}))
-    assert type(copy) is type(estimator)
-    assert copy.get_params().keys() == estimator.get_params().keys()
-    ratio = copy.fit(X, y)
-    assert not hasattr(clone(ratio), "coef_")
-    restored = pickle.loads(pickle.dumps(ratio))
-    for other in (restored, clone(ratio).fit(X, y)):
-        np.testing.assert_array_equal(
-            other.predict_log_ratio(X), ratio.predict_log_ratio(X)
-        )
-
-
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
 def test_ratio_log_ratio_and_decision_are_one_thing(estimator, table):
     X, y = table
@@ -181,14 +161,6 @@ def test_a_grid_search_chooses_a_penalty_by_the_ratios_own_score(two_normals):
     assert grid.best_params_ == {"l2": 0.3}
     by_hand = cross_val_score(mr.KLIEP(l2=0.3), X, y, cv=folds).mean()
     assert grid.best_score_ == pytest.approx(by_hand)
-
-
-def test_a_grid_search_under_missingness(two_normals):
-    X, y = two_normals(300)
-    X[y == 1] = mr.corrupt(X[y == 1], ENTRIES, 0)
-    naive = mr.NaiveBayesRatio(mr.KLIEP(), missingness={1: ENTRIES})
-    grid = GridSearchCV(naive, {"estimator__l2": [0.0, 0.1]}).fit(X, y)
-    assert np.isfinite(grid.cv_results_["mean_test_score"]).all()
 
 
 def test_sample_weights_are_routed_through_pipelines_and_grids(table):

@@ -5,10 +5,8 @@ import pytest
 from data import corrupted, stacked
 from sklearn.base import clone
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, check_cv
-from sklearn.preprocessing import StandardScaler
 
 import missratio as mr
-from missratio.basis import ColumnwiseBasis
 from missratio.exceptions import WeightConcentrationWarning
 from missratio.ratio.base import Two, deal_folds
 from missratio.rows import ClassRows, MemorySource
@@ -199,12 +197,6 @@ def test_strengths_at_which_a_fold_has_no_optimum_are_not_chosen():
     assert search.cv_results_["mean_test_score"][1] == -np.inf
     with pytest.raises(ValueError, match="No pair of strengths gives a finite score"):
         mr.KLIEPCV(l2_grid=[0.0], random_state=0).fit(X, y)
-
-
-def test_additive_bases_are_told_apart_column_by_column():
-    X, y = sparse_table(200, 3)
-    search = mr.KLIEPCV(ColumnwiseBasis(StandardScaler()), random_state=0).fit(X, y)
-    assert search.basis_.get_feature_names_out().tolist() == ["x0", "x1", "x2"]
 
 
 # Products that few rows have.

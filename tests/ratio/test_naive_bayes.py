@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
-from optional_packages import optional
+from data import corrupted
 
 import missratio as mr
 from missratio.weights import inverse_probability_weights
-
-pd = optional("pandas")
 
 ROWS = mr.StepMissingness([1.0, 1.0, 0.0], 0.0, 0.6)
 INTERCEPT, COEF = np.array([-0.5, 0.0, -1.0]), np.array([1.0, -1.0, 0.5])
@@ -29,6 +27,9 @@ def table(two_normals):
     [
         mr.KLIEP(),
         mr.KLIEP(l2=0.1),
+        mr.KLIEP(l1=0.1),
+        mr.KLIEP(l2=20.0, penalty_weights="covariance"),
+        mr.KLIEP(l1=0.5, penalty_weights="standard-error"),
         mr.KLIEP(normalize="horvitz-thompson"),
         mr.KLIEP(basis="polynomial"),
         mr.KLIEP(basis=mr.PolynomialBasis(degree=3), l2=[0.1, 0.2, 0.3]),
@@ -44,9 +45,8 @@ def test_it_equals_separate_fits_of_the_columns(estimator, missing, table):
     X, y = table
     models = None
     if missing:
-        X[y == 1] = mr.corrupt(X[y == 1], ENTRIES, 0)
-        X[y == 0] = mr.corrupt(X[y == 0], ENTRIES, 1)
         models = {0: ENTRIES, 1: ENTRIES}
+        X = corrupted(X, y, models)
     naive = mr.NaiveBayesRatio(estimator, missingness=models).fit(X, y)
     points = np.random.default_rng(0).normal(size=(20, 3))
     log_ratio = np.zeros(20)

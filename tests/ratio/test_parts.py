@@ -1,6 +1,7 @@
 """Values missing in both classes: complete denominator rows, or pairs of columns."""
 
 import numpy as np
+from data import equicorrelated
 
 import missratio as mr
 
@@ -8,21 +9,12 @@ ABOVE = mr.FunctionMissingness(lambda z: 0.6 * (z > 0), rowwise=False, maximum=0
 BELOW = mr.FunctionMissingness(lambda z: 0.5 * (z < 0), rowwise=False, maximum=0.5)
 
 
-def correlated(n, seed=0):
-    """N(μ, Σ) over N(0, Σ), Σ far from diagonal; θ = Σ⁻¹μ."""
-    rng = np.random.default_rng(seed)
-    sigma = np.array([[1.0, 0.8], [0.8, 1.0]])
-    mean = np.array([0.5, 0.0])
-    root = np.linalg.cholesky(sigma)
-    Z1 = rng.normal(size=(n, 2)) @ root.T + mean
-    Z0 = rng.normal(size=(n, 2)) @ root.T
-    return Z1, Z0, np.linalg.solve(sigma, mean)
-
-
 def lossy(n, seed=0):
-    Z1, Z0, truth = correlated(n, seed)
+    """N(μ, Σ) over N(0, Σ), Σ far from diagonal; θ = Σ⁻¹μ."""
+    rng, mean = np.random.default_rng(seed), np.array([0.5, 0.0])
+    Z1, Z0 = equicorrelated(rng, n, 2, 0.8) + mean, equicorrelated(rng, n, 2, 0.8)
     X = np.concatenate([mr.corrupt(Z1, ABOVE, seed), mr.corrupt(Z0, BELOW, seed + 1)])
-    return X, np.repeat([1, 0], n), truth
+    return X, np.repeat([1, 0], n), np.linalg.solve([[1.0, 0.8], [0.8, 1.0]], mean)
 
 
 def test_with_both_classes_lossy_the_joint_fit_finds_the_truth_and_others_do_not():

@@ -161,24 +161,6 @@ def test_a_box_that_misses_the_hull_has_no_optimum(two_normals):
     assert mr.KLIEP(l1=20.0).fit(X, y).converged_
 
 
-PENALISED = [
-    mr.KLIEP(l1=0.1),
-    mr.KLIEP(l2=20.0, penalty_weights="covariance"),
-    mr.KLIEP(l1=0.5, penalty_weights="standard-error"),
-]
-
-
-@pytest.mark.parametrize("estimator", PENALISED, ids=str)
-def test_naive_bayes_takes_every_penalty_column_by_column(table, estimator):
-    X, y = table
-    naive = mr.NaiveBayesRatio(estimator, missingness={1: ENTRIES}).fit(X, y)
-    for j in range(3):
-        phi = mr.LogisticMissingness([-0.5, 0.0, 0.5][j], [1.0, -1.0, 0.5][j])
-        one = mr.KLIEP(**{**estimator.get_params(), "missingness": {1: phi}})
-        one.fit(X[:, [j]], y)
-        assert naive.coef_[j] == pytest.approx(one.coef_[0], abs=1e-7)
-
-
 def test_naive_bayes_chooses_one_strength_for_all_columns(table):
     search = mr.KLIEPCV(missingness={1: ENTRIES}, normalize="hajek", random_state=0)
     naive = mr.NaiveBayesRatio(search).fit(*table)

@@ -1,4 +1,4 @@
-"""The problem that a solver sees: derivatives, known optima, and no optimum."""
+"""The problem that a solver sees: known optima, and no optimum."""
 
 from functools import partial
 
@@ -12,21 +12,10 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import missratio as mr
-from missratio.engine import Sample
 from missratio.exceptions import NoFiniteOptimumWarning
-from missratio.objective import KLIEPObjective, as_divergence_objective
 from missratio.ratio import fit_batch
 from missratio.ratio import solve as solving
-from missratio.ratio.problem import RatioProblem, WeightedMean
 
-OBJECTIVES = {
-    "KLIEP": KLIEPObjective(),
-    "anchored": Anchored(),
-    "KL": as_divergence_objective("kl"),
-    "JS": as_divergence_objective("js"),
-    "Pearson": as_divergence_objective("pearson"),
-    "Hellinger": as_divergence_objective(Hellinger()),
-}
 ESTIMATORS = {
     "KLIEP": mr.KLIEP(),
     "KL": mr.FDivergenceRatio("kl"),
@@ -38,51 +27,6 @@ ESTIMATORS = {
 
 def made(name, **parameters):
     return clone(ESTIMATORS[name]).set_params(**parameters)
-
-
-def random_problem(objective, weighted, centred, penalised, n_problems=3, d=3):
-    rng = np.random.default_rng(0)
-
-    def sample(n_rows):
-        weights = rng.exponential(size=(n_problems, n_rows)) if weighted else None
-        total = np.full(n_problems, 0.8 * n_rows)
-        features = rng.normal(size=(n_problems, n_rows, d))
-        return Sample(features, total, weights, centred=centred)
-
-    centre = rng.normal(size=(n_problems, d))
-    numerator = sample(40)
-    if objective.linear_numerator:
-        mean = rng.normal(0, 0.2, (n_problems, d))
-        numerator = WeightedMean(mean, rng.uniform(0.8, 1.2, n_problems))
-    l2 = np.tile([0.1, 0.0, 2.0], (n_problems, 1)) if penalised else None
-    index = np.tile(np.arange(d), (n_problems, 1))
-    return RatioProblem(objective, numerator, sample(50), centre, index, l2)
-
-
-@pytest.mark.parametrize(
-    ("weighted", "centred", "penalised"),
-    [(False, True, False), (True, False, True), (True, True, True)],
-)
-@pytest.mark.parametrize("name", OBJECTIVES)
-def test_gradient_and_hessian_are_the_numerical_derivatives(
-    name, weighted, centred, penalised
-):
-    problem = random_problem(OBJECTIVES[name], weighted, centred, penalised)
-    rng = np.random.default_rng(1)
-    start = problem.start()
-    theta = 0.05 * rng.normal(size=start.shape) + start
-    at = problem(theta, second_order=True)
-    step = 1e-5
-    for j in range(start.shape[1]):
-        shift = np.zeros(start.shape[1])
-        shift[j] = step
-        up = problem(theta + shift, second_order=False)
-        down = problem(theta - shift, second_order=False)
-        slope = (up.value - down.value) / (2 * step)
-        bend = (up.gradient - down.gradient) / (2 * step)
-        np.testing.assert_allclose(at.gradient[:, j], slope, rtol=1e-6, atol=1e-7)
-        np.testing.assert_allclose(at.hessian[:, j], bend, rtol=1e-6, atol=1e-7)
-    np.testing.assert_allclose(at.hessian, at.hessian.swapaxes(1, 2), atol=1e-12)
 
 
 # Three kinds of rows, two indicators: the model is saturated, and the optimum of every

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from data import Harm
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 from pyarrow import parquet
 
@@ -130,16 +131,6 @@ def test_other_code_is_another_result_and_how_it_is_shown_is_not(tmp_path, monke
     assert digest() == before
     (tmp_path / "solver" / "code.py").write_text("new")
     assert digest() != before
-
-
-class Harm:
-    """What would write a file if it were unpickled."""
-
-    def __init__(self, path):
-        self.path = path
-
-    def __reduce__(self):
-        return (exec, (f"open({str(self.path)!r}, 'w').close()",))
 
 
 @pytest.mark.parametrize(

@@ -90,16 +90,6 @@ def test_digits_do_not_depend_on_which_worker_holds_what_nor_on_its_death(cluste
     np.testing.assert_array_equal(mr.KLIEP().fit(source).coef_, expected)
 
 
-def test_partitions_are_blocks_in_their_order(cluster):
-    X, y = labelled(2000)
-    source = cluster_rows.of_collection(*collections(X, y, rows=300))
-    starts = source.fold(
-        lambda block: [block.start],
-        lambda parts: [start for part in parts for start in part],
-    )
-    assert starts == [*range(0, 2000, 300)]
-
-
 INFINITE = np.where(np.arange(2000)[:, None] == 1500, np.inf, labelled(2000)[0])
 ZEROS = np.zeros((20, 2))
 TIMES = np.arange(40).reshape(20, 2)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from data import two_normals
+from data import corrupted, two_normals
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import config_context
@@ -10,8 +10,6 @@ from sklearn.model_selection import GridSearchCV
 
 import missratio as mr
 from missratio.missingness.look_ups import row_probability
-from missratio.rows import ClassRows, MemorySource
-from missratio.weights import inverse_probability_weights
 
 KINDS = [
     mr.KLIEP(),
@@ -131,9 +129,7 @@ PHI = mr.LogisticMissingness(-1.0, [0.5, 0.5])
 def table(*lossy):
     X, codes = two_normals(200, shift=-0.5)
     y = np.array(["sick", "well"])[codes]
-    for label in lossy:
-        X[y == label] = mr.corrupt(X[y == label], PHI, 0)
-    return X, y
+    return corrupted(X, y, dict.fromkeys(lossy, PHI)), y
 
 
 @pytest.mark.parametrize("label", ["sick", "well"])
@@ -161,34 +157,7 @@ def test_a_model_that_could_be_any_class_s_is_refused(lossy, message):
         mr.KLIEP(missingness=PHI).fit(*table(*lossy))
 
 
-# One pass over rows: sums that merge, in double precision, whatever the table's.
-
-
-ENTRIES = mr.LogisticMissingness([0.0, -1.0], [1.0, -1.0])
-ROWS = mr.StepMissingness([1.0, 1.0], 0.0, 0.75)
-
-
-def rows_of(X, phi, own=None):
-    phi = phi if isinstance(phi, str) else {1: phi}
-    return ClassRows.of(MemorySource.of(X, sample_weight=own), 1, phi, "hajek")
-
-
-@pytest.mark.parametrize("phi", [ENTRIES, ROWS, "ignore"], ids=["entries", "rows", "i"])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_one_pass_gives_what_the_weights_give(phi, weighted):
-    rng = np.random.default_rng(0)
-    X = mr.corrupt(rng.normal(size=(90_000, 2)), ROWS if phi is ROWS else ENTRIES, 1)
-    own = rng.exponential(size=len(X)) if weighted else None
-    found = rows_of(X, phi, own).feature_sums(np.arange(2))
-    weights = inverse_probability_weights(X, phi).reshape(len(X), -1)
-    combined = weights if own is None else weights * own[:, None]
-    np.testing.assert_allclose(found.count, (weights > 0).sum(axis=0))
-    np.testing.assert_allclose(found.total, weights.sum(axis=0))
-    np.testing.assert_allclose(found.squares, (weights**2).sum(axis=0))
-    np.testing.assert_allclose(found.largest, weights.max(axis=0))
-    np.testing.assert_allclose(found.mass, combined.sum(axis=0))
-    expected = (combined * np.nan_to_num(X)).sum(axis=0)
-    np.testing.assert_allclose(found.sums, expected)
+# Sums are in double precision, whatever the table's.
 
 
 def test_weights_near_certainty_of_missingness_keep_their_digits():

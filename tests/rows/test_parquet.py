@@ -64,8 +64,18 @@ RATIOS = [
 ]
 
 
+REVERSE = {1: None, 0: ENTRIES[0]}
+PAIRS = mr.KLIEP(pairs=True, tol=1e-10)
+
+
 @pytest.mark.parametrize(
-    ("ratio", "lost"), [*product(RATIOS, [COMPLETE, ENTRIES]), (RATIOS[0], ROWS)]
+    ("ratio", "lost"),
+    [
+        *product(RATIOS, [COMPLETE, ENTRIES]),
+        (RATIOS[0], ROWS),
+        (RATIOS[0], REVERSE),
+        (PAIRS, ENTRIES),
+    ],
 )
 @pytest.mark.usefixtures("blockwise")
 def test_files_give_the_coefficients_of_the_table_in_memory(ratio, lost, tmp_path):
@@ -79,6 +89,7 @@ def test_files_give_the_coefficients_of_the_table_in_memory(ratio, lost, tmp_pat
         assert ratio.effective_sample_size_[label].rows == size.rows
         np.testing.assert_allclose(ratio.effective_sample_size_[label].kish, size.kish)
     assert list(ratio.feature_names_in_) == NAMES
+    assert getattr(ratio, "direction_", None) == getattr(here, "direction_", None)
 
 
 @pytest.mark.usefixtures("blockwise")

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import minimize
 from scipy.special import logsumexp, softmax
 
 from missratio.solver import (
@@ -15,20 +14,6 @@ from missratio.solver import (
     newton,
     proximal_newton,
 )
-
-
-def quadratic(matrix, target):
-    """½ θᵀMθ − targetᵀθ."""
-
-    def evaluate(theta, *, second_order):
-        return Evaluation(
-            0.5 * np.einsum("bi,ij,bj->b", theta, matrix, theta) - theta @ target,
-            theta @ matrix - target,
-            matrix[None].copy() if second_order else None,
-            np.zeros(1, dtype=bool),
-        )
-
-    return evaluate
 
 
 def tilted(features, mean):
@@ -57,55 +42,14 @@ def draw_tilted(seed, n=60, d=5):
     return tilted(features, softmax(rng.normal(size=n)) @ features)
 
 
-def by_scipy(evaluate, l1):
-    """The same optimum, with θ = u − v and u, v ≥ 0, by bounded L-BFGS."""
-    n = len(l1)
-
-    def split(point):
-        result = evaluate((point[:n] - point[n:])[None], second_order=False)
-        slope = result.gradient[0]
-        return result.value[0] + l1 @ (point[:n] + point[n:]), np.r_[
-            slope + l1, l1 - slope
-        ]
-
-    result = minimize(
-        split,
-        np.zeros(2 * n),
-        jac=True,
-        method="L-BFGS-B",
-        bounds=[(0, None)] * (2 * n),
-        options={"ftol": 1e-15, "gtol": 1e-10, "maxiter": 5000, "maxfun": 20_000},
-    )
-    return result.x[:n] - result.x[n:], result.fun
-
-
-def test_with_a_unit_hessian_it_is_soft_thresholding():
-    target = np.array([3.0, -0.5, -2.0, 0.1])
-    l1 = np.array([1.0, 1.0, 0.5, 0.0])
-    solution = proximal_newton(quadratic(np.eye(4), target), np.zeros((1, 4)), l1)
-    assert solution.status[0] == Status.CONVERGED
-    np.testing.assert_allclose(solution.theta[0], [2.0, 0.0, -1.5, 0.1], atol=1e-8)
-
-
 @given(seed=st.integers(0, 10_000), strength=st.floats(1e-3, 1.0))
-@settings(max_examples=12)
-def test_it_ends_where_an_independent_solver_does(seed, strength):
+@settings(max_examples=30)
+def test_it_ends_where_the_conditions_of_an_optimum_hold(seed, strength):
+    """They are enough, as the function is convex."""
     evaluate = draw_tilted(seed)
-    l1 = np.full(5, strength)
+    l1 = strength * np.array([0.0, 0.25, 0.5, 0.75, 1.0])
     solution = proximal_newton(evaluate, np.zeros((1, 5)), l1)
     assert solution.status[0] == Status.CONVERGED
-    theta, value = by_scipy(evaluate, l1)
-    assert solution.value[0] <= value + 1e-9
-    np.testing.assert_allclose(solution.value[0], value, atol=1e-6)
-    np.testing.assert_allclose(solution.theta[0], theta, atol=1e-2)
-
-
-@given(seed=st.integers(0, 10_000))
-@settings(max_examples=20)
-def test_its_claim_to_have_converged_is_measured(seed):
-    evaluate = draw_tilted(seed)
-    l1 = np.array([0.0, 0.05, 0.1, 0.2, 0.4])
-    solution = proximal_newton(evaluate, np.zeros((1, 5)), l1)
     theta, slope = solution.theta[0], solution.gradient[0]
     np.testing.assert_array_equal(
         slope, evaluate(theta[None], second_order=False).gradient[0]
@@ -152,8 +96,12 @@ def test_steps_out_and_unbounded_functions_are_reported():
 
 
 def test_a_hessian_that_rounding_made_negative_is_no_optimum():
-    evaluate = quadratic(np.array([[-1e-17]]), np.array([4.0]))
-    solution = proximal_newton(evaluate, np.ones((1, 1)), np.array([1e-6]))
+    def falls(theta, *, second_order):
+        hessian = np.full((1, 1, 1), -1e-17) if second_order else None
+        proof = np.zeros(1, dtype=bool)
+        return Evaluation(-4.0 * theta[:, 0], np.full((1, 1), -4.0), hessian, proof)
+
+    solution = proximal_newton(falls, np.ones((1, 1)), np.array([1e-6]))
     assert solution.status[0] != Status.CONVERGED
 
 
@@ -176,17 +124,6 @@ def test_no_component_pulls_at_the_optimum(seed):
     pull = likelihood.T @ (weights / (likelihood @ found.point)) - 1.0
     assert pull.max() <= 1e-10
     np.testing.assert_allclose(pull[found.point > 1e-6], 0.0, atol=1e-8)
-
-
-def test_expectation_maximisation_finds_the_same():
-    likelihood, weights = random_mixture(7)
-    found = mixture_proportions(likelihood, weights, tol=1e-10)
-    slow = np.full(likelihood.shape[1], 1.0 / likelihood.shape[1])
-    for _ in range(20_000):
-        slow *= likelihood.T @ (weights / (likelihood @ slow))
-    value = weights @ np.log(likelihood @ found.point)
-    assert value == pytest.approx(weights @ np.log(likelihood @ slow), abs=1e-6)
-    assert value >= weights @ np.log(likelihood @ slow) - 1e-10
 
 
 def test_the_gap_bounds_what_is_left_to_gain():

@@ -84,22 +84,6 @@ def test_a_quadratic_takes_one_step_in_any_scaling(seed, d, log_scale):
     )
 
 
-@pytest.mark.parametrize("n_problems", [1, 3])
-def test_a_singular_hessian_gives_the_right_predictions(n_problems):
-    # Two equal features: only the sum of their coefficients is determined.
-    def score(theta):
-        return theta.sum(axis=1) - 1.0
-
-    collinear = problem(
-        lambda theta: np.cosh(score(theta)),
-        lambda theta: np.sinh(score(theta))[:, None] * np.ones((1, 2)),
-        lambda theta: np.cosh(score(theta))[:, None, None] * np.ones((1, 2, 2)),
-    )
-    solution = newton(collinear, np.zeros((n_problems, 2)))
-    assert (solution.status == Status.CONVERGED).all()
-    np.testing.assert_allclose(score(solution.theta), 0.0, atol=1e-7)
-
-
 @pytest.mark.parametrize(
     "approximate",
     [
@@ -177,32 +161,6 @@ def test_the_decrement_is_that_of_the_point_returned():
     assert solution.decrement[0] == pytest.approx(expected)
     assert solution.status[0] == Status.OUT_OF_ITERATIONS
     np.testing.assert_allclose(solution.step[0], target)
-
-
-def cosh_about(centre):
-    """cosh(x − centre) for each problem of a batch."""
-
-    def evaluate(theta, *, second_order):
-        with np.errstate(over="ignore"):
-            bend, slope = np.cosh(theta - centre), np.sinh(theta - centre)
-        hessian = bend[..., None] if second_order else None
-        return Evaluation(bend[:, 0], slope, hessian, np.zeros(len(theta), dtype=bool))
-
-    return evaluate
-
-
-@settings(deadline=None)
-@given(st.lists(st.floats(-12.0, 12.0), min_size=1, max_size=12))
-def test_problems_of_a_batch_end_where_they_would_alone(centres):
-    centre = np.array(centres)[:, None]
-    start = np.zeros_like(centre)
-    together = newton(cosh_about(centre), start)
-    for i in range(len(centre)):
-        alone = newton(cosh_about(centre[[i]]), start[[i]])
-        assert together.status[i] == alone.status[0] == Status.CONVERGED
-        assert together.n_iter[i] == alone.n_iter[0]
-        np.testing.assert_allclose(together.theta[i], alone.theta[0], atol=1e-7)
-        np.testing.assert_allclose(together.value[i], alone.value[0])
 
 
 # L-BFGS finds Newton's optimum without a Hessian.

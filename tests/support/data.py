@@ -11,11 +11,13 @@ What is lost of a table, and looked up again:
 - `lossy`: some entries at random.
 - `corrupted`: what the models of φ of some classes lose.
 - `looked_up`: some of the values that a table lost, NaN elsewhere.
+- `look_up`: a table with some of what it lost, and how probable it was to be drawn.
 - `answered`: a plan with what was looked up.
 - `lost_and_looked_up`: a normal table that lost values by a logistic φ, and both.
 - `separated`: a column of which no value that was looked up is below an observed one.
 
-Files: `write_table` writes one of any kind, `read_table` reads its labelled table.
+Files: `write_table` writes one of any kind, `read_table` reads its labelled table;
+`Harm` writes one if it is unpickled.
 """
 
 import numpy as np
@@ -68,6 +70,20 @@ def looked_up(X, Z, m, rng, rowwise=False):
         rows = rng.permutation(np.flatnonzero(np.isnan(X[:, j])))[:m]
         revealed[rows, columns] = Z[rows, columns]
     return revealed
+
+
+def look_up(Z, lost, count, seed):
+    """Z less what it lost, but for a number of entries of each column, drawn at random.
+
+    And the probability of each entry to be there; `seed` may be a generator.
+    """
+    rng = np.random.default_rng(seed)
+    X, inclusion = np.where(lost, np.nan, Z), np.where(lost, 0.0, 1.0)
+    for j in np.flatnonzero(lost.any(axis=0)):
+        pool = np.flatnonzero(lost[:, j])
+        found = rng.choice(pool, min(count, len(pool)), replace=False)
+        X[found, j], inclusion[found, j] = Z[found, j], len(found) / len(pool)
+    return X, inclusion
 
 
 def lost_and_looked_up(n=600, d=3, m=40, seed=0, rowwise=False, slopes=1.0):
@@ -125,3 +141,13 @@ def read_table(path, encoding=None, sheet=None, **wanted):
 
     source = open_table(path, encoding=encoding, sheet=sheet)
     return read_labelled(source, "y", **wanted)
+
+
+class Harm:
+    """What would write a file if it were unpickled."""
+
+    def __init__(self, path):
+        self.path = str(path)
+
+    def __reduce__(self):
+        return (exec, (f"open({self.path!r}, 'w').close()",))

@@ -8,20 +8,18 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import numpy as np
 from classifiers import certified
-from data import corrupted
+from data import corrupted, look_up
 from hypothesis import strategies as st
 from optional_packages import optional
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from skops import io as skops_io
 
 import missratio as mr
 from missratio._files.cells import Cells
 from missratio.app.modelfile import TableModel, TrainingData
-from missratio.app.modelfile.checks import header_of
-from missratio.app.modelfile.files import HEADER, SCHEMA, _digest, pack
+from missratio.app.modelfile.files import HEADER, SCHEMA, _digest
 from missratio.app.tables.columns import Encoder, TableColumn
 
 pd = optional("pandas")
@@ -40,11 +38,6 @@ def sample(n_classes, phi=None):
     X[:, 0] += (1.5 if n_classes == 2 else 3.0) * (y == 1)
     X[:, 1] += 2.5 * (y == 2)
     return X if phi is None else corrupted(X, y, {0: phi}), y
-
-
-def write(model, path):
-    """What `save_model` writes, of a model that it would refuse as well."""
-    path.write_bytes(pack(skops_io.dumps(model), header_of(model)))
 
 
 def two(estimator, phi=None, **more):
@@ -103,6 +96,16 @@ def beyond():
     return model
 
 
+def looked_up():
+    """Two classes, of one of which some of the lost rows were looked up."""
+    rng, y = np.random.default_rng(0), np.arange(1600) % 2
+    Z = rng.normal(size=(1600, 2)) + 1.5 * y[:, None]
+    lost = ((rng.uniform(size=1600) < 0.2) & (y == 0))[:, None] & [True, False]
+    X, inclusion = look_up(Z, lost, 80, rng)
+    model = certified(mr.KLIEP(), alpha=0.3, delta=0.05)
+    return model.fit(X, y, inclusion=inclusion.min(axis=1))
+
+
 def trees():
     return HistGradientBoostingClassifier(max_iter=3, random_state=0)
 
@@ -138,6 +141,7 @@ MODELS = {
     "groups": grouped,
     "grouped table": lambda: table(grouped(), group_column="who"),
     "words": words,
+    "looked up": looked_up,
 }
 """A sound model of each kind."""
 FUZZED = ["table", "φ", "kernel", "bayes", "trees", "imputed", "classes", "order"]

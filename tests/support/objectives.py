@@ -48,14 +48,17 @@ class JensenShannon(Divergence):
 
 
 class HellingerObjective(Objective):
-    """E r(Z¹)^−½ + E r(Z⁰)^½."""
+    """E r(Z¹)^−½ + E r(Z⁰)^½, whose parts can be made wrong."""
+
+    def __init__(self, slope=1.0, curvature=1.0, weight=1.0):
+        self.slope, self.curvature, self.weight = slope, curvature, weight
 
     def numerator(self, score):
         root = np.exp(-score / 2)
-        return Term(root, -root / 2, root / 4)
+        return Term(root, -self.slope * root / 2, self.curvature * root / 4)
 
     def denominator(self, score):
-        root = np.exp(score / 2)
+        root = self.weight * np.exp(score / 2)
         return Term(root, root / 2, root / 4)
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from data import corrupted
 
 import missratio as mr
 
@@ -37,9 +38,7 @@ def lossy():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 600)
     Z = rng.normal(0.4 * y[:, None], 1.0, (600, 3))
-    X = Z.copy()
-    X[y == 1] = mr.corrupt(X[y == 1], PHI[1], 0)
-    return Z, X, y
+    return Z, corrupted(Z, y, PHI), y
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

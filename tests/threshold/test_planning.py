@@ -17,7 +17,6 @@ from missratio.threshold import (
     CalibrationSample,
     Rule,
     binomial_tail,
-    check_levels,
     make_rule,
 )
 from missratio.threshold.betting import (
@@ -44,15 +43,13 @@ def constant(n_rows, bound, seed=0, edges=None):
     return CalibrationSample.build(scores, weights, bound, edges)
 
 
-@pytest.mark.parametrize("name", ["paper", "bernstein", "betting", "flipped-betting"])
 @pytest.mark.parametrize("bound", [1.0, 2.0, 4.0])
-def test_the_fewest_rows_are_those_with_which_an_empty_tail_passes(name, bound):
+def test_the_fewest_rows_are_those_with_which_an_empty_tail_passes(bound):
     """The formula against the rule itself, tried at one number after another."""
-    rule = make_rule(name)
+    rule = make_rule("flipped-betting")
     by_formula = rule.least_rows(ALPHA, DELTA, bound)
-    by_trial = Rule.least_rows(rule, ALPHA, DELTA, bound)
     # The trial has a whole number of observed rows.
-    assert abs(by_formula - by_trial) <= bound
+    assert abs(by_formula - Rule.least_rows(rule, ALPHA, DELTA, bound)) <= bound
 
 
 @pytest.mark.parametrize(
@@ -163,17 +160,6 @@ def test_counting_takes_all_kept_rows_where_they_are_few(more):
     sample = replace(sample, coin=1.0)
     above = min(most, most + more - 1)
     assert rule.select(sample, ALPHA, DELTA).threshold == sample.ranked.scores[above]
-
-
-@pytest.mark.parametrize("level", [0.0, 1.0, -0.1, 1.5])
-def test_levels_lie_strictly_between_zero_and_one(level):
-    with pytest.raises(ValueError, match=f"alpha must lie strictly .* got {level}"):
-        check_levels(level, 0.5)
-    with pytest.raises(ValueError, match=f"delta must lie strictly .* got {level}"):
-        check_levels(0.5, level)
-    with pytest.raises(TypeError, match="alpha must be a number"):
-        check_levels(str(level), 0.5)
-    check_levels(1e-9, 1 - 1e-9)
 
 
 def test_the_binomial_tail_is_exact_for_any_levels():

@@ -4,8 +4,8 @@ The simulation is that of docs/validity.md.
 """
 
 import comparison_validity
-import numpy as np
 import pytest
+from promises import slack
 
 pytestmark = [
     pytest.mark.validity,
@@ -16,16 +16,11 @@ pytestmark = [
 ]
 
 
-def noise(level, n):
-    """Three binomial standard deviations."""
-    return 3.0 * np.sqrt(level * (1.0 - level) / n)
-
-
 @pytest.mark.parametrize("missing", ["nothing", "alike", "differently", "lopsided"])
 def test_the_level_holds(missing):
     found = comparison_validity.p_values(1, 500, missing)
     for level in (0.05, 0.1, 0.2):
-        assert (found <= level).mean() <= level + noise(level, 500)
+        assert (found <= level).mean() <= level + slack(level, 500)
         # And isn't given away.
         assert (found <= level).mean() >= level / 3.0
 
@@ -39,7 +34,7 @@ def test_the_test_has_power(missing):
 @pytest.mark.parametrize("broken", ["permutation", "ignore"])
 def test_broken_tests_are_caught(broken):
     found = comparison_validity.p_values(3, 200, "lopsided", broken=broken)
-    assert (found <= 0.05).mean() > 0.05 + noise(0.05, 200)
+    assert (found <= 0.05).mean() > 0.05 + slack(0.05, 200)
 
 
 @pytest.mark.parametrize("missing", [False, True])
@@ -47,8 +42,8 @@ def test_broken_tests_are_caught(broken):
 def test_intervals_hold_the_truth(divergence, missing):
     held, bias = comparison_validity.coverage(4, 150, divergence, missing)
     # Pearson's divergence is a mean of squares, with a long tail.
-    slack = 0.05 if divergence == "pearson" else 0.02
-    assert held > 0.95 - slack - noise(0.95, 150)
+    tail = 0.05 if divergence == "pearson" else 0.02
+    assert held > 0.95 - tail - slack(0.95, 150)
     assert abs(bias) < 0.5
 
 

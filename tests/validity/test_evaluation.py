@@ -52,9 +52,6 @@ def test_a_power_of_586_is_told_from_one_of_524():
     assert told_apart(([1, 0], [2, 1]), 2000, 2000, [0.1], 60)[0] >= 54
 
 
-# False alarms of the monitor at many settings, drawn at random.
-
-
 # The power that a report prints is that of the certified threshold on new rows.
 
 

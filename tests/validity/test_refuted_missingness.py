@@ -9,7 +9,7 @@ import warnings
 import numpy as np
 import pytest
 from classifiers import certified
-from data import stacked
+from data import looked_up, stacked
 from promises import kept, slack
 from scipy.special import expit
 
@@ -37,9 +37,7 @@ def outcome(seed, loses, phi="table", draw=None, n=3000):
         if phi == "table":
             phi = mr.learn_missingness(X0)
         elif phi == "look-ups":
-            drawn = rng.permutation(np.flatnonzero(np.isnan(X0[:, 0])))[:100]
-            revealed = np.full_like(X0, np.nan)
-            revealed[drawn, 0] = Z0[drawn, 0]
+            revealed = looked_up(X0, Z0, 100, rng)
             phi = mr.learn_missingness(X0, revealed, from_table=False)
         options = {"random_state": seed, "on_infeasible": "reject_all"}
         model = certified(mr.KLIEP(), missingness={0: phi}, **options)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import validity
 from classifiers import Total, certified
-from data import stacked
+from data import looked_up, stacked
 from promises import kept, slack
 from scipy.special import expit
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
@@ -187,11 +187,7 @@ class Whole:
         Z0 = self.rows(2 * self.n, rng)
         X0, model = mr.corrupt(Z0, phi, rng), phi
         if self.looked_up and self.lossy:
-            revealed = np.full_like(X0, np.nan)
-            for j in range(self.lossy):
-                missing = np.flatnonzero(np.isnan(X0[:, j]))
-                chosen = rng.permutation(missing)[: self.looked_up]
-                revealed[chosen, j] = Z0[chosen, j]
+            revealed = looked_up(X0, Z0, self.looked_up, rng)
             model = mr.learn_missingness(X0, revealed)
         model = told or model
         X = np.concatenate([X0, self.rows(self.n, rng, 1.2)])

@@ -15,13 +15,11 @@ COMMAND = [sys.executable, "-m", "missratio"]
 OPTIONS = "--target y --controlled a --alpha 0.2 --compare-seconds 0"
 
 
-def write_table(path, header="p,q,y", gaps=False):
+def write_table(path, header="p,q,y"):
     rng = np.random.default_rng(0)
     lines = [header]
     for i in range(400):
         p, q = (f"{value:.3f}" for value in rng.normal(i % 2, 1, 2))
-        if gaps and i % 2 == 0:
-            p, q = ("", q) if i % 4 else (p, "")
         lines.append(f"{p},{q},{'ab'[i % 2]}")
     path.write_text("\n".join(lines))
     return path

@@ -15,7 +15,6 @@ from missratio.app.cli import app
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE = DOCS / "command_line.md"
-FILE = re.compile(r"^```(?:python|toml)\n# (\S+)\n(.*?)^```$", re.M | re.S)
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
 
 

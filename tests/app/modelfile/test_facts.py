@@ -5,12 +5,14 @@ Models are changed after they were loaded, so that every check is reached.
 
 import copy
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from forging import MODELS, PHI, forged, sound
 from sklearn.linear_model import LogisticRegression
 
+from missratio._files.cells import Cells
 from missratio.app.modelfile import ModelFileError
 from missratio.app.modelfile.checks import check_model, header_of
 from missratio.app.tables.columns import TableColumn
@@ -32,8 +34,9 @@ def test_what_was_not_changed_is_sound(kind):
     accepted(sound(kind))
 
 
-def test_a_table_model_may_be_without_a_report():
+def test_no_report_and_as_many_imputations_as_are_allowed_are_sound():
     accepted(forged("table", "report", None))
+    accepted(forged("imputed", "estimator_.imputer.n_imputations", 10_000))
 
 
 def moved(x):
@@ -62,12 +65,13 @@ TWO = {
     "calibration_.trust.delta": ["1"], "calibration_.trust.cap": ["1"],
     "calibration_.trust.odds_factor": ["1"], "calibration_.trust.model": [5],
     "missingness": [{0: "φ"}], "n_features_in_": [0, "2", 10**6 + 1],
-    "odds_factor": [2.0], "_sign": [0.0, 0.5, -0.3],
+    "odds_factor": [2.0], "_sign": [0.0, 0.5, -0.3], "predict": ["x"],
 }  # fmt: skip
 TABLE = {
     "classifier": [LogisticRegression(), None], "encoder": [None],
     "classifier.calibration_.trust.cap": [0.0, 2.0],
-    "encoder.cells": [None], "target": [5], "method": [None], "report": [5],
+    "encoder.cells": [None, Cells(("\ud800",)), Cells(merged=(("a", "\ud800"),))],
+    "decide": ["x"], "target": [5], "method": [None], "report": [5],
     "encoder.columns": [
         ("p", "q"), columns((1,), ("q",)), columns(("p",)), columns(("p",), ("p",)),
         columns(("p", ("u", "v")), ("q",)), columns(("p",), ("q", ("u", "u"))),
@@ -114,11 +118,42 @@ GROUPS = {
     "groups_": [["a"], ["b", "a"], ["a", "a"]], "alpha": [0.1],
     "group_alpha": [{"a": 0.1}],
 }  # fmt: skip
+
+
+def leading(field, value):
+    """Nodes of a tree of which the first has another value."""
+
+    def change(nodes):
+        assert nodes["is_leaf"][0] == 0
+        changed = nodes.copy()
+        changed[field][0] = value
+        return changed
+
+    return change
+
+
+# Trees that are for other columns, or lead nowhere.
+TREE = {
+    "n_features_in_": [None],
+    "_predictors.0.0.nodes": [
+        lambda nodes: nodes[:0], leading("left", 10**6), leading("left", 0),
+        leading("right", 0), leading("feature_idx", 1000), leading("feature_idx", -1),
+        leading("feature_idx", -(10**12)), leading("is_categorical", 1),
+        leading("value", np.nan),
+    ],
+}  # fmt: skip
+TREES = {"trees": "estimator_.steps.1.1", "imputed": "estimator_.estimators_.0",
+         "order": "scores_.estimators.0"}  # fmt: skip
+IMPUTER, COUNTS = "estimator_.imputer_", [10_001, 10**9, 0, -1, 2.5, "3", None]
 TRANSFORMER = "estimator_.steps.0.1"
 ENCODER = f"{TRANSFORMER}.transformers_.1.1"
 FACTS = {
     "φ": TWO, "table": TABLE, "several": SEVERAL, "groups": GROUPS,
-    "classes": {"classifier": [lambda _: sound("φ")]},
+    "classes": {"classifier": [lambda _: sound("φ")], "classifier.class_scores": ["x"]},
+    "trees": {"estimator_.predict_proba": ["x"],
+              f"{TREES['trees']}._preprocess_X": ["x"]},
+    "imputed": {f"{IMPUTER}.n_imputations": COUNTS, f"{IMPUTER}.n_rounds": COUNTS,
+                f"{IMPUTER}._redraw_seed.pool_size": [2**33]},
     "ratios": {"scores_.classes": [(1, 1)], "scores_.estimators": [lambda e: e[:1]],
                "scores_.reference": [1, 3]},
     "order": {"decision_": [lambda _: sound("several").decision_],
@@ -144,6 +179,8 @@ FACTS = {
                "calibration_.trust.model": [lambda _: PHI],
                "calibration_.sample.bound": [moved]},
 }  # fmt: skip
+for kind, path in TREES.items():
+    FACTS[kind] |= {f"{path}.{name}": values for name, values in TREE.items()}
 
 
 @pytest.mark.parametrize(
@@ -165,6 +202,25 @@ def test_levels_that_are_none_are_refused_though_they_agree(name, level):
     model = forged("φ", f"certificate_.{name}", level)
     setattr(model, name, level)
     refused(model, f"{name} must lie strictly between 0 and 1")
+
+
+@pytest.mark.parametrize(
+    ("rows", "more", "match"),
+    [
+        (10**10, 10**10, "more rows than can be tested"),
+        (5 * 10**6, 5 * 10**6, "more rows than can be tested"),
+        (10**10, 0, "look-ups are not what it says"),
+        (0, 10**10, "look-ups are not what it says"),
+    ],
+)
+def test_look_ups_of_more_rows_than_there_are_are_refused(rows, more, match):
+    """Their exact test has tables of as many rows as may lie above a threshold."""
+    sample = sound("looked up").calibration_.sample
+    lookups = replace(sample.lookups, incomplete=sample.lookups.incomplete + more)
+    wrong = replace(sample, n_rows=sample.n_rows + rows, lookups=lookups)
+    model = forged("looked up", "calibration_.sample", wrong)
+    model.certificate_ = replace(model.certificate_, rows=wrong.n_rows)
+    refused(model, match)
 
 
 def without_scores(model):

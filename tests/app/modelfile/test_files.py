@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+import classifiers
 import forging
 import joblib
 import numpy as np
@@ -30,12 +31,7 @@ WHOLE = mr.StepMissingness([1.0, 0.0], 0.0, 0.5)
 
 
 def learned():
-    rng, y = np.random.default_rng(1), np.repeat([0, 1], 700)
-    X = rng.normal(size=(1400, 2)) + 1.5 * y[:, None]
-    lossy = mr.corrupt(X[y == 0], PHI, 0)
-    known = np.isnan(lossy) & (rng.uniform(size=lossy.shape) < 0.5)
-    phi = mr.learn_missingness(lossy, np.where(known, X[y == 0], np.nan))
-    X[y == 0] = lossy
+    X, y, phi, _ = classifiers.learned(700, 2)
     return certified(mr.KLIEP(), alpha=0.3, missingness={0: phi}, delta=0.05).fit(X, y)
 
 

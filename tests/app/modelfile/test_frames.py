@@ -1,7 +1,5 @@
 """A model made by the command line predicts dataframes, as the command does files."""
 
-import csv
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -30,23 +28,17 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def model(folder):
     """A model of numbers, categories and yes-or-no, some of them blank."""
-    rng = np.random.default_rng(0)
-    n = 800
-    sick = np.arange(n) % 2 == 1
-    with (folder / "t.csv").open("w", newline="") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(["id", "pulse", "ward", "smokes", "state"])
-        for i in range(n):
-            ward = rng.choice(["east", "west", ""])
-            pulse = (
-                ""
-                if rng.uniform() < 0.1
-                else f"{rng.normal(80 + 20 * sick[i], 10):.1f}"
-            )
-            smokes = bool(rng.uniform() < 0.3 + 0.4 * sick[i])
-            writer.writerow(
-                [f"P{i}", pulse, ward, smokes, ["well", "sick"][int(sick[i])]]
-            )
+    rng, n = np.random.default_rng(0), 800
+    sick = np.arange(n) % 2
+    pulse = rng.normal(80 + 20 * sick, 10).round(1)
+    table = {
+        "id": [f"P{i}" for i in range(n)],
+        "pulse": np.where(rng.uniform(size=n) < 0.1, np.nan, pulse),
+        "ward": rng.choice(["east", "west", ""], n),
+        "smokes": rng.uniform(size=n) < 0.3 + 0.4 * sick,
+        "state": np.array(["well", "sick"])[sick],
+    }
+    pd.DataFrame(table).to_csv(folder / "t.csv", index=False)
     run("fit", folder / "t.csv", "--target", "state", "--controlled", "well", "--alpha",
         0.2, "--drop", "id", "--missingness", "ignore", "--method", "trees", "--out",
         folder / "m.skops", "-q")  # fmt: skip

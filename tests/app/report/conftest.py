@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from data import looked_up
 from optional_packages import optional
 
 import missratio as mr
@@ -177,9 +178,7 @@ def learned():
     Z0, Z1 = rng.normal(0, 1, (n, d)), rng.normal(1.3, 1, (n, d))
     phi = mr.LogisticMissingness([-1.7, -np.inf, -np.inf], [0.9, 0.0, 0.0])
     X0 = mr.corrupt(Z0, phi, random_state=1)
-    revealed = np.full_like(X0, np.nan)
-    chosen = rng.choice(np.flatnonzero(np.isnan(X0[:, 0])), 90, replace=False)
-    revealed[chosen, 0] = Z0[chosen, 0]
+    revealed = looked_up(X0, Z0, 90, rng)
     X = pd.DataFrame(np.concatenate([X0, Z1]), columns=MARKUP)
     y = np.repeat(["<i>well</i>", "<i>ill</i>"], n)
     classifier = mr.NeymanPearsonClassifier(

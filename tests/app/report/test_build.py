@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from data import corrupted, stacked
+from classifiers import certified
+from data import corrupted, look_up, stacked
 from optional_packages import optional
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
@@ -34,9 +35,7 @@ def two_samples(n=800, shift=1.5, seed=0):
 
 
 def classifier(estimator, **parameters):
-    return mr.NeymanPearsonClassifier(
-        estimator, **{"alpha": 0.1, "random_state": 0, **parameters}
-    )
+    return certified(estimator, **{"delta": 0.05} | parameters)
 
 
 def fitted(estimator, model=None, classes=(0,), n=800, **parameters):
@@ -223,10 +222,10 @@ def test_looked_up_values_are_counted():
     rng, y = np.random.default_rng(0), np.repeat(["well", "ill"], [1200, 600])
     Z = rng.normal(1.5 * (y == "ill")[:, None], size=(1800, 2))
     lost = (y == "well") & (rng.uniform(size=1800) < 1 / (1 + np.exp(1 - Z[:, 0])))
-    before = np.where(lost[:, None] & [True, False], np.nan, Z)
-    drawn = rng.choice(np.flatnonzero(lost), 120, replace=False)
-    X, inclusion = before.copy(), np.where(lost, 0.0, 1.0)
-    X[drawn], inclusion[drawn] = Z[drawn], 120 / lost.sum()
+    lost = lost[:, None] & [True, False]
+    before = np.where(lost, np.nan, Z)
+    X, inclusion = look_up(Z, lost, 120, rng)
+    inclusion = inclusion.min(axis=1)
     model = classifier(mr.KLIEP(), controlled_class="well")
     model.fit(X, y, inclusion=inclusion)
     rows = LabelledRows.read(model, X, y, inclusion, before=before)

@@ -292,17 +292,12 @@ class RatioProblem:
         KLIEP's gradient and Hessian are means over them. Where rows are many, some
         stand for all.
         """
-        # Two million numbers are enough, and come from a device in a millisecond.
+        # Two million numbers are enough.
         sample, stride = self.denominator, 1 + self.denominator.size // 2_000_000
         if stride > 1:
             sample = sample.held(stride, self.centre)
-
-        def log_mass(features: FloatArray, weights: FloatArray | None) -> FloatArray:
-            score = features[0] @ coef[0]
-            return np.asarray(score if weights is None else score + np.log(weights[0]))
-
         assert self.weight_sums is not None
-        mass = sample.fold(log_mass, np.concatenate)
+        mass = sample.log_masses(coef)
         mass = np.exp(mass - mass.max())
         n_rows = self.weight_sums.denominator.count[0]
         return float(mass.sum() ** 2 / (mass @ mass) * n_rows / len(mass))

@@ -62,9 +62,9 @@ def fold_blocks(
         n_blocks = 2 ** round(math.log2(n_blocks))
     length = -(-n_rows // n_blocks)
     starts = range(0, n_rows, length)
-    # Blocks are merged in 64 groups for any number of threads, so that digits don't
+    # Blocks are merged in 256 groups for any number of threads, so that digits don't
     # depend on it.
-    per_chunk = math.ceil(len(starts) / 64)
+    per_chunk = math.ceil(len(starts) / 256)
 
     def fold_chunk(first: int) -> Result:
         chunk = starts[first : first + per_chunk]
@@ -341,14 +341,15 @@ def weighted_sums(
     # Any number will do for what is missing and weighs nothing. To choose by a mask
     # takes five times as long, and sums by einsum or along the first axis twice.
     values = np.fmax(values.astype(np.float64, copy=False), LOWEST)
-    total, sums = ones @ weights, ones @ (combined * values)
+    add = np.dot if weights.ndim == 2 else np.matmul
+    total, sums = add(ones, weights), add(ones, combined * values)
     return WeightSums(
         n_rows,
-        ones @ (weights > 0.0),
+        add(ones, weights > 0.0),
         total,
-        ones @ weights**2,
+        add(ones, weights**2),
         weights.max(axis=-2, initial=0.0),
-        total if sample_weight is None else ones @ combined,
+        total if sample_weight is None else add(ones, combined),
         # Minus infinity has become a number that no table has.
         np.where(sums < 1e-50 * LOWEST, -np.inf, sums),
     )

@@ -30,6 +30,8 @@ PEEKED = 256
 # On a GPU a pass over this many rows takes as long as one over a thousand: launching it
 # and waiting for its sums take a third of a millisecond.
 GPU_CHEAP_ROWS = 1_000_000
+# With curvatures of more rows Newton's steps are no better.
+ROUGH_ROWS = 2_000_000
 
 
 @dataclass(eq=False)
@@ -84,6 +86,16 @@ class TensorSample(AnySample):
             results.append(work(on_host(rows)[None], mass))
         return merge(results)
 
+    def log_masses(self, coef: FloatArray) -> FloatArray:
+        """log(w·exp(θᵀf)) of each row."""
+        parts = []
+        for rows, weights in self._blocks():
+            exact = rows.double()
+            scores = exact @ like(exact, coef[0])
+            scores = scores if weights is None else scores + weights.double().log()
+            parts.append(on_host(scores))
+        return np.concatenate(parts)
+
     def sums(
         self,
         term_of: Link,
@@ -94,7 +106,7 @@ class TensorSample(AnySample):
     ) -> Sums:
         """Sum exp(s), which is KLIEP's term, over all rows on the device.
 
-        A rough curvature is that of a tenth of the rows, which are evenly spaced.
+        A rough curvature is that of every tenth row, or of fewer.
         """
         centre = np.zeros_like(at.coef) if at.centre is None else at.centre
         both = like(self.rows, np.concatenate([at.coef, centre]))
@@ -108,7 +120,7 @@ class TensorSample(AnySample):
         if not np.isfinite(sums.slope).all():
             self.refuse_odd()
         if second_order and (fuses or rough):
-            few = self.every(10) if rough else self
+            few = self.every(max(10, self.n_rows // ROUGH_ROWS)) if rough else self
             curved = few._block_sums(both, second_order=True)
             times = self.n_rows / max(few.n_rows, 1)
             factor = times * np.exp(curved.log_scale - sums.log_scale)

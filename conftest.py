@@ -7,7 +7,7 @@ import pytest
 
 OPTIONAL = {
     "altair", "array_api_strict", "dask", "distributed",
-    "jinja2", "onnx", "onnxruntime",
+    "jinja2",
     "markdown_it", "matplotlib", "pandas", "polars", "torch", "triton", "vl_convert",
     "xlsxwriter",
 }  # fmt: skip

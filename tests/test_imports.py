@@ -37,16 +37,15 @@ APP = {
     "queries": set(),
     "modelfile": {"tables"},
     "report": {"tables", "modelfile"},
-    "export": {"tables", "modelfile"},
     "workflow": {"options", "tables", "queries", "modelfile", "report"},
-    "cli": {"options", "tables", "modelfile", "report", "export", "workflow"},
+    "cli": {"options", "tables", "modelfile", "report", "workflow"},
 }
 LIBRARY = {*ALLOWED, "solver"}
 ALLOWED["app"] = {*LIBRARY, "reproduce"}
 for late in ["learning", *PATH[PATH.index("ratio") :]]:
     ALLOWED[late].add("solver")
 HEAVY = ["torch", "triton", "dask", "distributed", "altair", "matplotlib", "pandas"]
-HEAVY += ["polars", "pyarrow", "onnx", "onnxruntime"]
+HEAVY += ["polars", "pyarrow"]
 
 
 def imported_modules(file):

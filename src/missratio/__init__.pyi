@@ -19,7 +19,6 @@ from . import (
     uncertainty,
     weights,
 )
-from .app.export import export_onnx
 from .app.modelfile import load_model, save_model
 from .app.queries import QueryPlan, plan_queries
 from .app.report import build_report
@@ -106,7 +105,6 @@ __all__ = [
     "estimate_divergence",
     "evaluation",
     "exceptions",
-    "export_onnx",
     "imputation",
     "learn_missingness",
     "learning",

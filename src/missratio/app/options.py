@@ -37,7 +37,6 @@ SETTINGS = Path("missratio.toml")
 # Packages that make some kinds of files, and their extras.
 EXTRAS = {
     ".xlsx": ("xlsxwriter", "tables"), ".html": ("vl_convert", "report"),
-    ".onnx": ("onnx", "onnx"),
 }  # fmt: skip
 
 
@@ -629,16 +628,6 @@ class ReportOptions(Writing):
 
     model_file: Path = _model()
     out: Path = asked("The page.", ..., suffixes=(".html", ".md", ".json"))
-
-    READS: ClassVar[tuple[str, ...]] = ("model_file",)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExportOptions(Writing):
-    """What is asked of a model for other runtimes."""
-
-    model_file: Path = _model()
-    out: Path = asked("The ONNX file to write.", ..., "--onnx", metavar="FILE")
 
     READS: ClassVar[tuple[str, ...]] = ("model_file",)
 

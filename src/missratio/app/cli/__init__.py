@@ -23,7 +23,7 @@ app = typer.Typer(
 )
 for work in (
     commands.check, commands.query, commands.fit, commands.predict, commands.report,
-    commands.export, commands.watch, reproduce,
+    commands.watch, reproduce,
 ):  # fmt: skip
     app.command()(command(work))
 app.add_typer(data, name="data")

@@ -119,19 +119,6 @@ def report(options: asked.ReportOptions, progress: Progress) -> CommandOutcome:
     return CommandOutcome({"report": str(out)}, [f"Written: {out}"])
 
 
-def export(options: asked.ExportOptions, progress: Progress) -> CommandOutcome:
-    """Write a linear or tree model, with its threshold, as an ONNX file."""
-    from missratio.app.export import export_onnx
-
-    model, out = _load(options.model_file, progress), options.out
-    export_onnx(model, out, force=options.force)
-    columns = list(model.encoder.encoded_names)
-    said = f"Its input X has {len(columns)} columns: {', '.join(columns)}."
-    return CommandOutcome(
-        {"onnx": str(out), "columns": columns}, [f"Written: {out}", said]
-    )
-
-
 def watch(options: asked.WatchOptions, progress: Progress) -> CommandOutcome:
     """Check on newer, labelled rows whether promises are still kept.
 

@@ -65,13 +65,13 @@ TWO = {
     "calibration_.trust.delta": ["1"], "calibration_.trust.cap": ["1"],
     "calibration_.trust.odds_factor": ["1"], "calibration_.trust.model": [5],
     "missingness": [{0: "φ"}], "n_features_in_": [0, "2", 10**6 + 1],
-    "odds_factor": [2.0], "_sign": [0.0, 0.5, -0.3], "predict": ["x"],
+    "odds_factor": [2.0], "_sign": [0.0, 0.5, -0.3],
 }  # fmt: skip
 TABLE = {
     "classifier": [LogisticRegression(), None], "encoder": [None],
     "classifier.calibration_.trust.cap": [0.0, 2.0],
     "encoder.cells": [None, Cells(("\ud800",)), Cells(merged=(("a", "\ud800"),))],
-    "decide": ["x"], "target": [5], "method": [None], "report": [5],
+    "target": [5], "method": [None], "report": [5],
     "encoder.columns": [
         ("p", "q"), columns((1,), ("q",)), columns(("p",)), columns(("p",), ("p",)),
         columns(("p", ("u", "v")), ("q",)), columns(("p",), ("q", ("u", "u"))),
@@ -118,42 +118,11 @@ GROUPS = {
     "groups_": [["a"], ["b", "a"], ["a", "a"]], "alpha": [0.1],
     "group_alpha": [{"a": 0.1}],
 }  # fmt: skip
-
-
-def leading(field, value):
-    """Nodes of a tree of which the first has another value."""
-
-    def change(nodes):
-        assert nodes["is_leaf"][0] == 0
-        changed = nodes.copy()
-        changed[field][0] = value
-        return changed
-
-    return change
-
-
-# Trees that are for other columns, or lead nowhere.
-TREE = {
-    "n_features_in_": [None],
-    "_predictors.0.0.nodes": [
-        lambda nodes: nodes[:0], leading("left", 10**6), leading("left", 0),
-        leading("right", 0), leading("feature_idx", 1000), leading("feature_idx", -1),
-        leading("feature_idx", -(10**12)), leading("is_categorical", 1),
-        leading("value", np.nan),
-    ],
-}  # fmt: skip
-TREES = {"trees": "estimator_.steps.1.1", "imputed": "estimator_.estimators_.0",
-         "order": "scores_.estimators.0"}  # fmt: skip
-IMPUTER, COUNTS = "estimator_.imputer_", [10_001, 10**9, 0, -1, 2.5, "3", None]
 TRANSFORMER = "estimator_.steps.0.1"
 ENCODER = f"{TRANSFORMER}.transformers_.1.1"
 FACTS = {
     "φ": TWO, "table": TABLE, "several": SEVERAL, "groups": GROUPS,
-    "classes": {"classifier": [lambda _: sound("φ")], "classifier.class_scores": ["x"]},
-    "trees": {"estimator_.predict_proba": ["x"],
-              f"{TREES['trees']}._preprocess_X": ["x"]},
-    "imputed": {f"{IMPUTER}.n_imputations": COUNTS, f"{IMPUTER}.n_rounds": COUNTS,
-                f"{IMPUTER}._redraw_seed.pool_size": [2**33]},
+    "classes": {"classifier": [lambda _: sound("φ")]},
     "ratios": {"scores_.classes": [(1, 1)], "scores_.estimators": [lambda e: e[:1]],
                "scores_.reference": [1, 3]},
     "order": {"decision_": [lambda _: sound("several").decision_],
@@ -179,8 +148,6 @@ FACTS = {
                "calibration_.trust.model": [lambda _: PHI],
                "calibration_.sample.bound": [moved]},
 }  # fmt: skip
-for kind, path in TREES.items():
-    FACTS[kind] |= {f"{path}.{name}": values for name, values in TREE.items()}
 
 
 @pytest.mark.parametrize(
@@ -194,6 +161,49 @@ for kind, path in TREES.items():
 )
 def test_a_fact_that_was_changed_alone_is_refused(kind, path, value):
     refused(forged(kind, path, value))
+
+
+def leading(field, value):
+    """Nodes of a tree of which the first has another value."""
+
+    def change(nodes):
+        assert nodes["is_leaf"][0] == 0
+        changed = nodes.copy()
+        changed[field][0] = value
+        return changed
+
+    return change
+
+
+IMPUTER = "estimator_.imputer_"
+TREES = {"trees": "estimator_.steps.1.1", "imputed": "estimator_.estimators_.0",
+         "order": "scores_.estimators.0"}  # fmt: skip
+NODES = [
+    lambda nodes: nodes[:0], leading("left", 10**6), leading("left", 0),
+    leading("right", 0), leading("feature_idx", 1000), leading("feature_idx", -1),
+    leading("feature_idx", -(10**12)), leading("is_categorical", 1),
+    leading("value", np.nan),
+]  # fmt: skip
+HARMFUL = [
+    *((kind, path, "x", "takes a method's place") for kind, path in (
+        ("table", "decide"), ("φ", "predict"), ("classes", "classifier.class_scores"),
+        ("trees", "estimator_.predict_proba"),
+        ("trees", f"{TREES['trees']}._preprocess_X"),
+    )),
+    *(("imputed", f"{IMPUTER}.{name}", value, f"its {name} is")
+      for name in ("n_imputations", "n_rounds")
+      for value in (10_001, 10**9, 0, -1, 2.5, "3", None)),
+    ("imputed", f"{IMPUTER}._redraw_seed.pool_size", 2**33, "its seed is none"),
+    *((kind, f"{path}.n_features_in_", None, "its trees are for other columns")
+      for kind, path in TREES.items()),
+    *((kind, f"{path}._predictors.0.0.nodes", change, ": a tree")
+      for kind, path in TREES.items() for change in NODES),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "path", "value", "match"), HARMFUL)
+def test_what_would_crash_hang_or_mislead_is_refused_by_name(kind, path, value, match):
+    refused(forged(kind, path, value), match)
 
 
 @pytest.mark.parametrize("name", ["alpha", "delta"])

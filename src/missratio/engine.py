@@ -89,12 +89,12 @@ class AnySample(ABC):
 
     def log_masses(self, coef: FloatArray) -> FloatArray:
         """log(w·exp(θᵀf)) of each row, for one problem."""
-
-        def work(features: FloatArray, weights: FloatArray | None) -> FloatArray:
-            score = features[0] @ coef[0]
-            return np.asarray(score if weights is None else score + np.log(weights[0]))
-
-        return self.fold(work, np.concatenate)
+        return self.fold(
+            lambda features, weights: (
+                features[0] @ coef[0] + (0.0 if weights is None else np.log(weights[0]))
+            ),
+            np.concatenate,
+        )
 
     @abstractmethod
     def held(self, stride: int, centre: FloatArray) -> AnySample:

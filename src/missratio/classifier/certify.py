@@ -67,7 +67,7 @@ def certify(
     scores: FloatArray,
     score: Callable[[Any], FloatArray],
     rng: np.random.Generator,
-    chosen: Chosen | None = None,
+    chosen: Chosen,
 ) -> tuple[Certificate, Calibration]:
     """Choose the threshold above which a row of a class is wrong, and what that keeps.
 
@@ -82,13 +82,10 @@ def certify(
         Gives the scores of rows, to see how they are rounded.
     rng : Generator
         For rules that draw.
-    chosen : tuple of Trust, rule and Weighted or None, optional
-        By `choose_trust`; weights are taken as they are without.
+    chosen : tuple of Trust, rule and Weighted or None
+        By `choose_trust`.
     """
-    model, (trust, how, known) = (
-        promise.model,
-        chosen or uncapped(promise, table, scores),
-    )
+    model, (trust, how, known) = promise.model, chosen
     X, n_rows = take_rows(table.X, promise.held), len(promise.held)
     drawn: dict[str, Any] = {"inclusion": promise.design}
     # 1. Whether rows contradict φ. Rows of one unit are not independent: a unit
@@ -474,23 +471,13 @@ BEYOND = (2.0, 4.0)
 LEAST_ODDS, LARGEST_SHIFT = 0.1, 50.0
 
 
-def uncapped(
-    promise: Promise, table: ClassTable, scores: FloatArray, always: bool = False
-) -> Chosen:
-    """Weights as they are, the rule, and training rows where weights matter."""
-    training, index = None, promise.training
-    index = index[~np.isnan(scores[index])]
-    if len(index) and (promise.model is not None or always):
-        training = Weighted.by(promise.trust, take_rows(table.X, index), scores[index])
-    return promise.trust, promise.rule, training
-
-
 def choose_trust(
     promise: Promise,
     table: ClassTable,
     scores: FloatArray,
     others: IntArray | None,
     *,
+    caps: bool = True,
     forecast: bool = False,
 ) -> tuple[Chosen, float]:
     """What weights are taken for, the rule, training rows, and the power to expect.
@@ -511,13 +498,19 @@ def choose_trust(
         Rows of the other class, to be told from these. None takes the training rows
         for them, moved as if they were tilted by exp(score), and a cap that promises
         clearly more.
+    caps : bool, default=True
+        Whether weights may be capped at all.
     forecast : bool, default=False
         Whether the power is wanted where there is nothing to choose, too.
     """
-    (trust, rule, training), other = uncapped(promise, table, scores, forecast), None
-    if training is None:
+    trust, rule, index = promise.trust, promise.rule, promise.training
+    index = index[~np.isnan(scores[index])]
+    if not len(index) or (promise.model is None and not forecast):
         return (trust, rule, None), 0.0
-    n_rows = len(promise.held)
+    training = Weighted.by(trust, take_rows(table.X, index), scores[index])
+    if not caps:
+        return (trust, rule, training), 0.0
+    n_rows, other = len(promise.held), None
     if others is not None:
         other = scores[others], trust.edges(take_rows(table.X, others))[1]
     searched, named = trust.searched, [rule]

@@ -606,14 +606,14 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         # 2. Caps on weights, where giving rows up is an error of no bounded class: one
         #    that weighs more gets the fallback. Where classes are ordered, that isn't
         #    under-classified; where only one is bounded, it is that one.
-        trusted: list[Chosen | None] = [None] * len(promises)
+        trusted: list[Chosen] = []
         capped = self.order is not None or len(promises) == 1
-        for place, promise in enumerate(promises if capped else ()):
+        for promise in promises:
             alone = bounds.alone().scores(values, labels.index(promise.label))
             wrong = [training[labels.index(label)] for label in promise.wrong]
             others = few(np.sort(np.concatenate(wrong)))
-            chosen, _ = choose_trust(promise, table, alone, others)
-            trusted[place] = chosen
+            chosen, _ = choose_trust(promise, table, alone, others, caps=capped)
+            trusted.append(chosen)
             if chosen[0].cap is not None:
                 self.caps_[promise.label] = chosen[0]
                 values[index] = self._beyond_caps(rows, values[index])
@@ -631,7 +631,7 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
             decision = choice.with_thresholds(decision)
         # 4. One threshold after the other, the most severe class's first.
         certified = []
-        for promise, chosen_before in zip(promises, trusted, strict=True):
+        for promise, chosen in zip(promises, trusted, strict=True):
             position = labels.index(promise.label)
 
             def score(
@@ -640,10 +640,11 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
                 return fixed.scores(self._class_scores(X), position)
 
             scores = decision.scores(values, position)
-            if chosen_before is not None and chosen_before[2] is not None:
-                rescored = replace(chosen_before[2], scores=scores[promise.training])
-                chosen_before = (*chosen_before[:2], rescored)
-            certified.append(certify(promise, table, scores, score, rng, chosen_before))
+            trust, rule, known = chosen
+            if known is not None:
+                known = replace(known, scores=scores[promise.training])
+            settled = trust, rule, known
+            certified.append(certify(promise, table, scores, score, rng, settled))
             self._check_room(promise, *certified[-1])
             if isinstance(decision, OrderedDecision):
                 limit = certified[-1][0].threshold

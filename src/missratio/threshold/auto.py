@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 from operator import itemgetter
 
 from missratio._base.hints import check_probability, did_you_mean
@@ -12,6 +13,7 @@ from missratio.threshold.sample import CalibrationSample
 
 
 @storable()
+@dataclass(eq=False, repr=False)
 class AutoRule(rules.Rule):
     """The rule that should certify the largest error, chosen before any score is seen.
 
@@ -30,11 +32,8 @@ class AutoRule(rules.Rule):
     name = "auto"
     bound = "used"
 
-    def __init__(
-        self, training: CalibrationSample | None = None, *, complete: bool = False
-    ) -> None:
-        self.training = training
-        self.complete = complete
+    training: CalibrationSample | None = None
+    complete: bool = field(default=False, kw_only=True)
 
     def prepare(
         self, training: CalibrationSample | None, *, complete: bool

@@ -26,6 +26,7 @@ test at the smallest threshold that passes is enough.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -259,6 +260,7 @@ class FlippedBettingRule(BettingRule):
 
 
 @storable()
+@dataclass(eq=False, repr=False)
 class TunedBettingRule(Rule):
     """One bet (λ, γ), chosen on training rows to certify as large an error as it can.
 
@@ -275,8 +277,7 @@ class TunedBettingRule(Rule):
     name = "tuned-betting"
     bound: ClassVar[BoundUse] = "used"
 
-    def __init__(self, training: CalibrationSample | None = None) -> None:
-        self.training = training
+    training: CalibrationSample | None = None
 
     def prepare(self, training: CalibrationSample | None, *, complete: bool) -> Rule:
         """Learn from these training rows, unless it has its own."""

@@ -353,13 +353,15 @@ class ThinningRule(Rule):
             return self._counted(sample, high, n_kept, 1.0, alpha, delta, coin)
         tail = np.append(0, np.cumsum(high))
         rest = np.append(0, np.cumsum(low[::-1]))[::-1]
-
-        def fails(n_tail: int) -> bool:
-            counts = tail[n_tail], tail[n_tail] + rest[n_tail]
-            return not few_enough(*counts, alpha, delta, sample.coin)
-
-        n_tail = bisect_left(range(len(tail)), True, key=fails) - 1
-        return self._from_tail(sample, n_tail, alpha)
+        # How many may be in the tail: from some number on, too many are.
+        n_tail = bisect_left(
+            range(len(tail)),
+            True,
+            key=lambda n: (
+                not few_enough(tail[n], tail[n] + rest[n], alpha, delta, sample.coin)
+            ),
+        )
+        return self._from_tail(sample, n_tail - 1, alpha)
 
     def expected_root(
         self, n_rows: int, bound: float | None, alpha: float, delta: float

@@ -137,12 +137,17 @@ class Sample(AnySample):
         self, work: Work[Result], merge: Merge[Result], elements: int = BLOCK_ELEMENTS
     ) -> Result:
         """Map work over blocks of rows, among threads."""
-
-        def on_rows(start: int, stop: int) -> Result:
-            weights = None if self.weights is None else self.weights[:, start:stop]
-            return work(self.features[:, start:stop], weights)
-
-        return fold_blocks(on_rows, merge, self.n_rows, self.size, elements)
+        features, weights = self.features, self.weights
+        return fold_blocks(
+            lambda start, stop: work(
+                features[:, start:stop],
+                None if weights is None else weights[:, start:stop],
+            ),
+            merge,
+            self.n_rows,
+            self.size,
+            elements,
+        )
 
     def held(self, stride: int, centre: FloatArray) -> Sample:
         """Every stride-th row standing for all, centred."""

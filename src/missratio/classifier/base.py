@@ -34,7 +34,7 @@ from missratio.classifier.reading import read_units, warn_of_unseen_words
 from missratio.missingness import Missingness, RowInclusion
 from missratio.rows import LabelledSource, as_source, check_missingness, refuse_source
 from missratio.tensor import on_host
-from missratio.threshold import Rule
+from missratio.threshold import Rule, check_levels
 
 DEPLOYMENTS = ("complete", "as-observed")
 INFEASIBLE = ("raise", "reject_all")
@@ -68,6 +68,8 @@ class CertifiedClassifier(
     odds_factor: float
     calibration_size: float
     random_state: Any
+    # The part of δ that a learned φ may be out of its region with; None for half.
+    missingness_delta: float | None = None
     # What to do where nothing can be certified.
     on_infeasible: str = "raise"
     # The columns to use.
@@ -228,7 +230,7 @@ class CertifiedClassifier(
         codes = codes[np.searchsorted(self.classes_, y)]
         if get_config()["enable_metadata_routing"] and self.estimator is not None:
             params = process_routing(self, "fit", **params).estimator.fit
-        models, drawn = self._find_models(X, y), None
+        models, drawn = self._models((X, y)), None
         if inclusion is not None:
             inclusion = np.asarray(inclusion, dtype=np.float64)
             inclusion = inclusion if inclusion.ndim == 1 else self._used(inclusion)
@@ -250,14 +252,6 @@ class CertifiedClassifier(
         width = getattr(X, "shape", np.shape(X))[1]
         self._positions = read_columns(self.columns, reading.column_names(X), width)
 
-    def _find_models(self, X: Any, y: Any) -> Mapping[Any, Missingness] | None:
-        """The models by label; one by itself is for the class that has blanks."""
-        given = self._given_missingness()
-        if isinstance(given, Missingness):
-            blank = ~estimators.complete_mask(X)
-            (self._lossy,) = check_missingness(given, self.classes_, y, lambda: blank)
-        return self._models()
-
     def _drawn(self, inclusion: ArrayLike, X: Any, y: Any) -> RowInclusion:
         """The draw by which rows are there."""
         if self.deployment != "complete":
@@ -267,10 +261,13 @@ class CertifiedClassifier(
             )
         return RowInclusion.of(inclusion, estimators.complete_mask(X), X.shape[1], y)
 
-    def _models(self, *, every: bool = False) -> Mapping[Any, Missingness] | None:
+    def _models(
+        self, rows: tuple[Any, Any] | None = None, *, every: bool = False
+    ) -> Mapping[Any, Missingness] | None:
         """The models by label: the classifier's own, or the estimator's.
 
-        Of the columns that are used, or of every one.
+        Of the columns that are used, or of every one. A model by itself is for the
+        class that has blanks, by the rows and labels of a fit.
         """
         missingness = self._given_missingness()
         if isinstance(missingness, str):
@@ -280,6 +277,11 @@ class CertifiedClassifier(
                 "deployment='as-observed', and set it in the estimator alone."
             )
         if isinstance(missingness, Missingness):
+            if rows is not None:
+                blank, among = ~estimators.complete_mask(rows[0]), self.classes_
+                (self._lossy,) = check_missingness(
+                    missingness, among, rows[1], lambda: blank
+                )
             missingness = {self._lossy: missingness}
         check_missingness(missingness, self.classes_)
         if missingness is None:
@@ -347,7 +349,16 @@ class CertifiedClassifier(
         check_choice("on_infeasible", self.on_infeasible, INFEASIBLE)
         if isinstance(self.columns, str):
             check_choice("columns", self.columns, ("all", "auto"))
-        factor = self.odds_factor
+        if not isinstance(self.alpha, Mapping | None):
+            check_levels(self.alpha, self.delta)
+        part, factor = self.missingness_delta, self.odds_factor
+        if part is not None:
+            check_number("missingness_delta", part)
+            if not 0.0 < part < self.delta:
+                raise ValueError(
+                    "missingness_delta is a part of delta, so it must lie strictly "
+                    f"between 0 and {self.delta}: got {part}."
+                )
         check_number("odds_factor", factor)
         if not 1.0 <= factor < np.inf:
             raise ValueError(

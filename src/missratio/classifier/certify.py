@@ -116,7 +116,7 @@ def certify(
         if selection.threshold is not None:
             rounding = measure_rounding(score, X, held.scores, selection.threshold)
             calibration = replace(calibration, rounding=rounding)
-            threshold = calibration.moved(selection.threshold)
+            threshold = calibration.threshold(promise.alpha)
             slack = [
                 _slack(promise, held, each, threshold)
                 for each in (calibration, *calibration.others)

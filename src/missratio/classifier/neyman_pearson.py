@@ -69,7 +69,6 @@ class TwoClassClassifier(CertifiedClassifier):
     """One of two classes is controlled, and some of its rows calibrate."""
 
     controlled_class: Any
-    missingness_delta: float | None = None
     estimator_: Any
     # Of the estimator's scores: −1 where it takes the controlled class for its second.
     _sign: float = 1.0
@@ -566,7 +565,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         codes = np.repeat([0, 0, 1], sizes)
         frame = nw.from_numpy(np.concatenate(rows), source.names, backend="pyarrow")
         X = self._read(frame.to_native(), reset=True)
-        models = self._find_models(X, np.array(labels)[codes]) or {}
+        models = self._models((X, np.array(labels)[codes])) or {}
         lost = incomplete and self.deployment == "complete"
         if lost and labels[0] not in models:
             raise estimators.unexplained(labels[0])
@@ -684,18 +683,6 @@ class NeymanPearsonClassifier(TwoClassClassifier):
             table = replace(table, fitted=fitted, held=np.sort(drawn[pilots:]))
         self._certify(table, rng)
         return table.held
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        rules.check_levels(self.alpha, self.delta)
-        part = self.missingness_delta
-        if part is not None:
-            hints.check_number("missingness_delta", part)
-            if not 0.0 < part < self.delta:
-                raise ValueError(
-                    "missingness_delta is a part of delta, so it must lie strictly "
-                    f"between 0 and {self.delta}: got {part}."
-                )
 
     def calibration_sample(self, X0: Any) -> rules.CalibrationSample:
         """Scored rows of the controlled class, weighted as the certificate does.
@@ -930,7 +917,6 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        rules.check_levels(self.alpha, self.delta)
         levels = self.group_alpha
         if levels is not None and not isinstance(levels, Mapping):
             raise TypeError(

@@ -324,18 +324,14 @@ class Calibration:
             limits = [
                 np.inf if x.threshold is None else x.threshold for x in selections
             ]
-            one = selections[int(np.argmax(limits))]
-            if one.threshold is not None:
-                one = replace(one, threshold=self.moved(one.threshold))
+            one, highest = selections[int(np.argmax(limits))], max(limits)
+            if np.isfinite(highest):
+                # Rounding can't lift a row above it then.
+                relative, scale = self.rounding
+                highest += 2.0 * relative * (abs(highest) + scale)
+                one = replace(one, threshold=highest)
             strictest.append(one)
         return strictest
-
-    def moved(self, threshold: float) -> float:
-        """A threshold moved up, so that rounding can't lift a row above it."""
-        relative, scale = self.rounding
-        if not np.isfinite(threshold):
-            return threshold
-        return threshold + 2.0 * relative * (abs(threshold) + scale)
 
     def threshold(self, alpha: float) -> float:
         """The one at a level; infinite where none is certified."""

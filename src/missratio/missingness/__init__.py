@@ -8,7 +8,6 @@ from missratio.missingness.check import (
     MissingnessContradictionWarning as MissingnessContradictionWarning,
 )
 from missratio.missingness.check import missingness_check as missingness_check
-from missratio.missingness.check import quick_check as quick_check
 from missratio.missingness.check import refuse_contradiction as refuse_contradiction
 from missratio.missingness.check import warn_of_contradiction as warn_of_contradiction
 from missratio.missingness.contract import Missingness as Missingness

@@ -218,6 +218,7 @@ def missingness_check(
     complete: bool = False,
     odds_factor: float = 1.0,
     names: Sequence[str] | None = None,
+    weights: FloatArray | None = None,
 ) -> tuple[MissingnessCheck, ...]:
     """Test E W = 1 for the rows of one class, to see whether the table contradicts φ.
 
@@ -239,6 +240,9 @@ def missingness_check(
         By what factor the odds φ/(1 − φ) may be wrong either way.
     names : sequence of str, optional
         Of the columns, for messages; those of a dataframe are known.
+    weights : ndarray of shape (n,) or (n, d), optional
+        The weights 1/(1 − φ), where they are known. A learned φ is then taken at its
+        word unless that is contradicted, and rows alike are not looked at.
 
     Returns
     -------
@@ -262,60 +266,42 @@ def missingness_check(
     columns = reading.column_names(X) if names is None else names
     missingness = missingness.bound(columns)
     check_probability("level", level)
-    # The weights; or the least and the largest ones that φ may give.
-    if missingness.learned:
-        low, high = missingness.probability_band(X, level)
-    else:
-        low = high = missingness.missing_probability(X)
-    called, bounds, kept = _tested(X, missingness, names, odds_factor)
-    ends = [(low, 1.0 / odds_factor)]
-    ends += [(high, odds_factor)] if low is not high or odds_factor > 1.0 else []
-    edges, table = [], None
-    for probability, factor in ends:
-        with np.errstate(divide="ignore"):
-            weights = 1.0 + factor * probability / (1.0 - probability)
-        edges.append(np.where(np.isnan(weights), 0.0, weights)[kept])
-    if complete and not missingness.rowwise and missingness.groups is None:
-        table = reading.as_coded_array(X)
-    return check_weights(edges, called, bounds, level, complete=complete, table=table)
-
-
-def quick_check(
-    X: Any,
-    missingness: Missingness,
-    weights: FloatArray,
-    complete: bool,
-    names: Sequence[str] | None,
-) -> tuple[MissingnessCheck, ...]:
-    """As `missingness_check`, by weights that are known; of a learned φ, at its word.
-
-    Where they speak against that, the band is asked.
-    """
-    called, bounds, kept = _tested(X, missingness, names)
-    checks = check_weights([weights[kept]], called, bounds, complete=complete)
-    if missingness.learned and any(c.verdict != "consistent" for c in checks):
-        return missingness_check(X, missingness, complete=complete, names=names)
-    return checks
-
-
-def _tested(
-    X: Any, missingness: Missingness, names: Sequence[str] | None, factor: float = 1.0
-) -> tuple[list[str], FloatArray, Any]:
-    """What is tested, by name, bounds on its weights, and where these are."""
-    n_columns = np.shape(X)[1]
+    # 1. What is tested: what goes missing together is one thing.
+    n_columns, groups = np.shape(X)[1], missingness.groups
     maxima = missingness.column_maxima(n_columns)
     with np.errstate(divide="ignore"):
-        bounds = 1.0 + factor * maxima / (1.0 - maxima)
-    if missingness.rowwise:
-        return ["rows"], bounds, ...
-    # What goes missing together is one thing to test.
-    groups = missingness.groups
-    kept = np.arange(n_columns) if groups is None else once(groups)
-    called = [
-        f"column {reading.column_name(X, j) if names is None else repr(names[j])}"
-        for j in kept
-    ]
-    return called, bounds[kept], np.s_[:, kept] if groups is not None else ...
+        bounds = 1.0 + odds_factor * maxima / (1.0 - maxima)
+    called = ["rows"]
+    if not missingness.rowwise:
+        kept = np.arange(n_columns) if groups is None else once(groups)
+        called = [
+            f"column {reading.column_name(X, j) if names is None else repr(names[j])}"
+            for j in kept
+        ]
+        bounds = bounds[kept]
+    # 2. The weights; or the least and the largest ones that φ may give.
+    edges, table = [] if weights is None else [weights], None
+    if weights is None:
+        if missingness.learned:
+            low, high = missingness.probability_band(X, level)
+        else:
+            low = high = missingness.missing_probability(X)
+        ends = [(low, 1.0 / odds_factor)]
+        ends += [(high, odds_factor)] if low is not high or odds_factor > 1.0 else []
+        for probability, factor in ends:
+            with np.errstate(divide="ignore"):
+                edge = 1.0 + factor * probability / (1.0 - probability)
+            edges.append(np.where(np.isnan(edge), 0.0, edge))
+        if complete and not missingness.rowwise and groups is None:
+            table = reading.as_coded_array(X)
+    if groups is not None and not missingness.rowwise:
+        edges = [edge[:, kept] for edge in edges]
+    checks = check_weights(edges, called, bounds, level, complete=complete, table=table)
+    # 3. What speaks against a learned φ is what no φ in its band explains.
+    doubtful = any(check.verdict != "consistent" for check in checks)
+    if weights is not None and missingness.learned and doubtful:
+        return missingness_check(X, missingness, complete=complete, names=names)
+    return checks
 
 
 def _shape_checks(

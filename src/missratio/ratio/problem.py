@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -95,23 +94,12 @@ class RatioProblem:
     l1: FloatArray | None = None
     weight_sums: Two[WeightSums] | None = None
 
-    @cached_property
-    def _totals(self) -> FloatArray:
-        """What sums over the numerator's and the denominator's rows are divided by."""
-        totals = self.numerator.total, self.denominator.total
-        return np.array(np.broadcast_arrays(*totals))
-
     @property
     def bounded(self) -> bool:
         """Whether a ridge holds every coefficient; a matrix is definite."""
         if isinstance(self.denominator, NormalMoments):
             return True
         return self.l2 is not None and (self.l2.ndim == 3 or bool(self.l2.all()))
-
-    def start(self) -> FloatArray:
-        """Parameters of the ratio that is one everywhere."""
-        n_problems, n_features = self.centre.shape
-        return np.zeros((n_problems, n_features + self.objective.fits_intercept))
 
     def sums(
         self, theta: FloatArray, *, second_order: bool, rough: bool = False
@@ -142,7 +130,9 @@ class RatioProblem:
             theta, second_order=second_order, rough=rough
         )
         # 1. The objective as a function of the terms' means.
-        terms, divisors = (numerator, denominator), self._totals
+        terms = numerator, denominator
+        totals = np.broadcast_arrays(self.numerator.total, self.denominator.total)
+        divisors = np.array(totals)
         outer = self.objective.combine(
             Expectations(
                 np.array([term.value for term in terms]) / divisors,
@@ -348,7 +338,8 @@ class RatioProblem:
         Without penalties; the variance is the diagonal of KLIEP's Hessian there.
         """
         plain = replace(self, l1=None, l2=None)
-        start = plain(plain.start(), second_order=True)
+        flat = self.theta(np.zeros_like(self.centre), np.zeros(len(self.centre)))
+        start = plain(flat, second_order=True)
         assert start.hessian is not None
         variance = np.diagonal(start.hessian, axis1=1, axis2=2)
         variance = np.maximum(variance[:, : self.centre.shape[1]], 0.0)

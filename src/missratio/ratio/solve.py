@@ -43,8 +43,10 @@ def solve(
     Newton's, and above, or for solver="lbfgs", by L-BFGS. `start` has the shape
     (n_problems, n_parameters).
     """
-    begin = problem.start() if start is None else start
-    n_problems, n_parameters = begin.shape
+    n_problems, n_parameters = problem.centre.shape
+    n_parameters += problem.objective.fits_intercept
+    # Without a better one, from the ratio that is one everywhere.
+    begin = np.zeros((n_problems, n_parameters)) if start is None else start
     method, length = _second_order, n_problems
     if problem.l1 is not None:
         length = 1

@@ -21,7 +21,7 @@ from missratio.missingness import (
     Missingness,
     drawn_together,
     joint_weight,
-    quick_check,
+    missingness_check,
     read_inclusion,
     refuse_misplaced,
     warn_of_contradiction,
@@ -457,8 +457,9 @@ def effective_size(rows: ClassRows, sums: WeightSums) -> SampleSize:
     observed = int(sums.count[worst])
     worst_case = float(observed)
     if rows.corrects:
-        largest = None if model is None else model.maximum
-        if largest is None:
+        columns = rows.source.table.shape[1]
+        largest = 1.0 if model is None else model.column_maxima(columns).max()
+        if largest >= 1.0:
             largest = max(0.0, 1.0 - 1.0 / sums.largest[worst])
         worst_case = float(n_rows * (1.0 - largest))
     return SampleSize(n_rows, observed, float(kish[worst]), worst_case)
@@ -513,7 +514,9 @@ def warn_of_weights(
     assert weights is not None
     assert isinstance(source, MemorySource)
     complete, table = required is None, source.block().rows
-    checks = quick_check(table, model, weights, complete, rows.names)
+    checks = missingness_check(
+        table, model, complete=complete, names=rows.names, weights=weights
+    )
     warn_of_contradiction(checks, rows.label)
 
 

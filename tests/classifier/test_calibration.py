@@ -248,3 +248,23 @@ def test_of_very_many_rows_one_further_fit_chooses_the_cap():
         assert len(fits) == expected
         assert (model.predict(rng.normal(0, 1, (20_000, 2))) == 1).mean() < 0.1
         assert (model.predict(rng.normal(1, 1, (20_000, 2))) == 1).mean() > 0.2
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_rows_are_within_reach_of_a_cap_in_use_as_in_calibration(seed):
+    # Yes/no columns: many rows have one weight, but for the order of its product.
+    rng = np.random.default_rng(seed)
+    phi = mr.LogisticMissingness(
+        [rng.uniform(-1.5, -0.3)] * 5, [rng.uniform(-3.0, -0.5)] * 5
+    )
+    Z0, Z1 = ((rng.normal(size=(n, 5)) > 0.0).astype(float) for n in (300, 600))
+    X, y = stacked(mr.corrupt(Z0, phi, rng), np.maximum(Z1, rng.random(Z1.shape) < 0.5))
+    model = certified(LogisticRegression(), missingness={0: phi}, alpha=0.15).fit(X, y)
+    rows = (rng.normal(size=(500, 5)) > 0.0).astype(float)
+    beyond = np.isneginf(model.score_samples(rows))
+    calibrating = np.isneginf(model.calibration_sample(rows).values)
+    assert np.count_nonzero(calibrating) == np.count_nonzero(beyond)
+    alone = [np.isneginf(model.score_samples(row[None]))[0] for row in rows[:50]]
+    np.testing.assert_array_equal(alone, beyond[:50])
+    single = np.isneginf(model.score_samples(rows.astype(np.float32)))
+    np.testing.assert_array_equal(single, beyond)

@@ -161,3 +161,18 @@ def test_where_nothing_is_certified_it_says_why_at_the_delta_that_was_asked_for(
     forecast = forecast_power(classifier, X, y)
     assert forecast.power == 0.0
     assert "alpha=0.1 at delta=0.1: got 150 calibration rows" in str(forecast.reason)
+
+
+def test_a_forecast_does_not_accuse_a_right_phi():
+    # Its rows stand for the many that will calibrate, and are no evidence twice.
+    rng = np.random.default_rng(0)
+    for seed in range(12):
+        phi = mr.LogisticMissingness(rng.uniform(-1.0, 0.0, 1), rng.uniform(-1.5, 1.5))
+        y = np.arange(2400) % 2
+        X = rng.normal(size=(2400, 1)) + 1.5 * y[:, None]
+        X[y == 0] = mr.corrupt(X[y == 0], phi, seed)
+        classifier = mr.NeymanPearsonClassifier(
+            mr.KLIEP(), 0.2, 0.2, {0: phi}, calibration_size=0.9, random_state=seed
+        )
+        reason = forecast_power(classifier, X, y, n_trials=1).reason
+        assert "contradict" not in str(reason)

@@ -89,10 +89,11 @@ def certify(
     X, n_rows = take_rows(table.X, promise.held), len(promise.held)
     drawn: dict[str, Any] = {"inclusion": promise.design}
     # 1. Whether rows contradict φ. Rows of one unit are not independent: a unit
-    #    calibrates by one row. A group may have no row at all.
+    #    calibrates by one row. A group may have no row at all, and a forecast repeats
+    #    its rows.
     checks: tuple[missingness.MissingnessCheck, ...] = ()
     if model is not None:
-        independent = [promise.held]
+        independent = [np.unique(promise.held)]
         independent += [promise.training] if table.units is None else []
         if n_rows:
             rows = take_rows(table.X, np.concatenate(independent))
@@ -451,6 +452,9 @@ def calibrate(
 
 # Which shares of the observed training rows a cap may leave.
 CAP_LEVELS = (0.25, 0.5, 0.75, 0.9, 0.98, 1.0)
+# A cap lies this much above the weights it allows: where many rows weigh the same, the
+# last bit or single precision must not carry some of them across it when they are used.
+ABOVE = 1e-6
 # Of the φ that a learned model leaves possible, caps are compared by every so many.
 COARSE = 4
 TIE = 1e-6
@@ -526,7 +530,7 @@ def choose_trust(
         untouched = uses == "unused" or (uses == "given" and known is not None)
         if not untouched and len(heaviest):
             reach = (1.0, *BEYOND) if other is None else (1.0,)
-            tried = np.quantile(heaviest, CAP_LEVELS)
+            tried = np.quantile(heaviest, CAP_LEVELS) * (1.0 + ABOVE)
             tried = np.unique(np.append(tried, np.multiply(reach, tried[-1])))[::-1]
             tried = tried if known is None else tried[tried < known]
         if known is not None or uses in ("used", "unused") or not len(tried):

@@ -7,7 +7,7 @@ that only passes rows on to another estimator gives that one its callbacks, by
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from typing import Any, TypeVar
 
 from sklearn.base import clone
@@ -22,9 +22,8 @@ _Result = TypeVar("_Result")
 def run_tasks(
     estimator: Any,
     name: str,
-    items: Iterable[_Item],
+    items: Collection[_Item],
     work: Callable[[_Item], _Result],
-    total: int,
 ) -> list[_Result]:
     """Work on items one by one, each a task that the estimator's callbacks are told of.
 
@@ -34,12 +33,10 @@ def run_tasks(
         With callbacks, set by `set_callbacks`, or without.
     name : str
         Of a task.
-    items : iterable
+    items : collection
     work : callable
-    total : int
-        How many items there are.
     """
-    whole = estimator._init_callback_context(max_subtasks=total)
+    whole = estimator._init_callback_context(max_subtasks=len(items))
     whole.call_on_fit_task_begin(estimator=estimator)
     results = []
     for item in items:

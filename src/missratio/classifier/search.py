@@ -396,9 +396,7 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             )
             return CandidatePower(name, share, spread, doubt)
 
-        powers = run_tasks(
-            self, "candidate", self.candidates, tried, len(self.candidates)
-        )
+        powers = run_tasks(self, "candidate", self.candidates, tried)
         # 3. Take the best; of equal ones, or where nothing was measured, the first.
         return PowerComparison(
             chosen=min(costs, key=lambda name: costs[name]),

@@ -94,7 +94,6 @@ class ImputationEnsemble(
             "imputation",
             tables,
             lambda table: clone(self.estimator).fit(table, y, **params),
-            len(tables),
         )
         self.classes_ = self.estimators_[0].classes_
         self.n_features_in_ = self.imputer_.n_features_in_

@@ -270,7 +270,7 @@ class TiltedImputer(
                     for columns, last in laws
                 ]
 
-        run_tasks(self, "population", populations, run, len(populations))
+        run_tasks(self, "population", populations, run)
         # As plain numbers, which a model file can hold.
         self._redraw_seed = seeds.spawn(1)[0].state
         return [self._columns.complete(X, whole, missing) for whole in completed]

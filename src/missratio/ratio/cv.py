@@ -166,7 +166,7 @@ class KLIEPCV(CallbackSupportMixin, fit.JointRatio):
                     scores.append(len(intercepts) - judge.value(coef, intercepts))
             return scores
 
-        scores = np.array(run_tasks(self, "fold", folds, scores_of, len(folds)))
+        scores = np.array(run_tasks(self, "fold", folds, scores_of))
         mean = scores.mean(axis=0)
         if not np.isfinite(mean).any():
             raise ValueError(

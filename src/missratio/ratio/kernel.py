@@ -611,7 +611,7 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
             return np.array([np.full(len(l2), sigma), l2, losses, errors])
 
         falling = widths[::-1].tolist()
-        at_widths = run_tasks(self, "width", falling, candidates_at, len(widths))
+        at_widths = run_tasks(self, "width", falling, candidates_at)
         sigmas, l2, losses, errors = np.concatenate(list(at_widths), axis=1)
         # The smallest loss among candidates that beat a ratio of one beyond chance. Its
         # standard error is added to each: of losses that are about the same, the one is

@@ -227,7 +227,7 @@ def assumptions(
     elif model is not None:
         if cap is not None:
             reach += ", and so are rows that go missing with probability above "
-            reach += f"{1 - 1 / cap:.3g}"
+            reach += f"{round(1 - 1 / cap, 5):.3g}"
         blocks = getattr(model, "blocks", ())
         further = any(set(block.inputs) - set(block.columns) for block in blocks)
         on = (

@@ -4,10 +4,8 @@ Public names are listed in ``__init__.pyi`` and loaded when they are first used,
 the command line answers at once.
 """
 
-from importlib.metadata import version
-
 import lazy_loader
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
-__version__ = version("missratio")
+__version__ = "0.1.0"

@@ -171,6 +171,37 @@ def test_the_state_survives_as_json(stream):
     assert again.update([1, 0]).to_dict() == monitor.update([1, 0]).to_dict()
 
 
+def test_a_state_whose_parts_contradict_each_other_is_refused():
+    rng = np.random.default_rng(0)
+    monitor = TypeIErrorMonitor(0.2).update(rng.random(700) < 0.15)
+    state = TypeIErrorMonitor(0.2).update(*weighted_stream(rng, 0.15, 700)).to_dict()
+    for sound in (monitor.to_dict(), state):
+        assert TypeIErrorMonitor.from_dict(sound).to_dict() == sound
+        n_rows = 10**9
+        later = [[n_rows, *sound["history"][-1][1:]]]
+        wrong, right = sound["wrong_weight"], sound["right_weight"]
+        less, more = sound["against_less"], sound["against_more"]
+        for change in (
+            {"n_rows": n_rows}, {"n_rows": n_rows, "history": later}, {"n_rows": 690},
+            {"n_rows": 720}, {"n_rows": 700.5}, {"n_rows": True},
+            {"wrong_weight": wrong / 2}, {"wrong_weight": 3 * wrong},
+            {"right_weight": right / 2}, {"wrong_weight": right, "right_weight": wrong},
+            {"largest_weight": 0.1}, {"against_less": more, "against_more": less},
+            {"against_less": [[0.0] * 24] * 96}, {"capital": [100.0] * 24},
+            {"capital": [0.0] * 24}, {"capital": [-100.0] * 24}, {"history": []},
+            {"history": sound["history"][:-1]}, {"history": sound["history"][::-1]},
+            {"history": [*sound["history"][:-1], [700, 9.0, 0.0, 1.0]]},
+        ):  # fmt: skip
+            with pytest.raises(ValueError, match="not the state of a monitor"):
+                TypeIErrorMonitor.from_dict({**sound, **change})
+
+
+def test_an_alarm_cannot_be_taken_back_in_a_state():
+    state = TypeIErrorMonitor(0.1).update(np.ones(50)).to_dict()
+    with pytest.raises(ValueError, match="'history' has the point"):
+        TypeIErrorMonitor.from_dict({**state, "alarm_row": None})
+
+
 def test_before_the_first_row_nothing_is_claimed_and_an_alarm_stays():
     monitor = TypeIErrorMonitor(0.1)
     assert not monitor.alarm
@@ -226,6 +257,7 @@ def test_rows_that_are_none_are_refused_and_change_nothing(rows, match):
         ({"history": None}, "not the state"),
         ({"history": [[1, np.nan, 0.0, 1.0]]}, "'history' has the point"),
         ({"history": [[1, 0.0, 0.6, 0.5]]}, "'history' has the point"),
+        ({"another": 1}, "no monitor writes"),
     ],
 )
 def test_foreign_state_is_refused(change, match):

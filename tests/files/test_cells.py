@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from missratio._files.cells import canonical, decimal_marks, is_blank, parse_number
+from missratio._files.cells import (
+    canonical,
+    decimal_marks,
+    is_blank,
+    parse_number,
+    with_formula,
+    without_formula,
+)
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 
@@ -87,6 +94,15 @@ NONSENSE = [
 def test_what_is_not_a_number_is_refused(typed, message):
     with pytest.raises(ValueError, match=message):
         parse_number(typed)
+
+
+@given(st.text("=+-@＝\t\n '\ufeff1a,%", max_size=6))
+def test_what_a_spreadsheet_would_run_is_marked_and_read_back(text):
+    marked = without_formula(text)
+    assert with_formula(marked) == text
+    begins = marked.strip("\ufeff \t\n")
+    if len(begins) > 1 and begins[0] in "=+-@＝":
+        assert parse_number(begins.removesuffix("%"), frozenset({","})) is not None
 
 
 def test_no_answer():

@@ -2,6 +2,7 @@
 
 import errno
 import io
+import zipfile
 from contextlib import closing
 from datetime import date, time
 
@@ -80,6 +81,17 @@ def test_gzip_is_for_csv_alone_and_a_folder_that_is_not_there_is_named(tmp_path)
         open_table(tmp_path / "t.xlsx.gz")
     with pytest.raises(FileNotFoundError, match=r"There is no folder .*nowhere either"):
         open_table(tmp_path / "nowhere" / "t.csv")
+
+
+def test_names_and_texts_are_no_formulas(tmp_path):
+    cells = ["=1+1", "{=1}", "https://example.org", "@x", "\t=1"]
+    with closing(SheetWriter(tmp_path / "t.xlsx", "data", cells)) as sheet:
+        sheet.write([[cell] for cell in cells])
+    table = open_table(tmp_path / "t.xlsx")
+    assert table.names == [cell.strip() for cell in cells]
+    with zipfile.ZipFile(tmp_path / "t.xlsx") as archive:
+        parts = [archive.read(name) for name in archive.namelist()]
+    assert not any(b"<f>" in part or b"<hyperlink" in part for part in parts)
 
 
 @pytest.mark.parametrize(

@@ -166,7 +166,7 @@ NO_ROWS = {"a": pa.array([], pa.float64()), "y": pa.array([], pa.int64())}
         ({"x0": [1.0], "y": [0]}, r"z.parquet lacks column\(s\) 'x1'"),
         ({**ONES, "x2": ["a"], "y": [0]}, r"'x2' of .*z.parquet holds text"),
         ({**ONES, "y": ["0"]}, "labels in column 'y' are text in"),
-        ({**ONES, "x3": pa.array([0], pa.date32()), "y": [0]}, "'x3'.*date32"),
+        ({**ONES, "x3": pa.array([0], pa.date32()), "y": [0]}, "'x3'.*holds dates"),
     ],
 )
 def test_a_file_that_differs_from_others_is_refused(folder, columns, message):
@@ -261,6 +261,13 @@ def test_a_column_of_texts_is_no_column_of_labels(tmp_path):
     # As an array of NumPy's texts they would take 40 MB.
     assert tracemalloc.get_traced_memory()[1] < 2e6
     tracemalloc.stop()
+
+
+def test_a_label_that_is_a_book_is_refused(tmp_path):
+    words = ["a" * 2000, "b"] * 20
+    source = mr.scan_parquet(put(tmp_path / "t.parquet", a=np.ones(40), y=words), "y")
+    with pytest.raises(ValueError, match="more than 1,000 characters"):
+        mr.KLIEP().fit(source)
 
 
 MULTICLASS = mr.MulticlassNeymanPearsonClassifier(LogisticRegression(), {0: 0.1})

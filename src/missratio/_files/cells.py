@@ -25,19 +25,21 @@ _INFINITE = re.compile(r"[+-]?(inf|infinity|∞)", re.IGNORECASE)
 _LIKELY = r"^[+\-\x{2212}]?([\d.,]|\x{221e}|[iI][nN][fF])"
 DATE = re.compile(r"\d{1,4}([-./])\d{1,2}\1\d{1,4}([T ].*)?")
 _WHOLE = r"^(?:0|-?[1-9]\d{0,14})$"
+_UNROUNDED = re.compile(r"[+-]?0*(\d+)(?:\.\d*)?")
 # Spreadsheets group digits by spaces that don't break, and type minus signs.
 _TYPED = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ", "\u2212": "-"})
 _SWAPPED = str.maketrans(",.", ".,")
-# A spreadsheet takes a cell that begins so for a formula.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+# A spreadsheet takes a cell that begins so for a formula, whatever the width of a sign.
+_FORMULA = re.compile(r"'*([\t\r\n]|[\s\ufeff]*[=+\-@＝＋－＠])")
 
 NUMBERS = ("integers", "floats", "truth values")
-_HELD = {
+HELD = {
     "integers": r"u?int\d",
     "floats": "(half)?float|double|decimal",
     "truth values": "bool",
     "text": "(large_)?string",
     "nothing": "null",
+    "dates": "date|timestamp",
 }
 
 # Beyond it different integers are one float.
@@ -174,25 +176,25 @@ def without_formula(text: str) -> str:
     >>> [without_formula(text) for text in ("=SUM(A1)", "-5,3", "@home", "a=b", "-")]
     ["'=SUM(A1)", '-5,3', "'@home", 'a=b', '-']
     """
-    if len(text) < 2 or not text.startswith(_FORMULA):
+    if len(text) < 2 or not _FORMULA.match(text):
         return text
     return text if _readings(_tidy(text.removesuffix("%"))) else f"'{text}"
 
 
 def with_formula(text: str) -> str:
     """What `without_formula` was given."""
-    return text[1:] if text[:1] == "'" and text[1:].startswith(_FORMULA) else text
+    return text[1:] if text[:1] == "'" and _FORMULA.match(text[1:]) else text
 
 
 def held_by(kind: Any) -> str:
-    """What an Arrow type holds: numbers of a kind, "text", "nothing", or the type.
+    """What an Arrow type holds: numbers of a kind, "text", "dates", or the type.
 
     Examples
     --------
-    >>> [held_by(kind) for kind in ("double", "large_string", "date32[day]")]
-    ['floats', 'text', 'date32[day]']
+    >>> [held_by(kind) for kind in ("double", "date32[day]", "binary")]
+    ['floats', 'dates', 'binary']
     """
-    for held, types in _HELD.items():
+    for held, types in HELD.items():
         # A dictionary holds what its values are.
         if re.match(rf"(dictionary<values=)?({types})", str(kind)):
             return held
@@ -312,13 +314,13 @@ class Cells:
         values = np.asarray(values, dtype=np.float64)
         size = np.abs(values) if rounded else np.zeros(0)
         for row in np.flatnonzero((size >= _EXACT) & (size < np.inf)).tolist():
-            digits = str(source[row].as_py()).strip().lstrip("+-0")
-            if digits.isdecimal() and int(digits) != int(size[row]):
+            written = _UNROUNDED.fullmatch(str(source[row].as_py()).strip())
+            if written and int(written[1]) != int(size[row]):
                 raise NotNumbersError(
                     source,
                     np.arange(len(values)) == row,
-                    f"{digits} would be rounded to {int(size[row])}: numbers are exact "
-                    f"up to {_EXACT}. A key is no feature.",
+                    f"{written[1]} would be rounded to {int(size[row])}: numbers are "
+                    f"exact up to {_EXACT}. A key is no feature.",
                 )
         return values
 

@@ -15,6 +15,7 @@ from functools import partial
 from itertools import chain, dropwhile, islice
 from typing import Any, TextIO
 
+from missratio._base.hints import shown
 from missratio._files.cells import decimal_marks
 from missratio._files.files import RegularFile
 from missratio._files.tables import TableFile
@@ -54,10 +55,12 @@ class CsvFile(TableFile):
         self.encoding = "utf-8"
         if encoding is not None:
             try:
+                # Python has codecs that aren't of texts, too, such as hex.
+                "".encode(encoding)
                 self.encoding = codecs.lookup(encoding).name
-            except LookupError as error:
+            except (LookupError, ValueError) as error:
                 raise TableError(
-                    f"There is no encoding {encoding!r}. Common ones are 'utf-8', "
+                    f"There is no encoding {shown(encoding)}. Common ones are 'utf-8', "
                     "'cp1252' (Windows), 'latin-1' and 'utf-16'."
                 ) from error
         else:

@@ -119,7 +119,9 @@ def check_writable(
     """
     for other in filter(None, others):
         both = path.exists() and other.exists()
-        if path.samefile(other) if both else path.resolve() == other.resolve():
+        # Unlike `resolve`, it bears links that lead to themselves.
+        same = os.path.realpath(path) == os.path.realpath(other)
+        if path.samefile(other) if both else same:
             use = "{file} has another use in this command, and is never overwritten."
             raise _taken(path, use, "choose another name")
     _check_free(path, force=force)

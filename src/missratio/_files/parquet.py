@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from missratio._base.hints import listed
+from missratio._files.cells import HELD, held_by
 from missratio._files.files import RegularFile
 from missratio._files.tables import TableFile
 from missratio.exceptions import TableError, UnreadableFileError
@@ -86,6 +87,13 @@ class ParquetTable(TableFile):
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """Record batches of some columns, of the types that the file has."""
+        kinds = {name: self._file.schema_arrow.field(name).type for name in columns}
+        if odd := [name for name, kind in kinds.items() if held_by(kind) not in HELD]:
+            raise TableError(
+                f"{self.path}, column(s) {listed(odd)} of type {kinds[odd[0]]}: only "
+                "numbers, texts and dates can be read. Leave them out (--drop "
+                f"{','.join(odd)})."
+            )
         count = 0
         with self._sound():
             for batch in self._file.iter_batches(_BATCH_ROWS, columns=list(columns)):

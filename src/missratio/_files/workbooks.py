@@ -246,7 +246,10 @@ class SheetWriter:
         self._book = workbook(self._archive, {"constant_memory": not fits})
         self._sheet, self._line = self._book.add_worksheet(sheet), 1
         self._fits = fits
-        self._sheet.write_row(0, 0, names, self._book.add_format({"bold": True}))
+        bold = self._book.add_format({"bold": True})
+        for place, name in enumerate(names):
+            # A name is a text, even where it looks like a formula or an address.
+            self._sheet.write_string(0, place, name, bold)
         self._sheet.freeze_panes(1, 0)
 
     def write(self, columns: Iterable[Sequence[Any]]) -> None:

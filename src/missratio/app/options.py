@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 import typer
 from typer.models import ArgumentInfo
 
-from missratio._base.hints import did_you_mean, listed
+from missratio._base.hints import did_you_mean, listed, shown
 
 IGNORE, LEARN = "ignore", "learn"
 METHODS = ("kliep", "js", "kliep-cv", "naive-bayes", "indicators", "indicators-js",
@@ -32,8 +32,11 @@ RULES = ("auto", "binomial", "paper", "bernstein", "thinning",
 SHORT = 3
 # No table is long enough to certify a lower one.
 LEAST_LEVEL = 1e-12
+_MOST_VALUES = 10**9
 SETTINGS = Path("missratio.toml")
 """What `missratio check` writes, and other commands read."""
+# Lists in it, to which the command line adds.
+_ADDED = {"drop", "categorical", "missing_value", "merge"}
 # Packages that make some kinds of files, and their extras.
 EXTRAS = {
     ".xlsx": ("xlsxwriter", "tables"), ".html": ("vl_convert", "report"),
@@ -46,7 +49,7 @@ def read_share(text: Any, option: str | None = None) -> float:
     try:
         share = float(words.removesuffix("%")) / (100.0 if words.endswith("%") else 1.0)
     except ValueError:
-        said = f"{text!r} is not a share: write 0.05 or 5%."
+        said = f"{shown(text)} is not a share: write 0.05 or 5%."
         raise typer.BadParameter(said, param_hint=option) from None
     if not LEAST_LEVEL <= share < 1.0:
         meant = f" Did you mean {share:g}%?" if 1.0 <= share < 100.0 else ""
@@ -397,11 +400,13 @@ class QueryOptions(CellOptions):
     delta: float = _delta()
     seed: int = asked("Random seed: a larger plan extends a smaller one.", 0, min=0)
     budget: int | None = _look_ups(
-        "Values to look up in all, spent where they buy the most power.", min=1
-    )
+        "Values to look up in all, spent where they buy the most power.",
+        min=1, max=_MOST_VALUES,
+    )  # fmt: skip
     per_feature: int | None = _look_ups(
-        "Values for each class and column. Default: 30 without --budget.", min=1
-    )
+        "Values for each class and column. Default: 30 without --budget.",
+        min=1, max=_MOST_VALUES,
+    )  # fmt: skip
     id_column: str | None = _look_ups(
         "A column that identifies a row; it is copied to the plan.", None, "--id"
     )
@@ -663,17 +668,25 @@ def read_settings() -> dict[str, Any]:
         return {}
     try:
         given = tomllib.loads(SETTINGS.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{SETTINGS} is not a TOML file: {error}.") from error
     known = {each.name for kind in WITH_SETTINGS.values() for each in fields(kind)}
-    for name in given:
+    for name, value in given.items():
+        words = value if isinstance(value, list) else [value]
+        if name in _ADDED:
+            given[name] = list(map(str, words))
+        if not all(isinstance(word, str | int | float) for word in words):
+            raise ValueError(
+                f"{SETTINGS}: {name} must be a text, a number, true or false, or a "
+                f"list of these: got {shown(value)}."
+            )
         if name not in known:
             raise ValueError(
                 f"{SETTINGS} says {name!r}, which is no option."
                 f"{did_you_mean(name, known)} It may have {listed(sorted(known))}."
             )
     if "data" in given:
-        given["data"] = Path(given["data"])
+        given["data"] = Path(str(given["data"]))
     return given
 
 
@@ -684,7 +697,7 @@ def with_settings(given: dict[str, Any], remembered: set[str]) -> dict[str, Any]
     says nothing of files of another kind.
     """
     said, table = read_settings(), given.get("labelled", given.get("data"))
-    for name in {"drop", "categorical", "missing_value", "merge"} & said.keys():
+    for name in _ADDED & said.keys():
         # New tables have columns of their own to leave out.
         if "merge" in given and name not in remembered:
             given[name] = list(dict.fromkeys([*said[name], *given[name]]))

@@ -46,12 +46,13 @@ BETS = np.geomspace(0.01, 0.95, 24)
 # without); half of the capital kept: after 94 and 240.
 KEPT, ADDED_EVERY = 0.05, 50
 # The version of what `to_dict` gives, and numbers that no state of rows exceeds.
-STATE_VERSION = 2
+STATE_VERSION = 3
 MOST_ROWS, LARGEST = 2**53, 1e300
 # The confidence sequence has levels from far below alpha to nearly one.
 N_LEVELS, FARTHEST = 96, 4.0
-# The capitals that a monitor holds.
-_BETS = ("capital", "against_less", "against_more")
+# What a monitor holds of its rows: their weights, and the capitals of its bets.
+_HELD = ("wrong_weight", "right_weight", "largest_weight",
+         "capital", "against_less", "against_more")  # fmt: skip
 
 
 class WatchedPoint(NamedTuple):
@@ -129,7 +130,7 @@ class TypeIErrorMonitor:
         self._levels = expit(
             np.linspace(logit(alpha) - FARTHEST, logit(alpha) + FARTHEST, N_LEVELS)
         )
-        self._wrong_weight = 0.0
+        self._wrong_weight = self._right_weight = self._largest_weight = 0.0
         self._capital = np.full(len(BETS), np.log(1.0 - KEPT))
         self._against_less = np.zeros((N_LEVELS, len(BETS)))
         self._against_more = np.zeros((N_LEVELS, len(BETS)))
@@ -232,6 +233,9 @@ class TypeIErrorMonitor:
             for value, count in zip(*np.unique_counts(values), strict=True):
                 state += count * np.log1p(BETS * (value / levels[:, None] - 1.0))
         self._wrong_weight += float(errors.sum())
+        self._right_weight += float(rights.sum())
+        heaviest = float((errors + rights).max(initial=0.0))
+        self._largest_weight = max(self._largest_weight, heaviest)
         gains = np.log1p(BETS * (errors[:, None] / self.alpha - 1.0))
         additions = range(-self.n_rows % ADDED_EVERY, len(errors), ADDED_EVERY)
         # Each part has the rows up to the next addition, which follows it.
@@ -246,11 +250,15 @@ class TypeIErrorMonitor:
             if not rest:
                 added = np.log(_kept(parts - 1) - _kept(parts))
                 self._capital = np.logaddexp(self._capital, added)
-        capital = float(self._log_capital(self._capital))
-        self.history.append(WatchedPoint(self.n_rows, capital, *self.bound))
+        self.history.append(self._point())
         # The capital's history is thinned, so that it never holds more points.
         if len(self.history) > 512:
-            self.history = self.history[1::2]
+            self.history = self.history[::2]
+
+    def _point(self) -> WatchedPoint:
+        """The state after the last row."""
+        capital = float(self._log_capital(self._capital))
+        return WatchedPoint(self.n_rows, capital, *self.bound)
 
     def summary(self) -> str:
         """What has been found, in a sentence or two."""
@@ -277,8 +285,7 @@ class TypeIErrorMonitor:
         return {
             "version": STATE_VERSION,
             **{name: getattr(self, name) for name in plain},
-            "wrong_weight": self._wrong_weight,
-            **{name: getattr(self, f"_{name}").tolist() for name in _BETS},
+            **{name: np.array(getattr(self, f"_{name}")).tolist() for name in _HELD},
             "history": [list(point) for point in self.history],
         }
 
@@ -297,37 +304,71 @@ class TypeIErrorMonitor:
                 "otherwise. Start a new monitor."
             )
 
-        def within(name: str, low: float, high: float) -> FloatArray:
+        def within(name: str, low: Any, high: Any) -> Any:
             numbers = np.array(state[name], dtype=np.float64)
+            if numbers.shape != np.shape(low):
+                raise ValueError(f"{name!r} has the shape {numbers.shape}")
             if not ((numbers >= low) & (numbers <= high)).all():
-                raise ValueError(f"{name!r} must lie between {low:g} and {high:g}")
-            return numbers
+                least, most = np.min(low), np.max(high)
+                raise ValueError(f"{name!r} must lie between {least:g} and {most:g}")
+            return numbers if numbers.ndim else float(numbers)
 
         try:
             monitor = cls(state["alpha"], state["delta"])
             n_rows = monitor.n_rows = int(within("n_rows", 0, MOST_ROWS))
-            # A row multiplies a bet by 1 − c at least, and by a finite number.
-            lowest, highest = n_rows * np.log1p(-BETS[-1]) - 1.0, 1500.0 * n_rows + 1.0
-            for name in _BETS:
-                bets = within(name, lowest, highest)
-                if bets.shape != getattr(monitor, f"_{name}").shape:
-                    raise ValueError(f"{name!r} has the shape {bets.shape}")
-                setattr(monitor, f"_{name}", bets)
             if state["alarm_row"] is not None:
                 monitor.alarm_row = int(within("alarm_row", 1, n_rows))
-            monitor._wrong_weight = float(within("wrong_weight", 0.0, LARGEST))
-            monitor.history = [WatchedPoint(*point) for point in state["history"]]
-            for n, capital, low, high in state["history"]:
-                known = 1 <= n <= n_rows and lowest <= capital <= highest
+            # 1. The bets are all on the same rows, so many and so heavy.
+            largest = monitor._largest_weight = within("largest_weight", 0.0, LARGEST)
+            heaviest = n_rows * largest * (1.0 + 1e-9)
+            wrong = monitor._wrong_weight = within("wrong_weight", 0.0, heaviest)
+            right = within("right_weight", 0.0, heaviest - wrong)
+            monitor._right_weight, levels = right, monitor._levels[:, None]
+            less = _reach(n_rows, wrong, largest, levels)
+            more = _reach(n_rows, right, largest, 1.0 - levels)
+            low, high = _reach(n_rows, wrong, largest, monitor.alpha)
+            # What is added to bets gains c·L/α at most from each row.
+            added = np.log(KEPT) + BETS * (wrong / monitor.alpha)
+            start = np.log(1.0 - KEPT)
+            monitor._against_less = within("against_less", *less)
+            monitor._against_more = within("against_more", *more)
+            monitor._capital = within(
+                "capital", start + low, np.logaddexp(start + high, added)
+            )
+            # 2. The history goes up to the last row, and to 1/δ with the alarm alone.
+            seen, enough = 0, -np.log(monitor.delta)
+            alarm_row = monitor.alarm_row or np.inf
+            for point in (WatchedPoint(*each) for each in state["history"]):
+                n, capital, low, high = point
+                known = seen < n <= n_rows and (capital < enough or n >= alarm_row)
                 if not (known and 0.0 <= low <= high <= 1.0):
-                    raise ValueError(
-                        f"'history' has the point {(n, capital, low, high)}"
-                    )
+                    raise ValueError(f"'history' has the point {tuple(point)}")
+                seen = n
+                monitor.history.append(point)
+            if n_rows and not np.allclose(monitor.history[-1:], monitor._point()):
+                raise ValueError("'history' ends otherwise")
+            if monitor.to_dict() != dict(state):
+                raise ValueError("it holds what no monitor writes")
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ValueError(
                 f"This is not the state of a monitor: {error!r}. Start a new one."
             ) from error
         return monitor
+
+
+def _reach(n_rows: int, total: float, largest: float, levels: Any) -> Any:
+    """The least and the most log capital of bets on weights of a given sum.
+
+    A logarithm is concave: equal weights make the most, and as many of the largest as
+    there can be, beside zeros, the least.
+    """
+    lost, count = np.log1p(-BETS), total / (largest or 1.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        most = n_rows * np.log1p(BETS * (total / max(n_rows, 1) / levels - 1.0))
+        won = np.log1p(BETS * (largest / levels - 1.0)) - lost
+        least = n_rows * lost + count * won
+    # Sums are rounded.
+    return least - 1e-6 * (1.0 + np.abs(least)), most + 1e-6 * (1.0 + np.abs(most))
 
 
 def _kept(parts: int) -> float:

@@ -21,6 +21,7 @@ from missratio._files.cells import (
     without_codes,
 )
 from missratio._files.parquet import RowGroup, find_row_groups
+from missratio._files.tables import LONGEST_NAME
 from missratio.rows.labelled import LabelledBlock, LabelledSource, check_label_count
 from missratio.rows.source import Merge, Result
 
@@ -109,6 +110,12 @@ class ParquetSource(LabelledSource):
         coded = without_codes(column).dictionary_encode()
         check_label_count(len(coded.dictionary), where)
         values = np.array(coded.dictionary.to_pylist())
+        # NumPy's texts take as much memory in each row as the longest.
+        if values.dtype.itemsize > 4 * LONGEST_NAME:
+            raise ValueError(
+                f"A label in {where} has more than {LONGEST_NAME:,} characters. Name "
+                "the column of labels by target=…."
+            )
         if values.dtype.kind == "O":
             # Decimals are objects.
             values = values.astype(np.float64)

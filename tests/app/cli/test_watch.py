@@ -58,8 +58,21 @@ def test_the_state_of_another_model_is_refused(fit, watch, day, tmp_path):
                 {"n_rows": -5},
                 {"wrong_weight": -1.0},
                 {"alarm_row": 1e30},
+                {"n_rows": 10**9},
             )
         ),
+        *(
+            (sealed({**sound, **change}), "is damaged")
+            for change in (
+                {"tables": {"a": 1}},
+                {"tables": []},
+                {"tables": sound["tables"] * 2},
+                {"held": "abc"},
+                {"held": [3]},
+                {"held": None},
+            )
+        ),
+        ("1," * 2**26, "has more than"),
     ):
         state.write_text(content)
         said = watch(table, "--state", state, status=3)

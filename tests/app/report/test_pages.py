@@ -181,6 +181,23 @@ def test_a_report_names_no_folders_and_has_the_date_that_it_is_given(
     assert "\u2028" not in first.json()
 
 
+def test_what_turns_the_direction_of_a_text_is_said_by_its_number(report):
+    data = {**report.data, "title": "a\u202eb\u2066c"}
+    turned = type(report)(data)
+    for text in (turned.html(), turned.markdown()):
+        assert not set(text) & set("\u202e\u2066")
+        assert "u202e" in text
+
+
+def test_a_time_that_is_none_is_refused(learned, monkeypatch):
+    rows, columns = LabelledRows.read(*learned), [*learned[1].columns]
+    how = {"title": None, "names": Names(columns, columns), "folds": 0, "origin": {}}
+    for epoch in ("nan", "-1", "1e30", "9" * 30):
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", epoch)
+        with pytest.raises(ValueError, match="SOURCE_DATE_EPOCH must be whole seconds"):
+            describe(rows, **how)
+
+
 def test_without_vega_the_page_says_what_to_install(report, monkeypatch):
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     with pytest.raises(ImportError, match=r"missratio\[report\]"):

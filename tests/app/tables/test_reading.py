@@ -3,6 +3,7 @@
 import gzip
 import os
 import zipfile
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -46,8 +47,9 @@ def test_other_encodings_are_told(read):
     assert read(content, encoding="cp1252").encoder.encoded_names == ["ä=rötlich"]
     with pytest.raises(TableError, match=r"line 1, has a byte 0xe4 .* --encoding"):
         read(content)
-    with pytest.raises(TableError, match="no encoding 'cp9999'"):
-        read(content, encoding="cp9999")
+    for unknown in ("cp9999", "hex", "rot13"):
+        with pytest.raises(TableError, match=f"no encoding '{unknown}'"):
+            read(content, encoding=unknown)
 
 
 BLANKS = ["", " ", "NA", "NaN", "nan", "null", "NULL", "n/a"]
@@ -170,6 +172,9 @@ def test_folders_and_absent_files_are_refused(read, tmp_path):
         (pa.array([0, 1], pa.time32("s")), r"type time32.*--drop a"),
         (pa.array([2**64 - 1, 2**64 - 2], pa.uint64()), "8446744073709551615 would be"),
         (pa.array([10**40, 10**40 + 1], pa.decimal256(50)), "would be rounded"),
+        (pa.array([Decimal(f"{10**40}.25")] * 2, pa.decimal256(50, 2)), "be rounded"),
+        (pa.array([[1.0], [2.0]]), r"type list<.*--drop a"),
+        (pa.array([b"\xff", b"a"]), r"type binary.*--drop a"),
     ],
 )
 def test_columns_of_parquet_that_are_no_numbers_are_refused(read, column, message):

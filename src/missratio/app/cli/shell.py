@@ -146,9 +146,14 @@ def failures(*outputs: Path, resumes: bool = False) -> Iterator[None]:
         """Unwind as for an interrupt, so that drafts are removed."""
         raise KeyboardInterrupt
 
-    # Signals are the main thread's alone.
+    # Signals are the main thread's alone, and whoever else handles them goes on to.
     is_main = threading.current_thread() is threading.main_thread()
-    before = signal.signal(signal.SIGTERM, interrupt) if is_main else None
+    usual = (signal.SIG_DFL, signal.default_int_handler)
+    before = {
+        number: signal.signal(number, interrupt)
+        for number in (signal.SIGINT, signal.SIGTERM)
+        if is_main and signal.getsignal(number) in usual
+    }
     states = [state(path) for path in outputs]
     try:
         yield
@@ -180,8 +185,8 @@ def failures(*outputs: Path, resumes: bool = False) -> Iterator[None]:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(status) from error
     finally:
-        if is_main:
-            signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _explained(error: BaseException) -> tuple[str, int]:

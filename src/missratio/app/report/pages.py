@@ -18,6 +18,8 @@ from typing import Any
 
 from missratio.app.report.sections import ReportSection, Table
 
+# Characters that reverse the text around them are said by their numbers.
+_TURNS = {n: f"\\u{n:04x}" for n in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
 MARKUP = re.compile(r"([\\`*_{}\[\]()#+!|~$^=>-])")
 
 
@@ -54,7 +56,7 @@ def html(document: ReportSection, data: dict[str, Any]) -> str:
     environment.policies["json.dumps_kwargs"] = {
         "allow_nan": False, "separators": (",", ":"),
     }  # fmt: skip
-    return environment.get_template("page.html.jinja").render(
+    page = environment.get_template("page.html.jinja").render(
         document=document,
         data=data,
         version=version("missratio"),
@@ -64,6 +66,7 @@ def html(document: ReportSection, data: dict[str, Any]) -> str:
         library=library,
         script=script,
     )
+    return page.translate(_TURNS)
 
 
 @cache
@@ -102,7 +105,7 @@ def markdown(document: ReportSection) -> str:
     """The same in CommonMark, with tables as GitHub has them."""
     parts = _text(replace(document, items=()), 1)
     parts += ["---", _list(document.items)] if document.items else []
-    return "\n\n".join(parts) + "\n"
+    return ("\n\n".join(parts) + "\n").translate(_TURNS)
 
 
 def _text(section: ReportSection, depth: int) -> list[str]:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from missratio._base.hints import shown
 from missratio.app.modelfile import TWO_CLASSES, kind_of, plain
 from missratio.app.report import measure, pages, sections, words
 from missratio.app.report.rows import LabelledRows, Names, narrowed
@@ -256,7 +257,11 @@ def describe(
     scores = getattr(classifier, "scores_", None)
     estimator = classifier.estimator_ if scores is None else scores.estimators[0]
     # The environment may set the time, so that a report can be made again.
-    made = float(os.environ.get("SOURCE_DATE_EPOCH") or time.time())
+    made = os.environ.get("SOURCE_DATE_EPOCH") or f"{time.time():.0f}"
+    if not re.fullmatch(r"\d{1,11}", made):
+        raise ValueError(
+            f"SOURCE_DATE_EPOCH must be whole seconds since 1970: got {shown(made)}."
+        )
     rng = np.random.default_rng(0)
     few = rows.sampled(MOST_ROWS, rng)
     data: dict[str, Any] = {
@@ -274,7 +279,7 @@ def describe(
             "column": column,
         },
         "origin": {
-            "date": datetime.fromtimestamp(made, UTC).strftime("%Y-%m-%d %H:%M UTC"),
+            "date": f"{datetime.fromtimestamp(int(made), UTC):%Y-%m-%d %H:%M} UTC",
             "seed": int(seed) if isinstance(seed, (int, np.integer)) else None,
             **{
                 name: _without_folders(text) if name in COMMANDS else text

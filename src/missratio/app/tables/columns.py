@@ -15,7 +15,7 @@ from missratio._base.hints import did_you_mean, listed
 from missratio._base.storable import storable
 from missratio._base.typing import FloatArray, IntArray
 from missratio._files import TableFile
-from missratio._files.cells import DATE, NUMBERS, Cells, Mark, NotNumbersError, held_by
+from missratio._files.cells import DATE, Cells, Mark, NotNumbersError, held_by
 from missratio._files.tables import LONGEST_NAME, MOST_COLUMNS
 from missratio.exceptions import Message, TableError
 
@@ -265,8 +265,8 @@ def check_names(source: TableFile, option: str, names: Sequence[str]) -> None:
             "--header-row 4."
         )
     verb = "is not a column" if len(absent) == 1 else "are not columns"
-    hints = "".join(did_you_mean(name, source.names) for name in absent)
-    claim = f"{option} {listed(absent)} {verb} of {source.path}.{hints}"
+    hints = "".join(did_you_mean(n, source.names) for n in absent[:MORE_SHOWN])
+    claim = f"{option} {listed(absent, MORE_SHOWN)} {verb} of {source.path}.{hints}"
     has = f"It has {listed(source.names, MORE_SHOWN)}."
     raise TableError(" ".join([claim, has, *more]))
 
@@ -332,10 +332,8 @@ def read_columns(
                 "had no name when pandas wrote the table: that is how it writes its "
                 "row numbers, which say nothing about new rows"
             )
-        elif held_by(column.type) not in (*NUMBERS, "text", "nothing"):
-            problem = f"is of type {column.type}: numbers and texts can be used"
-            if str(column.type).startswith(("date", "timestamp")):
-                problem = f"holds dates: {_DATES}"
+        elif held_by(column.type) == "dates":
+            problem = f"holds dates: {_DATES}"
         elif not forced:
             try:
                 numbers[name] = values = cells.numbers(column)

@@ -14,7 +14,7 @@ from missratio._base.blocks import rows_with_nan
 from missratio._base.hints import did_you_mean, listed, shown
 from missratio._base.typing import FloatArray, IntArray
 from missratio._files import TableFile
-from missratio._files.cells import NUMBERS, Cells, canonical, held_by, whole_numbers
+from missratio._files.cells import Cells, canonical, whole_numbers
 from missratio.app.tables import columns
 from missratio.exceptions import Message, TableError, about_file
 
@@ -279,11 +279,6 @@ def _labels(column: Any, cells: Cells, what: str) -> tuple[IntArray, list[Any]]:
     import pyarrow
     from pyarrow import compute
 
-    if held_by(column.type) not in (*NUMBERS, "text"):
-        raise TableError(
-            f"{what} must hold labels, numbers or texts: it is of type {column.type}. "
-            "Make texts of it, or name another column."
-        )
     column = column.combine_chunks()
     if not pyarrow.types.is_dictionary(column.type):
         column = column.dictionary_encode()

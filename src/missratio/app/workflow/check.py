@@ -91,14 +91,15 @@ def check_table(
     progress.step(f"Reading {options.data}")
     source, findings = _open(options)
     check_names(source, "--target", [options.target] if options.target else [])
-    table = source.read(source.names)
+    names = [name for name in source.names if name not in options.drop]
+    table = source.read(names)
     cells = Cells(
         tuple(options.missing_value), source.marks, tuple(options.merged.items())
     )
     columns: list[dict[str, Any]] = []
     seen: dict[int, str] = {}
     spellings: dict[str, Counter[str]] = {}
-    for name in (name for name in source.names if name not in options.drop):
+    for name in names:
         column = table.column(name).combine_chunks()
         texts = cells.texts(column)
         counts = texts.drop_null().value_counts().to_pylist()

@@ -234,17 +234,14 @@ def _significant(values: FloatArray) -> FloatArray:
 def _escaped(output: Any) -> Any:
     """A batch whose names and texts no spreadsheet takes for formulas."""
     import pyarrow
-    from pyarrow import compute
 
     columns, names = output.columns, map(without_formula, output.schema.names)
     for place, column in enumerate(columns):
         if held_by(column.type) == "text":
-            texts = column.cast(pyarrow.string())
-            suspect = compute.match_substring_regex(texts, r"^[=+\-@\t\r]")
-            if compute.any(suspect).as_py():
-                safe = [cell and without_formula(cell) for cell in texts.to_pylist()]
-                texts = pyarrow.array(safe, pyarrow.string())
-            columns[place] = texts
+            # Each text is looked at once: labels and names come again and again.
+            coded = column.cast(pyarrow.string()).dictionary_encode()
+            safe = [without_formula(text) for text in coded.dictionary.to_pylist()]
+            columns[place] = pyarrow.array(safe, pyarrow.string()).take(coded.indices)
     return pyarrow.RecordBatch.from_arrays(columns, names=list(names))
 
 

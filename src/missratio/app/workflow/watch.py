@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from missratio._base.blocks import rows_with_nan
+from missratio._base.hints import shown
 from missratio._base.typing import BoolArray, FloatArray
 from missratio._files import TableFile, open_table, write_whole
 from missratio._files.cells import canonical
@@ -24,7 +25,9 @@ from missratio.app.tables.columns import check_names
 from missratio.evaluation import TypeIErrorMonitor
 from missratio.exceptions import TableError, UnexplainedMissingError, about_file
 
-FORMAT = 5
+FORMAT = 6
+# A state of some hundred promises.
+_MOST_BYTES = 2**26
 
 
 Monitors = dict[TablePromise, TypeIErrorMonitor]
@@ -230,13 +233,25 @@ def _read_state(
         new = {each: TypeIErrorMonitor(each.alpha, each.delta) for each in promises}
         return new, [], []
     try:
-        content = json.loads(RegularFile.at(state).path.read_text(encoding="utf-8"))
+        with RegularFile.at(state).open() as stream:
+            text = stream.read(_MOST_BYTES + 1)
+        if len(text) > _MOST_BYTES:
+            raise ValueError(f"it has more than {_MOST_BYTES:,} bytes")
+        content = json.loads(text)
         if content["format"] != FORMAT:
             raise ValueError("it was written by another version, which bets otherwise")
         if content.pop("sha256") != _checksum(content):
             raise ValueError("its checksum is another")
         known = [TypeIErrorMonitor.from_dict(each) for each in content["monitors"]]
-        owner, tables, held = (content[k] for k in ("model_sha256", "tables", "held"))
+        owner, *lists = (content[k] for k in ("model_sha256", "tables", "held"))
+        for each in lists:
+            if not isinstance(each, list) or not {*map(type, each)} <= {str}:
+                raise ValueError(f"{shown(each)} is no list of texts")
+            if len(set(each)) < len(each):
+                raise ValueError("a table is named twice")
+        tables, held = lists
+        if not tables and any(monitor.n_rows for monitor in known):
+            raise ValueError("it has rows and no table")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise TableError(
             f"{state} is damaged, or not what `missratio watch` writes ({error}). "

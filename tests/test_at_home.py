@@ -17,7 +17,7 @@ import pytest
 from scipy.special import softmax
 from sklearn import clone, config_context
 from sklearn.calibration import CalibrationDisplay
-from sklearn.compose import ColumnTransformer
+from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.inspection import PartialDependenceDisplay, permutation_importance
 from sklearn.linear_model import LogisticRegression
@@ -493,7 +493,7 @@ def test_rows_with_a_word_that_was_never_seen_get_the_controlled_class():
 
 
 @pytest.mark.parametrize("kind", ["string", "category"])
-def test_words_go_wherever_categories_do(kind):
+def test_words_go_wherever_categories_do(kind, tmp_path):
     data, y = words_and_numbers()
     data["word"] = ["none" if word is None else word for word in data["word"]]
     Z = pd.DataFrame(data).astype({"word": kind})
@@ -521,6 +521,17 @@ def test_words_go_wherever_categories_do(kind):
     np.testing.assert_array_equal(
         ratio.predict_ratio(pl.from_pandas(Z)), ratio.predict_ratio(Z)
     )
+    # What takes them by their type can be kept, as trees can that split by them.
+    encoder = ColumnTransformer(
+        [("word", OneHotEncoder(), make_column_selector(dtype_exclude=np.number))],
+        remainder="passthrough",
+    )
+    for each in [encoder, trees][: 1 + (kind == "category")]:
+        line = make_pipeline(each, LogisticRegression())
+        kept = clone(model).set_params(estimator=each if each is trees else line)
+        mr.save_model(kept.fit(X, y), tmp_path / "kept.skops", force=True)
+        again = mr.load_model(tmp_path / "kept.skops")
+        np.testing.assert_array_equal(again.score_samples(Z), kept.score_samples(Z))
 
 
 def test_the_default_estimator_takes_weights_groups_several_classes_and_any_phi():

@@ -14,9 +14,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy.special import softmax
 from sklearn import clone, config_context
 from sklearn.calibration import CalibrationDisplay
-from sklearn.compose import ColumnTransformer
+from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.inspection import PartialDependenceDisplay, permutation_importance
 from sklearn.linear_model import LogisticRegression
@@ -31,6 +32,7 @@ from sklearn.model_selection import (
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
+from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import check_estimator
 
 import missratio as mr
@@ -216,6 +218,51 @@ def test_groups_are_routed_to_a_classifier_with_a_threshold_for_each(labelled):
         params = {"groups": units}
         options = {"scoring": power, "cv": GroupKFold(3), "error_score": "raise"}
         assert cross_val_score(units_kept, X, y, params=params, **options).min() > 0.3
+
+
+@pytest.mark.parametrize("kind", ["", "Multiclass", "Grouped"])
+def test_errors_are_those_of_complete_rows_whichever_classifier_loses_values(kind):
+    rng = np.random.default_rng(0)
+    y, X = np.repeat(["well", "sick"], 6000), rng.normal(size=(12_000, 2))
+    X[y == "sick"] += 1.5
+    lossy, phi = X.copy(), mr.LogisticMissingness([0.0, -np.inf], [1.0, 0.0])
+    lossy[y == "well"] = mr.corrupt(X[y == "well"], phi, rng)
+    clf = getattr(mr, f"{kind}NeymanPearsonClassifier")(LogisticRegression(), 0.1)
+    options = {"alpha": {"well": 0.1}} if kind == "Multiclass" else {}
+    options = options or {"controlled_class": "well"}
+    clf.set_params(missingness={"well": phi}, random_state=0, **options)
+    groups = {"groups": rng.choice(["a", "b"], 12_000)} if kind == "Grouped" else {}
+    clf.fit(lossy, y, **groups)
+    # The class that is meant is the one whose error is bounded.
+    score = mr.error_scorer("type_i_error")
+    truth = score(clf, X, y, **groups)
+    assert score(clf, lossy, y, **groups) == pytest.approx(truth, abs=0.015)
+    assert truth == mr.error_scorer("type_i_error", "well")(clf, X, y, **groups)
+
+
+def test_of_several_bounded_errors_a_scorer_asks_which_is_meant(labelled):
+    X, y, _ = labelled
+    clf = mr.MulticlassNeymanPearsonClassifier(
+        LogisticRegression(), alpha={"well": 0.4, "sick": 0.4}, random_state=0
+    ).fit(X, y)
+    with pytest.raises(ValueError, match="'well', 'sick' are bounded"):
+        mr.error_scorer("type_i_error")(clf, X, y)
+
+
+@pytest.mark.parametrize(
+    "estimator", [LogisticRegression(), mr.FDivergenceRatio(l2=0.01)]
+)
+def test_several_classes_have_probabilities_of_which_scores_are_the_logarithms(
+    two_normals, estimator
+):
+    X, y = two_normals(400, 2, shift=1.5)
+    y = np.where((y == 1) & (X[:, 1] > 0.8), 2, y)
+    clf = mr.MulticlassNeymanPearsonClassifier(estimator, {0: 0.3}, random_state=0)
+    proba = clf.fit(X, y).predict_proba(X)
+    np.testing.assert_allclose(proba, softmax(clf.class_scores(X), axis=1), atol=1e-12)
+    assert roc_auc_score(y, proba, multi_class="ovr") > 0.8
+    svc = mr.MulticlassNeymanPearsonClassifier(SVC(), {0: 0.3}, random_state=0)
+    assert not hasattr(svc.fit(X, y), "predict_proba")
 
 
 @pytest.fixture
@@ -446,7 +493,7 @@ def test_rows_with_a_word_that_was_never_seen_get_the_controlled_class():
 
 
 @pytest.mark.parametrize("kind", ["string", "category"])
-def test_words_go_wherever_categories_do(kind):
+def test_words_go_wherever_categories_do(kind, tmp_path):
     data, y = words_and_numbers()
     data["word"] = ["none" if word is None else word for word in data["word"]]
     Z = pd.DataFrame(data).astype({"word": kind})
@@ -466,11 +513,25 @@ def test_words_go_wherever_categories_do(kind):
     assert "word" in mr.build_report(model, X, y).markdown()
     # Trees take categories as such: one in the middle of the alphabet stands out.
     trees = HistGradientBoostingClassifier(max_iter=20, random_state=0)
-    ratio = mr.ClassifierRatio(trees).fit(Z, y)
+    ratio = mr.ClassifierRatio(trees)
+    within = clone(model).set_params(estimator=ratio).fit(X, y)
+    assert mr.power(y, within.predict(Z), controlled_class="well") > 0.2
+    ratio.fit(Z, y)
     assert ratio.estimator_.is_categorical_.tolist() == [True, False]
     np.testing.assert_array_equal(
         ratio.predict_ratio(pl.from_pandas(Z)), ratio.predict_ratio(Z)
     )
+    # What takes them by their type can be kept, as trees can that split by them.
+    encoder = ColumnTransformer(
+        [("word", OneHotEncoder(), make_column_selector(dtype_exclude=np.number))],
+        remainder="passthrough",
+    )
+    for each in [encoder, trees][: 1 + (kind == "category")]:
+        line = make_pipeline(each, LogisticRegression())
+        kept = clone(model).set_params(estimator=each if each is trees else line)
+        mr.save_model(kept.fit(X, y), tmp_path / "kept.skops", force=True)
+        again = mr.load_model(tmp_path / "kept.skops")
+        np.testing.assert_array_equal(again.score_samples(Z), kept.score_samples(Z))
 
 
 def test_the_default_estimator_takes_weights_groups_several_classes_and_any_phi():
@@ -535,5 +596,15 @@ def test_labels_and_numbers_are_what_the_user_means_by_them():
     # Numbers that are stored as texts.
     model.fit(X.astype(str), y == "sick")
     np.testing.assert_array_equal(model.predict(X), labels == 1)
+    # No rows have no labels, and a φ for other columns is refused by the user's label.
+    words = pd.DataFrame(data)
+    model.set_params(deployment="as-observed").fit(words, y == "sick")
+    assert model.predict(words[:0]).shape == (0,)
+    wide = {"well": mr.LogisticMissingness([-1.0] * 3, [0.0] * 3)}
+    lossy = X.mask((X["number"] > 2.0) & (y == "well"))
+    with pytest.raises(ValueError, match=r"Class 'well': Log.* is for 3 feature"):
+        mr.NeymanPearsonClassifier(
+            alpha=0.1, controlled_class="well", missingness=wide
+        ).fit(lossy, y)
     constant = mr.LogisticMissingness.from_columns({"number": (0.0, {})})
     assert constant.missing_probability(X[:1]).tolist() == [[0.5]]

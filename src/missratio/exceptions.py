@@ -166,6 +166,15 @@ class Explained:
 class DataError(Explained, ValueError):
     """Rows that nothing can be estimated from, or not what was asked for."""
 
+    @classmethod
+    def of_class(cls, label: Any, text: str) -> Self:
+        """What is wrong with a class, or with all rows for None.
+
+        A classifier has its own labels, and the user others: the label is data.
+        """
+        claim = "X: {text}" if label is None else "Class {label!r}: {text}"
+        return cls(Message(claim, label=label, facts={"text": text}))
+
 
 class UnexplainedMissingError(DataError):
     """Values are missing, and nothing says why."""

@@ -110,6 +110,14 @@ def trees():
     return HistGradientBoostingClassifier(max_iter=3, random_state=0)
 
 
+def categories():
+    """Trees that split by the first column's categories."""
+    X, y = sample(2)
+    X[:, 0] = X[:, 0].round().clip(-2, 2)
+    by_category = trees().set_params(categorical_features=[0])
+    return certified(by_category, alpha=0.3, delta=0.05).fit(X, y)
+
+
 def ensemble():
     imputer = mr.TiltedImputer(n_imputations=2, random_state=0)
     return mr.ImputationEnsemble(imputer, trees())
@@ -130,6 +138,7 @@ MODELS = {
     "kernel": lambda: two(mr.KernelRatio(centers=5, random_state=0), PHI),
     "bayes": lambda: two(mr.NaiveBayesRatio(mr.KLIEP()), PHI),
     "trees": lambda: two(make_pipeline(StandardScaler(), trees())),
+    "categories": categories,
     "imputed": lambda: two(ensemble(), PHI),
     # Its rule has a sample of its own, of training rows.
     "tuned": lambda: two(mr.KLIEP(), PHI, rule="tuned-betting"),
@@ -144,7 +153,8 @@ MODELS = {
     "looked up": looked_up,
 }
 """A sound model of each kind."""
-FUZZED = ["table", "φ", "kernel", "bayes", "trees", "imputed", "classes", "order"]
+FUZZED = ["table", "φ", "kernel", "bayes", "trees", "imputed", "classes", "order",
+          "categories"]  # fmt: skip
 
 
 @cache

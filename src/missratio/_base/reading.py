@@ -356,7 +356,8 @@ class WordColumns:
             if kind in _LEVELS:
                 levels = column.cat.get_categories().to_list()
                 if all(isinstance(level, str) for level in levels):
-                    columns[column.name] = (*sorted(levels), UNKNOWN_WORD)
+                    levels = sorted({*levels} - {UNKNOWN_WORD})
+                    columns[column.name] = (*levels, UNKNOWN_WORD)
             elif kind in (nw.String, nw.Object):
                 values = column_values(column)
                 if _numbers(values, as_levels) is not None:

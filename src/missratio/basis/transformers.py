@@ -20,6 +20,7 @@ from missratio.basis.contract import Basis
 from missratio.basis.gaussian import GaussianBasis
 
 
+@storable()
 class TransformerBasis(Basis):
     """Any scikit-learn transformer, on the complete rows.
 

@@ -327,7 +327,7 @@ class CertifiedClassifier(
         """Rows without a word that the estimator wasn't fitted to."""
         scorable = np.ones(X.shape[0], dtype=bool)
         for words in self._words.unseen(X).values():
-            scorable &= [word is None for word in words]
+            scorable &= np.array([word is None for word in words], dtype=bool)
         return scorable
 
     def _used(self, X: Any) -> Any:

@@ -26,6 +26,7 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
+from scipy.special import softmax
 from sklearn import get_config
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
@@ -56,6 +57,7 @@ from missratio.imputation import TiltedImputer
 from missratio.missingness import Missingness, RowInclusion
 from missratio.ratio import LinearRatio, weight_parameter
 from missratio.rows import LabelledSource, weighed_twice
+from missratio.tensor import on_host
 from missratio.weights import (
     complete_row_weights,
     effective_sample_size,
@@ -294,6 +296,15 @@ class ClassScores:
             scores[:, position] = raw_scores(estimator, X, deployment, among=among)
         scores[np.isnan(scores).any(axis=1)] = np.nan
         return np.clip(scores, LEAST_LOG, -LEAST_LOG)
+
+    def probabilities(self, X: Any) -> FloatArray:
+        """The probability of each class, as the estimators give it any row."""
+        if not self.classes:
+            return np.asarray(self.estimators[0].predict_proba(X), dtype=np.float64)
+        log_odds = np.zeros((X.shape[0], self.n_classes))
+        for position, estimator in zip(self.classes, self.estimators, strict=True):
+            log_odds[:, position] = on_host(estimator.decision_function(X))
+        return np.asarray(softmax(log_odds, axis=1))
 
 
 @dataclass(frozen=True)

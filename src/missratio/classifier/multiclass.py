@@ -20,10 +20,11 @@ from typing import Any, Literal
 
 import numpy as np
 from scipy.special import logsumexp, ndtr
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from missratio._base.blocks import take_rows
+from missratio._base.blocks import in_double, take_rows
 from missratio._base.callbacks import with_callbacks_of
 from missratio._base.hints import another_type, did_you_mean
 from missratio._base.storable import storable
@@ -746,6 +747,25 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         """
         check_is_fitted(self, "scores_")
         return self._class_scores(self._read(X))
+
+    @available_if(lambda self: hasattr(self.scores_.estimators[0], "predict_proba"))
+    def predict_proba(self, X: Any) -> FloatArray:
+        """The estimator's class probabilities, in which thresholds have no part.
+
+        A row may be given a class that is not the likeliest one. Classes count as
+        frequent as among the rows that the estimator was fitted to; those of ratios
+        count as equally frequent.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_columns)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            In the order of `classes_`; of ratios NaN for a row with a missing value.
+        """
+        return self.scores_.probabilities(in_double(self._read(X)))
 
     def _labels(self, y: Any) -> list[Any]:
         check_classification_targets(y)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from missratio._base.reading import as_coded_array
 from missratio._base.storable import storable
 from missratio._base.typing import FloatArray, IntArray
 from missratio.exceptions import Remedy
@@ -221,7 +222,11 @@ class Weighted:
 
     @classmethod
     def by(cls, trust: Trust, X: Any, scores: FloatArray, **more: Any) -> Weighted:
-        """Rows with their weights: φ is evaluated here, and nowhere else."""
+        """Rows with their weights: φ is evaluated here, and nowhere else.
+
+        All φ that a learned one may be see the same numbers: they are read once.
+        """
+        X = X if trust.delta is None else as_coded_array(X)
         entries = weights = np.ones(len(scores))
         if trust.model is not None:
             entries = weights = inverse_probability_weights(X, trust.model)

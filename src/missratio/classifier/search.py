@@ -140,6 +140,7 @@ Measured = tuple[float | None, float | None, float, str]
 CROWDED = "bounded classes may leave each other no room"
 
 
+@storable()
 class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """The candidate with the most cross-validated power, fitted to all its rows.
 

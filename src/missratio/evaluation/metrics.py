@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from inspect import signature
 from typing import Any, NamedTuple, TypedDict, Unpack
@@ -16,7 +17,6 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 from missratio._base.hints import check_probability, listed
 from missratio._base.reading import read_labels
 from missratio._base.typing import BoolArray, FloatArray
-from missratio.classifier import NeymanPearsonClassifier
 
 
 class Interval(NamedTuple):
@@ -244,8 +244,8 @@ def error_scorer(kind: str, controlled_class: Any = None) -> ErrorScorer:
     kind : {"type_i_error", "type_ii_error", "power"}
         Errors are negated, so that larger is better.
     controlled_class : object, optional
-        None takes that of the classifier: its `controlled_class`, or, where it has
-        none, the first of its classes.
+        None takes that of the classifier: its `controlled_class`, or the one class of
+        several whose error is bounded; else the first of its classes.
 
     Returns
     -------
@@ -321,13 +321,20 @@ class ErrorScorer:
         classifier, rows = estimator, X
         if isinstance(estimator, Pipeline):
             classifier = estimator[-1]
-            if isinstance(classifier, NeymanPearsonClassifier):
+            if hasattr(classifier, "row_weights"):
                 rows = estimator[:-1].transform(X)
+        bounded = getattr(classifier, "alpha", None)
+        bounded = [*bounded] if isinstance(bounded, Mapping) else []
         labels = self.controlled_class, getattr(classifier, "controlled_class", None)
-        known = [label for label in labels if label is not None]
-        controlled = known[0] if known else classifier.classes_[0]
+        labels = *labels, *bounded, classifier.classes_[0]
+        controlled = next(label for label in labels if label is not None)
+        if self.controlled_class is None and len(bounded) > 1:
+            raise ValueError(
+                f"The errors of classes {listed(bounded)} are bounded. Say which is "
+                f"meant, as by error_scorer({self.kind!r}, {controlled!r})."
+            )
         weights, more = None, {}
-        if isinstance(classifier, NeymanPearsonClassifier):
+        if hasattr(classifier, "row_weights"):
             weights = classifier.row_weights(rows, y)
         if groups is not None and "groups" in signature(classifier.predict).parameters:
             more = {"groups": groups}

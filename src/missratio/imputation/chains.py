@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from missratio._base.hints import listed
 from missratio._base.reading import read_labels
 from missratio._base.typing import BoolArray, FloatArray, IntArray
+from missratio.exceptions import DataError, Message
 from missratio.imputation import columns as levels_of
 from missratio.imputation import conditionals
 from missratio.imputation.columns import Columns, Levels, NumericLevels
@@ -116,54 +117,57 @@ def find_populations(
             continue
         # 2. The probability with which each entry that is there would be missing.
         part, lost, model = table[rows], missing[rows], models.get(label)
-        title = "X" if label is None else f"Class {label!r}"
         drawn = np.ones(0) if inclusion is None else inclusion[rows]
         by_design = bool(((drawn > 0.0) & (drawn < 1.0)).any())
         if by_design and model is not None:
             raise weighed_twice(label)
         if by_design and drawn.ndim == 1:
-            raise ValueError(
-                f"{title}: inclusion of whole rows doesn't say which values were "
-                "looked up. Give that of entries, of shape (n_rows, n_columns), as "
-                "revealed.fill(X) does; for rows that are lost as a whole leave the "
-                "imputer out: any ratio takes inclusion, and NeymanPearsonClassifier "
-                "for any estimator."
+            raise DataError.of_class(
+                label,
+                "inclusion of whole rows doesn't say which values were looked up. Give "
+                "that of entries, of shape (n_rows, n_columns), as revealed.fill(X) "
+                "does; for rows that are lost as a whole leave the imputer out: any "
+                "ratio takes inclusion, and NeymanPearsonClassifier for any estimator.",
             )
         if by_design:
             probability = 1.0 - drawn
         elif isinstance(model, Missingness):
             model = model.bound(columns.names)
             if model.rowwise:
-                raise ValueError(
-                    f"{title}: {type(model).__name__} loses whole rows, and of a lost "
-                    "row nothing is left to impute from. Leave the imputer out: "
+                raise DataError.of_class(
+                    label,
+                    f"{type(model).__name__} loses whole rows, and of a lost row "
+                    "nothing is left to impute from. Leave the imputer out: "
                     "NeymanPearsonClassifier passes weights to any estimator as "
                     "sample_weight. Where single values go missing, take a per-feature "
-                    "model (rowwise=False)."
+                    "model (rowwise=False).",
                 )
             for block in getattr(model, "blocks", ()):
                 if not set(block.inputs) <= set(block.columns):
                     name = columns.names[block.columns[0]]
-                    raise ValueError(
-                        f"{title}: φ of column {name!r} depends on further columns, "
-                        "and missing values are imputed by a φ of their own value "
-                        "alone. Leave the imputer out, or give a φ without depends_on."
+                    raise DataError.of_class(
+                        label,
+                        f"φ of column {name!r} depends on further columns, and missing "
+                        "values are imputed by a φ of their own value alone. Leave the "
+                        "imputer out, or give a φ without depends_on.",
                     )
             try:
                 probability = model.missing_probability(part)
             except ValueError as error:
-                raise ValueError(f"{title}: {error}") from error
+                raise DataError.of_class(label, str(error)) from error
         elif model == "ignore":
             probability = np.where(lost, np.nan, 0.5)
         else:
-            raise ValueError(
-                f"{title} has missing values (NaN) in column(s) "
-                f"{columns_missing(lost, columns.names)} and no missingness model. Say "
-                "why they are missing, missingness="
-                f"{{{1 if label is None else label!r}: model}}, look some of them up "
-                "(inclusion=...), or impute whatever the reason by "
-                'missingness="ignore".'
+            claim = "X" if label is None else "Class {label!r}"
+            claim += (
+                " has missing values (NaN) in column(s) {lossy} and no missingness "
+                "model. Say why they are missing, missingness={{{label!r}: model}}, "
+                "look some of them up (inclusion=...), or impute whatever the reason "
+                'by missingness="ignore".'
             )
+            lossy = {"lossy": columns_missing(lost, columns.names)}
+            shown = 1 if label is None else label
+            raise DataError(Message(claim, label=shown, facts=lossy))
         # 3. The levels of all columns, and what is known of incomplete ones. Of two
         # numbers there is nothing to be known but which it is: they are categories.
         every: list[Levels] = []
@@ -172,9 +176,10 @@ def find_populations(
             (there,), (absent,) = np.nonzero(~lost[:, j]), np.nonzero(lost[:, j])
             chance, entries = probability[there, j], part[there, j]
             if not len(there):
-                raise ValueError(
-                    f"{title}: column {name!r} is never observed, so that nothing is "
-                    "known of its values. Drop it, or bring rows in which it is."
+                raise DataError.of_class(
+                    label,
+                    f"column {name!r} is never observed, so that nothing is known of "
+                    "its values. Drop it, or bring rows in which it is.",
                 )
             levels: Levels
             if (codes := columns.codes[j]) is None:
@@ -195,9 +200,8 @@ def find_populations(
                     else "but by its model none of the values that were observed can "
                     "go missing. Correct the model, or bring rows where φ is positive."
                 )
-                raise ValueError(
-                    f"{title}: column {name!r} has {len(absent)} missing values, {why}"
-                )
+                said = f"column {name!r} has {len(absent)} missing values, {why}"
+                raise DataError.of_class(label, said)
             tilt = np.full(len(levels.values), float(by_design))
             if not by_design:
                 tilt[places] = chance / chance.max()
@@ -207,8 +211,10 @@ def find_populations(
         # 4. Few entries may stand for many: said once, for the worst column.
         weights = [1.0 / (1.0 - column.probability) for column in incomplete]
         worst = np.argmax([(w**2).mean() / w.mean() ** 2 for w in weights])
-        about = f"{title}, column {incomplete[worst].name!r}"
-        warn_if_concentrated(weights[worst], about)
+        about = "X" if label is None else "Class {label!r}"
+        named = {"name": incomplete[worst].name}
+        message = Message(about + ", column {name!r}", label=label, facts=named)
+        warn_if_concentrated(weights[worst], message)
         populations.append(Population(label, rows, part, every, incomplete))
     return populations
 

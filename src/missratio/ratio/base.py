@@ -24,7 +24,7 @@ from missratio._base.blocks import in_double, rows_with_nan
 from missratio._base.hints import check_probability
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.basis import Basis, ColumnwiseBasis, LinearBasis, as_basis
-from missratio.exceptions import Message, Remedy
+from missratio.exceptions import DataError, Message, Remedy
 from missratio.missingness import Missingness
 from missratio.rows import ClassRows, MemorySource, Normalization
 from missratio.solver import Status
@@ -442,12 +442,13 @@ def read_grid(name: str, grid: Any, *, positive: bool = False) -> int | FloatArr
     return np.unique(values)
 
 
-def no_complete_row(label: Any, n_rows: int) -> ValueError:
+def no_complete_row(label: Any, n_rows: int) -> DataError:
     """The error of a class of which no row is complete, where such are needed."""
-    return ValueError(
-        f"Class {label!r} has no row in which everything is observed, of {n_rows}. Use "
-        "NaiveBayesRatio, fewer columns, or more rows."
+    claim = (
+        f"Class {{label!r}} has no row in which everything is observed, of {n_rows}. "
+        "Use NaiveBayesRatio, fewer columns, or more rows."
     )
+    return DataError(Message(claim, label=label))
 
 
 Fold = tuple[Two[BoolArray], Two[BoolArray]]

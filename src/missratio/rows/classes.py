@@ -122,7 +122,7 @@ class ClassRows:
             try:
                 model.bound(names, source.table.shape[1])
             except ValueError as error:
-                raise ValueError(f"Class {label!r}: {error}") from error
+                raise DataError.of_class(label, str(error)) from error
             by_entry, groups = not model.rowwise, model.groups
             rows = replace(
                 rows, model=model, by_entry=by_entry, corrects=True, groups=groups
@@ -227,9 +227,7 @@ class ClassRows:
             return self.model.block_weights(rows, block.start)
         except ValueError as error:
             self._refuse_odd(block)
-            text = {"text": str(error)}
-            message = Message("Class {label!r}: {text}", label=self.label, facts=text)
-            raise DataError(message) from error
+            raise DataError.of_class(self.label, str(error)) from error
 
     def _row_weights(self, block: RowBlock) -> FloatArray | None:
         """Weights of a block's complete rows, 0 for others; None for ones.
@@ -254,10 +252,11 @@ class ClassRows:
         product[complete] = joint_weight(entries, self.groups)
         if not np.isfinite(product).all():
             row = self.source.row_number(block.start + int(product.argmax()))
-            raise ValueError(
-                f"Class {self.label!r}: the product of the entry weights overflows at "
-                f"row {row}: its missing probabilities are too close to 1. Use fewer "
-                "features, or fit them one at a time."
+            raise DataError.of_class(
+                self.label,
+                f"the product of the entry weights overflows at row {row}: its missing "
+                "probabilities are too close to 1. Use fewer features, or fit them one "
+                "at a time.",
             )
         return product
 
@@ -403,10 +402,11 @@ class ClassRows:
     def _check_any(self, count: FloatArray | None) -> None:
         """Refuse a class of which nothing is observed, or that has no weight."""
         if count is not None and not count.any():
-            raise ValueError(
-                f"Class {self.label!r} has no observed row among its "
-                f"{self.source.n_rows}: bring rows in which something is observed."
+            claim = (
+                f"Class {{label!r}} has no observed row among its {self.source.n_rows}:"
+                " bring rows in which something is observed."
             )
+            raise DataError(Message(claim, label=self.label))
         weights = self.source.sample_weight
         if weights is not None and not weights.any():
             raise ValueError(
@@ -523,13 +523,14 @@ def warn_of_weights(
 # What an estimator is told of missingness.
 
 
-def weighed_twice(label: Any) -> ValueError:
+def weighed_twice(label: Any) -> DataError:
     """A class, or all rows for None, has a model of missingness and look-ups too."""
-    whose = "X" if label is None else f"Class {label!r}"
-    return ValueError(
-        f"{whose} has a missingness model and inclusion probabilities: its rows can't "
-        "be weighed twice. Leave out one of them."
+    claim = "X" if label is None else "Class {label!r}"
+    claim += (
+        " has a missingness model and inclusion probabilities: its rows can't be "
+        "weighed twice. Leave out one of them."
     )
+    return DataError(Message(claim, label=label))
 
 
 def check_inclusion(inclusion: ArrayLike, X: FloatArray) -> FloatArray:

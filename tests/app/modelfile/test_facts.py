@@ -6,11 +6,13 @@ Models are changed after they were loaded, so that every check is reached.
 import copy
 import json
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 from forging import MODELS, PHI, forged, sound
 from sklearn.linear_model import LogisticRegression
+from sklearn.utils import check_array
 
 from missratio._files.cells import Cells
 from missratio.app.modelfile import ModelFileError
@@ -184,7 +186,33 @@ NODES = [
     leading("feature_idx", -(10**12)), leading("is_categorical", 1),
     leading("value", np.nan),
 ]  # fmt: skip
+BY_CATEGORY = {
+    "_predictors.0.0.nodes": (*NODES[:-2], leading("bitset_idx", 9),
+                              leading("feature_idx", 1)),
+    **{f"_predictors.0.0.{name}_left_cat_bitsets": (
+        lambda sets: sets[:0], lambda sets: sets[:, :7].copy(),
+        lambda sets: sets.astype(np.uint64), lambda sets: sets[:, ::-1],
+    ) for name in ("raw", "binned")},
+    "_predictors.0.0": (LogisticRegression(),), "_in_fit": (True,),
+    "_bin_mapper.is_categorical_": (np.ones(2), np.zeros(2), np.array([0, 1])),
+    "is_categorical_": (None, np.array([True]), np.array([1, 0]), np.array([0, 1]) > 0),
+    "_preprocessor": (None, LogisticRegression()),
+    "_preprocessor.transformers_": (lambda t: t[:1], lambda t: [t[0], *t]),
+    "_preprocessor.transformers_.2.1": ("passthrough",),
+    "_preprocessor.transformers_.0.2": (np.array([True, True]),),
+    "_preprocessor._transformer_to_input_indices": ({"encoder": [0], "numerical": []},),
+    "_preprocessor.transformers_.0.1.dtype": ("U100000000", "eval"),
+    "_preprocessor.transformers_.1.1.kw_args": ({"dtype": "U100000000"},),
+    "_preprocessor.transformers_.1.1.func": (
+        "x", lambda _: check_array, lambda _: partial(np.zeros, 10**12),
+        lambda _: partial(check_array, dtype="U100000000"),
+        lambda known: partial(known.func, ensure_2d=False, **known.keywords),
+    ),
+}  # fmt: skip
 HARMFUL = [
+    *(("categories", f"estimator_.{path}", value,
+       ": its trees|: a tree|run a function|: its categories|'eval' not understood")
+      for path, values in BY_CATEGORY.items() for value in values),
     *((kind, path, "x", "takes a method's place") for kind, path in (
         ("table", "decide"), ("φ", "predict"), ("classes", "classifier.class_scores"),
         ("trees", "estimator_.predict_proba"),

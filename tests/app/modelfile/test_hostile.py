@@ -316,7 +316,7 @@ FOREIGN = {
     "TypeNode": ("builtins", "eval"),
     "MethodNode": ("builtins", "dict"),
     "OperatorFuncNode": ("operator", "methodcaller"),
-    "PartialNode": ("functools", "partial"),
+    "PartialNode": ("functools", "partialmethod"),
     "ConstructorFromReduceNode": ("builtins", "int"),
     "NdArrayNode": ("numpy", "memmap"),
     "ReduceNode": ("builtins", "exec"),

@@ -12,16 +12,18 @@ import types
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from importlib.util import find_spec
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import narwhals.stable.v2 as nw
 import numpy as np
+from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.ensemble._hist_gradient_boosting.common import PREDICTOR_RECORD_DTYPE
 from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder
+from sklearn.utils import check_array
 
 from missratio._base.storable import STORABLE
 from missratio.app.modelfile.models import (
@@ -176,13 +178,18 @@ def _check_parts(model: Any, width: Any) -> None:
             elif name == _SEED:
                 size = value.get("pool_size") if isinstance(value, dict) else None
                 require(size == _POOL_SIZE, "its seed is none")
-        if isinstance(part, TreePredictor):
-            _check_tree(part.nodes, width or 0)
-        elif isinstance(part, HistGradientBoostingClassifier):
-            # With this number scikit-learn checks the rows that it is given.
-            known = attributes.get("n_features_in_")
-            fitted = known is not None or "_predictors" in attributes
-            require(not fitted or known == width, "its trees are for other columns")
+        if isinstance(part, HistGradientBoostingClassifier):
+            if "_predictors" in attributes:
+                _check_trees(part)
+        elif isinstance(part, partial):
+            options = {"dtype": [np.float64], "ensure_all_finite": False}
+            sound = part.func is check_array and part.keywords == options
+            require(sound and not (part.args or vars(part)), "it would run a function")
+        elif isinstance(part, FunctionTransformer):
+            sound = isinstance(part.func, partial | None) and not part.kw_args
+            require(sound, "it would run a function")
+        elif isinstance(part, OrdinalEncoder):
+            require(np.dtype(part.dtype).kind in "fiu", "its categories")
         elif isinstance(part, OneHotEncoder) and "categories_" in attributes:
             _check_encoder(part)
         elif isinstance(part, Missingness) and is_dataclass(part):
@@ -268,20 +275,51 @@ def fits(value: Any, hint: Any) -> bool:
     return not isinstance(hint, type) or isinstance(value, hint)
 
 
-def _check_tree(nodes: Any, width: int) -> None:
+def _check_trees(model: Any) -> None:
     """scikit-learn follows a tree's nodes without a look at where they lead."""
-    sound = isinstance(nodes, np.ndarray) and nodes.dtype == PREDICTOR_RECORD_DTYPE
-    require(sound and nodes.ndim == 1 and len(nodes), "a tree has no nodes")
-    places = np.flatnonzero(nodes["is_leaf"] == 0)
-    for side in ("left", "right"):
-        ahead = (nodes[side][places] > places) & (nodes[side][places] < len(nodes))
-        require(ahead.all(), "a tree's branches lead nowhere")
-    columns = nodes["feature_idx"][places]
-    there = (columns >= 0) & (columns < width)
-    require(there.all(), "a tree asks for columns that don't exist")
-    categories = "a tree splits by categories; encode them as numbers before it"
-    require(not nodes["is_categorical"].any(), categories)
-    require(np.isfinite(nodes["value"]).all(), "a tree's values aren't finite")
+    # 1. Rows are checked for this number of columns. Those of categories come first.
+    width, categorical, n_categorical = model.n_features_in_, model.is_categorical_, 0
+    sound = type(width) is int and not getattr(model, "_in_fit", False)
+    if categorical is None:
+        sound = sound and model._preprocessor is None
+    else:
+        columns = model._preprocessor
+        sound = sound and type(columns) is ColumnTransformer
+        sound = sound and categorical.dtype == bool and categorical.shape == (width,)
+        require(sound, "its trees are for other columns")
+        n_categorical = int(categorical.sum())
+        steps = [
+            ("encoder", OrdinalEncoder, categorical),
+            ("numerical", FunctionTransformer, ~categorical),
+            ("remainder", str, [False] * width),
+        ]
+        found = [(name, type(step), some) for name, step, some in columns.transformers_]
+        where = {name: np.flatnonzero(some).tolist() for name, _, some in steps}
+        sound = same(found, steps) and columns.transformers_[2][1] == "drop"
+        sound = sound and columns._transformer_to_input_indices == where
+        first = np.arange(width) < n_categorical
+        sound = sound and np.array_equal(model._bin_mapper.is_categorical_, first)
+    require(sound, "its trees are for other columns")
+    for tree in [tree for trees in model._predictors for tree in trees]:
+        nodes: Any = tree.nodes if type(tree) is TreePredictor else None
+        sound = isinstance(nodes, np.ndarray) and nodes.dtype == PREDICTOR_RECORD_DTYPE
+        require(sound and nodes.ndim == 1 and len(nodes), "a tree has no nodes")
+        places = np.flatnonzero(nodes["is_leaf"] == 0)
+        for side in ("left", "right"):
+            ahead = (nodes[side][places] > places) & (nodes[side][places] < len(nodes))
+            require(ahead.all(), "a tree's branches lead nowhere")
+        columns = nodes["feature_idx"][places]
+        there = (columns >= 0) & (columns < width)
+        require(there.all(), "a tree asks for columns that don't exist")
+        # 2. A set of categories has a bit for each of 256.
+        splits = nodes["is_categorical"][places] != 0
+        for sets in (tree.raw_left_cat_bitsets, tree.binned_left_cat_bitsets):
+            sound = isinstance(sets, np.ndarray) and sets.dtype == np.uint32
+            sound = sound and sets.flags.c_contiguous and sets.shape[1:] == (8,)
+            sound = sound and (nodes["bitset_idx"][places][splits] < len(sets)).all()
+            known = (columns[splits] < n_categorical).all()
+            require(sound and known, "a tree splits by categories that don't exist")
+        require(np.isfinite(nodes["value"]).all(), "a tree's values aren't finite")
 
 
 def _check_encoder(encoder: Any) -> None:

@@ -43,7 +43,11 @@ _LOADERS: dict[str, list[str]] = {
     "ListNode": ["builtins.list"],
     "TupleNode": ["builtins.tuple"],
     "JsonNode": ["builtins.str"],
-    "TypeNode": ["builtins.int", "builtins.str", "builtins.bool", "numpy.float64"],
+    "TypeNode": ["builtins.int", "builtins.str", "builtins.bool", "builtins.object",
+                 "numpy.float64", "numpy.number"],
+    # What boosted trees check numbers by that stand beside categories.
+    "FunctionNode": ["sklearn.utils.validation.check_array"],
+    "PartialNode": ["functools.partial"],
     "SliceNode": ["builtins.slice"],
     "LossNode": [
         "sklearn._loss._loss.CyHalfBinomialLoss",
@@ -57,9 +61,11 @@ _LOADERS: dict[str, list[str]] = {
         "sklearn._loss.loss.HalfBinomialLoss",
         "sklearn._loss.loss.HalfMultinomialLoss",
         "sklearn.compose._column_transformer.ColumnTransformer",
+        "sklearn.compose._column_transformer.make_column_selector",
         f"{_BOOSTING}.binning._BinMapper",
         f"{_BOOSTING}.gradient_boosting.HistGradientBoostingClassifier",
         f"{_BOOSTING}.predictor.TreePredictor",
+        "sklearn.frozen._frozen.FrozenEstimator",
         "sklearn.impute._base.MissingIndicator",
         "sklearn.impute._base.SimpleImputer",
         "sklearn.linear_model._logistic.LogisticRegression",
@@ -67,6 +73,8 @@ _LOADERS: dict[str, list[str]] = {
         "sklearn.pipeline.Pipeline",
         "sklearn.preprocessing._data.StandardScaler",
         "sklearn.preprocessing._encoders.OneHotEncoder",
+        "sklearn.preprocessing._encoders.OrdinalEncoder",
+        "sklearn.preprocessing._function_transformer.FunctionTransformer",
         "sklearn.preprocessing._label.LabelEncoder",
     ],
 }  # fmt: skip
@@ -109,7 +117,7 @@ def foreign_types(schema: bytes, trusted: Collection[str] = ()) -> list[str]:
     """Types in a skops schema that a model file may not hold, but for trusted ones.
 
     skops checks types as well, but trusts all of scikit-learn and some functions; here
-    no function may be named at all.
+    one function may be named.
     """
     tree, known = _parsed(SCHEMA, schema), allowed()
     try:
@@ -353,9 +361,10 @@ def save_model(
     model : TableModel, estimator or Missingness
         What `missratio fit` makes, and every fitted estimator of missratio: certified
         classifiers, ratios, imputers and models of φ. An estimator within it may be
-        `LogisticRegression`, alone or behind a `StandardScaler` and a
-        `ColumnTransformer` of columns and their one-hot categories, or
-        `HistGradientBoostingClassifier`; others have to be `trusted`.
+        `LogisticRegression` or `HistGradientBoostingClassifier`, by categories or not,
+        alone or behind a `StandardScaler` and a `ColumnTransformer` of columns and
+        their encoded categories; or a `FrozenEstimator` or `PowerSearch` of these.
+        Others have to be `trusted`.
     path : str or Path
         By convention it ends in .skops.
     force : bool, default=False
@@ -458,7 +467,7 @@ def load_model(
                 f"It holds {', '.join(map(repr, foreign[:5]))}, which no model of "
                 "missratio has. Nothing of it was loaded. If you know who wrote the "
                 "file and trust these types, load it by load_model(path, "
-                f"trusted={foreign[:5]})."
+                f"trusted={foreign})."
             )
         check_arrays(members, foreign=bool(trusted))
         buffer = io.BytesIO()

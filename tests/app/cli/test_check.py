@@ -167,6 +167,9 @@ def test_the_page_says_the_same(clinic, run):
     [
         ("targt = 'state'", "'targt', which is no option. Did you mean 'target'"),
         ("target = ", "not a TOML file"),
+        ("drop = " + "[" * 2000 + "]" * 2000, "not a TOML file"),
+        ("drop = { a = 1 }", "drop must be a text, a number"),
+        ("alpha = [[1]]", "alpha must be a text, a number"),
     ],
 )
 def test_a_settings_file_that_says_nothing_known_is_refused(clinic, run, text, message):

@@ -40,7 +40,6 @@ class Remedy(StrEnum):
     OTHER_RULE = "choose another rule"
     REJECT_ALL = "set on_infeasible='reject_all'"
     OVERWRITE = "force=True to overwrite it"
-    CALIBRATE_MORE = "raise calibration_size"
     LOOKED_UP = "use looked-up values as data (plan_queries and inclusion=)"
     OTHER_FORM = "take another form of φ"
     ODDS_FACTOR = "state an odds_factor of {factor:g} or more, to cover what was found"

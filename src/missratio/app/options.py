@@ -694,9 +694,15 @@ def with_settings(given: dict[str, Any], remembered: set[str]) -> dict[str, Any]
     """Options of which `missratio.toml` gives those that are `remembered`.
 
     Lists on the command line add to its own. A sheet, a line of names or an encoding
-    says nothing of files of another kind.
+    says nothing of files of another kind, and what is said of one sheet nothing of
+    another. Where several classes are bounded, none is the controlled one.
     """
     said, table = read_settings(), given.get("labelled", given.get("data"))
+    if isinstance(levels := given.get("alpha"), list) and any("=" in x for x in levels):
+        given |= dict.fromkeys(remembered & {"controlled", "versus"})
+    if "merge" in given and said.get("sheet", given["sheet"]) != given["sheet"]:
+        given |= dict.fromkeys(remembered & {"header_row"})
+        return given | {name: [] for name in remembered & _ADDED}
     for name in _ADDED & said.keys():
         # New tables have columns of their own to leave out.
         if "merge" in given and name not in remembered:

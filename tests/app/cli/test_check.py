@@ -155,6 +155,46 @@ def test_a_sheet_that_has_a_table_is_found(run, tmp_path, monkeypatch):
     assert "--target 'z' is not a column of t.xlsx" in said
 
 
+def test_what_was_read_of_another_sheet_is_read_anew(run, tmp_path, monkeypatch):
+    writer = pytest.importorskip("xlsxwriter")
+    monkeypatch.chdir(tmp_path)
+    with writer.Workbook(tmp_path / "t.xlsx") as book:
+        for name, head in (("Legend", "ab"), ("Data", "xyz")):
+            sheet = book.add_worksheet(name)
+            for i, row in enumerate([head, *(f"{i % 7}{i % 2}{i}" for i in range(90))]):
+                sheet.write_row(i, 0, [int(c) if i else c for c in row[: len(head)]])
+    run(*shlex.split("check t.xlsx --drop b"))
+    assert settings(tmp_path) == {"data": "t.xlsx", "sheet": "Legend", "drop": ["b"]}
+    run(*shlex.split("check --sheet Data --target y --controlled 0"))
+    assert settings(tmp_path)["sheet"] == "Data"
+    assert "drop" not in settings(tmp_path)
+    run(*shlex.split("fit --on-infeasible reject_all"))
+
+
+def test_a_later_check_changes_what_is_said_otherwise(clinic, run):
+    run(*shlex.split("check t.csv --target state --controlled well --alpha 10%"))
+    said = run(*shlex.split("check --alpha 5%")).stdout
+    assert "Added to missratio.toml: alpha. What else it says stays" in said
+    assert settings(clinic)["alpha"] == "5%"
+    assert "    missratio fit --new-rows blanks\n" in said
+    assert "Left out, as missratio.toml or --drop says: 'patient', 'visit'" in said
+
+
+def test_several_labels_are_asked_about(run, tmp_path, monkeypatch, csv_file):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    values = rng.normal(np.arange(600) % 3 * 9.0)
+    rows = [(f"{x:.2f}", f"{x:.1f} m", "abc"[i % 3]) for i, x in enumerate(values)]
+    csv_file(tmp_path / "t.csv", "x,depth,y", rows)
+    said = run(*shlex.split("check t.csv --target y --controlled a")).stdout
+    assert "Against which of the other labels?" in said
+    assert "numbers with a unit, such as" in said
+    assert "(take ' m' away in the file to use them as numbers)" in said
+    # What is said of one class is no obstacle to bounds on several.
+    bounds = "--drop depth --alpha a=20% --alpha c=20% --compare-seconds 0"
+    run(*shlex.split(f"fit {bounds}"))
+
+
 def test_the_page_says_the_same(clinic, run):
     run(*shlex.split("check t.csv --target state --controlled well --out look.md"))
     page = (clinic / "look.md").read_text(encoding="utf-8")

@@ -44,6 +44,26 @@ def test_labels_and_scores_are_those_of_the_model(
     assert facts["unscored"] == np.isinf(decisions.scores).sum() > 0
 
 
+def test_rows_without_the_blanks_of_the_training_table_are_told(
+    run, predict, csv_file, tmp_path
+):
+    """What is promised as observed is promised of rows that lose values alike."""
+    rng = np.random.default_rng(0)
+    for name, often in (("training", 0.4), ("alike", 0.4), ("complete", 0.0)):
+        y = rng.integers(2, size=800)
+        u, v = rng.normal(y), rng.normal(y)
+        u[rng.random(800) < often * (1 + y) / 2] = np.nan
+        rows = np.column_stack([u, v, y]).round(3).tolist()
+        texts = [["" if cell != cell else cell for cell in row] for row in rows]
+        csv_file(tmp_path / f"{name}.csv", "u,v,y", texts)
+    out, how = tmp_path / "m.skops", "--target y --controlled 0 --method indicators"
+    run("fit", tmp_path / "training.csv", how, "--new-rows blanks --out", out)
+    facts, _ = predict(tmp_path / "alike.csv", model=out)
+    assert "unlike" not in facts
+    facts, _ = predict(tmp_path / "complete.csv", model=out)
+    assert facts["unlike"] == {"u": 0.0}
+
+
 def test_values_far_outside_the_training_table_are_told(run, predict, day, tmp_path):
     """Another unit, or a code for what is missing, and nothing where all is well."""
     table = day(5)

@@ -59,6 +59,19 @@ def test_commands_print_what_the_page_says(name, tmp_path, monkeypatch):
         assert checker.check_output(expected, printed, 0), f"{line}\n{printed}"
 
 
+def test_the_tutorial_begins_with_what_its_commands_print():
+    page = (DOCS / "tutorial.md").read_text(encoding="utf-8")
+    blocks = " ".join(" ".join(body.split()) for _, body in BLOCK.findall(page))
+    shares = r"'sick' \(([\d.]+)%; [^;]*; \d+ of \d+ 'sick' are found \(([\d.]+)%\)"
+    printed = {
+        (wrong, f"{float(right):.0f}") for wrong, right in re.findall(shares, blocks)
+    }
+    printed |= {(wrong, "") for wrong in re.findall(r"error ([\d.]+)%,", blocks)}
+    begun = re.findall(r"\| \**([\d.]+)%\** \| (?:(\d+)%)? ?\|", page)
+    assert len(begun) == 7
+    assert set(begun) <= printed
+
+
 @pytest.mark.parametrize("status", [0, 1, 2, 3, 4, 5, 130])
 def test_every_status_is_explained(status):
     assert f"\n| {status} | " in PAGE.read_text(encoding="utf-8")

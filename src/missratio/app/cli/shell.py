@@ -251,7 +251,6 @@ def phrased(message: Message) -> str:
         Remedy.OTHER_RULE: "choose another --rule",
         Remedy.RAISE_LEVELS: "raise --alpha or --delta",
         Remedy.OVERWRITE: "--force to overwrite it",
-        Remedy.CALIBRATE_MORE: "raise --calibration-size",
         Remedy.LOOKED_UP: "use looked-up values as data (missratio query, then fit "
         "with --queries)",
         Remedy.ODDS_FACTOR: "take --odds-factor {factor:g} or more, to cover what "

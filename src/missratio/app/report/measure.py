@@ -423,8 +423,9 @@ def missing_values(rows: LabelledRows, few: LabelledRows, names: Names) -> Data:
     first = [places[0] for places in names.members.values()]
     profiles: list[Data] = []
     for place, label in enumerate(rows.labels):
-        # A column of numbers is one feature; categories can't be drawn.
+        # A column of numbers is its own feature; categories can't be drawn.
         lossy = [first[j] for j in order if counts[place, j]]
+        lossy = [j for j in lossy if names.features[j] in columns]
         profiles += _profiles(few, label, lossy, names.features)
     return {
         "classes": [_class_model(rows, label, ~lost) for label in rows.labels],

@@ -20,7 +20,13 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.hints import shown
-from missratio.app.modelfile import TWO_CLASSES, kind_of, plain
+from missratio.app.modelfile import (
+    SEVERAL_CLASSES,
+    TWO_CLASSES,
+    certificates_of,
+    kind_of,
+    plain,
+)
 from missratio.app.report import measure, pages, sections, words
 from missratio.app.report.rows import LabelledRows, Names, narrowed
 from missratio.classifier import (
@@ -361,16 +367,7 @@ def _errors(
     # Whose error it is, in which group, by which certificate; what its rows must not be
     # called, and the class that is to be found.
     controlled, other = labels[:2]
-    if kind == TWO_CLASSES:
-        asked = [(controlled, None, certificate, [other], other)]
-    elif rows.groups is not None:
-        asked = [
-            (controlled, group, c, [other], other)
-            for group, c in zip(
-                certificate.groups, certificate.certificates, strict=True
-            )
-        ]
-    else:
+    if kind == SEVERAL_CLASSES:
         # Bounded classes come first.
         asked = [
             (
@@ -386,12 +383,14 @@ def _errors(
             {"label": k, "shares": [share(k, [x])["estimate"] for x in labels]}
             for k in labels
         ]
+    else:
+        groups = [None] if rows.groups is None else certificate.groups
+        every = zip(groups, certificates_of(rows.classifier), strict=True)
+        asked = [(controlled, group, c, [other], other) for group, c in every]
     entries = []
     for label, group, promise, wrong, right in asked:
-        error, certified = (
-            share(label, wrong, group),
-            getattr(promise, "certified", None),
-        )
+        error = share(label, wrong, group)
+        certified = getattr(promise, "certified", None)
         if kind == TWO_CLASSES:
             error["source"] = "test"
             if measured != "test" or error["estimate"] is None:

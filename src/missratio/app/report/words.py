@@ -17,9 +17,6 @@ from missratio.threshold import binomial_tail, fewest
 
 Data = dict[str, Any]
 
-# Rows to look up where none were.
-LOOK_UPS = 80
-
 
 def percent(value: float | None) -> str:
     """A share as a percentage, with three significant digits."""
@@ -283,23 +280,21 @@ def next_steps(rows: LabelledRows, data: Data) -> Iterator[tuple[str, str, str]]
         for name in ("missing", "looked_up")
     )
     by_phi = any(promise.sensitivity is not None for promise in every)
-    # Values that complete some rows, or twice as many as were looked up.
-    price = lost / max(1.0, blanks * data["model"]["rows"])
-    budget = min(2 * known or round(LOOK_UPS * price), lost)
-    plan = f"{origin['query']} --budget {budget}" if "query" in origin else ""
     if complete and 0 < known < lost:
         text = (
             f"{number(known)} of {number(lost)} missing values were found. With more, "
             "the power rises. A longer plan of the same kind and seed begins with the "
             "values of the first."
         )
+        longer = f" --budget {min(2 * known, lost)}"
+        plan = origin["query"] + longer if "query" in origin else ""
         yield "More look-ups", text, plan
     elif complete and by_phi and not known:
         text = (
             "The promise holds if φ is right. It needs no φ if some of the rows with "
-            "blanks, drawn by lot, are looked up."
+            "blanks, drawn by lot, are looked up. See how many it takes."
         )
-        yield "Assume less", text, plan
+        yield "Assume less", text, origin.get("check", "")
 
 
 def _needed(certificate: Certificate) -> str:

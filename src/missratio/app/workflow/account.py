@@ -594,12 +594,14 @@ def ways_of(
             power, promise = "not tried out, as the table is large", assumes
             if table.X.size <= QUICK_CELLS:
                 how = {"budget": values, "goal": "both", **options.trial}
-                drawn = _drawn(table, controlled, **how)
-                assert drawn.power is not None
-                best = drawn.power.enough
-                values, n_rows = int(drawn.power.values[best]), drawn.power.rows[best]
+                bought = _drawn(table, controlled, **how).power
+                assert bought is not None
+                best = bought.enough
+                values, n_rows = int(bought.values[best]), bought.rows[best]
                 every = sum(sum(counts.values()) for counts in table.missing.values())
-                values, power = min(values, every), drawn.power.figure(best)
+                values, likely = min(values, every), f"{bought.power[best]:.2f}"
+                power = f"{bought.lower[best]:.2f} to {bought.upper[best]:.2f} "
+                power += f"({likely} if values are missing whatever their size)"
             what, power = f"{n_rows} rows ({values} values)", f"expected power {power}"
             size = {"budget": values}
         plan = options.out.with_name("plan.csv")
@@ -639,5 +641,5 @@ def ways_of(
             "it holds if the direction is as you say (higher or lower)",
             (fit("stated", assume=texts),),
         )
-    what = "write down why values are missing (--missingness FILE)"
+    what = "write down why values are missing (--missingness FILE, or --assume)"
     yield Way(what, UNTOLD, "it holds if what you write is right", ())

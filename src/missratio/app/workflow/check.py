@@ -34,6 +34,7 @@ from missratio.missingness import missingness_patterns
 # Lines in which a header is looked for where the first isn't one.
 _LINES = 12
 _LIMIT = re.compile(r"(<=?|>=?|≤|≥)\s*(\d+[.,]?\d*)")
+_UNIT = re.compile(r"[+-]?\d[\d.,]*(\s*[^\W\d_][^\d,;]*)")
 _KEY = re.compile(r"(.*[\W_])?(id|nr|no|key|code|number)", re.IGNORECASE)
 _TARGET = re.compile(
     r"target|class|label|outcome|state|status|diagnosis|result|y", re.IGNORECASE
@@ -41,6 +42,8 @@ _TARGET = re.compile(
 # A column of so many labels at most may be the target.
 _MOST_LABELS = 6
 _SHOWN = 5
+# Columns with blanks that a line names, those that miss most.
+_NAMED = 3
 # What `missratio.toml` may say of a table, in its order.
 _SETTINGS = (
     "encoding", "sheet", "header_row", "target", "controlled", "versus", "drop",
@@ -96,6 +99,9 @@ def check_table(
     cells = Cells(
         tuple(options.missing_value), source.marks, tuple(options.merged.items())
     )
+    if options.drop:
+        left = f"Left out, as {asked.SETTINGS} or --drop says: "
+        findings.append(Finding("", f"{left}{listed(options.drop)}."))
     columns: list[dict[str, Any]] = []
     seen: dict[int, str] = {}
     spellings: dict[str, Counter[str]] = {}
@@ -139,26 +145,32 @@ def check_table(
             settings[name] = value
     questions = list(_questions(options, source, spellings, settings))
     # 4. Blanks by class, and what could be promised.
-    before, said = "", {}
-    if asked.SETTINGS.exists() and not options.force:
+    before, said = "", asked.read_settings()
+    if options.force or options.sheet not in (None, said.get("sheet", options.sheet)):
+        said = {}
+    elif asked.SETTINGS.exists():
         before = asked.SETTINGS.read_text(encoding="utf-8")
-        said = asked.read_settings()
     blanks, ways = _promises(settings, options, progress, findings, said)
     if any(blanks and blanks["columns"].values()) and "new_rows" not in settings:
         questions.append(
             "Will new rows have blanks like these, or will they be complete? "
             '(new_rows = "blanks" or "complete")'
         )
+    # What the command line says otherwise is changed in the file, and what it adds to a
+    # list stands first in it.
+    changed = []
+    for name in (name for name in _SETTINGS if name in said):
+        value, known = getattr(options, name), said[name]
+        stands = re.compile(rf"^{name}\s*=\s*(\[|.*$)", re.MULTILINE)
+        if not isinstance(known, list):
+            text = _toml(value) if value and str(value) != str(known) else ""
+        elif text := "".join(f"{_toml(v)}, " for v in value if v not in known):
+            text = f"[{text}"
+        if text and stands.search(before):
+            line = f"{name} = {text}".replace("\\", r"\\")
+            before = stands.sub(line, before, count=1)
+            changed.append(name)
     settings = {k: v for k, v in settings.items() if k not in said}
-    # What the command line adds to a list of the file stands first in it from now on.
-    extended = []
-    for name in (name for name in _SETTINGS if isinstance(said.get(name), list)):
-        more = [v for v in getattr(options, name) if v not in said[name]]
-        opening = re.compile(rf"^{name}\s*=\s*\[", re.MULTILINE)
-        if more and (found_at := opening.search(before)):
-            listed = "".join(f"{_toml(value)}, " for value in more)
-            before = before[: found_at.end()] + listed + before[found_at.end() :]
-            extended.append(name)
     facts: dict[str, Any] = {
         "file": {
             "name": source.path.name,
@@ -187,10 +199,12 @@ def check_table(
     lines = [f"{source.path.name}: {len(table)} rows, {len(source.names)} columns."]
     lines += [f"- {finding.sentence}" for finding in findings]
     for label, count in blanks.get("rows", {}).items():
-        most = ", ".join(
+        named = [
             f"{name!r} {n / count:.0%}"
-            for name, n in Counter(blanks["columns"][label]).most_common(3)
-        )
+            for name, n in Counter(blanks["columns"][label]).most_common()
+        ]
+        most = ", ".join(named[:_NAMED])
+        most += f" and {len(named) - _NAMED} more columns" * (len(named) > _NAMED)
         complete = f"{count} rows, {blanks['complete'][label]} of them complete"
         lines.append(f"{label!r}: {complete}{most and f'; blanks in {most}'}.")
     if ways:
@@ -200,9 +214,9 @@ def check_table(
     if before:
         end = f"{asked.SETTINGS} is there already, and stays as it is (--force to "
         end += "write it anew)."
-        if added := [*settings, *extended]:
-            end = f"Added to {asked.SETTINGS}: {', '.join(added)}. What it "
-            end += "said before stays (--force to write it anew)."
+        if added := [*settings, *changed]:
+            end = f"Added to {asked.SETTINGS}: {', '.join(added)}. What else it says "
+            end += "stays (--force to write it anew)."
     return asked.CommandOutcome(facts, [*lines, end])
 
 
@@ -296,14 +310,15 @@ def _open(options: asked.CheckOptions) -> tuple[TableFile, list[Finding]]:
     """The file, with its header where that is, and in its encoding."""
     how, findings = {**options.how, "fallback": "cp1252"}, []
     source = open_table(options.data, **how)
-    for sheet in getattr(source, "sheets", ()) if source.sheet_note else ():
-        if source.n_rows:
-            break
-        source = open_table(options.data, **how | {"sheet": sheet})
-        if source.n_rows:
-            said = f"Sheet {sheet!r} is read: those before it have no table."
-            findings.append(Finding("", said, "sheet", sheet))
-            how["sheet"] = sheet
+    # A sheet of one column at most, as notes have it, is no table.
+    if source.sheet_note and not (source.n_rows and len(source.names) > 1):
+        for sheet in getattr(source, "sheets", ()):
+            other = open_table(options.data, **how | {"sheet": sheet})
+            if other.n_rows and len(other.names) > 1:
+                said = f"Sheet {sheet!r} is read: those before it have no table."
+                findings.append(Finding("", said, "sheet", sheet))
+                source, how["sheet"] = other, sheet
+                break
     if how["encoding"] is None and getattr(source, "encoding", "") == "cp1252":
         said = "The file isn't UTF-8; it is read as Windows wrote it (cp1252)."
         findings.append(Finding("", said, "encoding", "cp1252"))
@@ -379,12 +394,21 @@ def _column(
         return "numbers", findings
     if 2 * others.total() < n_known and not is_category:
         return "numbers", list(_no_numbers(name, others))
+    alone = (match and match[1] for match in map(_UNIT.fullmatch, spellings))
+    units, with_unit = set(alone), ""
+    if len(units) == 1 and None not in units:
+        with_unit = f"numbers with a unit, such as {next(iter(spellings))!r} (take "
+        with_unit += f"{units.pop()!r} away in the file to use them as numbers)"
     if len(spellings) > MOST_LEVELS:
         unique = len(spellings) == n_known
         many = "a different text in every row"
         many = many if unique else f"{len(spellings)} different texts"
-        return "texts", [_drop(name, f"has {many}, as names and notes have")]
+        many += ", as names and notes have"
+        return "texts", [_drop(name, f"has {with_unit or many}")]
     findings = []
+    if with_unit and not is_category:
+        said = f"Column {name!r} has {with_unit}: each is a category as it stands."
+        findings.append(Finding(name, said, settled=False))
     for text, same, certain in variants(spellings):
         said = f"Column {name!r} says {same!r} ({spellings[same]} cells) and {text!r} "
         said += f"({spellings[text]}): they are taken for the same."
@@ -435,18 +459,26 @@ def _questions(
             if likely
             else "None has two to six different values."
         )
-    elif options.controlled is None:
+    else:
         merged = {text.rpartition("=")[0] for text in settings.get("merge", [])}
         names = [text for text, _ in spellings[target].most_common()]
         names = [text for text in names if text not in merged]
-        yield (
-            f"Which of the labels {listed(names, _MOST_LABELS)} is the one whose error "
-            f"is bounded? (controlled = {_toml(names[0] if names else 'LABEL')})"
-        )
+        if options.controlled is None:
+            yield (
+                f"Which of the labels {listed(names, _MOST_LABELS)} is the one whose "
+                "error is bounded? (controlled = "
+                f"{_toml(names[0] if names else 'LABEL')})"
+            )
+        if len(names) > 2 and options.versus is None:
+            yield (
+                'Against which of the other labels? (versus = "rest" takes them as '
+                "one class; to bound several errors: missratio fit --alpha LABEL=SHARE "
+                "for each.)"
+            )
     if options.alpha is None:
         yield (
-            "What share of that class may be classified wrongly? 5% is taken. "
-            '(alpha = "10%")'
+            "What share of the class whose error is bounded may be classified wrongly? "
+            '5% is taken. (alpha = "10%")'
         )
 
 
@@ -490,7 +522,10 @@ def _promises(
     }
     if given.controlled is None:
         return blanks, []
+    if len(table.counts) > 2 and given.versus is None:
+        labelled.find_label(table, "--controlled", given.controlled)
+        return blanks, []
     table, controlled = labelled.two_classes(table, given.controlled, given.versus)
     progress.step("Trying out what could be promised")
-    known = {**settings, "data": options.data, **said}
+    known = {**said, **settings, "data": said.get("data", options.data)}
     return blanks, list(ways_of(table, controlled, given, known))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,8 @@ _LARGE = 1e150
 LABEL, REASON = "label", "reason"
 # Columns that a message names.
 SHOWN = 3
+# Blanks that are more or less frequent by so little change no promise.
+BARELY = 0.02
 
 
 def predict_table(
@@ -85,7 +88,7 @@ def predict_table(
     observed = model.classifier.deployment == "as-observed"
     # Values further from those of the training table than these are from each other.
     low, high = model.training.ranges.T
-    far = np.zeros(len(low), dtype=np.intp)
+    far, blank = np.zeros((2, len(low)), dtype=np.intp)
     writer, kind = None, kind_of(out)
     with ExitStack() as stack:
         draft = stack.enter_context(written_whole(out, force=options.force))
@@ -108,6 +111,7 @@ def predict_table(
             n_rows += len(batch)
             values, span = X[:, : len(low)], high - low
             far += ((values < low - span) | (values > high + span)).sum(axis=0)
+            blank += np.isnan(values).sum(axis=0)
             unscored += int(decisions.unscored.sum())
             without_threshold += len(decisions.notes)
             if measured is not None and target:
@@ -136,19 +140,40 @@ def predict_table(
         count = f"{without_threshold} are of groups without a threshold"
         lines.append(f"{count} {given}")
     lines += [measured.words] if measured else []
+    names = encoder.names[: len(low)]
+
+    def warn(said: str, places: IntArray, of: Callable[[int], str], hint: str) -> None:
+        """What columns have that those of the training table had not."""
+        named = ", ".join(f"{names[j]!r} ({of(j)})" for j in places[:SHOWN])
+        more = f" and {len(places) - SHOWN} more columns" * (len(places) > SHOWN)
+        lines.append(f"Warning: {said} {named}{more}.{hint}")
+
     if far.any():
-        names, worst = encoder.names, np.argsort(-far, kind="stable")
-        worst = worst[far[worst] > 0]
+        worst = np.argsort(-far, kind="stable")[: np.count_nonzero(far)]
         facts["far"] = {names[j]: int(far[j]) for j in worst}
-        named = ", ".join(
-            f"{names[j]!r} ({far[j]}; there {low[j]:g} to {high[j]:g})"
-            for j in worst[:SHOWN]
+        warn(
+            f"{far.sum()} values are far outside the range of the training table:",
+            worst,
+            lambda j: f"{far[j]}; there {low[j]:g} to {high[j]:g}",
+            " Are the units the same, and the codes for what is missing?",
         )
-        more = f" and {len(worst) - SHOWN} more columns" * (len(worst) > SHOWN)
-        lines.append(
-            f"Warning: {far.sum()} values are far outside the range of the training "
-            f"table: {named}{more}. Are the units the same, and the codes for what is "
-            "missing?"
+    # Blanks more or less frequent than in any class of the training table, by more than
+    # four standard deviations of two samples.
+    missing, rows = model.training.missing, model.training.rows
+    lost = [[missing[k].get(name, 0) / n for name in names] for k, n in rows.items()]
+    least, most = np.min(lost, axis=0), np.max(lost, axis=0)
+    share, few = blank / n_rows, min(n_rows, *rows.values())
+    usual = np.clip(share, least, most)
+    spread = np.sqrt(np.maximum(usual * (1.0 - usual), 1.0 / few) * 2.0 / few)
+    unlike = np.flatnonzero(abs(share - usual) > np.maximum(BARELY, 4.0 * spread))
+    if observed and len(unlike):
+        facts["unlike"] = {names[j]: float(share[j]) for j in unlike}
+        warn(
+            "The promise is for rows with blanks like those of the training table, and "
+            "these rows have others:",
+            unlike,
+            lambda j: f"{share[j]:.0%}; there {least[j]:.0%} to {most[j]:.0%}",
+            " Fit for the rows that come: --new-rows complete, or a newer table.",
         )
     return CommandOutcome(facts, lines)
 

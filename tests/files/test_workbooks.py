@@ -92,6 +92,7 @@ def test_names_and_texts_are_no_formulas(tmp_path):
     with zipfile.ZipFile(tmp_path / "t.xlsx") as archive:
         parts = [archive.read(name) for name in archive.namelist()]
     assert not any(b"<f>" in part or b"<hyperlink" in part for part in parts)
+    assert any(b">1980-01-01T00:00:00Z<" in part for part in parts)
 
 
 @pytest.mark.parametrize(

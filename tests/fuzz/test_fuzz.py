@@ -324,7 +324,7 @@ def state_bytes(tables=2):
     content = {
         "format": watch.FORMAT,
         "model_sha256": "0" * 64,
-        "tables": ["1" * 64] * tables,
+        "tables": [f"{table:064}" for table in range(tables)],
         "held": [],
         "monitors": [monitor.to_dict() for monitor in monitors],
     }
@@ -387,5 +387,9 @@ def test_what_is_fuzzed_is_sound_to_begin_with(folder):
         path.with_suffix(".csv").write_bytes(content)
         table = open_table(path.with_suffix(".csv"))
         assert len(read_labelled(table, "y").y) == 12
+    content = json.loads(state_bytes())
+    sealed = {**content, "sha256": watch._checksum(content)}
+    path.with_suffix(".json").write_text(json.dumps(sealed))
+    read_state(path.with_suffix(".json"))
     path.with_suffix(".toml").write_bytes(PHI)
     assert len(read_missingness(path.with_suffix(".toml"), COLUMNS, [0, 1])) == 2

@@ -87,7 +87,8 @@ class ParquetTable(TableFile):
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """Record batches of some columns, of the types that the file has."""
-        kinds = {name: self._file.schema_arrow.field(name).type for name in columns}
+        schema = self._file.schema_arrow
+        kinds = {name: schema.field(name).type for name in columns}
         if odd := [name for name, kind in kinds.items() if held_by(kind) not in HELD]:
             raise TableError(
                 f"{self.path}, column(s) {listed(odd)} of type {kinds[odd[0]]}: only "

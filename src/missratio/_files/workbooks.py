@@ -10,6 +10,7 @@ import subprocess
 import sys
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -244,6 +245,8 @@ class SheetWriter:
         # The archive is made in memory: on a full disk one that is open fails twice.
         self._path, self._archive = path, io.BytesIO()
         self._book = workbook(self._archive, {"constant_memory": not fits})
+        # The same content gives the same bytes.
+        self._book.set_properties({"created": datetime(1980, 1, 1)})
         self._sheet, self._line = self._book.add_worksheet(sheet), 1
         self._fits = fits
         bold = self._book.add_format({"bold": True})

@@ -42,6 +42,11 @@ def test_the_state_of_another_model_is_refused(fit, watch, day, tmp_path):
     assert "about another model" in said
     assert state.read_bytes() == before
     sound = json.loads(before)
+    levels = mr.TypeIErrorMonitor(0.3).to_dict()
+    for change in ({"model_sha256": "0" * 64}, {"monitors": [levels]}):
+        state.write_text(sealed({**sound, **change}))
+        said = watch(day(6), "--state", state, status=3)
+        assert "about another model" in said
     monitor = sound["monitors"][0]
     flipped = sound["tables"][0].translate(str.maketrans("0123456789", "1234567890"))
     for content, message in (

@@ -173,7 +173,8 @@ def failures(*outputs: Path, resumes: bool = False) -> Iterator[None]:
                 text = "Interrupted."
         else:
             text, status = _explained(error)
-        if written:
+        # A file that appeared meanwhile, and is in the way, was written by another run.
+        if written and not isinstance(error, FileExistsError):
             text += f" {', '.join(map(str, written))} was written."
         # Where nothing can be said at all, the status says it.
         with suppress(OSError):

@@ -363,9 +363,12 @@ def _column(
         return "nothing", [_drop(name, "has no value in any row")]
     if len(spellings) == 1 and n_known == len(column):
         return "one value", [_drop(name, f"is {next(iter(spellings))!r} in every row")]
-    marks, others = frozenset(cells.marks), Counter(spellings)
+    marks, others, numbers = frozenset(cells.marks), Counter(spellings), None
+    with suppress(NotNumbersError):
+        numbers = cells.numbers(column)
+        others.clear()
     unit = "%" * all(text.endswith("%") for text in spellings)
-    for text in spellings:
+    for text in list(others):
         with suppress(ValueError):
             parse_number(text.removesuffix(unit), marks, finite=False)
             del others[text]
@@ -378,15 +381,13 @@ def _column(
             if _KEY.fullmatch(name) or values[-1] - values[0] == n_known - 1:
                 said = "has a different whole number in every row, as keys have"
                 return "key", [_drop(name, said)]
-        try:
-            numbers = cells.numbers(column)[:, None]
-        except NotNumbersError:
+        if numbers is None:
             said = "has whole numbers too long to be exact, as keys have"
             return "key", [_drop(name, said)]
         if len(spellings) == 1:
             return "one value", [_drop(name, "has one value only, and blanks")]
         findings = []
-        for note in labelled.sentinels(numbers, [name]):
+        for note in labelled.sentinels(numbers[:, None], [name]):
             value = f"{note.facts['value']:g}"
             said = f"Column {name!r} is {value} in {note.facts['count']} rows, far "
             said += "from all its other values: that counts as missing."

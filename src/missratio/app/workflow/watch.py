@@ -221,9 +221,9 @@ def _rows(
 
 
 def _checksum(content: dict[str, Any]) -> str:
-    """Of a state, whatever the order of its entries; NaN and infinity are refused."""
-    text = json.dumps(content, sort_keys=True, allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()
+    """Of a state, whatever the order of its entries."""
+    text = json.dumps(content, sort_keys=True).encode()
+    return hashlib.sha256(text).hexdigest()
 
 
 def _read_state(

@@ -315,7 +315,7 @@ def one_column(tmp_path_factory, write):
     return write(path, [-1.5] + [-np.inf] * 4, [1.0] + [0.0] * 4)
 
 
-def test_what_an_expert_knows_is_a_range_of_phi(run, one_column, tmp_path):
+def test_what_an_expert_knows_is_a_range_of_phi(run, one_column, tmp_path, monkeypatch):
     out = tmp_path / "model.skops"
     words = "--assume 'a: 30% of all, higher more likely' --json"
     found = json.loads(run("fit", one_column, ASSUMED, words, "--out", out).stdout)
@@ -327,11 +327,10 @@ def test_what_an_expert_knows_is_a_range_of_phi(run, one_column, tmp_path):
     assert "log-odds" not in text
     assert "LearnedMissingness" not in text
     # The same in a file.
-    phi = tmp_path / "phi.toml"
-    phi.write_text('assume = ["a: 30% of all, higher more likely"]')
-    again = run(
-        "fit", one_column, ASSUMED, "--missingness", phi, "--json --out", tmp_path / "m"
-    )
+    monkeypatch.chdir(tmp_path)
+    said = 'assume = ["a: 30% of all, higher more likely"]'
+    (tmp_path / "missratio.toml").write_text(said, encoding="utf-8")
+    again = run("fit", one_column, ASSUMED, "--json --out", tmp_path / "m")
     same = ("certificate", "missingness", "power")
     assert [json.loads(again.stdout)[key] for key in same] == [found[k] for k in same]
 

@@ -308,11 +308,7 @@ def sensitivity(data: Data) -> ReportSection:
     )
     by_odds = table(
         points(**{name: odds[name] for name in ("amount", "error")}),
-        (
-            "If odds of being missing are wrong by",
-            "amount",
-            lambda x: f"Γ = {number(x)}",
-        ),
+        ("If odds are wrong by", "amount", lambda x: f"Γ = {number(x)}"),
         ("Error that the threshold still guarantees", "error", percent),
     )
     return ReportSection("sensitivity", title, text, table=by_odds)

@@ -210,8 +210,7 @@ def account_of(
             f"{PHI} is learned from {n_answers} looked-up values and the table's "
         )
         return Account("both", f"{sentence}other columns; {LOGISTIC}", X, models)
-    learns, texts = options.missingness == asked.LEARN, list(options.assume)
-    texts += [] if given is None else phi_file.read_assumptions(given)
+    learns, texts = options.missingness == asked.LEARN, options.assume
     if not (learns or texts or given):
         claim = "; ".join(
             f"class {label!r} has missing values in {_named(counts)}"

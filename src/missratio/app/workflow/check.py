@@ -26,7 +26,7 @@ from missratio.app.report.sections import ReportSection, Table
 from missratio.app.report.words import sentence
 from missratio.app.tables import labelled
 from missratio.app.tables.columns import MOST_LEVELS, check_names
-from missratio.app.workflow.account import Way, read_table, ways_of
+from missratio.app.workflow.account import SHOWN, Way, read_table, ways_of
 from missratio.app.workflow.spelling import variants
 from missratio.exceptions import TableError
 from missratio.missingness import missingness_patterns
@@ -42,8 +42,6 @@ _TARGET = re.compile(
 # A column of so many labels at most may be the target.
 _MOST_LABELS = 6
 _SHOWN = 5
-# Columns with blanks that a line names, those that miss most.
-_NAMED = 3
 # What `missratio.toml` may say of a table, in its order.
 _SETTINGS = (
     "encoding", "sheet", "header_row", "target", "controlled", "versus", "drop",
@@ -203,8 +201,8 @@ def check_table(
             f"{name!r} {n / count:.0%}"
             for name, n in Counter(blanks["columns"][label]).most_common()
         ]
-        most = ", ".join(named[:_NAMED])
-        most += f" and {len(named) - _NAMED} more columns" * (len(named) > _NAMED)
+        most = ", ".join(named[:SHOWN])
+        most += f" and {len(named) - SHOWN} more columns" * (len(named) > SHOWN)
         complete = f"{count} rows, {blanks['complete'][label]} of them complete"
         lines.append(f"{label!r}: {complete}{most and f'; blanks in {most}'}.")
     if ways:

@@ -97,8 +97,10 @@ class _Section:
         return _Section(f"{self.where.rstrip(']')}.{key}]", value)
 
 
-def _root(path: Path) -> _Section:
-    """What a file says: of classes, and in words."""
+def read_missingness(
+    path: Path, encoder: Encoder, labels: Sequence[Any]
+) -> dict[Any, Missingness]:
+    """Read the models of a file, by label, for the columns of the encoded matrix."""
     with RegularFile.at(path).open() as stream:
         content = stream.read(_MOST_BYTES + 1)
     if len(content) > _MOST_BYTES:
@@ -107,28 +109,7 @@ def _root(path: Path) -> _Section:
         root = _Section(str(path), tomllib.loads(content.decode("utf-8-sig")))
     except (ValueError, RecursionError) as error:
         raise TableError(f"{path} is no TOML file: {error}.") from error
-    root.check_keys(["classes", "assume"])
-    return root
-
-
-def read_assumptions(path: Path) -> list[str]:
-    """What a file says in words, as --assume takes it."""
-    root = _root(path)
-    if "assume" not in root.content:
-        return []
-    said: list[str] = root.get("assume", list, "a list of texts")
-    if not all(isinstance(text, str) for text in said):
-        raise TableError(f"{path}: assume must be a list of texts.")
-    return said
-
-
-def read_missingness(
-    path: Path, encoder: Encoder, labels: Sequence[Any]
-) -> dict[Any, Missingness]:
-    """Read the models of a file, by label, for the columns of the encoded matrix."""
-    root = _root(path)
-    if "classes" not in root.content and "assume" in root.content:
-        return {}
+    root.check_keys(["classes"])
     models = {}
     for key, given in root.section("classes").content.items():
         label = find_name(key, labels, f"{path}: the table has no class {key!r}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
@@ -140,40 +139,35 @@ def predict_table(
         count = f"{without_threshold} are of groups without a threshold"
         lines.append(f"{count} {given}")
     lines += [measured.words] if measured else []
-    names = encoder.names[: len(low)]
-
-    def warn(said: str, places: IntArray, of: Callable[[int], str], hint: str) -> None:
-        """What columns have that those of the training table had not."""
-        named = ", ".join(f"{names[j]!r} ({of(j)})" for j in places[:SHOWN])
-        more = f" and {len(places) - SHOWN} more columns" * (len(places) > SHOWN)
-        lines.append(f"Warning: {said} {named}{more}.{hint}")
-
     if far.any():
-        worst = np.argsort(-far, kind="stable")[: np.count_nonzero(far)]
+        names, worst = encoder.names, np.argsort(-far, kind="stable")
+        worst = worst[far[worst] > 0]
         facts["far"] = {names[j]: int(far[j]) for j in worst}
-        warn(
-            f"{far.sum()} values are far outside the range of the training table:",
-            worst,
-            lambda j: f"{far[j]}; there {low[j]:g} to {high[j]:g}",
-            " Are the units the same, and the codes for what is missing?",
+        named = ", ".join(
+            f"{names[j]!r} ({far[j]}; there {low[j]:g} to {high[j]:g})"
+            for j in worst[:SHOWN]
+        )
+        more = f" and {len(worst) - SHOWN} more columns" * (len(worst) > SHOWN)
+        lines.append(
+            f"Warning: {far.sum()} values are far outside the range of the training "
+            f"table: {named}{more}. Are the units the same, and the codes for what is "
+            "missing?"
         )
     # Blanks more or less frequent than in any class of the training table, by more than
     # four standard deviations of two samples.
     missing, rows = model.training.missing, model.training.rows
+    names = encoder.names[: len(low)]
     lost = [[missing[k].get(name, 0) / n for name in names] for k, n in rows.items()]
-    least, most = np.min(lost, axis=0), np.max(lost, axis=0)
     share, few = blank / n_rows, min(n_rows, *rows.values())
-    usual = np.clip(share, least, most)
+    usual = np.clip(share, np.min(lost, axis=0), np.max(lost, axis=0))
     spread = np.sqrt(np.maximum(usual * (1.0 - usual), 1.0 / few) * 2.0 / few)
-    unlike = np.flatnonzero(abs(share - usual) > np.maximum(BARELY, 4.0 * spread))
-    if observed and len(unlike):
-        facts["unlike"] = {names[j]: float(share[j]) for j in unlike}
-        warn(
-            "The promise is for rows with blanks like those of the training table, and "
-            "these rows have others:",
-            unlike,
-            lambda j: f"{share[j]:.0%}; there {least[j]:.0%} to {most[j]:.0%}",
-            " Fit for the rows that come: --new-rows complete, or a newer table.",
+    unlike = abs(share - usual) > np.maximum(BARELY, 4.0 * spread)
+    if observed and unlike.any():
+        facts["unlike"] = {names[j]: float(share[j]) for j in np.flatnonzero(unlike)}
+        lines.append(
+            "Warning: The promise is for rows with blanks like those of the training "
+            f"table. Here {listed(facts['unlike'], SHOWN)} are blank more, or less, "
+            "often: the error may be larger than promised."
         )
     return CommandOutcome(facts, lines)
 

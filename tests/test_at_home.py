@@ -511,6 +511,8 @@ def test_words_go_wherever_categories_do(kind, tmp_path):
     both, alone = (roc_auc_score(y == "sick", each) for each in scores)
     assert both > alone
     assert "word" in mr.build_report(model, X, y).markdown()
+    several = clone(model).set_params(columns="auto").fit(X, y)
+    assert {"word", "number"} >= set(several.columns_)
     # Trees take categories as such: one in the middle of the alphabet stands out.
     trees = HistGradientBoostingClassifier(max_iter=20, random_state=0)
     ratio = mr.ClassifierRatio(trees)

@@ -506,11 +506,14 @@ def test_words_go_wherever_categories_do(kind, tmp_path):
         None, 0.1, controlled_class="well", missingness={"well": phi}, random_state=0
     ).fit(X, y)
     assert mr.power(y, model.predict(Z), controlled_class="well") > 0.3
+    assert "from_columns({'number': (-1.0, 1.0)})" in str(model.certificate_)
     plain = mr.NeymanPearsonClassifier(None, 0.1, controlled_class="well").fit(Z, y)
     scores = plain.score_samples(Z), Z["number"]
     both, alone = (roc_auc_score(y == "sick", each) for each in scores)
     assert both > alone
     assert "word" in mr.build_report(model, X, y).markdown()
+    several = clone(model).set_params(columns="auto").fit(X, y)
+    assert {"word", "number"} >= set(several.columns_)
     # Trees take categories as such: one in the middle of the alphabet stands out.
     trees = HistGradientBoostingClassifier(max_iter=20, random_state=0)
     ratio = mr.ClassifierRatio(trees)
@@ -584,6 +587,12 @@ HALVES = np.arange(400) % 2
 def test_the_first_mistakes_are_refused_in_words_of_the_user(X, y, options, match):
     with pytest.raises((TypeError, ValueError), match=match):
         mr.NeymanPearsonClassifier(**options).fit(X, y)
+
+
+@pytest.mark.parametrize("labels", [HALVES, HALVES > 0, np.array(["a", "b"] * 200)])
+def test_a_curve_is_drawn_of_scores_and_not_of_labels(labels):
+    with pytest.raises(ValueError, match="looks like labels"):
+        mr.np_roc(labels, np.linspace(0.0, 1.0, 400))
 
 
 def test_labels_and_numbers_are_what_the_user_means_by_them():

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from classifiers import certified
 from data import stacked
+from scipy.special import expit
 
 import missratio as mr
 from missratio.learning import LearnedMissingness
@@ -121,3 +122,44 @@ def test_numbers_that_go_missing_together_are_no_category():
     with pytest.warns(UserWarning, match="same rows"):
         model = mr.learn_missingness(X)
     assert isinstance(model, LearnedMissingness)
+
+
+@pytest.mark.parametrize("kind", ["str", "category", "polars"])
+def test_words_teach_as_their_indicators_do_and_a_category_has_a_phi_by_word(kind):
+    pd, pl = map(pytest.importorskip, ("pandas", "polars"))
+    rng, words = np.random.default_rng(0), np.array(["high", "low", "mid"])
+    place = rng.integers(3, size=4000)
+    number = rng.normal(size=(4000, 2)) + place[:, None]
+    chance = expit(number[:, 0] - 2.0), np.array([0.5, 0.2, 0.05])[place]
+    number[rng.random(4000) < chance[0], 0] = np.nan
+    lost = rng.random(4000) < chance[1]
+    indicators = {f"word={x}": (place == k) * 1.0 for k, x in enumerate(words)}
+    numbers = {"a": number[:, 0], "b": number[:, 1]}
+    # 1. Words without blanks.
+    frame = pd.DataFrame({"word": words[place], **numbers})
+    frame = pl.from_pandas(frame) if kind == "polars" else frame.astype({"word": kind})
+    phi = mr.learn_missingness(frame)
+    wide = mr.learn_missingness(pd.DataFrame({**indicators, **numbers}))
+    np.testing.assert_allclose(phi.coef, [0.0, *wide.coef[3:]])
+    assert phi.feature_names == ("word", "a", "b")
+    if kind != "category":
+        texts = pd.DataFrame({"word": pd.Series(words[place]).mask(lost), **numbers})
+        with pytest.raises(ValueError, match=r"astype\({'word': 'category'}\)"):
+            mr.learn_missingness(texts)
+        return
+    # 2. Words with blanks are one column, whichever rows are asked about.
+    blank = frame.assign(word=frame["word"].mask(lost))
+    phi = mr.learn_missingness(blank)
+    lossy = {name: np.where(lost, np.nan, x) for name, x in indicators.items()}
+    wide = mr.learn_missingness(pd.DataFrame({**lossy, **numbers}))
+    for delta in (None, 0.05):
+        narrow = phi.probability_band(frame[:50], delta)
+        full = wide.probability_band(
+            pd.DataFrame({**indicators, **numbers})[:50], delta
+        )
+        np.testing.assert_allclose(np.array(narrow)[..., 0], np.array(full)[..., 0])
+    assert np.isnan(phi.missing_probability(blank)[lost, 0]).all()
+    one = phi.missing_probability(frame[place == 2][:1])
+    np.testing.assert_array_equal(one[0], phi.missing_probability(frame)[place == 2][0])
+    with pytest.raises(ValueError, match="depends_on takes columns of numbers"):
+        mr.learn_missingness(frame, depends_on=["word"])

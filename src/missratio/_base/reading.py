@@ -227,16 +227,18 @@ def refuse_foreign(X: Any) -> None:
 
 
 def with_values(X: Any, values: NDArray[Any]) -> Any:
-    """Values as an array, or as a dataframe like X; words only lose some of theirs."""
-    frame = as_frame(X)
+    """Values as an array, or as a dataframe like X, whose words they are codes of."""
+    frame, words = as_frame(X), word_levels(X)
     if frame is None:
         return values
     columns = []
     for j, column in enumerate(frame.iter_columns()):
         numbers, backend = values[:, j].copy(), frame.implementation
-        if column.dtype in (*_LEVELS, nw.String, nw.Object):
-            missing = np.flatnonzero(np.isnan(numbers))
-            columns.append(column.scatter(missing.tolist(), [None] * len(missing)))
+        if j in words:
+            of = dict(zip(category_codes(words[j]).tolist(), words[j], strict=True))
+            at = np.flatnonzero(np.isnan(numbers) | column.is_null().to_numpy())
+            new = [of.get(code) for code in numbers[at].tolist()]
+            columns.append(column.scatter(at.tolist(), new))
         else:
             columns.append(nw.new_series(column.name, numbers, backend=backend))
     return frame.with_columns(*columns).to_native()
@@ -255,31 +257,38 @@ def category_codes(categories: Sequence[Any]) -> FloatArray:
     return np.arange(len(categories), dtype=np.float64)
 
 
+def word_levels(X: Any) -> dict[int, list[Any]]:
+    """The levels of each column of words, by its position, in the order of their codes.
+
+    Those of its type, sorted, whichever of them the rows have. Texts have no such list:
+    theirs are those of the rows.
+    """
+    frame, levels = as_frame(X), dict[int, list[Any]]()
+    for j, column in enumerate([] if frame is None else frame.iter_columns()):
+        if column.dtype in _LEVELS:
+            levels[j] = sorted(column.cat.get_categories().to_list())
+        elif column.dtype in (nw.String, nw.Object):
+            values = column_values(column)
+            if _numbers(values, texts=True) is None:
+                levels[j] = sorted({x for x in values if x is not None}, key=str)
+    return levels
+
+
 def as_coded(X: Any) -> tuple[Any, list[int]]:
     """A table with words as φ sees them, as numbers; and the positions of texts.
 
-    A category is its place among the sorted categories of its type, whichever of them
-    the rows have. Texts have no such list: their places are those among the rows'.
+    A word is its place among the levels of its column (`word_levels`).
     """
-    frame, coded, texts = as_frame(X), [], list[int]()
-    for j, column in enumerate([] if frame is None else frame.iter_columns()):
-        if column.dtype not in (*_LEVELS, nw.String, nw.Object):
-            continue
-        values = column_values(column)
-        if column.dtype in _LEVELS:
-            levels = sorted(column.cat.get_categories().to_list())
-        elif _numbers(values, texts=True) is None:
-            levels = sorted({value for value in values if value is not None}, key=str)
-            texts.append(j)
-        else:
-            continue
+    frame: Any = as_frame(X)
+    coded, texts = [], list[int]()
+    for j, levels in word_levels(X).items():
+        column = frame.get_column(frame.columns[j])
         codes = dict(zip(levels, category_codes(levels), strict=True)) | {None: np.nan}
-        numbers = np.array([codes[value] for value in values])
+        numbers = np.array([codes[value] for value in column_values(column)])
         new = nw.new_series(column.name, numbers, backend=column.implementation)
         coded.append(new)
-    if frame is not None and coded:
-        X = frame.with_columns(*coded).to_native()
-    return X, texts
+        texts += [] if column.dtype in _LEVELS else [j]
+    return frame.with_columns(*coded).to_native() if coded else X, texts
 
 
 def as_coded_array(X: Any) -> NDArray[Any]:

@@ -8,10 +8,13 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import narwhals.stable.v2 as nw
+import numpy as np
 
 from missratio._base.hints import listed
+from missratio._base.reading import column_names
 from missratio._base.storable import storable
 from missratio.learning import LearnedMissingness
+from missratio.missingness import LogisticMissingness
 
 if TYPE_CHECKING:
     from missratio.classifier.estimators import ClassTable
@@ -244,6 +247,14 @@ def assumptions(
                 "values alone"
             )
         often = f"this probability, φ, is that of {model!r}"
+        columns = column_names(table.X) or ()
+        if columns and isinstance(model, LogisticMissingness) and not model.rowwise:
+            # Columns that lose nothing are not worth a word.
+            given = model.intercept, model.coef
+            start, slope = (np.resize(x, len(columns)).tolist() for x in given)
+            pairs = {x: (start[j], slope[j]) for j, x in enumerate(columns)}
+            lossy = {x: pair for x, pair in pairs.items() if pair[0] > -math.inf}
+            often = f"φ is that of LogisticMissingness.from_columns({lossy})"
         if model.learned:
             often = "the log-odds of being missing are linear in the values"
             parts = [block.model for block in blocks] or [model]

@@ -25,11 +25,12 @@ from sklearn.base import clone
 
 from missratio._base.blocks import take_rows
 from missratio._base.hints import another_type, did_you_mean, listed
-from missratio._base.reading import as_frame, as_numeric_array
+from missratio._base.reading import as_coded_array, as_frame
 from missratio._base.typing import IntArray
 from missratio.classifier.certify import choose_trust
 from missratio.classifier.estimators import (
     ClassTable,
+    default_estimator,
     missingness_parameters,
     raw_scores,
 )
@@ -72,8 +73,15 @@ def some_columns(X: Any, positions: IntArray) -> Any:
     return frame[:, positions.tolist()].to_native()
 
 
-def narrowed_estimator(estimator: Any, positions: IntArray, width: int) -> Any:
-    """A clone whose own models of missingness are those of some columns."""
+def narrowed_estimator(
+    estimator: Any, positions: IntArray, width: int, table: ClassTable | None = None
+) -> Any:
+    """A clone whose own models of missingness are those of some columns.
+
+    None is the default estimator of a table of these.
+    """
+    if estimator is None and table is not None:
+        return default_estimator(table, table.fitted)
     estimator = clone(estimator)
     for name, value in missingness_parameters(estimator).items():
         if isinstance(value, Missingness):
@@ -107,7 +115,8 @@ def affordable_columns(
         Of two classes.
     promise : Promise
         With the calibration rows to come, of which only the number counts.
-    estimator : estimator
+    estimator : estimator or None
+        None is the default one of the columns that are tried.
     """
     width = table.X.shape[1]
     order, likely = _added_columns(table, promise)
@@ -116,7 +125,7 @@ def affordable_columns(
     for size in sizes.tolist():
         positions = np.sort(order[:size])
         some = narrowed_table(table, positions)
-        narrowed = narrowed_estimator(estimator, positions, width)
+        narrowed = narrowed_estimator(estimator, positions, width, some)
         # Few rows may be complete in many columns: moments of pairs, which don't need
         # them, have to promise as much.
         promised = affordable_power(some, promise, narrowed)
@@ -163,7 +172,7 @@ def _added_columns(table: ClassTable, promise: Promise) -> tuple[IntArray, list[
             if model is None
             else np.asarray(inverse_probability_weights(rows, model))
         )
-        X = np.where(weights > 0.0, as_numeric_array(rows).astype(float), 0.0)
+        X = np.where(weights > 0.0, as_coded_array(rows).astype(float), 0.0)
         mean = (weights * X).sum(axis=0) / weights.sum(axis=0)
         away = weights * (X - mean)
         moments.append((mean, away.T @ away / (weights.T @ weights)))

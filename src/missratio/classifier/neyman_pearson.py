@@ -427,13 +427,17 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         single = model is not None and not model.rowwise and model.groups is None
         if single and isinstance(self.columns, str) and self.columns == "auto":
             (promise,) = self._promises(table)
+            if self.estimator is None and self._words.columns:
+                # The default takes words by the names of their columns.
+                estimator = None
             self._positions, _ = affordable.affordable_columns(
                 table, promise, estimator
             )
             table = affordable.narrowed_table(table, self._positions)
         if self._positions is not None:
-            width = self.n_features_in_
-            estimator = affordable.narrowed_estimator(estimator, self._positions, width)
+            estimator = affordable.narrowed_estimator(
+                estimator, self._positions, self.n_features_in_, table
+            )
         # 2. The threshold; where too few rows are complete, ways out are named.
         try:
             super()._learn(table, estimator, rng)

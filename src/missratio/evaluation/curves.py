@@ -138,6 +138,13 @@ def np_roc(
     array([0.7])
     """
     if not isinstance(controlled_scores, CalibrationSample):
+        kinds = [np.asarray(x).dtype.kind for x in (controlled_scores, other_scores)]
+        if kinds[0] in "OUSTb" or (kinds[0] in "iu" and kinds[1] == "f"):
+            raise ValueError(
+                "controlled_scores must be the scores of rows of the controlled class, "
+                "and looks like labels. Give scores[y == controlled_class] and "
+                "scores[y != controlled_class]."
+            )
         controlled_scores = CalibrationSample.build(
             controlled_scores, weights, bound, random_state=random_state
         )

@@ -107,7 +107,7 @@ class NPROCDisplay(_Display):
             sample,
             estimator.score_samples(others),
             delta=estimator.delta - estimator.certificate_.missingness_delta,
-            name=name or type(estimator.estimator).__name__,
+            name=name or type(estimator.estimator_).__name__,
             **kwargs,
         )
 

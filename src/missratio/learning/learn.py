@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+import narwhals.stable.v2 as nw
 import numpy as np
 
 from missratio._base import reading
@@ -55,7 +56,8 @@ def learn_missingness(
     Parameters
     ----------
     X : array-like or dataframe of shape (n, d)
-        The rows of one class, NaN where missing.
+        The rows of one class, NaN where missing. Words in a dataframe are categories;
+        those with blanks have to be of that type, so that φ knows all of them.
     revealed : array-like or dataframe of shape (n, d), optional
         Values of cells that are missing in X and were looked up; NaN elsewhere.
     method : {"firth", "ml"}, default="firth"
@@ -124,6 +126,10 @@ def learn_missingness(
     array([0.1 , 0.09, 0.05])
     """
     check_choice("method", method, METHODS)
+    if not rowwise and (words := reading.word_levels(X)):
+        how: dict[str, Any] = {"from_table": from_table, "assumptions": assumptions}
+        how |= {"method": method, "check": check}
+        return _by_levels(X, words, revealed, categories or (), depends_on, how)
     # 1. The table, and what was looked up of it.
     table = reading.read_floats(X)
     names = list(reading.names_or_numbers(X, table.shape[1]))
@@ -311,6 +317,69 @@ def learn_missingness(
     if text := tests.warning_text(model.checks):
         warn(tests.MissingnessWarning(text))
     return model
+
+
+def _by_levels(
+    X: Any,
+    words: Mapping[int, Sequence[Any]],
+    revealed: Any,
+    categories: Sequence[Sequence[str | int]],
+    depends_on: Sequence[str | int],
+    how: Mapping[str, Any],
+) -> LearnedMissingness | BlockMissingness:
+    """φ of a dataframe with words: learned of their indicators, for their codes."""
+    frame: Any = reading.as_frame(X)
+    names = reading.names_or_numbers(X, frame.shape[1])
+    codes = {k: reading.category_codes(levels) for k, levels in words.items()}
+    blank = [k for k in words if frame[:, k].null_count()]
+    if texts := [names[k] for k in reading.as_coded(X)[1] if k in blank]:
+        raise ValueError(
+            f"Column(s) {joined(texts)} are texts with blanks, and φ of a word goes by "
+            "its place among all words. Make categories of them, in the whole table: "
+            f"X = X.astype({dict.fromkeys(texts, 'category')})."
+        )
+    deciding = {x if isinstance(x, str) else names[x] for x in depends_on}
+    if deciding and (blank or not deciding.isdisjoint(names[k] for k in words)):
+        raise ValueError(
+            "depends_on takes columns of numbers, of a table whose words have no "
+            "blanks. Make numbers of words first: X = pandas.get_dummies(X)."
+        )
+    # 1. The same table with an indicator of each level.
+    spelt = [[f"{names[k]}={x}" for x in words.get(k, ())] for k in range(len(names))]
+    spelt = [some or [name] for some, name in zip(spelt, names, strict=True)]
+    every = [name for some in spelt for name in some]
+    source = np.repeat(np.arange(len(names)), [len(some) for some in spelt])
+
+    def indicators(given: Any, name: str = "X") -> FloatArray:
+        columns = reading.read_floats(given, name, coded=True).T[:, :, None]
+        parts = [
+            np.where(np.isnan(x), np.nan, x == codes[k]) if k in codes else x
+            for k, x in enumerate(columns)
+        ]
+        return np.hstack(parts)
+
+    wide = dict(zip(every, indicators(X).T, strict=True))
+    model = learn_missingness(
+        nw.from_dict(wide, backend=frame.implementation).to_native(),
+        None if revealed is None else indicators(revealed, "revealed"),
+        categories=[*categories, *(spelt[k] for k in blank)] or None,
+        depends_on=sorted(deciding),
+        **how,
+    )
+    # 2. The same φ of a column of codes.
+    first = np.searchsorted(source, np.arange(len(names)))
+    blocks = []
+    for block in getattr(model, "blocks", ()):
+        columns, inputs = (source[list(x)] for x in (block.columns, block.inputs))
+        levels: tuple[float, ...] = ()
+        if (k := columns[0]) in words:
+            levels = tuple(codes[k][np.array(block.inputs) - first[k]].tolist())
+            columns, inputs = columns[:1], columns[:1]
+        places = tuple(columns.tolist()), tuple(inputs.tolist())
+        blocks.append(Block(*places, block.model, levels))
+    base: Any = getattr(model, "base", model)
+    base = replace(base.some_columns(first, len(every)), feature_names=names)
+    return BlockMissingness(base, tuple(blocks), len(names)) if blocks else base
 
 
 def _places(

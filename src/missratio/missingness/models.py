@@ -157,11 +157,29 @@ class Block:
         which must be there wherever these are.
     model : Missingness
         Rowwise, for the inputs.
+    levels : tuple of float
+        Of a category that is one column of codes, those whose indicators the model is
+        for.
     """
 
     columns: tuple[int, ...]
     inputs: tuple[int, ...]
     model: Missingness
+    levels: tuple[float, ...] = ()
+
+    def seen(self, X: FloatArray) -> FloatArray:
+        """What the model is a function of, by rows of a table: NaN where it isn't all.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_columns)
+        """
+        rows = X[:, list(self.inputs)].astype(np.float64)
+        # Further columns are there where these are missing.
+        rows[rows_with_nan(rows)] = np.nan
+        if not self.levels:
+            return rows
+        return np.where(np.isnan(rows), np.nan, rows == self.levels)
 
 
 @storable()
@@ -269,10 +287,7 @@ class BlockMissingness(Missingness):
         lower, upper = map(np.array, self.base.probability_band(table, rest))
         for block in self.blocks:
             columns = list(block.columns)
-            rows = table[:, list(block.inputs)].astype(np.float64)
-            # Further columns are there where these are missing.
-            rows[rows_with_nan(rows)] = np.nan
-            low, high = block.model.probability_band(rows, part)
+            low, high = block.model.probability_band(block.seen(table), part)
             lower[:, columns], upper[:, columns] = low[:, None], high[:, None]
         return lower, upper
 
@@ -280,7 +295,7 @@ class BlockMissingness(Missingness):
         """That of each column, or of the block it is in."""
         probability = np.array(self.base.evaluate(X), dtype=np.float64)
         for block in self.blocks:
-            rows = X[:, list(block.inputs)]
+            rows = block.seen(X)
             known = ~rows_with_nan(rows)
             unexplained = ~known & ~np.isnan(X[:, block.columns[0]])
             if unexplained.any():

@@ -604,10 +604,10 @@ def check_missingness(
         if len(lossy) == 1:
             return {lossy[0]: missingness}
         which = f"classes {listed(lossy)} have some" if lossy else "no class has any"
+        meant = ", ".join(f"{label!r}: model" for label in lossy or known[-1:])
         raise ValueError(
             "A missingness model by itself is that of the class that has blanks, and "
-            f"here {which}. Say which class it is for: "
-            f"missingness={{{known[-1]!r}: model}}."
+            f"here {which}. Say which class it is for: missingness={{{meant}}}."
         )
     if not isinstance(missingness, Mapping):
         raise TypeError(

@@ -192,3 +192,23 @@ def test_the_written_table_shows_where_a_row_is(tmp_path):
     np.testing.assert_array_equal(table["line"], plan.rows + 2)
     with pytest.raises(ValueError, match="lines must hold one key"):
         mr.plan_queries(X, y, per_feature=2, lines=[1, 2])
+
+
+@pytest.mark.parametrize("kind", ["str", "category"])
+def test_words_are_looked_up_as_words(kind):
+    rng = np.random.default_rng(0)
+    y, word = rng.integers(2, size=400), rng.choice(["no", "yes"], 400)
+    full = pd.DataFrame({"word": word, "number": rng.normal(size=400)})
+    full = full.astype({"word": kind})
+    X = full.mask(rng.random(full.shape) < 0.3)
+    plan = mr.plan_queries(
+        X, y, budget=60, goal="certificate", alpha=0.2, random_state=0
+    )
+    answers = plan.to_frame()
+    answers["value"] = [full.loc[i, j] for i, j in answers[["row", "feature"]].values]
+    filled, inclusion = mr.QueryPlan.read(answers, X, y).fill(X)
+    assert filled["word"].dtype == full["word"].dtype
+    pd.testing.assert_frame_equal(filled, full.where(inclusion > 0))
+    answers.loc[answers["feature"] == "word", "value"] = "yess"
+    with pytest.raises(ValueError, match="its categories, 'no', 'yes': got 'yess'"):
+        mr.QueryPlan.read(answers, X, y)

@@ -25,6 +25,7 @@ from missratio._base.reading import (
     read_floats,
     read_labels,
     with_values,
+    word_levels,
 )
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio._files import open_table, written_whole
@@ -83,7 +84,7 @@ class MissingCells:
     @classmethod
     def read(cls, X: Any, y: Any = None) -> MissingCells:
         """Read a table and its labels, None for rows of a single class."""
-        missing = np.isnan(read_floats(X))
+        missing = np.isnan(read_floats(X, coded=True))
         names = names_or_numbers(X, missing.shape[1])
         classes, codes = [None], np.zeros(len(missing), dtype=np.intp)
         if y is not None:
@@ -275,7 +276,8 @@ class Revealed:
                 "the plan was made: the same rows and columns, and the same cells "
                 "missing, or more."
             )
-        values, since = read_floats(X).copy(), cells.missing & ~self.lost
+        values = read_floats(X, coded=True).copy()
+        since = cells.missing & ~self.lost
         inclusion = np.where(cells.missing, 0.0, 1.0)
         every = np.arange(values.shape[1])
         for code, whole in enumerate(self.rowwise):
@@ -364,7 +366,15 @@ def read_answers(
     asked_whole: list[set[bool]] = [set() for _ in cells.classes]
     answered: dict[tuple[int, int], tuple[str, Any]] = {}
     called: dict[int, str] = {}
-    observed = read_floats(X)
+    observed = read_floats(X, coded=True)
+    if levels is None:
+        # Categories that are numbers are answered by numbers.
+        words = [
+            (names[k], [*map(str, x)])
+            for k, x in word_levels(X).items()
+            if any(isinstance(level, str) for level in x)
+        ]
+        levels = dict(words)
     lowest, highest = np.fmin.reduce(observed), np.fmax.reduce(observed)
 
     def read(line: int) -> None:

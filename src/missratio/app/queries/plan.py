@@ -83,7 +83,7 @@ def plan_queries(
     Parameters
     ----------
     X : array-like or dataframe of shape (n, d)
-        Numbers, with NaN or null where missing.
+        Numbers, and words in a dataframe; NaN or null where missing.
     y : array-like of shape (n,), default=None
         Labels; None for rows of a single class.
     per_feature : int, default=None
@@ -138,7 +138,7 @@ def plan_queries(
     # An int to draw from again, whatever the source.
     seed = entropy(np.random.default_rng() if random_state is None else random_state)
     check_scalar(seed, "random_state", Integral, min_val=0)
-    values, names = read_floats(X), cells.feature_names
+    values, names = read_floats(X, coded=True), cells.feature_names
     n_rows = len(cells.codes)
     # 1. What to draw from, and how much of each.
     if goal not in (None, *GOALS):
@@ -355,7 +355,7 @@ class QueryPlan:
             Its labels.
         levels : mapping from str to sequence of str, default=None
             Of features that are categories, by name: what their numbers 0, 1, … stand
-            for, and what a person writes.
+            for, and what a person writes. None takes the words of X.
         cells : Cells, default=None
             How cells of the table are read, if answers may be written as these are:
             with codes for missing values, which are "not found" here, and with texts

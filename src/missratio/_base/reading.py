@@ -293,7 +293,7 @@ def as_coded(X: Any) -> tuple[Any, list[int]]:
 
 def as_coded_array(X: Any) -> NDArray[Any]:
     """As `as_numeric_array`, with words as φ sees them."""
-    return as_numeric_array(as_coded(X)[0])
+    return as_numeric_array(X if isinstance(X, np.ndarray) else as_coded(X)[0])
 
 
 # What a word is read as that is not among the levels of its column: it sorts last.

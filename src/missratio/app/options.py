@@ -700,7 +700,7 @@ def with_settings(given: dict[str, Any], remembered: set[str]) -> dict[str, Any]
     said, table = read_settings(), given.get("labelled", given.get("data"))
     if isinstance(levels := given.get("alpha"), list) and any("=" in x for x in levels):
         given |= dict.fromkeys(remembered & {"controlled", "versus"})
-    if "merge" in given and said.get("sheet", given["sheet"]) != given["sheet"]:
+    if "merge" in given and said.get("sheet", given.get("sheet")) != given.get("sheet"):
         given |= dict.fromkeys(remembered & {"header_row"})
         return given | {name: [] for name in remembered & _ADDED}
     for name in _ADDED & said.keys():

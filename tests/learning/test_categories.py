@@ -141,6 +141,11 @@ def test_words_teach_as_their_indicators_do_and_a_category_has_a_phi_by_word(kin
     phi = mr.learn_missingness(frame)
     wide = mr.learn_missingness(pd.DataFrame({**indicators, **numbers}))
     np.testing.assert_allclose(phi.coef, [0.0, *wide.coef[3:]])
+    by_place, by_name = (
+        mr.learn_missingness(frame, depends_on=[x]).blocks[0] for x in (2, "b")
+    )
+    assert by_place.inputs == by_name.inputs == (1, 2)
+    np.testing.assert_array_equal(by_place.model.coef, by_name.model.coef)
     assert phi.feature_names == ("word", "a", "b")
     if kind != "category":
         texts = pd.DataFrame({"word": pd.Series(words[place]).mask(lost), **numbers})

@@ -338,8 +338,12 @@ def _by_levels(
             "its place among all words. Make categories of them, in the whole table: "
             f"X = X.astype({dict.fromkeys(texts, 'category')})."
         )
-    deciding = {x if isinstance(x, str) else names[x] for x in depends_on}
-    if deciding and (blank or not deciding.isdisjoint(names[k] for k in words)):
+    # By name: places are others where words have an indicator each.
+    *groups, deciding = (
+        [x if isinstance(x, str) else names[x] for x in some]
+        for some in (*categories, depends_on)
+    )
+    if deciding and (blank or not {names[k] for k in words}.isdisjoint(deciding)):
         raise ValueError(
             "depends_on takes columns of numbers, of a table whose words have no "
             "blanks. Make numbers of words first: X = pandas.get_dummies(X)."
@@ -362,8 +366,8 @@ def _by_levels(
     model = learn_missingness(
         nw.from_dict(wide, backend=frame.implementation).to_native(),
         None if revealed is None else indicators(revealed, "revealed"),
-        categories=[*categories, *(spelt[k] for k in blank)] or None,
-        depends_on=sorted(deciding),
+        categories=[*groups, *(spelt[k] for k in blank)] or None,
+        depends_on=deciding,
         **how,
     )
     # 2. The same φ of a column of codes.

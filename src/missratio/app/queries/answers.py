@@ -21,6 +21,7 @@ from missratio._base.blocks import any_by_row
 from missratio._base.hints import did_you_mean, listed
 from missratio._base.reading import (
     as_frame,
+    category_codes,
     names_or_numbers,
     read_floats,
     read_labels,
@@ -53,7 +54,7 @@ SUFFIXES = (".csv", ".xlsx")
 SHOWN = 5
 
 Columns = dict[str, list[Any]]
-Levels = Mapping[str, Sequence[str]]
+Levels = Mapping[str, Sequence[Any]]
 """What the numbers 0, 1, … of a feature stand for, by its name."""
 
 
@@ -367,14 +368,7 @@ def read_answers(
     answered: dict[tuple[int, int], tuple[str, Any]] = {}
     called: dict[int, str] = {}
     observed = read_floats(X, coded=True)
-    if levels is None:
-        # Categories that are numbers are answered by numbers.
-        words = [
-            (names[k], [*map(str, x)])
-            for k, x in word_levels(X).items()
-            if any(isinstance(level, str) for level in x)
-        ]
-        levels = dict(words)
+    levels = levels or {names[k]: words for k, words in word_levels(X).items()}
     lowest, highest = np.fmin.reduce(observed), np.fmax.reduce(observed)
 
     def read(line: int) -> None:
@@ -411,15 +405,16 @@ def read_answers(
         for text, meant in how.merged:
             given = meant if canonical(given) == canonical(text) else given
         where = f"{called[row]}, feature {names[column]!r}"
-        if (known := (levels or {}).get(names[column])) is not None:
+        if (known := levels.get(names[column])) is not None:
             spellings = [canonical(level) for level in known]
             if canonical(given) not in spellings:
                 raise ValueError(
                     f"the value at {where} must be one of its categories, "
-                    f"{listed(known)}: got {given!r}.{did_you_mean(str(given), known)} "
-                    "Write one of them, or 'not found'."
+                    f"{listed(known)}: got {given!r}."
+                    f"{did_you_mean(str(given), map(str, known))} Write one of them, "
+                    "or 'not found'."
                 )
-            value = float(spellings.index(canonical(given)))
+            value = float(category_codes(known)[spellings.index(canonical(given))])
         else:
             # 12% is 0.12, as a workbook and a table have it.
             written = str(given).strip()

@@ -53,7 +53,11 @@ ROOMS = {
         [f"tests/classifier/test_{name}.py" for name in ("calibration", "certificate",
          "reading", "missingness", "look_ups", "neyman_pearson")],
     ),
-    "watch": ("app/workflow/watch.py", ["tests/app/cli/test_watch.py"]),
+    "watch": (
+        "app/workflow/watch.py",
+        [f"tests/app/cli/test_{name}.py" for name in ("watch", "groups",
+         "several_classes", "ways")],
+    ),
 }  # fmt: skip
 """The code of a room, and the tests that are its own."""
 

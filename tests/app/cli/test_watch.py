@@ -6,6 +6,8 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import missratio as mr
@@ -31,6 +33,23 @@ def test_a_promise_kept_and_then_broken(run, watch, day, patients_model):
     assert again["seen_before"]
     assert again["rows"] == kept["rows"]
     assert "ALARM" in run("watch", patients_model, second, status=6).stdout
+
+
+def test_rows_with_blanks_weigh_nothing_and_the_others_what_phi_says(
+    watch, day, patients_model
+):
+    table = pd.read_csv(day(5))
+    well, phi = table.state == "well", mr.LogisticMissingness([-9.0, -2.0], [0.1, 0.0])
+    values = table.loc[well, ["pulse", "sugar"]].to_numpy()
+    wrong = mr.load_model(patients_model).predict(table)[well] == "sick"
+    kept = mr.corrupt(values, phi, np.random.default_rng(3))
+    table.loc[well, ["pulse", "sugar"]] = kept
+    table.to_csv(path := patients_model.with_name("lossy.csv"), index=False)
+    odds = 1.0 / (1.0 + np.exp([9.0, 2.0] - values * [0.1, 0.0]))
+    weights = np.prod(1.0 / (1.0 - odds), axis=1) * ~np.isnan(kept).any(axis=1)
+    found = watch(path)
+    assert found["rows"] == well.sum()
+    assert found["error"] == pytest.approx((weights * wrong).mean())
 
 
 def test_the_state_of_another_model_is_refused(fit, watch, day, tmp_path):

@@ -445,6 +445,7 @@ SURE = 0.95
 
 
 @storable()
+@dataclass(eq=False, repr=False)
 class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
     """A classifier that keeps the errors of several classes below their own α.
 
@@ -530,31 +531,17 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
     [True, True]
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        alpha: Mapping[Any, float] | None = None,
-        delta: float = 0.05,
-        order: Sequence[Any] | None = None,
-        missingness: Mapping[Any, Missingness] | Missingness | None = None,
-        rule: str | Rule = "auto",
-        deployment: Literal["complete", "as-observed"] = "complete",
-        calibration_size: float = 0.5,
-        choice_size: float = 0.1,
-        random_state: Any = None,
-        odds_factor: float = 1.0,
-    ) -> None:
-        self.estimator = estimator
-        self.alpha = alpha
-        self.delta = delta
-        self.order = order
-        self.missingness = missingness
-        self.rule = rule
-        self.deployment = deployment
-        self.calibration_size = calibration_size
-        self.choice_size = choice_size
-        self.random_state = random_state
-        self.odds_factor = odds_factor
+    estimator: Any = None
+    alpha: Any = None
+    delta: float = 0.05
+    order: Sequence[Any] | None = None
+    missingness: Mapping[Any, Missingness] | Missingness | None = None
+    rule: str | Rule = "auto"
+    deployment: Literal["complete", "as-observed"] = "complete"
+    calibration_size: float = 0.5
+    choice_size: float = 0.1
+    random_state: Any = None
+    odds_factor: float = 1.0
 
     @property
     def _bounds(self) -> ClassBounds:

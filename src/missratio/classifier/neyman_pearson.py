@@ -6,7 +6,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Literal, Self
 
@@ -70,6 +70,9 @@ class TwoClassClassifier(CertifiedClassifier):
 
     controlled_class: Any
     estimator_: Any
+    calibration_: Calibration
+    # Which of the rows that `calibrate` got calibrate, where some don't.
+    _calibrating: IntArray
     # Of the estimator's scores: −1 where it takes the controlled class for its second.
     _sign: float = 1.0
 
@@ -285,6 +288,7 @@ class TwoClassClassifier(CertifiedClassifier):
 
 
 @storable()
+@dataclass(eq=False, repr=False)
 class NeymanPearsonClassifier(TwoClassClassifier):
     """A classifier whose error on one class is at most α with probability 1 − δ.
 
@@ -380,39 +384,19 @@ class NeymanPearsonClassifier(TwoClassClassifier):
     ('binomial', True)
     """
 
-    calibration_: Calibration
-    # Which of the rows that `calibrate` got calibrate, where some don't.
-    _calibrating: IntArray
-
-    def __init__(
-        self,
-        estimator: Any = None,
-        alpha: float = 0.05,
-        delta: float = 0.05,
-        missingness: Mapping[Any, Missingness] | Missingness | None = None,
-        rule: str | rules.Rule = "auto",
-        deployment: Literal["complete", "as-observed"] = "complete",
-        calibration_size: float = 0.5,
-        controlled_class: Any = 0,
-        on_infeasible: Literal["raise", "reject_all"] = "raise",
-        random_state: Any = None,
-        missingness_delta: float | None = None,
-        odds_factor: float = 1.0,
-        columns: Any = "all",
-    ) -> None:
-        self.estimator = estimator
-        self.alpha = alpha
-        self.delta = delta
-        self.missingness = missingness
-        self.rule = rule
-        self.deployment = deployment
-        self.calibration_size = calibration_size
-        self.controlled_class = controlled_class
-        self.on_infeasible = on_infeasible
-        self.random_state = random_state
-        self.missingness_delta = missingness_delta
-        self.odds_factor = odds_factor
-        self.columns = columns
+    estimator: Any = None
+    alpha: float = 0.05
+    delta: float = 0.05
+    missingness: Mapping[Any, Missingness] | Missingness | None = None
+    rule: str | rules.Rule = "auto"
+    deployment: Literal["complete", "as-observed"] = "complete"
+    calibration_size: float = 0.5
+    controlled_class: Any = 0
+    on_infeasible: Literal["raise", "reject_all"] = "raise"
+    random_state: Any = None
+    missingness_delta: float | None = None
+    odds_factor: float = 1.0
+    columns: Any = "all"
 
     def _learn(
         self, table: ClassTable, estimator: Any, rng: np.random.Generator
@@ -747,6 +731,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
 
 
 @storable()
+@dataclass(eq=False, repr=False)
 class GroupedNeymanPearsonClassifier(TwoClassClassifier):
     """A classifier that keeps several promises about one class's error together.
 
@@ -811,33 +796,18 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
     True
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        alpha: float = 0.05,
-        delta: float = 0.05,
-        group_alpha: Mapping[Any, float] | None = None,
-        missingness: Mapping[Any, Missingness] | Missingness | None = None,
-        rule: str | rules.Rule = "auto",
-        deployment: Literal["complete", "as-observed"] = "complete",
-        calibration_size: float = 0.5,
-        controlled_class: Any = 0,
-        on_infeasible: Literal["raise", "reject_all"] = "raise",
-        random_state: Any = None,
-        odds_factor: float = 1.0,
-    ) -> None:
-        self.estimator = estimator
-        self.alpha = alpha
-        self.delta = delta
-        self.group_alpha = group_alpha
-        self.missingness = missingness
-        self.rule = rule
-        self.deployment = deployment
-        self.calibration_size = calibration_size
-        self.controlled_class = controlled_class
-        self.on_infeasible = on_infeasible
-        self.random_state = random_state
-        self.odds_factor = odds_factor
+    estimator: Any = None
+    alpha: float = 0.05
+    delta: float = 0.05
+    group_alpha: Mapping[Any, float] | None = None
+    missingness: Mapping[Any, Missingness] | Missingness | None = None
+    rule: str | rules.Rule = "auto"
+    deployment: Literal["complete", "as-observed"] = "complete"
+    calibration_size: float = 0.5
+    controlled_class: Any = 0
+    on_infeasible: Literal["raise", "reject_all"] = "raise"
+    random_state: Any = None
+    odds_factor: float = 1.0
 
     def fit(  # type: ignore[override]
         self,

@@ -141,6 +141,7 @@ CROWDED = "bounded classes may leave each other no room"
 
 
 @storable()
+@dataclass(eq=False, repr=False)
 class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     """The candidate with the most cross-validated power, fitted to all its rows.
 
@@ -218,33 +219,18 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
     'curve'
     """
 
-    def __init__(
-        self,
-        candidates: Mapping[str, Any],
-        alpha: float | Mapping[int, float] = 0.05,
-        delta: float = 0.05,
-        order: Sequence[int] | None = None,
-        certifying: float = 1.0,
-        missingness: Mapping[int, Missingness] | None = None,
-        deployment: Literal["complete", "as-observed"] = "complete",
-        cv: Any = 5,
-        seconds: float = 60.0,
-        most_rows: int = 5_000,
-        random_state: Any = None,
-        on_candidate: Callable[[str], None] | None = None,
-    ) -> None:
-        self.candidates = candidates
-        self.alpha = alpha
-        self.delta = delta
-        self.order = order
-        self.certifying = certifying
-        self.missingness = missingness
-        self.deployment = deployment
-        self.cv = cv
-        self.seconds = seconds
-        self.most_rows = most_rows
-        self.random_state = random_state
-        self.on_candidate = on_candidate
+    candidates: Mapping[str, Any]
+    alpha: float | Mapping[int, float] = 0.05
+    delta: float = 0.05
+    order: Sequence[int] | None = None
+    certifying: float = 1.0
+    missingness: Mapping[int, Missingness] | None = None
+    deployment: Literal["complete", "as-observed"] = "complete"
+    cv: Any = 5
+    seconds: float = 60.0
+    most_rows: int = 5_000
+    random_state: Any = None
+    on_candidate: Callable[[str], None] | None = None
 
     def fit(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ def _has(method: str) -> Any:
 
 
 @storable()
+@dataclass(eq=False, repr=False)
 class ImputationEnsemble(
     CallbackSupportMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 ):
@@ -61,9 +63,8 @@ class ImputationEnsemble(
     (5, array([1, 0]))
     """
 
-    def __init__(self, imputer: Any, estimator: Any) -> None:
-        self.imputer = imputer
-        self.estimator = estimator
+    imputer: Any
+    estimator: Any
 
     def fit(
         self, X: Any, y: ArrayLike, inclusion: ArrayLike | None = None, **params: Any

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any, Self
 
@@ -27,6 +28,7 @@ from missratio.tensor import in_library_of, on_host
 
 
 @storable(counts=("n_imputations", "n_rounds"))
+@dataclass(eq=False, repr=False)
 class TiltedImputer(
     CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator
 ):
@@ -104,24 +106,14 @@ class TiltedImputer(
     -0.2
     """
 
-    def __init__(
-        self,
-        missingness: chains.Models | None = None,
-        *,
-        n_imputations: int = 1,
-        n_rounds: int = 10,
-        bootstrap: bool = True,
-        categorical_features: Any = "auto",
-        unlabelled: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.missingness = missingness
-        self.n_imputations = n_imputations
-        self.n_rounds = n_rounds
-        self.bootstrap = bootstrap
-        self.categorical_features = categorical_features
-        self.unlabelled = unlabelled
-        self.random_state = random_state
+    missingness: chains.Models | None = None
+    _: KW_ONLY
+    n_imputations: int = 1
+    n_rounds: int = 10
+    bootstrap: bool = True
+    categorical_features: Any = "auto"
+    unlabelled: Any = None
+    random_state: Any = None
 
     def fit(
         self, X: Any, y: ArrayLike | None = None, inclusion: ArrayLike | None = None

@@ -218,7 +218,7 @@ HARMFUL = [
         ("trees", "estimator_.predict_proba"),
         ("trees", f"{TREES['trees']}._preprocess_X"),
     )),
-    *(("imputed", f"{IMPUTER}.{name}", value, f"its {name} is")
+    *(("imputed", f"{IMPUTER}.{name}", value, f"{name} is")
       for name in ("n_imputations", "n_rounds")
       for value in (10_001, 10**9, 0, -1, 2.5, "3", None)),
     ("imputed", f"{IMPUTER}._redraw_seed.pool_size", 2**33, "its seed is none"),

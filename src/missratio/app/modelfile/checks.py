@@ -184,7 +184,7 @@ def _check_parts(model: Any, width: Any) -> None:
         elif isinstance(part, partial):
             options = {"dtype": [np.float64], "ensure_all_finite": False}
             sound = part.func is check_array and part.keywords == options
-            require(sound and not (part.args or vars(part)), "it would run a function")
+            require(sound and not (part.args or attributes), "it would run a function")
         elif isinstance(part, FunctionTransformer):
             sound = isinstance(part.func, partial | None) and not part.kw_args
             require(sound, "it would run a function")
@@ -222,6 +222,9 @@ def _attributes(part: Any) -> dict[str, Any]:
     if isinstance(part, type):
         # What a class has is not the file's.
         return {}
+    if isinstance(part, partial):
+        # To ask for its `__dict__` would make one, and change what is saved next.
+        return part.__reduce__()[2][3] or {}
     slots = getattr(type(part), "__slots__", ())
     names = [slots] if isinstance(slots, str) else slots
     slotted = {name: getattr(part, name) for name in names if hasattr(part, name)}

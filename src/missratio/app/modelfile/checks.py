@@ -224,8 +224,8 @@ def _attributes(part: Any) -> dict[str, Any]:
         return {}
     if isinstance(part, partial):
         # To ask for its `__dict__` would make one, and change what is saved next.
-        state: dict[str, Any] | None = part.__reduce__()[2][3]
-        return state or {}
+        state: Any = part.__reduce__()[2]
+        return dict(state[3] or {})
     slots = getattr(type(part), "__slots__", ())
     names = [slots] if isinstance(slots, str) else slots
     slotted = {name: getattr(part, name) for name in names if hasattr(part, name)}

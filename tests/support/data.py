@@ -116,7 +116,10 @@ def answered(plan, full, upto=None):
 
 
 def write_table(path, content):
-    """A file of text or bytes, of columns (.parquet) or of lines of cells (.xlsx)."""
+    """A file of text or bytes, of columns (.parquet) or of lines of cells (.xlsx).
+
+    A workbook of several sheets maps their names to lines.
+    """
     if path.suffix == ".parquet":
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -125,10 +128,12 @@ def write_table(path, content):
     elif path.suffix == ".xlsx" and not isinstance(content, bytes):
         import xlsxwriter
 
+        sheets = content if isinstance(content, dict) else {"data": content}
         with xlsxwriter.Workbook(path) as book:
-            sheet = book.add_worksheet("data")
-            for number, line in enumerate(content):
-                sheet.write_row(number, 0, line)
+            for name, lines in sheets.items():
+                sheet = book.add_worksheet(name)
+                for number, line in enumerate(lines):
+                    sheet.write_row(number, 0, line)
     else:
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return path

@@ -1,16 +1,13 @@
 """Patients whose pulse is missing the more often the higher it is."""
 
-import csv
 import json
 import shlex
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_limits
-from typer.testing import CliRunner
+from commands import run, write_csv
 
 import missratio as mr
-from missratio.app.cli import app
 
 PHI = """
 [classes.well]
@@ -19,20 +16,6 @@ kind = "logistic"
 features.pulse = { intercept = -9.0, coef = 0.1 }
 features.sugar = { intercept = -2.0, coef = 0.0 }
 """
-
-
-def command(*words, status=0):
-    """Run a command; words that begin with a dash may be several, as in a shell."""
-    split = []
-    for word in map(str, words):
-        split += shlex.split(word) if word.startswith("-") else [word]
-    # Boosted trees spin where cores are shared with other tests.
-    with threadpool_limits(1):
-        result = CliRunner().invoke(app, split)
-    if result.exception and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == status, result.output
-    return result
 
 
 def draw(n, rng):
@@ -44,59 +27,11 @@ def draw(n, rng):
     return np.column_stack([pulse, sugar]).round(3), ward, sick
 
 
-def write_rows(path, header, rows):
-    """A CSV file, blank where a number is NaN."""
-    with path.open("w", newline="") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(header.split(","))
-        writer.writerows(
-            [("" if cell != cell else cell) for cell in row] for row in rows
-        )
-    return path
-
-
 def write_patients(path, values, ward, sick):
     state = np.where(sick, "sick", "well").tolist()
     ids = [f"P{i:04}" for i in range(len(ward))]
     rows = zip(ids, *values.T.tolist(), ward, state, strict=True)
-    return write_rows(path, "id,pulse,sugar,ward,state", rows)
-
-
-@pytest.fixture(scope="session")
-def run():
-    """Run a command, and give its exit status, output and messages."""
-    return command
-
-
-@pytest.fixture(scope="session")
-def csv_file():
-    """Write a CSV file of a header and rows."""
-    return write_rows
-
-
-@pytest.fixture(scope="session")
-def read_csv():
-    """The rows of a CSV file, by the names of its columns."""
-
-    def read(path):
-        with path.open(newline="", encoding="utf-8") as stream:
-            return list(csv.DictReader(stream))
-
-    return read
-
-
-@pytest.fixture(scope="session")
-def fill(read_csv):
-    """Fill in a plan, from the top down, by the value of each of its lines."""
-
-    def plan(path, value_of, until=None):
-        lines = read_csv(path)
-        for line in lines[:until]:
-            line["value"] = value_of(line)
-        write_rows(path, ",".join(lines[0]), [line.values() for line in lines])
-        return lines
-
-    return plan
+    return write_csv(path, "id,pulse,sugar,ward,state", rows)
 
 
 @pytest.fixture(scope="session")
@@ -123,7 +58,7 @@ def usual():
 
 
 @pytest.fixture
-def fit(run, patients, usual):
+def fit(patients, usual):
     """Fit the patients, with further options, and give the model and the facts."""
 
     def command(*options, out="model.skops", alpha=0.2):

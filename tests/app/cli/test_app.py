@@ -6,26 +6,20 @@ import subprocess
 import sys
 
 import pytest
+from commands import run
 from typer.testing import CliRunner
 
 import missratio
 from missratio.app.cli import app
 
-runner = CliRunner()
-
-
-def invoke(*words):
-    return runner.invoke(app, list(words))
-
 
 def test_help_has_panels_and_no_types_of_flags(monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
-    result = invoke("fit", "--help")
-    first, promise, missing = map(
-        result.stdout.index, ("Options ─", "About the promise", "Why values")
-    )
+    said = run("fit --help").stdout
+    panels = ("Options ─", "About the promise", "Why values")
+    first, promise, missing = map(said.index, panels)
     assert first < promise < missing
-    assert "<bool>" not in result.stdout[promise:]
+    assert "<bool>" not in said[promise:]
 
 
 @pytest.mark.parametrize(
@@ -39,9 +33,9 @@ def test_the_shell_completes_choices(line, offered):
     words = f"missratio {line}"
     place = {"COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
     asked = {"_MISSRATIO_COMPLETE": "complete_bash", **place}
-    result = runner.invoke(app, prog_name="missratio", env=asked)
+    result = CliRunner().invoke(app, prog_name="missratio", env=asked)
     assert result.stdout.split() == offered
-    listed = invoke(line.split()[0], "--help").stdout
+    listed = run(line.split()[0], "--help").stdout
     assert all(choice in listed for choice in offered)
 
 
@@ -78,17 +72,18 @@ def test_an_interrupt_while_modules_load_is_no_traceback(module):
     assert "There is no model file" in done.stderr
 
 
+REPRODUCE = "reproduce naive_bayes --jobs 1"
+
+
 @pytest.fixture(scope="module")
 def json_run(tmp_path_factory):
     out = tmp_path_factory.mktemp("out")
-    words = ["reproduce", "naive_bayes", "np_boundary", "--runs", "4", "--jobs", "1"]
-    return out, invoke(*words, "--out", str(out), "--json")
+    return out, run(f"{REPRODUCE} np_boundary --runs 4 --json --out", out)
 
 
 @pytest.mark.needs("matplotlib")
 def test_json_is_one_object_and_nothing_else(json_run):
     _, result = json_run
-    assert result.exit_code == 0
     document = json.loads(result.stdout)
     assert list(document) == ["np_boundary", "naive_bayes"]
     for entry in document.values():
@@ -106,11 +101,9 @@ def test_json_is_one_object_and_nothing_else(json_run):
 @pytest.mark.needs("matplotlib")
 def test_without_json_tables_are_shown(json_run):
     out, _ = json_run
-    words = ["reproduce", "naive_bayes", "--runs", "4", "--jobs", "1"]
-    result = invoke(*words, "--out", str(out))
-    assert result.exit_code == 0
-    assert "correlation rho" in result.stdout
-    assert "overlap at" in result.stdout
+    said = run(f"{REPRODUCE} --runs 4 --out", out).stdout
+    assert "correlation rho" in said
+    assert "overlap at" in said
     assert (out / "summary.md").exists()
 
 
@@ -118,19 +111,18 @@ def test_without_json_tables_are_shown(json_run):
 @pytest.mark.parametrize(
     ("words", "status", "message"),
     [
-        (["np_pwer"], 2, "Did you mean 'np_power'?"),
-        (["np_power", "--methods", "KLIEPP"], 2, "There is no method 'KLIEPP'"),
-        (["np_power", "--variant", "fixed"], 2, "'published', 'corrected'"),
-        (["np_power", "--runs", "0"], 2, "--runs"),
-        (["fire_vary_alpha"], 1, "smoke_detection_iot.csv is not at hand"),
+        ("np_pwer", 2, "Did you mean 'np_power'?"),
+        ("np_power --methods KLIEPP", 2, "There is no method 'KLIEPP'"),
+        ("np_power --variant fixed", 2, "'published', 'corrected'"),
+        ("np_power --runs 0", 2, "--runs"),
+        ("fire_vary_alpha", 1, "smoke_detection_iot.csv is not at hand"),
     ],
 )
 def test_mistakes_have_a_message_and_a_status(
     tmp_path, monkeypatch, words, status, message
 ):
     monkeypatch.setenv("MISSRATIO_DATA", str(tmp_path))
-    result = invoke("reproduce", *words, "--out", str(tmp_path / "out"))
-    assert result.exit_code == status
+    result = run("reproduce", words, "--out", tmp_path / "out", status=status)
     assert message in result.stderr
     assert result.stdout == ""
     assert not (tmp_path / "out").exists()
@@ -142,20 +134,17 @@ def test_an_interrupted_run_says_that_it_can_go_on(tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("missratio.reproduce.runner.compute", interrupt)
-    words = ["reproduce", "naive_bayes", "--runs", "2", "--jobs", "1"]
-    result = invoke(*words, "--out", str(tmp_path))
-    assert result.exit_code == 130
-    assert "goes on from here" in result.stderr
+    said = run(f"{REPRODUCE} --runs 2 --out", tmp_path, status=130).stderr
+    assert "goes on from here" in said
 
 
 @pytest.mark.parametrize(
     ("names", "status", "message"),
-    [(["fire", "weather"], 1, "account holders"), (["whether"], 2, "mean 'weather'?")],
+    [("fire weather", 1, "account holders"), ("whether", 2, "mean 'weather'?")],
 )
 def test_data_that_cant_be_fetched_says_why(
     tmp_path, monkeypatch, names, status, message
 ):
     monkeypatch.setenv("MISSRATIO_DATA", str(tmp_path))
-    result = invoke("data", "fetch", *names)
-    assert result.exit_code == status
-    assert result.stderr.count(message) == len(names)
+    said = run("data fetch", names, status=status).stderr
+    assert said.count(message) == len(names.split())

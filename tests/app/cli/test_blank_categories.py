@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from commands import fill_in, run, write_csv
 
 import missratio as mr
 
@@ -39,7 +40,7 @@ def draw(n, seed):
 
 
 @pytest.fixture
-def blank_wards(tmp_path, csv_file):
+def blank_wards(tmp_path):
     """A table whose wards are blank by their level, and what was there."""
     full, rng = draw(300, 0), np.random.default_rng(1)
     rows = []
@@ -48,11 +49,11 @@ def blank_wards(tmp_path, csv_file):
         lost = rng.random() < chance
         blank = rng.random() < LOST[ward]
         rows.append(["" if lost else pulse, sugar, "" if blank else ward, state])
-    return csv_file(tmp_path / "t.csv", "pulse,sugar,ward,state", rows), full
+    return write_csv(tmp_path / "t.csv", "pulse,sugar,ward,state", rows), full
 
 
 @pytest.fixture
-def fitted(run, blank_wards):
+def fitted(blank_wards):
     """Fit the table, and give the model and the facts, or what was said."""
 
     def fit(*words, status=0):
@@ -66,7 +67,7 @@ def fitted(run, blank_wards):
 
 
 @pytest.fixture
-def answered(run, fill, blank_wards):
+def answered(blank_wards):
     """A plan that somebody filled in, but for what is told to be otherwise."""
 
     def plan(options, **otherwise):
@@ -79,7 +80,7 @@ def answered(run, fill, blank_wards):
             truth = full[int(line["line"]) - 2][places[line["feature"]]]
             return otherwise.get(line["feature"], truth)
 
-        return plan, fill(plan, value)
+        return plan, fill_in(plan, value)
 
     return plan
 

@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from commands import read_csv, run, write_csv
 
 import missratio as mr
 from missratio.app.cli import shell
@@ -17,12 +18,8 @@ OPTIONS = "--target y --controlled a --alpha 0.2 --compare-seconds 0"
 
 def write_table(path, header="p,q,y"):
     rng = np.random.default_rng(0)
-    lines = [header]
-    for i in range(400):
-        p, q = (f"{value:.3f}" for value in rng.normal(i % 2, 1, 2))
-        lines.append(f"{p},{q},{'ab'[i % 2]}")
-    path.write_text("\n".join(lines))
-    return path
+    rows = [[*rng.normal(i % 2, 1, 2).round(3), "ab"[i % 2]] for i in range(400)]
+    return write_csv(path, header, rows)
 
 
 @pytest.fixture
@@ -36,13 +33,13 @@ def arguments(table):
 
 
 def test_more_columns_than_a_model_can_hold_are_refused_before_the_fit(
-    run, tmp_path, monkeypatch
+    tmp_path, monkeypatch
 ):
     monkeypatch.setattr("missratio.app.workflow.fit.MOST_COLUMNS", 2)
-    rows = [f"{i % 5},{i % 7},{i % 3},{i % 2}" for i in range(60)]
-    (tmp_path / "t.csv").write_text("\n".join(["a,b,c,y", *rows]))
-    words = ["fit", tmp_path / "t.csv", "--target y --controlled 0 --out"]
-    said = run(*words, tmp_path / "m.skops", status=3).stderr
+    rows = [[i % 5, i % 7, i % 3, i % 2] for i in range(60)]
+    path = write_csv(tmp_path / "t.csv", "a,b,c,y", rows)
+    words = ["fit", path, "--target y --controlled 0 --out", tmp_path / "m.skops"]
+    said = run(*words, status=3).stderr
     assert "has 3 columns to learn from, and a model file can hold 2" in said
     assert "Fitting" not in said
 
@@ -63,7 +60,7 @@ def test_a_full_output_is_said(table):
     mr.load_model(out)
 
 
-def test_an_interrupt_says_what_was_written(run, arguments, monkeypatch):
+def test_an_interrupt_says_what_was_written(arguments, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
@@ -75,7 +72,7 @@ def test_an_interrupt_says_what_was_written(run, arguments, monkeypatch):
     assert "Interrupted: nothing was written." in result.stderr
 
 
-def test_a_fault_is_one_line_with_a_status_of_its_own(run, arguments, monkeypatch):
+def test_a_fault_is_one_line_with_a_status_of_its_own(arguments, monkeypatch):
     def fail(*_, **__):
         raise TypeError("unforeseen")
 
@@ -84,7 +81,7 @@ def test_a_fault_is_one_line_with_a_status_of_its_own(run, arguments, monkeypatc
     assert "fault of missratio: TypeError: unforeseen" in result.stderr
 
 
-def test_control_characters_do_not_reach_the_terminal(run, tmp_path):
+def test_control_characters_do_not_reach_the_terminal(tmp_path):
     path = write_table(tmp_path / "t.csv", header="p\x1b[2J,q\u202e,y")
     words = ["fit", path, OPTIONS, "--out", tmp_path / "m\x1b]0;x\x07.skops"]
     result = run(*words)
@@ -94,7 +91,7 @@ def test_control_characters_do_not_reach_the_terminal(run, tmp_path):
     assert "m\\x1b]0;x\\x07.skops" in result.stdout
 
 
-def test_formulas_are_marked_in_csv(run, table, tmp_path, read_csv):
+def test_formulas_are_marked_in_csv(table, tmp_path):
     rows = table.read_text().splitlines()
     ids = ["=1+1", "@x", "-5", "+a", "plain"]
     lines = [f"{ids[i % 5]},{row}" for i, row in enumerate(rows[1:])]

@@ -2,13 +2,16 @@
 
 import csv
 import json
-import shlex
 import tomllib
 
 import numpy as np
 import pytest
+from commands import run, write_csv
+from data import write_table
 
 import missratio as mr
+
+CHECK = "check t.csv --target state --controlled well"
 
 
 @pytest.fixture
@@ -18,10 +21,8 @@ def clinic(tmp_path, monkeypatch):
     rng = np.random.default_rng(3)
     with (tmp_path / "t.csv").open("w", newline="", encoding="cp1252") as stream:
         stream.write("Klinik München;;;;;;;;\n;;;;;;;;\n")
+        stream.write("patient;visit;HbA1c;crp;ward;region;site;copy;state\n")
         writer = csv.writer(stream, delimiter=";")
-        writer.writerow(
-            shlex.split("patient visit HbA1c crp ward region site copy state")
-        )
         for i in range(900):
             sick = rng.uniform() < 0.3
             sugar, crp = rng.normal(5.5 + 1.2 * sick, 0.8), np.exp(rng.normal(sick))
@@ -42,10 +43,8 @@ def settings(folder):
     return tomllib.loads((folder / "missratio.toml").read_text(encoding="utf-8"))
 
 
-def test_a_messy_table_is_read_as_it_was_meant(clinic, run):
-    said = run(
-        *shlex.split("check t.csv --target state --controlled well --alpha 10%")
-    ).stdout
+def test_a_messy_table_is_read_as_it_was_meant(clinic):
+    said = run(f"{CHECK} --alpha 10%").stdout
     found = settings(clinic)
     assert (found["encoding"], found["header_row"]) == ("cp1252", 3)
     assert found["drop"] == ["patient", "visit", "site", "copy"]
@@ -62,60 +61,60 @@ def test_a_messy_table_is_read_as_it_was_meant(clinic, run):
     assert "if new rows have blanks like these" in said
 
 
-def test_commands_are_short_once_a_table_was_checked(clinic, run):
-    run(*shlex.split("check t.csv --target state --controlled well --alpha 10%"))
+def test_commands_are_short_once_a_table_was_checked(clinic):
+    run(f"{CHECK} --alpha 10%")
     said = run("check").stdout
     assert "missratio.toml is there already" in said
     command = next(x for x in said.splitlines() if "missratio query" in x)
     assert len(command.split()) <= 10
-    run(*command.split()[1:])
+    run(command)
     # A list adds to the file's.
     fit = "fit --new-rows blanks --method indicators --merge Nroth=North --out m.skops"
-    run(*shlex.split(fit))
+    run(fit)
     model = mr.load_model(clinic / "m.skops")
     assert model.encoder.names == ["HbA1c", "crp", "ward", "region"]
     assert set(model.encoder.columns[-1].levels) == {"North", "South"}
     assert set(model.training.rows) == {"well", "sick"}
     # New rows are read in the same way, but for files of another kind.
-    run(*shlex.split("predict m.skops t.csv --keep patient --out p.csv"))
+    run("predict m.skops t.csv --keep patient --out p.csv")
     texts = {"HbA1c": "7,1", "crp": "0,9", "ward": "A", "region": "North"}
     lines = ["\t".join(texts), "\t".join(texts.values())]
     (clinic / "t.tsv").write_text("\n".join(lines), encoding="utf-8")
-    run(*shlex.split("predict m.skops t.tsv --out q.csv"))
+    run("predict m.skops t.tsv --out q.csv")
 
 
-def test_a_later_check_adds_to_the_lists_of_the_file(clinic, run):
-    run(*shlex.split("check t.csv --target state --controlled well --drop ward"))
+def test_a_later_check_adds_to_the_lists_of_the_file(clinic):
+    run(f"{CHECK} --drop ward")
     dropped = settings(clinic)["drop"]
     for _ in range(2):
-        said = run(*shlex.split("check --drop crp --merge Nroth=North")).stdout
+        said = run("check --drop crp --merge Nroth=North").stdout
         assert set(settings(clinic)["drop"]) == {"crp", *dropped}
         assert "Nroth=North" in settings(clinic)["merge"]
     assert "stays as it is" in said
 
 
-def test_what_a_person_has_to_say_is_asked_and_answers_are_added(clinic, run):
-    said = run(*shlex.split("check t.csv")).stdout
+def test_what_a_person_has_to_say_is_asked_and_answers_are_added(clinic):
+    said = run("check t.csv").stdout
     assert "Which column holds the labels? It may be 'state'." in said
     before = (clinic / "missratio.toml").read_text(encoding="utf-8")
-    said = run(*shlex.split("check --target state --controlled well")).stdout
+    said = run("check --target state --controlled well").stdout
     assert "Added to missratio.toml: target, controlled, skip_unlabelled." in said
     after = (clinic / "missratio.toml").read_text(encoding="utf-8")
     assert after.startswith(before)
     assert settings(clinic)["controlled"] == "well"
     command = next(x for x in said.splitlines() if "missratio fit" in x)
     assert command == "    missratio fit --new-rows blanks"
-    run(*command.split()[1:], "--method indicators")
+    run(command, "--method indicators")
     (clinic / "missratio.toml").unlink()
-    run(*shlex.split("check t.csv --target state"))
+    run("check t.csv --target state")
     assert "controlled" not in settings(clinic)
-    facts = json.loads(run(*shlex.split("check t.csv --target state --json")).stdout)
+    facts = json.loads(run("check t.csv --target state --json").stdout)
     assert any("whose error is bounded" in each for each in facts["questions"])
     assert facts["blanks"]["rows"].keys() == {"well", "sick"}
 
 
 def test_blank_categories_are_counted_and_tables_without_blanks_are_told(
-    run, tmp_path, monkeypatch, csv_file
+    tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
@@ -123,13 +122,9 @@ def test_blank_categories_are_counted_and_tables_without_blanks_are_told(
     X[y == 1] += 2.0
     for blank in ("", "c"):
         third = ["a" if i % 3 else blank if i % 2 else "b" for i in range(300)]
-        csv_file(
-            tmp_path / "t.csv",
-            "u,v,c,y",
-            zip(*X.T.tolist(), third, y.tolist(), strict=True),
-        )
-        words = shlex.split("check t.csv --target y --controlled 0 --force")
-        said = run(*words).stdout
+        rows = zip(*X.T.tolist(), third, y.tolist(), strict=True)
+        write_csv(tmp_path / "t.csv", "u,v,c,y", rows)
+        said = run("check t.csv --target y --controlled 0 --force").stdout
         told = "if new rows have blanks like these"
         lost = "'1': 150 rows, 100 of them complete; blanks in 'c' 33%." in said
         if blank:
@@ -139,15 +134,11 @@ def test_blank_categories_are_counted_and_tables_without_blanks_are_told(
         assert lost == (not blank)
 
 
-def test_a_sheet_that_has_a_table_is_found(run, tmp_path, monkeypatch):
-    writer = pytest.importorskip("xlsxwriter")
+@pytest.mark.needs("xlsxwriter")
+def test_a_sheet_that_has_a_table_is_found(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with writer.Workbook(tmp_path / "t.xlsx") as book:
-        book.add_worksheet("Notes").write(0, 0, "Study 12")
-        for i, row in enumerate(["xy", *(f"{i % 7}{i % 2}" for i in range(40))]):
-            sheet = book.get_worksheet_by_name("Data") or book.add_worksheet("Data")
-            for j, cell in enumerate(row):
-                sheet.write(i, j, int(cell) if i else cell)
+    rows = [["x", "y"], *([i % 7, i % 2] for i in range(40))]
+    write_table(tmp_path / "t.xlsx", {"Notes": [["Study 12"]], "Data": rows})
     said = run("check", "t.xlsx", "--target", "y").stdout
     assert "Sheet 'Data' is read: those before it have no table." in said
     assert settings(tmp_path)["sheet"] == "Data"
@@ -155,48 +146,46 @@ def test_a_sheet_that_has_a_table_is_found(run, tmp_path, monkeypatch):
     assert "--target 'z' is not a column of t.xlsx" in said
 
 
-def test_what_was_read_of_another_sheet_is_read_anew(run, tmp_path, monkeypatch):
-    writer = pytest.importorskip("xlsxwriter")
+@pytest.mark.needs("xlsxwriter")
+def test_what_was_read_of_another_sheet_is_read_anew(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with writer.Workbook(tmp_path / "t.xlsx") as book:
-        for name, head in (("Legend", "ab"), ("Data", "xyz")):
-            sheet = book.add_worksheet(name)
-            for i, row in enumerate([head, *(f"{i % 7}{i % 2}{i}" for i in range(90))]):
-                sheet.write_row(i, 0, [int(c) if i else c for c in row[: len(head)]])
-    run(*shlex.split("check t.xlsx --drop b"))
+    legend = [["a", "b"], *([i % 7, i % 2] for i in range(90))]
+    rows = [["x", "y", "z"], *([i % 7, i % 2, i % 5] for i in range(90))]
+    write_table(tmp_path / "t.xlsx", {"Legend": legend, "Data": rows})
+    run("check t.xlsx --drop b")
     assert settings(tmp_path) == {"data": "t.xlsx", "sheet": "Legend", "drop": ["b"]}
-    run(*shlex.split("check --sheet Data --target y --controlled 0"))
+    run("check --sheet Data --target y --controlled 0")
     assert settings(tmp_path)["sheet"] == "Data"
     assert "drop" not in settings(tmp_path)
-    run(*shlex.split("fit --on-infeasible reject_all"))
+    run("fit --on-infeasible reject_all")
 
 
-def test_a_later_check_changes_what_is_said_otherwise(clinic, run):
-    run(*shlex.split("check t.csv --target state --controlled well --alpha 10%"))
-    said = run(*shlex.split("check --alpha 5%")).stdout
+def test_a_later_check_changes_what_is_said_otherwise(clinic):
+    run(f"{CHECK} --alpha 10%")
+    said = run("check --alpha 5%").stdout
     assert "Added to missratio.toml: alpha. What else it says stays" in said
     assert settings(clinic)["alpha"] == "5%"
     assert "    missratio fit --new-rows blanks\n" in said
     assert "Left out, as missratio.toml or --drop says: 'patient', 'visit'" in said
 
 
-def test_several_labels_are_asked_about(run, tmp_path, monkeypatch, csv_file):
+def test_several_labels_are_asked_about(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     values = rng.normal(np.arange(600) % 3 * 9.0)
     rows = [(f"{x:.2f}", f"{x:.1f} m", "abc"[i % 3]) for i, x in enumerate(values)]
-    csv_file(tmp_path / "t.csv", "x,depth,y", rows)
-    said = run(*shlex.split("check t.csv --target y --controlled a")).stdout
+    write_csv(tmp_path / "t.csv", "x,depth,y", rows)
+    said = run("check t.csv --target y --controlled a").stdout
     assert "Against which of the other labels?" in said
     assert "numbers with a unit, such as" in said
     assert "(take ' m' away in the file to use them as numbers)" in said
     # What is said of one class is no obstacle to bounds on several.
     bounds = "--drop depth --alpha a=20% --alpha c=20% --compare-seconds 0"
-    run(*shlex.split(f"fit {bounds}"))
+    run(f"fit {bounds}")
 
 
-def test_the_page_says_the_same(clinic, run):
-    run(*shlex.split("check t.csv --target state --controlled well --out look.md"))
+def test_the_page_says_the_same(clinic):
+    run(f"{CHECK} --out look.md")
     page = (clinic / "look.md").read_text(encoding="utf-8")
     for words in ("To decide", "What was done", "Blanks by class", "could be promised"):
         assert words in page
@@ -212,21 +201,16 @@ def test_the_page_says_the_same(clinic, run):
         ("alpha = [[1]]", "alpha must be a text, a number"),
     ],
 )
-def test_a_settings_file_that_says_nothing_known_is_refused(clinic, run, text, message):
+def test_a_settings_file_that_says_nothing_known_is_refused(clinic, text, message):
     (clinic / "missratio.toml").write_text(text, encoding="utf-8")
-    result = run(*shlex.split("fit t.csv --out m.skops"), status=2)
+    result = run("fit t.csv --out m.skops", status=2)
     assert message in result.output
 
 
-def test_a_code_that_is_a_value_elsewhere_is_left_to_a_person(
-    tmp_path, run, monkeypatch
-):
-    path = tmp_path / "t.csv"
-    rows = [
-        f"{999 if i % 20 == 0 else i % 7},{900 + i % 120},{i % 2}" for i in range(400)
-    ]
-    path.write_text("\n".join(["a,b,y", *rows]), encoding="utf-8")
+def test_a_code_that_is_a_value_elsewhere_is_left_to_a_person(tmp_path, monkeypatch):
+    rows = [[i % 7 if i % 20 else 999, 900 + i % 120, i % 2] for i in range(400)]
+    write_csv(tmp_path / "t.csv", "a,b,y", rows)
     monkeypatch.chdir(tmp_path)
-    run(*shlex.split("check t.csv --target y"))
+    run("check t.csv --target y")
     assert "missing_value" not in settings(tmp_path)
     assert 'missing_value = ["999"]' in (tmp_path / "missratio.toml").read_text()

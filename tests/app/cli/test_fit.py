@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from commands import run, write_csv
 
 import missratio as mr
 from missratio._files.files import RegularFile
@@ -21,12 +22,6 @@ def encoded(model, complete):
     return np.column_stack([values, ward == levels[1]]).astype(float)
 
 
-def save(path, header, *columns):
-    table = np.column_stack(columns)
-    np.savetxt(path, table, "%g", ",", header=header, comments="")
-    return path
-
-
 def test_json_is_one_object_and_the_model_has_what_it_says(fit, patients):
     path, facts = fit("--method kliep")
     model = mr.load_model(path)
@@ -41,7 +36,7 @@ def test_json_is_one_object_and_the_model_has_what_it_says(fit, patients):
     assert sum(model.training.rows.values()) == 3000
 
 
-def test_what_is_done_is_no_output_and_quiet_is_quiet(run, patients):
+def test_what_is_done_is_no_output_and_quiet_is_quiet(patients):
     words = ["fit", patients, OPTIONS, AT_ONCE]
     words += ["--missingness", patients.with_name("phi.toml")]
     words += ["--out", patients.with_name("m.skops")]
@@ -51,13 +46,13 @@ def test_what_is_done_is_no_output_and_quiet_is_quiet(run, patients):
     assert run(*words, "--force", "-q").output == ""
 
 
-def test_methods_are_compared_and_the_best_is_taken(run, tmp_path):
+def test_methods_are_compared_and_the_best_is_taken(tmp_path):
     """The classes differ in spread alone: a line has no power, trees and bumps have."""
     rng = np.random.default_rng(0)
     out, n = tmp_path / "m.skops", 400
     X, y = rng.normal(size=(2 * n, 2)), np.repeat([0, 1], n)
     X[y == 1] *= 4.0
-    path = save(tmp_path / "t.csv", "a,b,y", X, y)
+    path = write_csv(tmp_path / "t.csv", "a,b,y", np.column_stack([X, y]).tolist())
     words = ["fit", path, BY_Y, "--json --alpha 0.1", "--out", out]
     facts = json.loads(run(*words).stdout)
     model = mr.load_model(out)
@@ -127,7 +122,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("words", MISTAKES)
-def test_what_does_not_fit_the_table_has_a_status_and_a_remedy(run, patients, words):
+def test_what_does_not_fit_the_table_has_a_status_and_a_remedy(patients, words):
     status, *messages = MISTAKES[words]
     out, before = patients.with_name("m.skops"), patients.read_bytes()
     # Of an option that is given twice, the last counts.
@@ -138,7 +133,7 @@ def test_what_does_not_fit_the_table_has_a_status_and_a_remedy(run, patients, wo
     assert patients.read_bytes() == before
 
 
-def test_a_phi_that_the_table_refutes_is_refused(run, fit, patients):
+def test_a_phi_that_the_table_refutes_is_refused(fit, patients):
     phi, out = patients.with_name("wrong.toml"), patients.with_name("m.skops")
     right = patients.with_name("phi.toml").read_text()
     phi.write_text(right.replace("-9.0", "-7.5"))

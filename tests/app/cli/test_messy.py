@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from commands import read_csv, run
 from python_calamine import CalamineWorkbook
 
 import missratio as mr
@@ -42,7 +43,7 @@ def write(tmp_path):
 
 
 @pytest.fixture
-def fit_y(run, out):
+def fit_y(out):
     """Fit a table; the facts, or what was said where it is refused."""
 
     def command(path, *words, status=0, base=BY_Y):
@@ -58,7 +59,7 @@ def fit_y(run, out):
 # Header
 
 
-def test_a_title_above_the_header_is_skipped(run, fit_y, write, out, tmp_path):
+def test_a_title_above_the_header_is_skipped(fit_y, write, out, tmp_path):
     titled, plain = write(rows(), TITLE), write(rows(), name="plain.csv")
     threshold = fit_y(titled, "--header-row 4")["certificate"]["threshold"]
     assert fit_y(plain)["certificate"]["threshold"] == threshold
@@ -87,7 +88,7 @@ def test_bad_header_rows_are_refused(fit_y, write, name, line, says):
 # Labels
 
 
-def test_one_class_against_the_rest(run, fit_y, write, out, tmp_path):
+def test_one_class_against_the_rest(fit_y, write, out, tmp_path):
     path = write(rows(360, labels=("well", "flu", "cold")))
     base = BY_Y.replace("controlled 0", "controlled well")
     refused = fit_y(path, base=base, status=3)
@@ -103,7 +104,7 @@ def test_one_class_against_the_rest(run, fit_y, write, out, tmp_path):
     run("watch", out, path)
 
 
-def test_spellings_are_refused_in_labels_and_noted_in_categories(run, tmp_path):
+def test_spellings_are_refused_in_labels_and_noted_in_categories(tmp_path):
     """'Well' is never among the sick in silence."""
     states = ["well", "sick"] * 150 + ["Well", "Sick"]
     wards = ["North", "A+", "A-"] * 100 + ["Nroth", "North"]
@@ -173,9 +174,7 @@ NEW = (
 )
 
 
-def test_predictions_say_why_a_row_has_no_score(
-    patients_model, run, read_csv, tmp_path
-):
+def test_predictions_say_why_a_row_has_no_score(patients_model, tmp_path):
     new = tmp_path / "new.csv"
     new.write_text(NEW)
     words = ["predict", patients_model, new, "--keep pulse --json", "--out"]

@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+from commands import run
 
 from missratio.app import options
 from missratio.app.workflow.methods import METHODS
@@ -20,7 +21,7 @@ REFUSED = {
     (*ONE, "--alhpa", "0.1"): "No such option",
     (*ONE, "--alpha", "2"): f"{BETWEEN}, and be 1e-12 or more: got 2. Did you mean 2%",
     (*ONE, "--alpha", "500%"): BETWEEN,
-    (*ONE, "--alpha", "a lot"): "--alpha: 'a lot' is not a share: write 0.05 or 5%",
+    (*ONE, "--alpha", "'a lot'"): "--alpha: 'a lot' is not a share: write 0.05 or 5%",
     (*ONE, "--alpha", "1e-320"): BETWEEN,
     (*ONE, "--alpha", "nan"): BETWEEN,
     (*ONE, "--delta", "0"): f"'--delta': a share {BETWEEN}",
@@ -61,7 +62,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("words", REFUSED, ids=lambda words: " ".join(words[-4:]))
-def test_what_makes_no_sense_is_refused(run, words):
+def test_what_makes_no_sense_is_refused(words):
     said = run(*words, status=2).stderr.replace("│", " ")
     assert REFUSED[words] in " ".join(said.split())
 
@@ -74,7 +75,7 @@ def test_what_makes_no_sense_is_refused(run, words):
         (("--out", "absent/m.skops"), "no folder absent"),
     ],
 )
-def test_files_that_are_not_there_are_said_first(run, words, message):
+def test_files_that_are_not_there_are_said_first(words, message):
     assert message in " ".join(run(*ONE, *words, status=1).stderr.split())
 
 

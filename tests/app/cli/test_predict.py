@@ -7,12 +7,13 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from commands import read_csv, run, write_csv
 
 import missratio as mr
 
 
 @pytest.fixture
-def predict(run, patients_model, read_csv, tmp_path):
+def predict(patients_model, tmp_path):
     """The facts, and the rows that were written; or what was said."""
 
     def command(table, *options, model=None, status=0):
@@ -24,9 +25,7 @@ def predict(run, patients_model, read_csv, tmp_path):
     return command
 
 
-def test_labels_and_scores_are_those_of_the_model(
-    predict, patients, patients_model, read_csv
-):
+def test_labels_and_scores_are_those_of_the_model(predict, patients, patients_model):
     facts, rows = predict(patients, "--keep id")
     model, table = mr.load_model(patients_model), read_csv(patients)
     X = [
@@ -44,9 +43,7 @@ def test_labels_and_scores_are_those_of_the_model(
     assert facts["unscored"] == np.isinf(decisions.scores).sum() > 0
 
 
-def test_rows_without_the_blanks_of_the_training_table_are_told(
-    run, predict, csv_file, tmp_path
-):
+def test_rows_without_the_blanks_of_the_training_table_are_told(predict, tmp_path):
     """What is promised as observed is promised of rows that lose values alike."""
     rng = np.random.default_rng(0)
     for name, often in (("training", 0.4), ("alike", 0.4), ("complete", 0.0)):
@@ -55,7 +52,7 @@ def test_rows_without_the_blanks_of_the_training_table_are_told(
         u[rng.random(800) < often * (1 + y) / 2] = np.nan
         rows = np.column_stack([u, v, y]).round(3).tolist()
         texts = [["" if cell != cell else cell for cell in row] for row in rows]
-        csv_file(tmp_path / f"{name}.csv", "u,v,y", texts)
+        write_csv(tmp_path / f"{name}.csv", "u,v,y", texts)
     out, how = tmp_path / "m.skops", "--target y --controlled 0 --method indicators"
     run("fit", tmp_path / "training.csv", how, "--new-rows blanks --out", out)
     facts, _ = predict(tmp_path / "alike.csv", model=out)
@@ -64,7 +61,7 @@ def test_rows_without_the_blanks_of_the_training_table_are_told(
     assert facts["unlike"] == {"u": 0.0}
 
 
-def test_values_far_outside_the_training_table_are_told(run, predict, day, tmp_path):
+def test_values_far_outside_the_training_table_are_told(predict, day, tmp_path):
     """Another unit, or a code for what is missing, and nothing where all is well."""
     table = day(5)
     assert "far" not in predict(table)[0]
@@ -81,7 +78,7 @@ def test_values_far_outside_the_training_table_are_told(run, predict, day, tmp_p
 
 
 def test_the_kind_of_file_and_the_order_of_columns_do_not_matter(
-    run, patients, patients_model
+    patients, patients_model
 ):
     first, second = patients.with_name("p.parquet"), patients.with_name("q.parquet")
     run("predict", patients_model, patients, "-q", "--out", first)

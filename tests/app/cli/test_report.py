@@ -4,6 +4,7 @@ import json
 from zipfile import ZipFile
 
 import pytest
+from commands import run
 
 import missratio as mr
 from missratio.app.modelfile.files import HEADER
@@ -11,7 +12,7 @@ from missratio.app.modelfile.files import HEADER
 
 @pytest.mark.needs("vl_convert")
 @pytest.mark.parametrize("suffix", [".html", ".md", ".MD", ".json"])
-def test_the_page_names_columns_and_the_table(patients_model, patients, run, suffix):
+def test_the_page_names_columns_and_the_table(patients_model, patients, suffix):
     # The model file is all that it takes.
     patients.unlink()
     page = patients_model.with_suffix(suffix)
@@ -35,7 +36,7 @@ OUTPUTS = {
 
 
 @pytest.mark.parametrize("command", OUTPUTS)
-def test_nothing_is_overwritten_without_force(run, patients, patients_model, command):
+def test_nothing_is_overwritten_without_force(patients, patients_model, command):
     words, name = OUTPUTS[command]
     given = words.format(table=patients, model=patients_model).split()
     out = patients.with_name(name)
@@ -54,7 +55,7 @@ def test_nothing_is_overwritten_without_force(run, patients, patients_model, com
 
 @pytest.mark.needs("vl_convert")
 def test_the_same_table_gives_the_same_bytes_wherever_they_are_written(
-    run, patients, monkeypatch
+    patients, monkeypatch
 ):
     """And nobody learns from them how the folders of this machine are called."""
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")

@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from commands import read_csv, run, write_csv
 
 import missratio as mr
 from missratio._files import open_table
@@ -28,13 +29,13 @@ def draw(n, seed, *, lose=False, moved=0.0):
 
 
 @pytest.fixture(scope="module")
-def table(tmp_path_factory, csv_file):
+def table(tmp_path_factory):
     path = tmp_path_factory.mktemp("several") / "table.csv"
-    return csv_file(path, HEADER, draw(700, 0))
+    return write_csv(path, HEADER, draw(700, 0))
 
 
 @pytest.fixture(scope="module")
-def fitted(run, table):
+def fitted(table):
     """A model, what the command said of it, and its facts."""
     out = table.with_name("model.skops")
     words = ["fit", table, BASE, TWO, "--force", "--out", out]
@@ -50,14 +51,14 @@ def test_fit_says_what_becomes_of_each_class(fitted):
     assert "of 'cold'." in said
 
 
-def test_methods_are_compared_under_the_bounds(run, tmp_path, csv_file):
+def test_methods_are_compared_under_the_bounds(tmp_path):
     rng, out = np.random.default_rng(3), tmp_path / "model.skops"
     rows = []
     for label, radius in (("inner", 0.5), ("middle", 2.5), ("outer", 5.0)):
         for angle in rng.uniform(0, 2 * np.pi, 400):
             x, y = radius * np.array([np.cos(angle), np.sin(angle)])
             rows.append([x + rng.normal(0, 0.6), y + rng.normal(0, 0.6), label])
-    path = csv_file(tmp_path / "rings.csv", "a,b,state", rows)
+    path = write_csv(tmp_path / "rings.csv", "a,b,state", rows)
     words = "--target state --alpha inner=20% --alpha middle=30% --compare-seconds 4"
     said = run("fit", path, words, "--out", out).stdout
     # A line can't tell rings apart.
@@ -75,10 +76,10 @@ def test_methods_are_compared_under_the_bounds(run, tmp_path, csv_file):
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".xlsx"])
 def test_predictions_are_the_models_and_their_errors_are_measured(
-    run, fitted, tmp_path, csv_file, suffix
+    fitted, tmp_path, suffix
 ):
     pd = pytest.importorskip("pandas")
-    fresh = csv_file(tmp_path / "new.csv", HEADER, draw(300, 1))
+    fresh = write_csv(tmp_path / "new.csv", HEADER, draw(300, 1))
     out = tmp_path / f"predicted{suffix}"
     facts = json.loads(run("predict", fitted[0], fresh, "--json", "--out", out).stdout)
     frame = pd.read_csv(fresh)
@@ -94,9 +95,7 @@ def test_predictions_are_the_models_and_their_errors_are_measured(
     assert facts["measured"]["classes"]["flu"]["wrong"]["share"] < 0.25
 
 
-def test_rows_without_a_score_get_the_fallback_and_a_reason(
-    run, fitted, tmp_path, read_csv
-):
+def test_rows_without_a_score_get_the_fallback_and_a_reason(fitted, tmp_path):
     new, out = tmp_path / "new.csv", tmp_path / "out.csv"
     new.write_text("pulse,sugar,ward\n3,0.4,east\n,0.4,east\n3,0.4,north\n")
     said = run("predict", fitted[0], new, "--out", out).stdout
@@ -109,8 +108,8 @@ def test_rows_without_a_score_get_the_fallback_and_a_reason(
     assert "2 can't be scored" in said
 
 
-def test_ordered_classes_with_missing_values(run, tmp_path, csv_file):
-    table = csv_file(tmp_path / "t.csv", HEADER, draw(1000, 2, lose=True))
+def test_ordered_classes_with_missing_values(tmp_path):
+    table = write_csv(tmp_path / "t.csv", HEADER, draw(1000, 2, lose=True))
     phi, out = tmp_path / "phi.toml", tmp_path / "m.skops"
     bounds = "--alpha sepsis=20% --alpha flu=30% --ordered 'sepsis, flu,cold'"
     words = ["fit", table, BASE, bounds, "--out", out]
@@ -140,18 +139,16 @@ def test_ordered_classes_with_missing_values(run, tmp_path, csv_file):
         (f"{TWO} --ordered flu,cold,sepsis", 3, "a bound for each class but the last"),
     ],
 )
-def test_what_does_not_fit_the_table_is_refused(
-    run, table, tmp_path, words, status, match
-):
+def test_what_does_not_fit_the_table_is_refused(table, tmp_path, words, status, match):
     out = tmp_path / "model.skops"
     result = run("fit", table, BASE, words, "--out", out, status=status)
     assert match in result.stderr
     assert not out.exists()
 
 
-def test_watch_has_a_monitor_for_each_bounded_class(run, fitted, tmp_path, csv_file):
-    first = csv_file(tmp_path / "1.csv", HEADER, draw(300, 5))
-    second = csv_file(tmp_path / "2.csv", HEADER, draw(300, 6, moved=2.0))
+def test_watch_has_a_monitor_for_each_bounded_class(fitted, tmp_path):
+    first = write_csv(tmp_path / "1.csv", HEADER, draw(300, 5))
+    second = write_csv(tmp_path / "2.csv", HEADER, draw(300, 6, moved=2.0))
     words = ["watch", fitted[0], "--state", tmp_path / "state.json"]
     kept = json.loads(run(*words, first, "--json").stdout)
     assert not kept["alarm"]

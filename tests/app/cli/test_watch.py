@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pandas as pd
 import pytest
+from commands import run
 
 import missratio as mr
 from missratio.app.options import Listener, WatchOptions
@@ -16,7 +17,7 @@ from missratio.app.workflow import watch as watch_module
 
 
 @pytest.fixture
-def watch(run, patients_model):
+def watch(patients_model):
     """What a run found, or what was said where it is refused."""
 
     def command(table, *words, status=0, model=patients_model):
@@ -26,7 +27,7 @@ def watch(run, patients_model):
     return command
 
 
-def test_a_promise_kept_and_then_broken(run, watch, day, patients_model):
+def test_a_promise_kept_and_then_broken(watch, day, patients_model):
     first, second = day(5), day(6, moved=15.0)
     kept, again = watch(first), watch(first)
     assert (kept["alarm"], kept["seen_before"]) == (False, False)
@@ -69,35 +70,19 @@ def test_the_state_of_another_model_is_refused(fit, watch, day, tmp_path):
     monitor = sound["monitors"][0]
     flipped = sound["tables"][0].translate(str.maketrans("0123456789", "1234567890"))
     for content, message in (
-        ("{}", "not what `missratio watch` writes"),
-        ("[]", "not what `missratio watch` writes"),
-        (json.dumps({**sound, "format": 3}), "written by another version"),
-        (json.dumps({**sound, "format": 9e99}), "written by another version"),
+        *((text, "not what `missratio watch` writes") for text in ("{}", "[]")),
+        *((json.dumps({**sound, "format": number}), "written by another version")
+          for number in (3, 9e99)),
         (json.dumps({**sound, "tables": [flipped]}), "its checksum is another"),
         (before.decode().replace('"n_rows": ', '"n_rows": 1e999'), "is damaged"),
-        *(
-            (sealed({**sound, "monitors": [{**monitor, **change}]}), "is damaged")
-            for change in (
-                {"capital": [-1e300] * 24},
-                {"n_rows": -5},
-                {"wrong_weight": -1.0},
-                {"alarm_row": 1e30},
-                {"n_rows": 10**9},
-            )
-        ),
-        *(
-            (sealed({**sound, **change}), "is damaged")
-            for change in (
-                {"tables": {"a": 1}},
-                {"tables": []},
-                {"tables": sound["tables"] * 2},
-                {"held": "abc"},
-                {"held": [3]},
-                {"held": None},
-            )
-        ),
+        *((sealed({**sound, **change}), "is damaged") for change in (
+            *({"monitors": [{**monitor, **change}]} for change in (
+                {"capital": [-1e300] * 24}, {"n_rows": -5}, {"wrong_weight": -1.0},
+                {"alarm_row": 1e30}, {"n_rows": 10**9})),
+            {"tables": {"a": 1}}, {"tables": []}, {"tables": sound["tables"] * 2},
+            {"held": "abc"}, {"held": [3]}, {"held": None})),
         ("1," * 2**26, "has more than"),
-    ):
+    ):  # fmt: skip
         state.write_text(content)
         said = watch(table, "--state", state, status=3)
         assert message in said

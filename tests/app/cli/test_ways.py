@@ -6,6 +6,7 @@ import shlex
 
 import numpy as np
 import pytest
+from commands import fill_in, run, write_csv
 
 import missratio as mr
 
@@ -23,83 +24,57 @@ def draw(n, rng):
     return values.round(4), ill
 
 
-@pytest.fixture(scope="module")
-def truth():
-    return draw(900, np.random.default_rng(7))
+TRUTH = draw(900, np.random.default_rng(7))
 
 
-@pytest.fixture(scope="module")
-def write(csv_file, truth):
+def write(path, intercept, coef):
     """The rows as a table, after values went missing by these log-odds."""
-
-    def table(path, intercept, coef):
-        values, ill = truth
-        phi = mr.LogisticMissingness(intercept, coef)
-        lossy = mr.corrupt(values, phi, np.random.default_rng(8))
-        ids, state = [f"R{i}" for i in range(len(ill))], np.where(ill, "ill", "fit")
-        rows = zip(ids, *lossy.T.tolist(), state, strict=True)
-        return csv_file(path, "id,a,b,c,d,e,state", rows)
-
-    return table
+    values, ill = TRUTH
+    phi = mr.LogisticMissingness(intercept, coef)
+    lossy = mr.corrupt(values, phi, np.random.default_rng(8))
+    ids, state = [f"R{i}" for i in range(len(ill))], np.where(ill, "ill", "fit")
+    rows = zip(ids, *lossy.T.tolist(), state, strict=True)
+    return write_csv(path, "id,a,b,c,d,e,state", rows)
 
 
 @pytest.fixture(scope="module")
-def table(tmp_path_factory, write):
+def table(tmp_path_factory):
     """Four of five columns go missing where they are high, in both classes."""
     path = tmp_path_factory.mktemp("ways") / "table.csv"
     return write(path, [-1.5] * 4 + [-np.inf], [1.0] * 4 + [0.0])
 
 
-@pytest.fixture(scope="module")
-def answer(truth, fill):
-    """Fill in what a plan asks for, but for rows that are lost."""
-
-    def plan(path, lost=()):
-        def value(line):
-            row = int(line["line"]) - 2
-            known = truth[0][row, COLUMNS.index(line["feature"])]
-            return "not found" if row in lost else known
-
-        return fill(path, value)
-
-    return plan
+def answer(path):
+    """Fill in what a plan asks for."""
+    values = TRUTH[0]
+    return fill_in(
+        path, lambda x: values[int(x["line"]) - 2, COLUMNS.index(x["feature"])]
+    )
 
 
-@pytest.fixture(scope="module")
-def fit(run):
+def fit(table, *options, status=0):
     """Fit a table; the model and the facts, or what was said."""
-
-    def command(table, *options, status=0):
-        out = table.with_name("model.skops")
-        words = ["fit", table, FIT, "--force --json --compare-seconds 0", "--out", out]
-        result = run(*words, *options, status=status)
-        if status:
-            return result.stderr
-        return mr.load_model(out), json.loads(result.stdout)
-
-    return command
+    out = table.with_name("model.skops")
+    words = ["fit", table, FIT, "--force --json --compare-seconds 0", "--out", out]
+    result = run(*words, *options, status=status)
+    return result.stderr if status else (mr.load_model(out), json.loads(result.stdout))
 
 
-@pytest.fixture(scope="module")
-def ask(run):
+def ask(table, options):
     """A plan, and what was said of it."""
-
-    def plan(table, options):
-        path = table.with_name(f"plan{options.count('-')}.csv")
-        words = ["query", table, ASK, "--json --force", options]
-        return path, json.loads(run(*words, "--out", path).stdout)
-
-    return plan
+    path = table.with_name(f"plan{options.count('-')}.csv")
+    words = ["query", table, ASK, "--json --force", options]
+    return path, json.loads(run(*words, "--out", path).stdout)
 
 
 @pytest.fixture(scope="module")
-def budget(table, ask):
+def budget(table):
     """A plan of look-ups that the tool has drawn, to be filled in."""
     return ask(table, "--budget 200")
 
 
 @pytest.fixture(scope="module")
-def looked_up(table, budget, fit, answer):
+def looked_up(table, budget):
     """A filled plan, the model of it and the facts."""
     plan = table.with_name("answered.csv")
     plan.write_text(budget[0].read_text())
@@ -107,7 +82,7 @@ def looked_up(table, budget, fit, answer):
     return plan, *fit(table, "--queries", plan)
 
 
-def test_a_budget_of_look_ups_ends_in_a_certificate(table, budget, looked_up, fit):
+def test_a_budget_of_look_ups_ends_in_a_certificate(table, budget, looked_up):
     plan, asked = budget
     assert asked["queries"] <= 200
     assert asked["rows"] > 40
@@ -131,7 +106,7 @@ def test_a_budget_of_look_ups_ends_in_a_certificate(table, budget, looked_up, fi
     assert above[~ill].mean() > 0.2
 
 
-def test_all_that_is_missing_is_a_plan_whose_command_runs(run, table, answer):
+def test_all_that_is_missing_is_a_plan_whose_command_runs(table):
     """A budget beyond it has the share of rows that there are, and no "…"."""
     plan = table.with_name("all.csv")
     said = run("query", table, ASK, "--budget 50000", "--out", plan).stdout
@@ -141,7 +116,7 @@ def test_all_that_is_missing_is_a_plan_whose_command_runs(run, table, answer):
     assert f"{rows / (rows + single):.0%} of the values go to rows" in said
     answer(plan)
     fitted = next(line for line in said.splitlines() if "missratio fit" in line)
-    run(*shlex.split(fitted)[1:], "--compare-seconds 0")
+    run(fitted, "--compare-seconds 0")
     # Rows with blanks count by what the model does with them.
     model = plan.with_suffix(".skops")
     watched = run("watch", model, table).stdout
@@ -151,12 +126,12 @@ def test_all_that_is_missing_is_a_plan_whose_command_runs(run, table, answer):
     )
 
 
-def test_a_table_that_teaches_nothing_says_why_and_what_to_run(run, tmp_path, csv_file):
+def test_a_table_that_teaches_nothing_says_why_and_what_to_run(tmp_path):
     rng = np.random.default_rng(0)
     values = rng.normal(np.arange(600)[:, None] % 2, 1.0, (600, 3))
     lossy = mr.corrupt(values, mr.LogisticMissingness([-1.0] * 3, [1.0] * 3), rng)
     rows = [[*row, "ab"[i % 2]] for i, row in enumerate(lossy.tolist())]
-    table = csv_file(tmp_path / "t.csv", "x,y,z,state", rows)
+    table = write_csv(tmp_path / "t.csv", "x,y,z,state", rows)
     words = "--target state --controlled a --alpha 3% --missingness learn"
     out = tmp_path / "m.skops"
     told = run("fit", table, words, "--out", out, status=5).stderr
@@ -165,12 +140,10 @@ def test_a_table_that_teaches_nothing_says_why_and_what_to_run(run, tmp_path, cs
     assert "at delta=0.05: " in told
     assert "plan_queries" not in told
     command = next(line for line in told.splitlines() if "--new-rows blanks" in line)
-    run(*shlex.split(command)[1:], "--method indicators")
+    run(command, "--method indicators")
 
 
-def test_a_plan_survives_a_code_for_missing_that_is_told_later(
-    table, fit, ask, answer, tmp_path
-):
+def test_a_plan_survives_a_code_for_missing_that_is_told_later(table, tmp_path):
     header, *lines = table.read_text().splitlines()
     for row in (3, 50, 700, 800):
         cells = lines[row].split(",")
@@ -191,7 +164,7 @@ def test_a_plan_survives_a_code_for_missing_that_is_told_later(
     assert "made for another table" in fit(coded, *words, status=3)
 
 
-def test_single_values_are_data_for_the_score(table, fit, ask, answer):
+def test_single_values_are_data_for_the_score(table):
     plan, _ = ask(table, "--per-feature 40")
     lines = answer(plan)
     model, facts = fit(table, "--queries", plan, REJECT)
@@ -211,7 +184,7 @@ def test_single_values_are_data_for_the_score(table, fit, ask, answer):
     assert set(model.classifier.missingness) == {"ill", "fit"}
 
 
-def test_the_table_teaches_phi_and_look_ups_add_to_it(table, fit, looked_up):
+def test_the_table_teaches_phi_and_look_ups_add_to_it(table, looked_up):
     alone, facts = fit(table, "--missingness learn", REJECT)
     assert facts["way"] == "table"
     assert "learned from the table" in facts["missingness"]
@@ -231,7 +204,7 @@ def test_the_table_teaches_phi_and_look_ups_add_to_it(table, fit, looked_up):
     assert data["sensitivity"]["tipping_factor"] > 1.0
 
 
-def test_given_nothing_a_model_is_for_rows_like_these(run, table, monkeypatch):
+def test_given_nothing_a_model_is_for_rows_like_these(table, monkeypatch):
     """Blanks in rows to come are scored, and ways to more are commands that run."""
     monkeypatch.chdir(table.parent)
     out = table.with_name("nothing.skops")
@@ -244,8 +217,8 @@ def test_given_nothing_a_model_is_for_rows_like_these(run, table, monkeypatch):
         r"look up \d+ rows .* expected power .*; no assumption about φ", look_up
     )
     query, looked_up, learned = ways
-    run(*shlex.split(query)[1:])
-    run(*shlex.split(f"{learned} {REJECT} --compare-seconds 0")[1:])
+    run(query)
+    run(f"{learned} {REJECT} --compare-seconds 0")
     assert looked_up.endswith(f"--queries {table.with_name('plan.csv')}")
     values, ill = draw(2000, np.random.default_rng(10))
     values[:, 0] = np.nan
@@ -259,22 +232,20 @@ def test_given_nothing_a_model_is_for_rows_like_these(run, table, monkeypatch):
     assert query in said
 
 
-def test_without_missing_values_nothing_is_asked(tmp_path, write, fit):
+def test_without_missing_values_nothing_is_asked(tmp_path):
     whole = write(tmp_path / "t.csv", [-np.inf] * 5, [0.0] * 5)
     _, facts = fit(whole, "--method kliep")
     assert facts["missingness"] == "No value is missing."
 
 
-def test_what_is_warned_of_does_not_stand_among_the_tests_again(run, tmp_path):
+def test_what_is_warned_of_does_not_stand_among_the_tests_again(tmp_path):
     """Columns that tell nothing of each other can't teach why they are missing."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1200, 7))
     X[600:] += 1.5
     X[rng.random(X.shape) < 0.03] = np.nan
-    rows = [",".join("" if v != v else f"{v:.3f}" for v in row) for row in X]
-    lines = [f"{row},{'pq'[i // 600]}" for i, row in enumerate(rows)]
-    table = tmp_path / "t.csv"
-    table.write_text("\n".join(["a,b,c,d,e,f,g,y", *lines]))
+    rows = [[*row, "pq"[i // 600]] for i, row in enumerate(X.round(3).tolist())]
+    table = write_csv(tmp_path / "t.csv", "a,b,c,d,e,f,g,y", rows)
     words = ["fit", table, "--target y --controlled p --alpha 20% --missingness learn"]
     out = tmp_path / "m.skops"
     said = run(*words, "--compare-seconds 0 --out", out).stdout.splitlines()
@@ -282,13 +253,13 @@ def test_what_is_warned_of_does_not_stand_among_the_tests_again(run, tmp_path):
     assert line.startswith("Warning: 7 columns, the worst of them")
 
 
-def test_sixty_columns_with_one_finding_are_one_line(run, tmp_path, csv_file):
+def test_sixty_columns_with_one_finding_are_one_line(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 60)).round(3)
     X[rng.random(X.shape) < 0.03] = -999
     names = ",".join(f"c{j}" for j in range(60))
     rows = [[*row, "pq"[i % 2]] for i, row in enumerate(X.tolist())]
-    table = csv_file(tmp_path / "t.csv", f"{names},y", rows)
+    table = write_csv(tmp_path / "t.csv", f"{names},y", rows)
     words = ["fit", table, "--target y --controlled p --compare-seconds 0"]
     words += ["--on-infeasible reject_all --out", tmp_path / "m.skops"]
     said = run(*words).stdout.splitlines()
@@ -309,13 +280,13 @@ ASSUMED = "--target state --controlled ill --alpha 0.25 --drop id --method js"
 
 
 @pytest.fixture(scope="module")
-def one_column(tmp_path_factory, write):
+def one_column(tmp_path_factory):
     """One column goes missing where it is high, in both classes."""
     path = tmp_path_factory.mktemp("assumed") / "table.csv"
     return write(path, [-1.5] + [-np.inf] * 4, [1.0] + [0.0] * 4)
 
 
-def test_what_an_expert_knows_is_a_range_of_phi(run, one_column, tmp_path, monkeypatch):
+def test_what_an_expert_knows_is_a_range_of_phi(one_column, tmp_path, monkeypatch):
     out = tmp_path / "model.skops"
     words = "--assume 'a: 30% of all, higher more likely' --json"
     found = json.loads(run("fit", one_column, ASSUMED, words, "--out", out).stdout)
@@ -346,7 +317,7 @@ def test_what_an_expert_knows_is_a_range_of_phi(run, one_column, tmp_path, monke
         ("a: 30% of ill", "Class 'fit' has missing values in 'a'"),
     ],
 )
-def test_what_a_table_contradicts_is_refused(run, one_column, text, message, tmp_path):
+def test_what_a_table_contradicts_is_refused(one_column, text, message, tmp_path):
     words = f"--assume {shlex.quote(text)} --out {tmp_path / 'm.skops'}"
     status = 2 if "read" in message else 3
     refused = run("fit", one_column, ASSUMED, words, status=status)

@@ -2,12 +2,12 @@
 
 import json
 import re
-import shlex
 from pathlib import Path
 
 import numpy as np
 import pytest
 from classifiers import certified
+from commands import run
 from data import corrupted, look_up, stacked
 from optional_packages import optional
 from sklearn.compose import make_column_transformer
@@ -15,10 +15,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
-from typer.testing import CliRunner
 
 import missratio as mr
-from missratio.app.cli import app
 from missratio.app.report import LabelledRows, Names, describe, sections
 from missratio.app.report.measure import importance
 
@@ -289,12 +287,6 @@ features.pulse = { intercept = -9.0, coef = 0.1 }
 """
 
 
-def run(line):
-    result = CliRunner().invoke(app, shlex.split(line))
-    assert result.exit_code == 0, result.output
-    return result.output
-
-
 @pytest.fixture
 def pulses(tmp_path, monkeypatch):
     """Tables in which well patients lose high pulses; three pulses are a code."""
@@ -326,13 +318,15 @@ def test_commands_run_as_they_are_printed(kind, pulses, tmp_path):
         plan["value"] = pulses[plan["line"] - 2]
         plan.to_csv("plan.csv", index=False)
     more = "--merge 'ill=sick' --drop sugar" if kind == "as observed" else ""
-    printed = run(f"fit '{tmp_path / TABLE}' {HOW} {options} {more} --out m.skops")
+    printed = run(
+        f"fit '{tmp_path / TABLE}' {HOW} {options} {more} --out m.skops"
+    ).output
     data = json.loads(mr.load_model("m.skops").report)
     steps = {step["title"]: step["command"] for step in data["next"]}
     assert [title for title, command in steps.items() if command] == titles
     for command in filter(None, steps.values()):
         assert str(tmp_path) not in command
-        run(command.removeprefix("missratio "))
+        run(command)
     # How the table was read is in the command.
     assert ("--merge ill=sick" in data["origin"]["command"]) == bool(more)
     # What fit warned of stands on the page.

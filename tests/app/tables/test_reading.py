@@ -222,12 +222,9 @@ def test_parquet_types_are_read(read):
 
 
 def test_workbooks_are_read_by_sheet(tmp_path):
-    path = tmp_path / "t.xlsx"
-    with xlsxwriter.Workbook(path) as book:
-        book.add_worksheet("notes").write(0, 0, "nothing here")
-        sheet = book.add_worksheet("data")
-        for i, row in enumerate([["a", "b", "y"], [1.5, "red", 1], [2, "blue", 0]]):
-            sheet.write_row(2 + i, 1, row)
+    lines = [[], [], ["", *"aby"], ["", 1.5, "red", 1], ["", 2, "blue", 0]]
+    sheets = {"notes": [["nothing here"]], "data": lines}
+    path = write_table(tmp_path / "t.xlsx", sheets)
     table = read_table(path, sheet="data")
     same(table.X, [[1.5, 1], [2, 0]])
     assert table.y.tolist() == [1, 0]

@@ -1,24 +1,14 @@
 """Kernel ratios: closed forms, missing values, and the peers' own examples."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 from scipy.stats import norm
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import cross_val_score
 
 import missratio as mr
-from missratio.ratio import Two, WeightedTable, stack_samples
-from missratio.ratio.kernel import (
-    BumpRows,
-    Bumps,
-    Coefficients,
-    LeastSquares,
-    LogLikelihood,
-    MeanMatching,
-    gaussian,
-)
+from missratio.ratio import stack_samples
 
 METHODS = ["ulsif", "rulsif", "kliep", "kmm"]
 QUICK = [m for m in METHODS if m != "kmm"]
@@ -31,58 +21,43 @@ def small(method, **options):
     return mr.KernelRatio(method, **({"random_state": 0} | options))
 
 
-def weighted_bumps(seed, sigma=0.8, sizes=(40, 30)):
-    """Bumps of two small samples with unequal weights, and of the centres."""
+def weighted_rows(seed, n1, n0, shift=0.5):
+    """Rows of class 1 and of class 0, their labels, and weights of sum one in each."""
     rng = np.random.default_rng(seed)
-    tables = []
-    for size, shift in zip(sizes, (0.5, 0.0), strict=True):
-        weights = rng.uniform(0.5, 2.0, size)
-        rows = rng.normal(shift, 1, (size, 2))
-        tables.append(WeightedTable(rows, weights / weights.sum()))
-    bumps = Bumps.around(Two(*tables), 12, True, rng)
-    folds = (rng.permutation(size) % 3 for size in sizes)
-    both = Two(
-        *(
-            BumpRows(gaussian(bumps.squares(table.rows), sigma), table.weights, fold)
-            for table, fold in zip(tables, folds, strict=True)
-        )
-    )
-    centers = bumps.centers * bumps.unit + bumps.origin
-    return both, gaussian(bumps.squares(centers), sigma)
+    X, y = stack_samples(rng.normal(shift, 1, (n1, 2)), rng.normal(size=(n0, 2)))
+    weights = rng.uniform(0.5, 2.0, len(y))
+    return X, y, weights / np.where(y == 1, *(weights[y == k].sum() for k in (1, 0)))
 
 
-def left_out(both, groups, refit):
-    """The ratio at each row, from a refit without the row or its group."""
-    ratios = []
-    for side, numbers in enumerate(groups):
-        ratio = np.empty(len(numbers))
-        for number in np.unique(numbers):
-            held = numbers == number
-            kept = [
-                replace(
-                    rows, folds=numbers if k == side else np.full(len(rows.weights), -1)
-                )
-                for k, rows in enumerate(both)
-            ]
-            fitted = refit(Two(*kept), number)
-            ratio[held] = fitted.ratio(both[side].bumps[held])
-        ratios.append(ratio)
-    return Two(*ratios)
+def one_candidate(method, X, sigma, l2=0.01, **options):
+    options = {"sigma_grid": [sigma], "l2_grid": [l2], "flat_within": 0.0, **options}
+    return mr.KernelRatio(method, scale=False, **{"centers": X[::6], **options})
 
 
-def without(rows, fold):
-    """The rows of all other folds, their weights with sum one again."""
-    kept = rows.folds != fold
-    weights = rows.weights[kept]
-    return BumpRows(rows.bumps[kept], weights / weights.sum())
+def bumps_at(rows, centers, sigma):
+    """Bumps around centres, and the constant one."""
+    squares = cdist(rows, centers, "sqeuclidean")
+    return np.c_[np.exp(-squares / (2 * sigma**2)), np.ones(len(rows))]
 
 
-def loss(method, ratio, weights):
-    return sum(w @ term for w, term in zip(weights, method.terms(ratio), strict=True))
+def uncut(fitted, rows):
+    heights = np.append(fitted.heights_, fitted.intercept_)
+    return np.maximum(bumps_at(rows, fitted.centers_, fitted.sigma_) @ heights, 0.0)
 
 
-def weights(both):
-    return both.map(lambda rows: rows.weights)
+def left_out(estimator, X, y, weights, folds):
+    """The ratio at each row, of fits to the rows of other folds."""
+    ratio = np.empty(len(y))
+    for held in (folds == number for number in np.unique(folds)):
+        fitted = estimator.fit(X[~held], y[~held], weights[~held])
+        ratio[held] = uncut(fitted, X[held])
+    return ratio
+
+
+def squared_error(ratio, y, mixture=0.0):
+    """What uLSIF and RuLSIF sum over rows, but for a constant."""
+    share = np.where(y == 1, mixture, 1 - mixture)
+    return 0.5 * share * ratio**2 - ratio * (y == 1)
 
 
 # What is minimised.
@@ -91,64 +66,53 @@ def weights(both):
 @pytest.mark.parametrize("mixture", [0.0, 0.3])
 @pytest.mark.parametrize("seed", range(3))
 def test_least_squares_left_one_out_is_a_refit_without_the_row(mixture, seed):
-    both, _ = weighted_bumps(seed, sigma=3.0)
-    l2, method = 0.05, LeastSquares(mixture)
-
-    def refit(both, left):
-        """A row left out takes its weight with it."""
-        gram, target = np.zeros((2, 13, 13))
-        for share, rows in zip((mixture, 1 - mixture), both, strict=True):
-            kept = rows.folds != left
-            with_one = np.column_stack([rows.bumps, np.ones(len(kept))])[kept]
-            weighted = with_one.T * rows.weights[kept]
-            gram += share * weighted @ with_one
-            target = weighted.sum(axis=1) if rows is both.numerator else target
-        ridge = l2 * np.eye(13)
-        ridge[-1, -1] = 0.0
-        theta = np.linalg.solve(gram + ridge, target)
-        return Coefficients(theta[-1], theta[:-1])
-
-    rows = both.map(lambda each: np.arange(len(each.weights)))
-    expected = loss(method, left_out(both, rows, refit), weights(both))
+    """A row left out takes its weight with it."""
+    X, y, w = weighted_rows(seed, 40, 30)
+    share, l2 = np.where(y == 1, mixture, 1 - mixture), 0.05
+    bumps = bumps_at(X, X[::6], 3.0)
+    ridge = l2 * np.diag([*np.ones(bumps.shape[1] - 1), 0.0])
+    ratio = np.empty(len(y))
+    for i in range(len(y)):
+        kept = w * (np.arange(len(y)) != i)
+        theta = np.linalg.solve(
+            (bumps.T * kept * share) @ bumps + ridge, (kept * y) @ bumps
+        )
+        ratio[i] = max(bumps[i] @ theta, 0.0)
     # A ratio of one loses a numerator row's weight, and a weighted mean of the rest.
-    w1, w0 = weights(both)
-    flat = Two((1 - w1) / (1 - mixture * w1), 1 / (1 - (1 - mixture) * w0))
-    expected -= loss(method, flat, weights(both))
-    found = method.losses(both, np.array([l2]))[1]
-    assert found.tolist() == [0.0, pytest.approx(expected, rel=1e-9)]
+    flat = np.where(y == 1, 1 - w, 1.0) / (1 - share * w)
+    gain = w @ (squared_error(flat, y, mixture) - squared_error(ratio, y, mixture))
+    options = (
+        {"method": "rulsif", "mixture": mixture} if mixture else {"method": "ulsif"}
+    )
+    fitted = one_candidate(X=X, sigma=3.0, l2=l2, **options).fit(X, y, w)
+    found = fitted.cv_results_["mean_test_score"]
+    assert found.tolist() == [0.0, pytest.approx(gain, rel=1e-9)]
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_kliep_left_one_out_is_close_to_a_refit_without_the_row(seed):
-    both, _ = weighted_bumps(seed, sigma=1.5, sizes=(60, 60))
-    method = LogLikelihood()
+    X, y, w = weighted_rows(seed, 60, 60)
+    estimator = one_candidate("kliep", X, 1.5)
 
-    def refit(both, left):
-        return method.fit(Two(*(without(rows, left) for rows in both)), 0.0)
+    def loss(ratio):
+        return w @ np.where(y == 1, -np.log(ratio), ratio - 1.0)
 
-    rows = both.map(lambda each: np.arange(len(each.weights)))
-    exact = loss(method, left_out(both, rows, refit), weights(both))
-    found = method.losses(both, 1)[1]
-    fitted = method.fit(both, 0.0)
-    in_sample = loss(method, both.map(lambda e: fitted.ratio(e.bumps)), weights(both))
+    exact = loss(left_out(estimator, X, y, w, np.arange(len(y))))
+    in_sample = loss(uncut(estimator.fit(X, y, w), X))
+    found = -estimator.cv_results_["mean_test_score"][1]
     # The optimism of the fit is found, not only part of it.
-    assert abs(found[1] - exact) < 0.5 * abs(in_sample - exact)
+    assert abs(found - exact) < 0.5 * abs(in_sample - exact)
 
 
 def test_mean_matching_is_judged_by_refits_to_the_other_folds():
-    both, kernel = weighted_bumps(6)
-    method, l2, ratio = (
-        MeanMatching(kernel=kernel),
-        0.01,
-        both.map(lambda e: 0 * e.weights),
-    )
-    for fold in range(3):
-        refit = method.fit(Two(*(without(rows, fold) for rows in both)), l2)
-        for values, rows in zip(ratio, both, strict=True):
-            values[rows.folds == fold] = refit.ratio(rows.bumps[rows.folds == fold])
-    found = method.losses(both, np.array([l2]))[1]
-    expected = loss(method, ratio, weights(both))
-    assert found.tolist() == [0.0, pytest.approx(expected, rel=1e-6)]
+    X, y, w = weighted_rows(6, 80, 60, shift=1.5)
+    folds = np.random.default_rng(0).permutation(len(y)) % 3
+    splits = [tuple(map(np.flatnonzero, (folds != k, folds == k))) for k in range(3)]
+    estimator = one_candidate("kmm", X, 0.8, cv=2, random_state=0)
+    ratio = left_out(estimator, X, y, w, folds)
+    gain = w @ (squared_error(np.ones(len(y)), y) - squared_error(ratio, y))
+    found = estimator.set_params(cv=splits).fit(X, y, w).cv_results_["mean_test_score"]
+    assert found.tolist() == [0.0, pytest.approx(gain, rel=1e-6)]
 
 
 @pytest.mark.filterwarnings("ignore::missratio.exceptions.FlatRatioWarning")
@@ -350,19 +314,10 @@ def test_ulsif_solves_the_normal_equations_of_densityratio():
     """test-ulsif.R of densityratio: α = (K0ᵀK0/n + λI)⁻¹ mean(K1), and here with θ₀."""
     rng = np.random.default_rng(8)
     X1, X0 = rng.normal(0, 1, (50, 3)), rng.normal(1.5, 1, (60, 3))
-    fitted = mr.density_ratio(
-        X1,
-        X0,
-        mr.KernelRatio(
-            centers=X1, sigma_grid=[6.0], l2_grid=[0.01], scale=False, flat_within=0.0
-        ),
-    )
+    fitted = mr.density_ratio(X1, X0, one_candidate("ulsif", X1, 6.0, centers=X1))
     assert fitted.l2_ == 0.01
-    gap1 = ((X1[:, None] - fitted.centers_) ** 2).sum(axis=2)
-    gap0 = ((X0[:, None] - fitted.centers_) ** 2).sum(axis=2)
-    K1, K0 = (np.c_[np.exp(-gap / 72), np.ones(len(gap))] for gap in (gap1, gap0))
-    ridge = 0.01 * np.eye(51)
-    ridge[-1, -1] = 0.0
+    K1, K0 = (bumps_at(rows, fitted.centers_, 6.0) for rows in (X1, X0))
+    ridge = 0.01 * np.diag([*np.ones(50), 0.0])
     theta = np.linalg.solve(K0.T @ K0 / 60 + ridge, K1.mean(axis=0))
     np.testing.assert_allclose(fitted.heights_, theta[:-1], rtol=1e-6, atol=1e-9)
     assert fitted.intercept_ == pytest.approx(theta[-1])

@@ -77,13 +77,9 @@ def test_the_coin_is_drawn_by_the_seed_and_decides(rule):
     assert lucky.error_bound == 0.1 > unlucky.error_bound
 
 
-def down(X):
-    return 0.8 * (X[:, 0] < 0)
-
-
 def powers(estimator, rule, n=300, seeds=4):
     """Of classifiers where low rows go missing, so that a cap on weights pays."""
-    phi = mr.FunctionMissingness(down, maximum=0.8)
+    phi = mr.StepMissingness([-1.0, 0.0, 0.0], 0.0, 0.8)
     found = []
     for seed in range(seeds):
         rng = np.random.default_rng(seed)

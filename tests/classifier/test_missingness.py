@@ -142,10 +142,7 @@ def test_of_single_losses_complete_rows_count_for_the_others(corrupted):
         certified(KNeighborsClassifier(), {0: STEP0}).fit(*corrupted({0: STEP0}))
 
 
-@pytest.mark.parametrize(
-    "rule",
-    ["paper", "bernstein", "betting", "flipped-betting"],
-)
+@pytest.mark.parametrize("rule", ["paper", "bernstein", "betting", "flipped-betting"])
 def test_the_threshold_is_the_rules_on_weighted_rows(corrupted, rule):
     X, y = corrupted({0: STEP0}, n=8000)
     model = certified(Total(), {0: STEP0}, rule=rule, alpha=0.4).fit(X, y)
@@ -173,17 +170,11 @@ def test_single_missing_values_weigh_complete_rows_by_a_product(corrupted):
     assert np.isclose(scores, model.threshold_, 1e-5, 1e-5).any()
 
 
-def mirrored_rows(n=1500):
-    rng = np.random.default_rng(0)
-    Z = np.concatenate([rng.normal(size=(n, 1)), rng.normal(1.5, 1, (n, 1))])
-    X, y = Z.copy(), np.repeat([0, 1], n)
-    X[:n] = mr.corrupt(Z[:n], mr.StepMissingness(1.0, 0.0, 0.8), rng)
-    return X, y, mr.StepMissingness(-1.0, 0.0, 0.8)
-
-
 def test_a_phi_that_calibration_rows_contradict_is_not_certified():
     # Mirrored, it was certified with a true error of .29 at α = .1.
-    X, y, mirrored = mirrored_rows()
+    rng, mirrored = np.random.default_rng(0), mr.StepMissingness(-1.0, 0.0, 0.8)
+    Z, y = data.stacked(rng.normal(size=(1500, 1)), rng.normal(1.5, 1, (1500, 1)))
+    X = data.corrupted(Z, y, {0: mr.StepMissingness(1.0, 0.0, 0.8)}, rng)
     contradicted = mr.missingness.MissingnessContradictionError
     with pytest.raises(contradicted, match="class 0") as caught:
         certified(LogisticRegression(), {0: mirrored}, alpha=0.1).fit(X, y)
@@ -204,8 +195,7 @@ def test_a_scaler_before_the_classifier_is_refused(sign):
     rng = np.random.default_rng(0)
     phi = mr.LogisticMissingness(-sign * 8.0, [sign / 15.0])
     Z = rng.normal(120.0, 15.0, (3000, 1))
-    X = np.concatenate([mr.corrupt(Z[:1500], phi, rng), 30.0 + Z[1500:]])
-    y = np.repeat([0, 1], 1500)
+    X, y = data.stacked(mr.corrupt(Z[:1500], phi, rng), 30.0 + Z[1500:])
     model = certified(mr.KLIEP(), {0: phi})
     assert model.fit(X, y).certificate_.certified
     with pytest.raises(mr.missingness.MissingnessContradictionError, match="scaler"):
@@ -311,20 +301,19 @@ def labelled(two_normals, phi, n=600):
 @pytest.mark.parametrize("kind", ["two", "several", "groups"])
 def test_a_model_by_itself_is_that_of_the_class_that_has_blanks(two_normals, kind):
     X, y = labelled(two_normals, PER_FEATURE)
-    common = {"controlled_class": "ok", "random_state": 0}
     groups = np.arange(len(y)) % 2
 
     def fit(missingness, estimator=mr.KLIEP(), X=X):  # noqa: B008
+        options = {"missingness": missingness, "random_state": 0}
         if kind == "several":
             model = mr.MulticlassNeymanPearsonClassifier(
-                estimator, {"ok": 0.2}, missingness=missingness, random_state=0
+                estimator, {"ok": 0.2}, **options
             )
             return model.fit(X, y)
+        options["controlled_class"] = "ok"
         if kind == "two":
-            return certified(estimator, missingness, **common).fit(X, y)
-        model = mr.GroupedNeymanPearsonClassifier(
-            estimator, 0.2, missingness=missingness, **common
-        )
+            return certified(estimator, **options).fit(X, y)
+        model = mr.GroupedNeymanPearsonClassifier(estimator, 0.2, **options)
         return model.fit(X, y, groups)
 
     def thresholds(model):

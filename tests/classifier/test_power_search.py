@@ -186,11 +186,6 @@ def rings(n=300, seed=0):
     return X, np.repeat(["inner", "middle", "outer"], n)
 
 
-def lines_and_curves():
-    curve = make_pipeline(PolynomialFeatures(2), LogisticRegression(max_iter=500))
-    return {"line": LogisticRegression(), "curve": curve}
-
-
 def search(candidates, alpha, **kwargs):
     return PowerSearch(candidates, alpha, random_state=0, **kwargs)
 
@@ -199,7 +194,9 @@ def search(candidates, alpha, **kwargs):
 def test_the_candidate_that_bends_is_taken_for_rings(order):
     alpha = {"inner": 0.2, "middle": 0.2}
     positions = None if order is None else [0, 1, 2]
-    found = search(lines_and_curves(), {0: 0.2, 1: 0.2}, order=positions)
+    curve = make_pipeline(PolynomialFeatures(2), LogisticRegression(max_iter=500))
+    lines_and_curves = {"line": LogisticRegression(), "curve": curve}
+    found = search(lines_and_curves, {0: 0.2, 1: 0.2}, order=positions)
     X, y = rings(450)
     clf = mr.MulticlassNeymanPearsonClassifier(
         found, alpha, delta=0.2, order=order, random_state=0

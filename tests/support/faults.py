@@ -44,18 +44,9 @@ HEAVY = (
 
 @dataclass(frozen=True)
 class Command:
-    """A command, what it writes, and what must be there before it.
+    """A command line, the files that it writes, and whether it has `--force`.
 
-    Parameters
-    ----------
-    line : str
-        The command line; `--force` is added where outputs are replaced.
-    outputs : str
-        Files that it writes, whose content says whether the run was right.
-    forces : bool
-        Whether it has the option `--force`.
-    begins : dict
-        Outputs that are there before it, each with the file that it is a copy of.
+    `begins` are outputs that are there before, each with the file it is a copy of.
     """
 
     line: str
@@ -124,13 +115,7 @@ def content(path):
 
 
 class Runs:
-    """Runs commands, each in a process of its own that has everything loaded.
-
-    Parameters
-    ----------
-    folder : Path
-        Where they run; emptied before each trial.
-    """
+    """Runs commands, each in a process of its own that has everything loaded."""
 
     def __init__(self, folder):
         self.folder = folder / "run"
@@ -161,13 +146,7 @@ class Runs:
     def run(self, words, fail=0, kill=0, seconds=0.0):
         """Run a command; its status, operations and time. A kill is a status below 0.
 
-        Parameters
-        ----------
-        words : sequence of str
-        fail, kill : int
-            The number of the operation that fails, or before which it is killed.
-        seconds : float
-            After which it is killed.
+        An operation, by its number, fails, or it is killed before it, or after seconds.
         """
         began = time.monotonic()
         reader, writer = os.pipe()
@@ -349,15 +328,10 @@ def _try(trial, kind, asked, rng):
             trial.kill(rng)
             tried += 1
     facts = {
-        "command": trial.name,
-        "kind": kind,
-        "replaces": trial.replaces,
-        "operations": trial.count,
-        "tried": tried,
-        "failed or killed": trial.refused,
-        "problems": len(trial.problems),
-        "seconds": round(time.monotonic() - began, 1),
-    }
+        "command": trial.name, "kind": kind, "replaces": trial.replaces,
+        "operations": trial.count, "tried": tried, "failed or killed": trial.refused,
+        "problems": len(trial.problems), "seconds": round(time.monotonic() - began, 1),
+    }  # fmt: skip
     print(json.dumps(facts), flush=True)
     for problem in trial.problems[:5]:
         print(f"  {problem}", flush=True)

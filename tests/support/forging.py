@@ -278,12 +278,7 @@ def other_array(draw, content):
 def forged_models(draw, base, otherwise):
     """A model with a value, a part or an array changed, under a digest that fits.
 
-    Parameters
-    ----------
-    base : bytes
-        Of a sound model.
-    otherwise : callable
-        The strategy of a member's content that is changed without a look at it.
+    `otherwise` is the strategy of a member that is changed without a look at it.
     """
     members = members_of(base)
     names = st.sampled_from([SCHEMA, HEADER]) | st.sampled_from(sorted(members))

@@ -7,10 +7,6 @@ class optional:  # noqa: N801
     """Stand for a module, and skip the test that first asks it for something.
 
     Where that happens at import, as in a decorator, all tests of the file are skipped.
-
-    Parameters
-    ----------
-    name : str
     """
 
     def __init__(self, name):

@@ -229,16 +229,12 @@ def test_whole_rows_are_revealed(rows):
     np.testing.assert_array_equal(revealed.answered, [[2, 2, 2]])
 
 
-def test_a_row_filled_in_by_half(rows):
-    X, plan, frame = rows
-    frame.loc[4, "value"] = np.nan
-    with pytest.raises(ValueError, match=f"row {plan.rows[4]} is to be .*: '1' are"):
-        mr.QueryPlan.read(frame, X)
-
-
-def test_rows_and_cells_of_one_class_are_not_read_as_one_plan(rows):
+def test_half_a_row_and_cells_among_rows_are_refused(rows):
     pd = pytest.importorskip("pandas")
-    X, _, frame = rows
+    X, plan, frame = rows
     cells = mr.plan_queries(X, per_feature=2, random_state=0).to_frame()
     with pytest.raises(ValueError, match="lines are of a plan for whole rows"):
         mr.QueryPlan.read(pd.concat([frame, cells]), X)
+    frame.loc[4, "value"] = np.nan
+    with pytest.raises(ValueError, match=f"row {plan.rows[4]} is to be .*: '1' are"):
+        mr.QueryPlan.read(frame, X)

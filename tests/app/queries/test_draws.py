@@ -147,30 +147,30 @@ def test_a_frame_has_a_line_for_each_cell_and_blanks_to_fill_in(backend):
     assert repr(plan) == "<QueryPlan: 12 cells of a table of shape (60, 3), seed 0>"
 
 
+X, Y = lossy_table()
+
+
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("X", "y", "options", "message"),
     [
-        ({}, "by one of per_feature"),
-        ({"per_feature": 1, "budget": 9}, "by one of per_feature"),
-        ({"per_feature": 0}, "per_feature must be a whole number, 1 or more: got 0"),
-        ({"per_feature": 2.5}, "per_feature must be a whole number"),
-        ({"budget": True}, "budget must be a whole number"),
-        ({"budget": 5}, "one draw for each class and feature .* 6 values: got 5"),
-        ({"per_feature": 1, "random_state": -1}, "random_state"),
-        ({"per_feature": 1, "ids": [1, 2]}, "one key for each of 60 rows"),
+        (X, Y, {}, "by one of per_feature"),
+        (X, Y, {"per_feature": 1, "budget": 9}, "by one of per_feature"),
+        (
+            X,
+            Y,
+            {"per_feature": 0},
+            "per_feature must be a whole number, 1 or .*: got 0",
+        ),
+        (X, Y, {"per_feature": 2.5}, "per_feature must be a whole number"),
+        (X, Y, {"budget": True}, "budget must be a whole number"),
+        (X, Y, {"budget": 5}, "one draw for each class and feature .* 6 values: got 5"),
+        (X, Y, {"per_feature": 1, "random_state": -1}, "random_state"),
+        (X, Y, {"per_feature": 1, "ids": [1, 2]}, "one key for each of 60 rows"),
+        (np.zeros((3, 2)), None, {"per_feature": 1}, "nothing to look up"),
+        (X[:3], ["a", None, "b"], {"per_feature": 1}, "y has none for row 1"),
+        (X, Y[:-1], {"per_feature": 1}, "inconsistent numbers"),
     ],
 )
-def test_what_makes_no_plan_is_refused(options, message):
-    X, y = lossy_table()
+def test_what_makes_no_plan_is_refused(X, y, options, message):
     with pytest.raises(ValueError, match=message):
         mr.plan_queries(X, y, **options)
-
-
-def test_tables_that_make_no_plan_are_refused():
-    X, y = lossy_table()
-    with pytest.raises(ValueError, match="nothing to look up"):
-        mr.plan_queries(np.zeros((3, 2)), per_feature=1)
-    with pytest.raises(ValueError, match="y has none for row 1"):
-        mr.plan_queries(X[:3], ["a", None, "b"], per_feature=1)
-    with pytest.raises(ValueError, match="inconsistent numbers"):
-        mr.plan_queries(X, y[:-1], per_feature=1)

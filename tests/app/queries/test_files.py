@@ -36,12 +36,6 @@ def filled(problem):
     return plan, frame
 
 
-def same(one, other):
-    np.testing.assert_array_equal(one.table, other.table)
-    np.testing.assert_array_equal(one.asked, other.asked)
-    return True
-
-
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_a_plan_survives_its_file(problem, filled, suffix, tmp_path):
     X, y, full = problem
@@ -99,34 +93,25 @@ def save(path, lines, separator=",", encoding="utf-8", newline="\r\n"):
 
 def decimal_commas(lines):
     place = lines[0].index("value")
-    for line in lines[1:]:
-        line[place] = line[place].replace(".", ",")
-    return lines
+    changed = ([*x[:place], x[place].replace(".", ","), *x[place + 1 :]] for x in lines)
+    return [lines[0], *list(changed)[1:]]
 
 
-def notes(lines):
-    lines[0] += ["notes", ""]
-    for number, line in enumerate(lines[1:]):
-        line += [f"looked up, {number}", ""]
-    return lines
+BLANK = [""] * 6
+CHANGES = {
+    "nothing": list,
+    "decimal commas": decimal_commas,
+    "notes": lambda x: [
+        [*x[0], "notes", ""],
+        *([*line, f"looked up, {k}", ""] for k, line in enumerate(x[1:])),
+    ],
+    "blank lines": lambda x: [*x[:3], BLANK, *x[3:], BLANK, BLANK, []],
+    "NA for blanks": lambda x: [[cell or "NA" for cell in line] for line in x],
+    "another order": lambda x: [x[0], *x[:0:-1]],
+}
 
 
-def blank_lines(lines):
-    empty = [""] * len(lines[0])
-    return [*lines[:3], empty, *lines[3:], empty, empty, []]
-
-
-def na_for_blanks(lines):
-    return [[cell or "NA" for cell in line] for line in lines]
-
-
-def other_order(lines):
-    return [lines[0], *lines[:0:-1]]
-
-
-@pytest.mark.parametrize(
-    "change", [list, decimal_commas, notes, blank_lines, na_for_blanks, other_order]
-)
+@pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize(
     ("separator", "encoding"),
     [(",", "utf-8"), (";", "utf-8-sig"), ("\t", "utf-16"), (";", "cp1252")],
@@ -136,9 +121,11 @@ def test_what_spreadsheets_do_to_a_file_changes_no_answer(
 ):
     X, y, _ = problem
     _, frame = filled
-    lines = change(lines_of(frame))
+    lines = CHANGES[change](lines_of(frame))
     path = save(tmp_path / "plan.csv", lines, separator, encoding)
-    assert same(mr.QueryPlan.read(path, X, y), mr.QueryPlan.read(frame, X, y))
+    one, other = (mr.QueryPlan.read(each, X, y) for each in (path, frame))
+    np.testing.assert_array_equal(one.table, other.table)
+    np.testing.assert_array_equal(one.asked, other.asked)
 
 
 def test_text_beyond_ascii_is_marked_for_spreadsheets(problem, tmp_path):

@@ -39,16 +39,18 @@ def test_what_is_asked_for_is_taken(name):
     assert choose_method(name, situation()) == (name, "as asked for")
 
 
-@pytest.mark.parametrize("missing", ["values", "ignored"])
-def test_logistic_regression_needs_complete_rows(missing):
-    with pytest.raises(TableError, match=r"'kliep', 'js', 'kliep-cv', .*'trees'"):
-        choose_method("logistic", situation(missing))
-
-
-@pytest.mark.parametrize("missing", ["rows", "ignored"])
-def test_imputation_needs_single_values_and_a_reason(missing):
-    with pytest.raises(TableError, match=r"nothing to draw from.*'trees'\.$"):
-        choose_method("imputed-trees", situation(missing))
+@pytest.mark.parametrize(
+    ("name", "missing", "said"),
+    [
+        *(("logistic", missing, r"'kliep', 'js', 'kliep-cv', .*'trees'")
+          for missing in ("values", "ignored")),
+        *(("imputed-trees", missing, r"nothing to draw from.*'trees'\.$")
+          for missing in ("rows", "ignored")),
+    ],
+)  # fmt: skip
+def test_a_method_that_blanks_rule_out_is_refused(name, missing, said):
+    with pytest.raises(TableError, match=said):
+        choose_method(name, situation(missing))
 
 
 def test_every_method_that_deals_with_a_table_is_compared():

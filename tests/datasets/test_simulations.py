@@ -49,9 +49,8 @@ def test_the_oracle_has_its_level_and_its_power_on_fresh_rows(simulation, alpha)
         (above[y == 0].mean(), alpha),
         (above[y == 1].mean(), simulation.oracle_power(alpha)),
     ):
-        assert (
-            abs(share - expected) < 4.5 * np.sqrt(expected * (1 - expected) / n) + 1e-3
-        )
+        error = np.sqrt(expected * (1 - expected) / n)
+        assert abs(share - expected) < 4.5 * error + 1e-3
 
 
 def test_no_linear_test_beats_the_oracle():
@@ -147,12 +146,8 @@ def random_mixture(seed, k=3, d=2):
 def test_the_density_is_the_weighted_sum_of_normal_ones(seed, k, d):
     law = random_mixture(seed, k, d)
     X = np.random.default_rng(seed).normal(size=(5, d))
-    expected = sum(
-        weight * multivariate_normal(mean, covariance).pdf(X)
-        for weight, mean, covariance in zip(
-            law.weights, law.means, law.covariances, strict=True
-        )
-    )
+    parts = zip(law.weights, law.means, law.covariances, strict=True)
+    expected = sum(w * multivariate_normal(*each).pdf(X) for w, *each in parts)
     np.testing.assert_allclose(np.exp(law.log_density(X)), expected, rtol=1e-9)
 
 

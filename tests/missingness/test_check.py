@@ -2,6 +2,7 @@
 
 import math
 import pickle
+from functools import partial
 
 import numpy as np
 import pytest
@@ -123,23 +124,18 @@ def mirrored(rng, n):
     return mr.corrupt(Z, mr.LogisticMissingness(0.0, [1.5]), rng), MIRRORED
 
 
-def wrong_share(rng, n):
-    X = np.where(rng.random((n, 1)) < 0.7, np.nan, rng.normal(size=(n, 1)))
-    return X, mr.LogisticMissingness(THREE_TENTHS, [0.0])
+CONSTANT = mr.LogisticMissingness(THREE_TENTHS, [0.0])
+FUNCTION = mr.FunctionMissingness(lambda X: np.full(X.shape, 0.3), rowwise=False)
 
 
-def wrong_share_of_a_function(rng, n):
-    X, _ = wrong_share(rng, n)
-    return X, mr.FunctionMissingness(lambda X: np.full(X.shape, 0.3), rowwise=False)
+def wrong_share(rng, n, phi=CONSTANT):
+    return np.where(rng.random((n, 1)) < 0.7, np.nan, rng.normal(size=(n, 1))), phi
 
 
-def scaled(sign):
-    def draw(rng, n):
-        phi = mr.LogisticMissingness(-sign * 8.0, [sign / 15.0])
-        X = mr.corrupt(rng.normal(120.0, 15.0, size=(n, 1)), phi, rng)
-        return StandardScaler().fit_transform(X), phi
-
-    return draw
+def scaled(rng, n, sign):
+    phi = mr.LogisticMissingness(-sign * 8.0, [sign / 15.0])
+    X = mr.corrupt(rng.normal(120.0, 15.0, size=(n, 1)), phi, rng)
+    return StandardScaler().fit_transform(X), phi
 
 
 def together(rng, n):
@@ -156,9 +152,9 @@ def dropped(rng, n):
 WRONG = {
     "mirrored": (mirrored, "contradiction"),
     "a wrong share": (wrong_share, "contradiction"),
-    "a wrong share, maximum unknown": (wrong_share_of_a_function, "shortfall"),
-    "scaled, expects too much": (scaled(-1), "contradiction"),
-    "scaled, expects too little": (scaled(1), "shortfall"),
+    "a wrong share, maximum unknown": (partial(wrong_share, phi=FUNCTION), "shortfall"),
+    "scaled, expects too much": (partial(scaled, sign=-1), "contradiction"),
+    "scaled, expects too little": (partial(scaled, sign=1), "shortfall"),
     "missing together": (together, "contradiction"),
     "missing rows were dropped": (dropped, "contradiction"),
 }
@@ -173,7 +169,7 @@ def test_a_wrong_phi_is_found(draw, verdict):
 
 
 def test_an_error_says_what_was_expected_and_found():
-    X, phi = scaled(-1)(np.random.default_rng(0), 500)
+    X, phi = scaled(np.random.default_rng(0), 500, sign=-1)
     checks = mr.missingness_check(X, phi)
     with pytest.raises(mr.missingness.MissingnessContradictionError) as caught:
         refuse_contradiction(checks, "sick")
@@ -185,7 +181,7 @@ def test_an_error_says_what_was_expected_and_found():
 
 
 def test_a_shortfall_is_warned_of_and_no_guarantee_rests_on_it():
-    X, phi = scaled(1)(np.random.default_rng(0), 500)
+    X, phi = scaled(np.random.default_rng(0), 500, sign=1)
     checks = mr.missingness_check(X, phi)
     with pytest.raises(mr.missingness.MissingnessContradictionError) as refused:
         refuse_contradiction(checks, 1)
@@ -203,7 +199,7 @@ def test_a_doubtful_phi_is_warned_of_and_not_refused():
     # φ of .3 where .36 are missing: p lies between .001 and .05.
     rng = np.random.default_rng(0)
     X = np.where(rng.random((900, 1)) < 0.39, np.nan, rng.normal(size=(900, 1)))
-    checks = mr.missingness_check(X, mr.LogisticMissingness(THREE_TENTHS, [0.0]))
+    checks = mr.missingness_check(X, CONSTANT)
     assert checks[0].verdict == "consistent"
     with pytest.warns(
         mr.missingness.MissingnessContradictionWarning, match=r"hardly fits.*36"

@@ -42,7 +42,7 @@ class Square(Divergence):
         return np.zeros_like(ratio)
 
 
-def changed(base, **attributes):
+def changed(base=HellingerObjective, **attributes):
     return type("Changed", (base,), attributes)()
 
 
@@ -62,47 +62,22 @@ SOUND = [
 ]
 WRONG = {
     "curvature": (HellingerObjective(curvature=2), "curvature of numerator is 2 times"),
-    "slope": (
-        HellingerObjective(slope=-1, curvature=1),
-        "slope of numerator is -1 times",
-    ),
-    "bent": (
-        changed(
-            HellingerObjective, denominator=lambda self, s: Term(s**4, s**3, 12 * s**2)
-        ),
-        "slope of denominator is 0.25 times",
-    ),
-    "optimum": (
-        HellingerObjective(weight=3.0),
-        "isn't smallest at the ratio of two laws",
-    ),
+    "slope": (HellingerObjective(slope=-1), "slope of numerator is -1 times"),
+    "bent": (changed(denominator=lambda self, s: Term(s**4, s**3, 12 * s**2)),
+             "slope of denominator is 0.25 times"),
+    "optimum": (HellingerObjective(weight=3.0), "isn't smallest at the ratio of two l"),
     "combine": (Kliep(), "row 1 of combine's hessian.*\n.*exp\\(log_scale\\)"),
-    "intercept": (
-        changed(objective.KLIEPObjective, fits_intercept=True),
-        "changes nothing: set fits_intercept=False",
-    ),
-    "linear": (
-        changed(HellingerObjective, linear_numerator=True),
-        "linear_numerator says",
-    ),
-    "no term": (
-        changed(HellingerObjective, numerator=lambda self, s: s),
-        "numerator must return a Term",
-    ),
-    "shape": (
-        changed(
-            HellingerObjective,
-            numerator=lambda self, s: Term(s.sum(), s.sum(), s.sum()),
-        ),
-        "numerator must return a Term",
-    ),
-    "infinite": (
-        changed(HellingerObjective, numerator=lambda self, s: Term(s / 0, s, s)),
-        "numerator isn't finite",
-    ),
+    "intercept": (changed(objective.KLIEPObjective, fits_intercept=True),
+                  "changes nothing: set fits_intercept=False"),
+    "linear": (changed(linear_numerator=True), "linear_numerator says"),
+    "no term": (changed(numerator=lambda self, s: s), "numerator must return a Term"),
+    "shape": (changed(numerator=lambda self, s: Term(*[s.sum()] * 3)),
+              "numerator must return a Term"),
+    "infinite": (changed(numerator=lambda self, s: Term(s / 0, s, s)),
+                 "numerator isn't finite"),
     "divergence": (Square(), "Square: second is -1 times what it should be"),
     "class": (HellingerObjective, "no instance of Objective"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("objective", SOUND, ids=repr)
@@ -125,27 +100,19 @@ def two_samples(n=150):
 
 
 def test_a_fit_that_was_not_solved_says_what_is_wrong():
+    wrong = mr.ObjectiveRatio(HellingerObjective(slope=-1, curvature=-1))
     with pytest.warns(NotSolvedWarning, match="slope of numerator is -1 times"):
-        mr.ObjectiveRatio(HellingerObjective(slope=-1, curvature=-1)).fit(
-            *two_samples()
-        )
+        wrong.fit(*two_samples())
 
 
 def test_parameters_and_penalties_of_an_own_objective_are_searched():
     grid = {"objective__weight": [1.0, 2.0], "l1": [0.0, 0.1]}
-    search = GridSearchCV(mr.ObjectiveRatio(HellingerObjective()), grid).fit(
-        *two_samples()
-    )
+    ratio = mr.ObjectiveRatio(HellingerObjective(), l1=1.0)
+    search = GridSearchCV(ratio, grid).fit(*two_samples())
     assert len(search.cv_results_["params"]) == 4
-    sparse = mr.ObjectiveRatio(
-        HellingerObjective(), l1=1.0, penalty_weights="standard-error"
-    )
-    assert np.isfinite(sparse.fit(*two_samples()).coef_).all()
-    assert (
-        not mr.ObjectiveRatio(HellingerObjective(), l1=1.0)
-        .fit(*two_samples())
-        .coef_.any()
-    )
+    assert not ratio.fit(*two_samples()).coef_.any()
+    ratio.set_params(penalty_weights="standard-error")
+    assert np.isfinite(ratio.fit(*two_samples()).coef_).all()
 
 
 # Objectives written out in the score, and scores of any size.

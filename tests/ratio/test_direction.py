@@ -4,28 +4,24 @@ import warnings
 
 import numpy as np
 import pytest
-from data import equicorrelated
+from data import corrupted, equicorrelated, stacked
 
 import missratio as mr
 from missratio.exceptions import SmallSampleWarning
 from missratio.ratio import fit_batch
 
 
-def phi_of(d):
-    """About a quarter of each column is lost, at large values or at small ones."""
-    return mr.LogisticMissingness([-1.5] * d, np.where(np.arange(d) % 2, 1.0, -1.0))
-
-
 def lossy(n=600, d=4, seed=0, classes=(0,)):
-    """Classes of which some lose entries, labels, the models, and what was there."""
+    """Classes of which some lose entries, labels, the models, and what was there.
+
+    About a quarter of each column is lost, at large values or at small ones.
+    """
     rng = np.random.default_rng(seed)
-    Z = np.concatenate([equicorrelated(rng, n, d) for _ in range(2)])
+    Z, y = stacked(*(equicorrelated(rng, n, d) for _ in range(2)))
     Z[n:, ::2] += 0.4
-    y, X = np.repeat([0, 1], n), Z.copy()
-    models = {label: phi_of(d) for label in classes}
-    for label, phi in models.items():
-        X[y == label] = mr.corrupt(Z[y == label], phi, random_state=seed + label)
-    return X, y, models, Z
+    phi = mr.LogisticMissingness([-1.5] * d, np.where(np.arange(d) % 2, 1.0, -1.0))
+    models = dict.fromkeys(classes, phi)
+    return corrupted(Z, y, models, seed), y, models, Z
 
 
 @pytest.mark.parametrize("classes", [(), (1,)])
@@ -119,6 +115,9 @@ def test_pairs_are_weighted_by_their_own_probability():
     assert np.abs(ignored - truth).max() > 0.05
 
 
+@pytest.mark.filterwarnings(
+    "ignore::missratio.missingness.MissingnessContradictionWarning"
+)
 def test_pairs_need_no_complete_row_and_say_so():
     X, y, models, _ = lossy(300, 3, classes=(0, 1))
     X[np.arange(len(X)), np.arange(len(X)) % 3] = np.nan
@@ -144,6 +143,48 @@ def test_objectives_that_count_complete_rows_give_way_to_klieps(classes):
     kliep = mr.KLIEP(missingness=models).fit(X, y)
     np.testing.assert_allclose(ratio.coef_, kliep.coef_)
     assert ratio.score(X, y) == pytest.approx(kliep.score(X, y))
+
+
+# Values missing in both classes, and columns that are far from independent.
+
+
+ABOVE = mr.FunctionMissingness(lambda z: 0.6 * (z > 0), rowwise=False, maximum=0.6)
+BELOW = mr.FunctionMissingness(lambda z: 0.5 * (z < 0), rowwise=False, maximum=0.5)
+
+
+def test_with_both_classes_lossy_the_joint_fit_finds_the_truth_and_others_do_not():
+    """N(μ, Σ) over N(0, Σ), so that θ is Σ⁻¹μ."""
+    rng, mean, models = (
+        np.random.default_rng(0),
+        np.array([0.5, 0.0]),
+        {1: ABOVE, 0: BELOW},
+    )
+    Z0, Z1 = (equicorrelated(rng, 40_000, 2, 0.8) + shift for shift in (0.0, mean))
+    X, y = stacked(Z0, Z1)
+    X = corrupted(X, y, models)
+    truth = np.linalg.solve([[1.0, 0.8], [0.8, 1.0]], mean)
+    found = mr.KLIEP(missingness=models).fit(X, y).coef_
+    np.testing.assert_allclose(found, truth, atol=0.06)
+    complete_case = mr.KLIEP(missingness="ignore").fit(X, y).coef_
+    assert np.abs(complete_case - truth).max() > 0.2
+    apart = mr.NaiveBayesRatio(missingness=models).fit(X, y).coef_
+    assert np.abs(apart - truth).max() > 0.3
+
+
+def test_products_work_in_both_classes():
+    # log r = 0.4 z0 z1 + const for a change of correlation, up to the marginals' shape.
+    rng, models, law = (
+        np.random.default_rng(0),
+        {1: ABOVE, 0: BELOW},
+        [[1, 0.4], [0.4, 1]],
+    )
+    Z0, Z1 = rng.normal(size=(2, 40_000, 2))
+    X, y = stacked(Z0, Z1 @ np.linalg.cholesky(law).T)
+    basis = mr.PolynomialBasis(2, interactions="all")
+    coef = mr.KLIEP(basis, missingness=models).fit(corrupted(X, y, models), y).coef_
+    (own, other), _ = np.linalg.inv(law)
+    expected = [0, (1 - own) / 2, 0, (1 - own) / 2, -other]
+    np.testing.assert_allclose(coef, expected, atol=0.07)
 
 
 def test_what_has_no_meaning_is_refused():

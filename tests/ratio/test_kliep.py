@@ -298,21 +298,13 @@ def test_effective_sample_sizes_are_kishs_and_the_papers():
     assert ratio.effective_sample_size_[0].kish == len(X0)
 
 
-def heavy(X):
-    return np.where(X[:, 0] > 2.2, 0.999, 0.0)
-
-
-def heavy_entries(X):
-    return np.stack([0 * X[:, 0], np.where(X[:, 1] > 2.2, 0.999, 0.0)], axis=1)
-
-
 @pytest.mark.filterwarnings(
     "ignore::missratio.missingness.MissingnessContradictionWarning"
 )
 def test_a_few_rows_that_carry_the_weight_are_warned_of_by_feature():
     X1, X0 = samples()
-    rows = mr.FunctionMissingness(heavy)
-    entries = mr.FunctionMissingness(heavy_entries, rowwise=False)
+    rows = mr.StepMissingness([1.0, 0.0], 2.2, 0.999)
+    entries = mr.StepMissingness([0.0, 1.0], 2.2, [0.0, 0.999], rowwise=False)
     for kind in (mr.KLIEP(l2=0.1), mr.NaiveBayesRatio(mr.KLIEP(l2=0.1))):
         for phi, message in ((rows, "Class 1"), (entries, "Class 1, feature 'x1'")):
             with pytest.warns(WeightConcentrationWarning, match=message):

@@ -12,10 +12,6 @@ INTERCEPT, COEF = np.array([-0.5, 0.0, -1.0]), np.array([1.0, -1.0, 0.5])
 ENTRIES = mr.LogisticMissingness(INTERCEPT, COEF)
 
 
-def column_model(j):
-    return mr.LogisticMissingness(INTERCEPT[j], COEF[j])
-
-
 @pytest.fixture
 def table(two_normals):
     X, y = two_normals(300, 3)
@@ -51,7 +47,8 @@ def test_it_equals_separate_fits_of_the_columns(estimator, missing, table):
     points = np.random.default_rng(0).normal(size=(20, 3))
     log_ratio = np.zeros(20)
     for j in range(3):
-        given = dict.fromkeys((0, 1), column_model(j)) if missing else None
+        own = mr.LogisticMissingness(INTERCEPT[j], COEF[j])
+        given = {0: own, 1: own} if missing else None
         one = mr.density_ratio(
             X[y == 1][:, [j]], X[y == 0][:, [j]], estimator, missingness=given
         )

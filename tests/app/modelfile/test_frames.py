@@ -3,21 +3,14 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from commands import run
 from optional_packages import optional
-from typer.testing import CliRunner
 
 import missratio as mr
-from missratio.app.cli import app
 from missratio.exceptions import TableError
 
 pd = optional("pandas")
 pl = optional("polars")
-
-
-def run(*words):
-    result = CliRunner().invoke(app, [str(word) for word in words])
-    assert result.exit_code == 0, result.output
-    return result
 
 
 @pytest.fixture(scope="module")
@@ -39,9 +32,9 @@ def model(folder):
         "state": np.array(["well", "sick"])[sick],
     }
     pd.DataFrame(table).to_csv(folder / "t.csv", index=False)
-    run("fit", folder / "t.csv", "--target", "state", "--controlled", "well", "--alpha",
-        0.2, "--drop", "id", "--missingness", "ignore", "--method", "trees", "--out",
-        folder / "m.skops", "-q")  # fmt: skip
+    how = "--target state --controlled well --alpha 0.2 --drop id --method trees"
+    how += " --missingness ignore -q --out"
+    run("fit", folder / "t.csv", how, folder / "m.skops")
     return mr.load_model(folder / "m.skops")
 
 
@@ -88,7 +81,7 @@ def test_rows_get_the_label_that_they_should(model):
 
 def test_files_and_dataframes_agree(model, folder):
     out = folder / "p.csv"
-    run("predict", folder / "m.skops", folder / "t.csv", "--out", out, "-q", "--force")
+    run("predict", folder / "m.skops", folder / "t.csv", "-q --force --out", out)
     found, frame = pd.read_csv(out), pd.read_csv(folder / "t.csv")
     assert model.predict(frame).tolist() == found["label"].tolist()
     np.testing.assert_allclose(model.score_samples(frame), found["score"])

@@ -9,21 +9,13 @@ from zipfile import ZIP_BZIP2, ZIP_LZMA, ZipFile
 
 import numpy as np
 import pytest
+from commands import run
 from data import Harm
-from forging import (
-    FUZZED,
-    members_of,
-    model_bytes,
-    packed,
-    sealed,
-    sound,
-)
+from forging import FUZZED, members_of, model_bytes, packed, sealed, sound
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 import missratio as mr
-from missratio.app.cli import app
 from missratio.app.modelfile import ModelFileError, files
 from missratio.app.modelfile.files import (
     FORMAT,
@@ -414,7 +406,6 @@ def test_members_that_no_model_has_are_refused(members, refused, name):
 def test_a_report_that_is_none_is_refused_in_words(members, report, tmp_path):
     path, out = tmp_path / "m.skops", tmp_path / "r.html"
     path.write_bytes(sealed(with_schema(members("table"), saying("report", report))))
-    result = CliRunner().invoke(app, ["report", str(path), "--out", str(out)])
-    assert result.exit_code == 4
-    assert "is not one that missratio wrote" in result.output
+    said = run("report", path, "--out", out, status=4).output
+    assert "is not one that missratio wrote" in said
     assert not out.exists()

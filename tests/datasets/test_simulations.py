@@ -88,21 +88,37 @@ def test_class_1_alone_loses_values_and_where_the_published_curves_say():
     assert phi_at(simulations.misspecification(), *corners) == [0.0, 0.8]
 
 
+ONE, LAW = [[[1.0]]], simulations.np_mixture()
+
+
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("call", "given", "message"),
     [
-        (lambda: simulations.naive_bayes(1.0), "correlation"),
-        (lambda: simulations.misspecification(-0.1), "share"),
-        (lambda: simulations.np_mixture().oracle_power(0.0), "alpha"),
+        (simulations.naive_bayes, [1.0], "correlation"),
+        (simulations.misspecification, [-0.1], "share"),
+        (LAW.oracle_power, [0.0], "alpha"),
         *(
-            (lambda size=size: simulations.np_mixture().sample(size), "n_samples")
-            for size in (-1, 2.5, (1, 2, 3), (3, -1), "many")
+            (LAW.sample, [n], "n_samples")
+            for n in (-1, 2.5, (1, 2, 3), (3, -1), "many")
         ),
+        (GaussianMixture, ([0.5], [[0.0]], ONE), "sum 1"),
+        (GaussianMixture, ([1.5, -0.5], [[0.0], [1.0]], [*ONE, *ONE]), "non-negative"),
+        (GaussianMixture, ([1.0], [0.0], ONE), "shape"),
+        (GaussianMixture, ([1.0], [[np.nan]], ONE), "finite"),
+        (GaussianMixture, ([1.0], [[0.0, 0.0]], ONE), "shape"),
+        (GaussianMixture, ([1.0], [[0.0]], [[[0.0]]]), "positive definite"),
+        (
+            GaussianMixture,
+            ([1.0], [[0.0, 0.0]], [[[1.0, 0.5], [0.0, 1.0]]]),
+            "symmetric",
+        ),
+        (LAW.numerator.log_density, [np.zeros((3, 3))], r"shape \(n, 2\)"),
+        (LAW.numerator.tail, (np.zeros(3), 0.0), "matmul"),
     ],
 )
-def test_what_is_no_parameter_is_refused(call, message):
+def test_what_is_no_parameter_no_law_and_no_row_is_refused(call, given, message):
     with pytest.raises(ValueError, match=message):
-        call()
+        call(*given)
 
 
 @every
@@ -173,28 +189,3 @@ def test_directions_and_cuts_are_broadcast_and_may_be_zero_or_infinite():
     cuts = [-1.0, 0.0, 1.0, -np.inf, np.inf]
     np.testing.assert_allclose(law.tail(np.zeros(2), cuts), [1, 0, 0, 1, 0])
     np.testing.assert_allclose(law.tail(np.ones(2), [-np.inf, np.inf]), [1, 0])
-
-
-@pytest.mark.parametrize(
-    ("weights", "means", "covariances", "message"),
-    [
-        ([0.5], [[0.0]], [[[1.0]]], "sum 1"),
-        ([1.5, -0.5], [[0.0], [1.0]], [[[1.0]], [[1.0]]], "non-negative"),
-        ([1.0], [0.0], [[[1.0]]], "shape"),
-        ([1.0], [[np.nan]], [[[1.0]]], "finite"),
-        ([1.0], [[0.0, 0.0]], [[[1.0]]], "shape"),
-        ([1.0], [[0.0]], [[[0.0]]], "positive definite"),
-        ([1.0], [[0.0, 0.0]], [[[1.0, 0.5], [0.0, 1.0]]], "symmetric"),
-    ],
-)
-def test_what_is_no_mixture_is_refused(weights, means, covariances, message):
-    with pytest.raises(ValueError, match=message):
-        GaussianMixture(weights, means, covariances)
-
-
-def test_rows_and_directions_of_another_width_are_refused():
-    law = random_mixture(0)
-    with pytest.raises(ValueError, match=r"shape \(n, 2\)"):
-        law.log_density(np.zeros((3, 3)))
-    with pytest.raises(ValueError, match="matmul"):
-        law.tail(np.zeros(3), 0.0)

@@ -79,12 +79,6 @@ def test_the_curve_is_a_table_too(scores):
         assert frame["power"].to_list() == roc.power.tolist()
 
 
-def curve(rows, direction, **options):
-    """The curve of a linear score of rows of two classes."""
-    direction = np.asarray(direction) / np.linalg.norm(direction)
-    return np_roc(*(each @ direction for each in rows), **options)
-
-
 def gaussian_rows(seed, n_rows=600):
     """Two classes in the plane that the first column alone tells apart."""
     rng = np.random.default_rng(seed)
@@ -124,9 +118,8 @@ def test_sorted_scores_are_not_taken_for_scores_of_the_same_rows():
 
 def test_a_handful_of_rows_tells_nothing():
     rows = gaussian_rows(0, 60)
-    found = compare_np_roc(
-        *(curve(rows, v, alphas=[0.05, 0.3]) for v in ([1, 0], [0, 1]))
-    )
+    scores = ([each[:, j] for each in rows] for j in (0, 1))
+    found = compare_np_roc(*(np_roc(*both, alphas=[0.05, 0.3]) for both in scores))
     assert (found.low[0], found.high[0]) == (-1.0, 1.0)
     assert found.a_better.tolist() == [False, True]
 
@@ -142,6 +135,9 @@ def test_curves_of_other_levels_are_not_compared(scores, other, message):
         compare_np_roc(*curves)
 
 
+OWN = CalibrationSample.build([1.0], [1.0], 2.0)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -153,13 +149,7 @@ def test_curves_of_other_levels_are_not_compared(scores, other, message):
         ({"weights": np.full(1000, 3.0), "bound": 2.0}, "exceeds the bound"),
         ({"other_scores": []}, "other_scores must hold"),
         ({"controlled_scores": [0.0, np.nan]}, "score of NaN"),
-        (
-            {
-                "controlled_scores": CalibrationSample.build([1.0], [1.0], 2.0),
-                "weights": [1.0],
-            },
-            "its own weights",
-        ),
+        ({"controlled_scores": OWN, "weights": [1.0]}, "its own weights"),
     ],
 )
 def test_bad_options_are_refused(scores, options, message):

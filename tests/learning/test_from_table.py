@@ -3,15 +3,12 @@
 import learning_table as simulation
 import numpy as np
 import pytest
-from optional_packages import optional
 from scipy.stats import binomtest, hypergeom
 
 import missratio as mr
 from missratio.learning import MissingnessWarning
 from missratio.learning.checks import Residuals
 from missratio.weights import inverse_probability_weights
-
-pd = optional("pandas")
 
 
 def table(n=1500, d=4, rho=0.7, seed=0, slope=1.0):

@@ -131,73 +131,70 @@ def test_dataframes_are_learned_from_as_arrays_are(frame, rowwise):
 # Refusals
 
 
-def with_cell(which, value):
-    """A change of X (0) or of what was looked up (1), at a row that was observed."""
-
-    def change(X, revealed, observed, known):
-        (X, revealed)[which][(observed, known)[value == np.inf and which], 1] = value
-
-    return change
+NAMES = list("abc")
 
 
-def named(X, revealed, observed, known):
-    revealed[observed, 1] = 1.0
-    return tuple(pd.DataFrame(T, columns=list("abc")) for T in (X, revealed))
+def put(which, at, columns, value=np.nan):
+    """Another value in X (0), in what was looked up (1) or in both, by places."""
 
-
-def swapped(X, revealed, observed, known):
-    X, revealed = (pd.DataFrame(T, columns=list("abc")) for T in (X, revealed))
-    return X, revealed[["b", "a", "c"]]
-
-
-def constant(X, revealed, observed, known):
-    for table in (X, revealed):
-        table[~np.isnan(table[:, 1]), 1] = 3.0
-
-
-def blank(which, at):
-    def change(X, revealed, observed, known):
-        tables = X.copy(), revealed.copy()
-        tables[which][:, at] = np.nan
-        return tables
+    def change(X, R, **places):
+        for table in (X, R)[which]:
+            table[places[at] if isinstance(at, str) else at, columns] = value
+        return X, R
 
     return change
 
 
-def never_observed(X, revealed, observed, known):
-    X[:, 1] = revealed[:, 1] = np.nan
+def constant(X, R, **_):
+    return tuple(np.where(np.isnan(T), T, [0, 3.0, 0] + T * [1, 0, 1]) for T in (X, R))
 
 
-def half_a_row(X, revealed, observed, known):
-    revealed[known, 0] = np.nan
+def named(X, R, observed, **_):
+    R[observed, 1] = 1.0
+    return pd.DataFrame(X, columns=NAMES), pd.DataFrame(R, columns=NAMES)
+
+
+def swapped(X, R, **_):
+    return pd.DataFrame(X, columns=NAMES), pd.DataFrame(R, columns=list("bac"))
+
+
+FIRST, SECOND, BOTH, EVERY = slice(1), slice(1, 2), slice(2), slice(None)
 
 
 @pytest.mark.parametrize(
     ("change", "rowwise", "message"),
     [
-        (with_cell(1, 1.0), False, "row {observed}, column 1, which isn't missing"),
+        (
+            put(SECOND, "observed", 1, 1.0),
+            False,
+            "row {observed}, column 1, which isn't",
+        ),
         (named, False, "row {observed}, column 'b', which isn't missing"),
-        (with_cell(1, np.inf), False, "revealed contains infinity"),
-        (with_cell(0, np.inf), False, "X contains infinity"),
-        (lambda X, R, *_: (X, R[:, :1]), False, r"shape of X: got \(600, 1\) and"),
-        (lambda X, R, *_: (X[:, 0], R[:, 0]), False, "two-dimensional"),
+        (put(SECOND, "known", 1, np.inf), False, "revealed contains infinity"),
+        (put(FIRST, "observed", 1, np.inf), False, "X contains infinity"),
+        (lambda X, R, **_: (X, R[:, :1]), False, r"shape of X: got \(600, 1\) and"),
+        (lambda X, R, **_: (X[:, 0], R[:, 0]), False, "two-dimensional"),
         (swapped, False, "columns of X, a, b, c, in their order: got b, a, c"),
-        (blank(1, [0, 2]), False, r"Column\(s\) 0, 2 have missing.*Look up some"),
-        (never_observed, False, r"Column\(s\) 1 are never observed"),
-        (half_a_row, True, "not all entries of row {known}"),
-        (blank(1, slice(None)), True, "none revealed, and there is no other column"),
-        (blank(0, slice(None)), True, "0, 1, 2 are never observed"),
+        (put(SECOND, EVERY, [0, 2]), False, r"Column\(s\) 0, 2 have .*Look up some"),
+        (put(BOTH, EVERY, 1), False, r"Column\(s\) 1 are never observed"),
+        (put(SECOND, "known", 0), True, "not all entries of row {known}"),
+        (
+            put(SECOND, EVERY, EVERY),
+            True,
+            "none revealed, and there is no other column",
+        ),
+        (put(FIRST, EVERY, EVERY), True, "0, 1, 2 are never observed"),
         (constant, True, r"Column\(s\) 1 are constant"),
     ],
 )
 def test_what_cannot_be_learned_from(change, rowwise, message):
     X, revealed, _ = lost_and_looked_up(rowwise=rowwise)
-    observed = int(np.flatnonzero(~np.isnan(X[:, 1]))[3])
-    known = int(np.flatnonzero(~np.isnan(revealed[:, 1]))[0])
-    X, revealed = change(X, revealed, observed, known) or (X, revealed)
-    with pytest.raises(
-        ValueError, match=message.format(observed=observed, known=known)
-    ):
+    places = {
+        "observed": int(np.flatnonzero(~np.isnan(X[:, 1]))[3]),
+        "known": int(np.flatnonzero(~np.isnan(revealed[:, 1]))[0]),
+    }
+    X, revealed = change(X, revealed, **places)
+    with pytest.raises(ValueError, match=message.format(**places)):
         from_lookups(X, revealed, rowwise=rowwise)
 
 

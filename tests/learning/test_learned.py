@@ -16,6 +16,7 @@ from missratio.classifier import NoCertificateError
 from missratio.learning import Check, LearnedMissingness, MissingnessWarning
 from missratio.learning.checks import concluded
 
+pd = optional("pandas")
 GRID = np.linspace(-3.0, 3.0, 13)[:, None]
 
 
@@ -189,9 +190,6 @@ def test_a_phi_that_leaves_too_much_open_is_refused_before_any_fit():
 
 
 # Rows move a learned φ by as much as its covariance says.
-
-
-pd = optional("pandas")
 
 
 def learned(n, rowwise, revealed_share, seed=0):

@@ -183,14 +183,8 @@ def test_a_weight_above_the_bound_that_a_bet_was_made_for_is_refused():
 # Uncertain weights: every rule takes the worst that they may be.
 
 
-RULES = (
-    "paper",
-    "bernstein",
-    "thinning",
-    "betting",
-    "flipped-betting",
-    "tuned-betting",
-)
+BETTING = ("betting", "flipped-betting", "tuned-betting")
+RULES = ("paper", "bernstein", "thinning", *BETTING)
 WEIGHTED = (*RULES, "auto")
 BOUND = 12.0
 
@@ -263,62 +257,49 @@ def test_wider_edges_never_lower_the_threshold(name, n, seed, factors, kind, tie
     assert thresholds == sorted(thresholds)
 
 
-@settings(deadline=None, max_examples=40)
-@given(
-    n=st.integers(1, 200),
-    seed=st.integers(0, 2**32),
-    factor=st.floats(1.0, 3.0),
-    ratio=st.floats(0.0, 1.0),
-    share=st.floats(0.0, 1.0),
-    boldness=st.floats(0.01, 0.98),
-)
-def test_capital_is_at_most_what_any_weights_between_would_make(
-    n, seed, factor, ratio, share, boldness
-):
-    alpha = 0.1
+def between(n, seed, factor, place):
+    """A sample of uncertain weights, and one of weights somewhere between the edges."""
     scores, weights = draw(n, seed)
     low, high = widened(weights, factor)
+    weights = low + place * (high - low)
+    worst = CalibrationSample.build(scores, weights, BOUND, (low, high))
+    return worst, CalibrationSample.build(scores, weights, BOUND)
+
+
+SIZES, SEEDS, FACTORS = st.integers(1, 400), st.integers(0, 2**32), st.floats(1.0, 3.0)
+SHARES = st.floats(0.0, 1.0)
+
+
+@settings(deadline=None, max_examples=40)
+@given(SIZES, SEEDS, FACTORS, SHARES, SHARES, st.floats(0.01, 0.98))
+def test_capital_is_at_most_what_any_weights_between_would_make(
+    n, seed, factor, share, ratio, boldness
+):
     # Each row somewhere else between its edges.
     place = np.random.default_rng(seed).uniform(size=n) ** (4 * share)
-    between = low + place * (high - low)
-    on_tail = boldness * float(largest_bet(ratio, alpha, BOUND))
-    bet = Bet(on_tail, ratio * on_tail)
-    worst = CalibrationSample.build(scores, weights, BOUND, (low, high))
-    true = CalibrationSample.build(scores, between, BOUND)
-    n_tail = worst.n_observed
-    lower = log_capital(worst, bet, alpha, n_tail)
-    assert (lower <= log_capital(true, bet, alpha, n_tail) + 1e-9).all()
+    worst, true = between(n, seed, factor, place)
+    bet, n_tail = bet_of(ratio, 0.1, BOUND, boldness), worst.n_observed
+    lower = log_capital(worst, bet, 0.1, n_tail)
+    assert (lower <= log_capital(true, bet, 0.1, n_tail) + 1e-9).all()
     # And it falls along the tail, as it does for known weights.
     assert (np.diff(lower) <= 1e-12).all()
 
 
 @settings(deadline=None, max_examples=40)
-@given(
-    n=st.integers(1, 400),
-    seed=st.integers(0, 2**32),
-    factor=st.floats(1.0, 3.0),
-    share=st.floats(0.0, 1.0),
-)
+@given(SIZES, SEEDS, FACTORS, SHARES)
 def test_thinning_by_edges_is_stricter_than_by_any_weights_between(
     n, seed, factor, share
 ):
-    scores, weights = draw(n, seed)
-    low, high = widened(weights, factor)
-    between = low + share * (high - low)
-    worst = CalibrationSample.build(scores, weights, BOUND, (low, high))
-    true = CalibrationSample.build(scores, between, BOUND)
+    worst, true = between(n, seed, factor, share)
     if worst.n_observed:
         assert select("thinning", worst, None) >= select("thinning", true, None)
 
 
+UPPER = [(name, BOUND, 1) for name in ("paper", "bernstein", "counting")]
+
+
 @pytest.mark.parametrize(
-    ("name", "bound", "edge"),
-    [
-        ("paper", BOUND, 1),
-        ("bernstein", BOUND, 1),
-        ("counting", BOUND, 1),
-        ("flipped-betting", None, 0),
-    ],
+    ("name", "bound", "edge"), [*UPPER, ("flipped-betting", None, 0)]
 )
 def test_some_rules_use_the_upper_or_the_lower_edge_alone(name, bound, edge):
     scores, weights = draw(20_000, 0)

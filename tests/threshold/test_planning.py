@@ -19,12 +19,7 @@ from missratio.threshold import (
     binomial_tail,
     make_rule,
 )
-from missratio.threshold.betting import (
-    SAFE,
-    TunedBettingRule,
-    largest_bet,
-    tune_bet,
-)
+from missratio.threshold.betting import SAFE, TunedBettingRule, largest_bet, tune_bet
 
 ALPHA, DELTA, BOUND = 0.2, 0.1, 4.0
 

@@ -99,17 +99,14 @@ UNSOUND = {
     "a draw too few": lambda s: replace(s, draws=s.draws[1:]),
     "an edge too few": lambda s: replace(s, edges=(s.edges[0][1:], s.edges[1])),
     "fewer rows than scores": lambda s: replace(s, n_rows=s.n_observed - 1),
-    "a weight of zero": lambda s: replace(
-        s, masses=swapped(s.masses, 0, 0.0), edges=None
-    ),
-    "a negative weight": lambda s: replace(
-        s, masses=swapped(s.masses, 0, -1.0), edges=None
-    ),
+    **{f"a weight of {w}": (lambda s, w=w: replace(
+        s, masses=swapped(s.masses, 0, w), edges=None
+    )) for w in (0.0, -1.0)},
     "a weight above the bound": lambda s: replace(s, bound=1.5),
     "weights beyond their edges": lambda s: replace(s, edges=s.edges[::-1]),
     "a coin above one": lambda s: replace(s, coin=1.5),
     "a coin of another type": lambda s: replace(s, coin="0.5"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("what", UNSOUND)

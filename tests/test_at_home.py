@@ -422,6 +422,7 @@ def words_and_numbers(n_rows=1200):
     return {"word": word.tolist(), "number": rng.normal(size=n_rows) + sick}, y
 
 
+AS_OBSERVED = {"deployment": "as-observed", "random_state": 0}
 FRAMES = {
     "None": lambda data: pd.DataFrame(data).astype({"word": object}),
     "NaN": lambda data: (
@@ -442,13 +443,8 @@ def test_a_row_has_one_score_whatever_its_frame_and_its_blanks(fitted):
         remainder="passthrough",
     )
     for estimator in (None, make_pipeline(encoder, LogisticRegression())):
-        model = mr.NeymanPearsonClassifier(
-            estimator,
-            0.1,
-            controlled_class="well",
-            deployment="as-observed",
-            random_state=0,
-        ).fit(FRAMES[fitted](data), y)
+        model = mr.NeymanPearsonClassifier(estimator, 0.1, **AS_OBSERVED)
+        model.set_params(controlled_class="well").fit(FRAMES[fitted](data), y)
         scores = [model.score_samples(frame(data)) for frame in FRAMES.values()]
         assert roc_auc_score(y == "sick", scores[0]) > alone
         for other in scores[1:]:
@@ -464,17 +460,12 @@ def test_rows_with_a_word_that_was_never_seen_get_the_controlled_class():
     rare = np.array(data["word"], dtype=object)
     rare[:3] = "rare"
     X = pd.DataFrame(data | {"word": rare})
-    settings = {"controlled_class": "well", "deployment": "as-observed"}
-    model = mr.NeymanPearsonClassifier(None, 0.1, random_state=0, **settings)
-    several = mr.MulticlassNeymanPearsonClassifier(
-        make_pipeline(
-            ColumnTransformer([("word", OneHotEncoder(), ["word"])]),
-            LogisticRegression(),
-        ),
-        {"well": 0.3},
-        deployment="as-observed",
-        random_state=0,
+    model = mr.NeymanPearsonClassifier(
+        None, 0.1, controlled_class="well", **AS_OBSERVED
     )
+    encoder = ColumnTransformer([("word", OneHotEncoder(), ["word"])])
+    line = make_pipeline(encoder, LogisticRegression())
+    several = mr.MulticlassNeymanPearsonClassifier(line, {"well": 0.3}, **AS_OBSERVED)
     for each in (model, several):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

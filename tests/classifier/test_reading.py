@@ -1,10 +1,9 @@
 """Rows as they are read: repeats are named, units kept whole, files read in blocks."""
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from classifiers import certified
+from data import write_table
 from optional_packages import optional
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
@@ -12,14 +11,9 @@ from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.utils.validation import check_is_fitted
 
 import missratio as mr
-from missratio.classifier import (
-    NoPowerWarning,
-    RepeatedRowsWarning,
-)
+from missratio.classifier import NoPowerWarning, RepeatedRowsWarning
 from missratio.classifier import reading as split
 from missratio.classifier.reading import warn_of_repeated_rows
-
-STEP = mr.StepMissingness([1.0, 0.0], 0.0, 0.8)
 
 
 class Backwards(LogisticRegression):
@@ -210,11 +204,8 @@ def labelled(rng, n_rows):
 
 
 def write(path, X, y):
-    columns = {
-        name: pa.array(X[:, j], from_pandas=True) for j, name in enumerate(NAMES)
-    }
-    pq.write_table(pa.table({**columns, "y": y}), path, row_group_size=900)
-    return mr.scan_parquet(path, target="y")
+    columns = dict(zip(NAMES, X.T, strict=True))
+    return mr.scan_parquet(write_table(path, {**columns, "y": y}), target="y")
 
 
 PHI = {0: mr.LogisticMissingness([-2.0, -3.0], [0.4, 0.3])}
@@ -259,9 +250,10 @@ def test_rows_to_calibrate_on_are_not_fitted_on(tmp_path):
 @pytest.mark.usefixtures("blockwise")
 def test_what_cannot_stream_is_refused(tmp_path):
     source = write(tmp_path / "t.parquet", *labelled(np.random.default_rng(0), 500))
-    with pytest.raises(TypeError, match="LogisticRegression can't be fitted"):
-        mr.NeymanPearsonClassifier(LogisticRegression()).fit(source)
-    with pytest.raises(ValueError, match="a share between 0 and 1"):
-        mr.NeymanPearsonClassifier(mr.KLIEP(), calibration_size=100).fit(source)
-    with pytest.raises(ValueError, match="controlled class 7"):
-        mr.NeymanPearsonClassifier(mr.KLIEP(), controlled_class=7).fit(source)
+    for options, message in (
+        ({"estimator": LogisticRegression()}, "LogisticRegression can't be fitted"),
+        ({"calibration_size": 100}, "a share between 0 and 1"),
+        ({"controlled_class": 7}, "controlled class 7"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=message):
+            certified(**{"estimator": mr.KLIEP(), **options}).fit(source)

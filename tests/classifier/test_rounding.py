@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from classifiers import Total, certified
+from data import stacked
 from scipy.stats import binomtest
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -30,12 +31,6 @@ def discrete(n, d, seed, scale=1.0, offset=0.0):
     X = np.rint(3 * rng.normal(size=(2 * n, d)))
     X[n:] += rng.integers(0, 3, (n, d))
     return X / 10 * scale + offset, np.repeat([0, 1], n)
-
-
-def fitted(estimator, X, y, **options):
-    return mr.NeymanPearsonClassifier(
-        estimator, **{"alpha": 0.1, "delta": 0.1, "random_state": 0, **options}
-    ).fit(X, y)
 
 
 def ways_to_ask(model, X):
@@ -65,7 +60,7 @@ def test_a_decision_is_a_function_of_the_row(name, d, scale, offset):
     if name == "trees" and offset:
         pytest.skip("a tree's steps may lie where single precision rounds to")
     with np.errstate(all="ignore"):
-        model = fitted(ESTIMATORS[name], X, y)
+        model = certified(ESTIMATORS[name]).fit(X, y)
     rows = discrete(100, d, 2, scale, offset)[0]
     held = X[model.calibration_index_][:100]
     for asked in (rows, held):
@@ -74,12 +69,8 @@ def test_a_decision_is_a_function_of_the_row(name, d, scale, offset):
             np.testing.assert_array_equal(answer, answers["together"], err_msg=way)
 
 
-class WeightedSum(ClassifierMixin, BaseEstimator):
+class WeightedSum(Total):
     """Tenths times thirds, which no arithmetic sums exactly."""
-
-    def fit(self, X, y):
-        self.classes_, self.n_features_in_ = np.array([0, 1]), X.shape[1]
-        return self
 
     def decision_function(self, X):
         return X @ (np.arange(1, X.shape[1] + 1) / 3).astype(X.dtype)
@@ -96,9 +87,8 @@ def test_rows_in_another_layout_keep_the_promise(dtype, layout):
         everything = discrete(40, d, seed)[0][:40].astype(dtype)
         asked = np.asfortranarray(everything)
         rows = everything[rng.integers(40, size=3000)]
-        model = mr.NeymanPearsonClassifier(
-            WeightedSum().fit(rows, None), alpha=alpha, delta=delta
-        ).calibrate(rows)
+        model = certified(WeightedSum().fit(rows, [0, 1]), alpha=alpha, delta=delta)
+        model.calibrate(rows)
         if layout == "columns":
             said = model.predict(asked)
         else:
@@ -109,26 +99,21 @@ def test_rows_in_another_layout_keep_the_promise(dtype, layout):
 
 def test_a_threshold_is_hardly_moved():
     rng = np.random.default_rng(0)
-    X = np.concatenate([rng.normal(size=(500, 4)), rng.normal(1, 1, (500, 4))])
-    model = fitted(mr.KLIEP(), X, np.repeat([0, 1], 500))
+    X, y = stacked(rng.normal(size=(500, 4)), rng.normal(1, 1, (500, 4)))
+    model = certified(mr.KLIEP()).fit(X, y)
     unmoved = model.calibration_.rule.select(model.calibration_.sample, 0.1, 0.1)
     assert 0.0 < model.threshold_ - unmoved.threshold < 1e-4
     assert model.certificate_.estimated_error <= 0.1
 
 
-class PlaceDependent(ClassifierMixin, BaseEstimator):
+class PlaceDependent(Total):
     """Adds a noise that depends on a row's place in its batch."""
 
-    def fit(self, X, y):
-        self.classes_, self.n_features_in_ = np.unique(y), X.shape[1]
-        return self
-
     def decision_function(self, X):
-        noise = np.random.default_rng(0).normal(size=len(X))
-        return X[:, 0] + noise
+        return X[:, 0] + np.random.default_rng(0).normal(size=len(X))
 
 
 def test_scores_that_depend_on_other_rows_are_named():
     X, y = discrete(200, 2, 0)
     with pytest.warns(UnstableScoresWarning, match="depend on more than the row"):
-        fitted(PlaceDependent(), X, y)
+        certified(PlaceDependent()).fit(X, y)

@@ -1,7 +1,5 @@
 """Tables whose missing values are known."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -17,22 +15,11 @@ def one_thread():
         yield
 
 
-@dataclass(frozen=True)
-class Lossy:
-    """A table that lost values, and what they were."""
-
-    Z: np.ndarray
-    X: np.ndarray
-    phi: FunctionMissingness
-
-    def lost(self, column):
-        return np.isnan(self.X[:, column])
-
-
 @pytest.fixture
 def skewed():
     """Correlated columns, a normal, a lognormal and a discrete one; half is lost.
 
+    The whole table, what is left of it, and φ.
     Large values of the first and the last are lost, and small ones of the second.
     """
 
@@ -51,6 +38,6 @@ def skewed():
             return np.column_stack([expit(slope * each) for each in column])
 
         phi = FunctionMissingness(probability, rowwise=False)
-        return Lossy(Z, corrupt(Z, phi, rng), phi)
+        return Z, corrupt(Z, phi, rng), phi
 
     return draw

@@ -5,15 +5,11 @@ import pytest
 from classifiers import certified
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from optional_packages import optional
 from scipy.stats import binom
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 import missratio as mr
-
-pd = optional("pandas")
-pl = optional("polars")
 
 SLOPES = np.array([1.0, -1.5, 0.5, 1.0, -0.5])
 
@@ -31,10 +27,7 @@ def mixed_table(n, seed):
     return mr.corrupt(Z.astype(np.float32).astype(float), phi, rng), phi
 
 
-OPTIONS = {
-    "linear": {},
-    "categories": {"categorical_features": [2, 4]},
-}
+OPTIONS = {"linear": {}, "categories": {"categorical_features": [2, 4]}}
 
 
 @pytest.fixture(scope="module", params=OPTIONS)

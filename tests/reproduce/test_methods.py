@@ -52,22 +52,13 @@ def test_columns_without_a_finite_optimum_outweigh_all_others():
         ("KLIEP (full data)", lambda run: run.complete, lambda run: None),
         ("CC-KLIEP", lambda run: run.numerator, lambda run: "ignore"),
         ("M-KLIEP (known)", lambda run: run.numerator, lambda run: {1: run.phi}),
-        (
-            "M-KLIEP (learned)",
-            lambda run: run.numerator,
-            lambda run: {
-                1: mr.learn_missingness(
-                    run.numerator, run.revealed, method="ml", from_table=False
-                )
-            },
-        ),
-        (
-            "Iterative imputation",
-            lambda run: IterativeImputer().fit_transform(run.numerator),
-            lambda run: None,
-        ),
+        ("M-KLIEP (learned)", lambda run: run.numerator,
+         lambda run: {1: mr.learn_missingness(
+             run.numerator, run.revealed, method="ml", from_table=False)}),
+        ("Iterative imputation",
+         lambda run: IterativeImputer().fit_transform(run.numerator), lambda run: None),
     ],
-)
+)  # fmt: skip
 def test_scores_are_those_of_naive_bayes_on_the_same_rows(
     make_run, method, numerator, model
 ):

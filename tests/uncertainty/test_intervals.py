@@ -88,25 +88,17 @@ def test_the_order_of_rows_and_the_units_of_columns_change_nothing(fitted):
     )
 
 
-uncertain = mr.ratio_uncertainty
-REFUSED = {
-    "not the rows": lambda r, X, y: uncertain(r, X[::-1], y),
-    "sample_weight where it had any": lambda r, X, y: uncertain(
-        r, X, y, 1.0 + X[:, 0] ** 2
-    ),
-    r"KLIEP, FDivergenceRatio.*bootstrap": lambda r, X, y: uncertain(
-        LogisticRegression().fit(X, y), X, y
-    ),
-    "level must lie strictly between": lambda r, X, y: uncertain(r, X, y).interval(
-        X, level=95
-    ),
-}
-
-
-@pytest.mark.parametrize("message", REFUSED)
-def test_what_gives_no_interval_is_refused(fitted, message):
-    with pytest.raises((TypeError, ValueError), match=message):
-        REFUSED[message](*fitted)
+def test_what_gives_no_interval_is_refused(fitted):
+    ratio, X, y = fitted
+    for given, message in (
+        ((ratio, X[::-1], y), "not the rows"),
+        ((ratio, X, y, 1.0 + X[:, 0] ** 2), "sample_weight where it had any"),
+        ((LogisticRegression().fit(X, y), X, y), "KLIEP, FDivergenceRatio.*bootstrap"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=message):
+            mr.ratio_uncertainty(*given)
+    with pytest.raises(ValueError, match="level must lie strictly between"):
+        mr.ratio_uncertainty(ratio, X, y).interval(X, level=95)
 
 
 def test_without_an_optimum_there_is_no_standard_error():
@@ -131,15 +123,10 @@ def test_a_phi_learned_from_all_missing_values_gives_less_variance_than_a_known_
 
 @pytest.mark.filterwarnings("ignore::missratio.learning.MissingnessWarning")
 @pytest.mark.parametrize(
-    "setting",
-    [
-        Setting("entries", 0.5, None, n_rows=400),
-        Setting("entries", 0.5, 20, n_rows=400),
-        Setting("rows", 0.5, 20, n_rows=400),
-    ],
-    ids=["known", "entries", "rows"],
+    ("losing", "queried"), [("entries", None), ("entries", 20), ("rows", 20)]
 )
-def test_intervals_hold_the_truth_about_as_often_as_they_say(setting):
+def test_intervals_hold_the_truth_about_as_often_as_they_say(losing, queried):
+    setting = Setting(losing, 0.5, queried, n_rows=400)
     outcome = ratio_coverage.simulate(setting, repeats=100)
     # Three binomial standard deviations are 0.065.
     assert outcome.coverage()[:2].min() > 0.88
@@ -238,9 +225,7 @@ def called_reliable(phi, seed, n_rows=1000):
         return mr.ratio_uncertainty(ratio, X, y).reliable.all()
 
 
-NEVER_MISSING = mr.FunctionMissingness(
-    lambda X: np.where(X > 3.0, 0.5, 0.0), rowwise=False
-)
+NEVER_MISSING = mr.FunctionMissingness(lambda X: 0.5 * (X > 3.0), rowwise=False)
 BELOW = mr.FunctionMissingness(
     lambda X: 0.95 / (1.0 + np.exp(2.0 - X)), rowwise=False, maximum=0.95
 )

@@ -30,14 +30,10 @@ def test_coverage_is_near_nominal(losing, share, queried):
 
 @pytest.mark.parametrize(
     "options",
-    [
-        {"both": True},
-        {"normalize": "horvitz-thompson"},
-        {"estimator": "naive-bayes"},
-        {"n_rows": 300},
-    ],
+    [{"both": True}, {"normalize": "horvitz-thompson"}, {"estimator": "naive-bayes"},
+     {"n_rows": 300}],
     ids=str,
-)
+)  # fmt: skip
 @pytest.mark.parametrize("losing", ["rows", "entries"])
 @pytest.mark.parametrize("queried", [None, 50])
 def test_coverage_is_near_nominal_for_other_fits(losing, queried, options):

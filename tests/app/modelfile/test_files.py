@@ -19,7 +19,7 @@ import pytest
 from classifiers import certified
 from forging import MODELS, PHI, forged, grouped, sample, sound, two
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -47,29 +47,22 @@ MORE = {
     "divergence": lambda: two(mr.FDivergenceRatio("js")),
     "gaussian": lambda: two(mr.KLIEP(mr.GaussianBasis(5), l2=0.1)),
     "polynomial": lambda: two(mr.KLIEP(mr.PolynomialBasis(2), l2=0.1)),
-    "kernel": lambda: two(
-        mr.KernelRatio(centers=20, sigma_grid=2, flat_within=0.0, random_state=0)
-    ),
+    "kernel": lambda: two(mr.KernelRatio(
+        centers=20, sigma_grid=2, flat_within=0.0, random_state=0)),
     "classifier": lambda: two(mr.ClassifierRatio(LogisticRegression()), PHI),
     "learned": learned,
-    "trees alone": lambda: two(
-        HistGradientBoostingClassifier(max_iter=10, random_state=0)
-    ),
+    "trees alone": lambda: two(forging.trees()),
     "grouped trees": lambda: grouped(estimator=forging.trees()),
     "frozen": lambda: two(FrozenEstimator(LINE.fit(*sample(2)))),
     "searched": lambda: two(PowerSearch({"line": LINE, "trees": forging.trees()}, 0.3)),
     "basis": lambda: two(mr.KLIEP(StandardScaler())),
     # Trees of other columns than the table's.
-    "encoded": lambda: two(
-        make_pipeline(
-            make_column_transformer(
-                (OneHotEncoder(sparse_output=False, handle_unknown="ignore"), [0]),
-                remainder="passthrough",
-            ),
-            forging.trees(),
-        ),
-    ),
-}
+    "encoded": lambda: two(make_pipeline(
+        make_column_transformer(
+            (OneHotEncoder(sparse_output=False, handle_unknown="ignore"), [0]),
+            remainder="passthrough"),
+        forging.trees())),
+}  # fmt: skip
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -208,14 +201,11 @@ def with_function():
         (lambda: mr.NeymanPearsonClassifier(mr.KLIEP()), NotFittedError, "not fitted"),
         (with_function, ModelFileError, r"FunctionMissingness.*no code"),
         (LogisticRegression, NotFittedError, "not fitted"),
-        (
-            lambda: mr.TiltedImputer(PHI, random_state=0).fit(sample(2, PHI)[0]),
-            ModelFileError,
-            "rows without labels can't be saved: fit it with y",
-        ),
+        (lambda: mr.TiltedImputer(PHI, random_state=0).fit(sample(2, PHI)[0]),
+         ModelFileError, "rows without labels can't be saved: fit it with y"),
         (lambda: forged("φ", "threshold_", 0.0), ModelFileError, "couldn't be loaded"),
     ],
-)
+)  # fmt: skip
 def test_what_is_no_model_has_no_file(make, error, match, tmp_path):
     with pytest.raises(error, match=match):
         mr.save_model(make(), tmp_path / "model.skops")

@@ -26,10 +26,12 @@ def grouped():
     groups = np.array(["old", "young"])[rng.integers(0, 2, len(y))]
     X = rng.normal(size=(len(y), 2)) + 2.0 * y[:, None]
     fitted = mr.GroupedNeymanPearsonClassifier(
-        LogisticRegression(), alpha=0.1,
-        group_alpha={"old": 0.08}, random_state=0,
-    )  # fmt: skip
+        LogisticRegression(), 0.1, group_alpha={"old": 0.08}, random_state=0
+    )
     return fitted.fit(X, y, groups), X, y, groups
+
+
+FOUND = {"estimate": 0.25, "low": 0.2, "high": 0.3}
 
 
 @pytest.mark.parametrize(
@@ -39,10 +41,7 @@ def grouped():
         (share(None), "–"),
         (span({"low": None, "high": 0.2}), "–"),
         (measured({"estimate": None, "low": None, "high": None}), "an unknown share"),
-        (
-            measured({"estimate": 0.25, "low": 0.2, "high": 0.3}),
-            "25.0% (20.0 to 30.0%)",
-        ),
+        (measured(FOUND), "25.0% (20.0 to 30.0%)"),
         (number(None), "–"),
         (number(142193), "142,193"),
         (number(15940.3), "15,940"),
@@ -86,15 +85,16 @@ def test_a_report_of_groups_measures_errors_in_groups(grouped):
 
 def test_groups_go_with_promises_to_groups(grouped):
     fitted, X, y, groups = grouped
-    with pytest.raises(ValueError, match="give groups, one for each row"):
-        mr.build_report(fitted, X, y)
-    with pytest.raises(ValueError, match="Test rows have groups, too"):
-        mr.build_report(fitted, X, y, groups=groups, X_test=X[:9], y_test=y[:9])
     alone = mr.NeymanPearsonClassifier(LogisticRegression(), random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match="no promises to groups: leave out groups"):
-        mr.build_report(alone, X, y, groups=groups)
-    with pytest.raises(ValueError, match="must name 2 columns, got 1 names"):
-        mr.build_report(alone, X, y, feature_names=["a"])
+    untold = {"groups": groups, "X_test": X[:9], "y_test": y[:9]}
+    for model, options, message in (
+        (fitted, {}, "give groups, one for each row"),
+        (fitted, untold, "Test rows have groups, too"),
+        (alone, {"groups": groups}, "no promises to groups: leave out groups"),
+        (alone, {"feature_names": ["a"]}, "must name 2 columns, got 1 names"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            mr.build_report(model, X, y, **options)
 
 
 def test_test_rows_of_groups_are_what_errors_are_measured_on(grouped):

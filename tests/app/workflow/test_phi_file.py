@@ -27,19 +27,16 @@ def models(tmp_path):
 
 VALUES = '[classes.well]\nmissing = "values"\nkind = "{}"\nfeatures.pulse = '
 ROWS = '[classes.well]\nmissing = "rows"\nkind = "{}"\n'
+STEP, LOGISTIC = VALUES.format("step"), VALUES.format("logistic")
+DIRECTION = "direction = { pulse = 1, sugar = -2 }\nthreshold = 119\nprobability = 0.9"
 MEANT = {
-    VALUES.format("logistic") + "{ intercept = -13.0, coef = 0.1 }": [[0.5, 0, 0]],
-    VALUES.format("logistic") + "{ at = [[100, 0.2], [160, 0.8]] }": [[0.5, 0, 0]],
-    VALUES.format("logistic") + "{ at = [[100, 0.2]] }": [[0.2, 0, 0]],
+    LOGISTIC + "{ intercept = -13.0, coef = 0.1 }": [[0.5, 0, 0]],
+    LOGISTIC + "{ at = [[100, 0.2], [160, 0.8]] }": [[0.5, 0, 0]],
+    LOGISTIC + "{ at = [[100, 0.2]] }": [[0.2, 0, 0]],
     # Some editors put a mark before the text.
-    "\ufeff" + VALUES.format("step") + "{ above = 120, probability = 0.8 }": [
-        [0.8, 0, 0]
-    ],
-    VALUES.format("step") + "{ below = 120, probability = 0.8 }": [[0, 0, 0]],
-    ROWS.format("step")
-    + "direction = { pulse = 1, sugar = -2 }\nthreshold = 119\nprobability = 0.9": [
-        0.9
-    ],
+    f"\ufeff{STEP}{{ above = 120, probability = 0.8 }}": [[0.8, 0, 0]],
+    STEP + "{ below = 120, probability = 0.8 }": [[0, 0, 0]],
+    ROWS.format("step") + DIRECTION: [0.9],
     ROWS.format("logistic") + "intercept = -13.0\ncoef.pulse = 0.1": [0.5],
 }
 
@@ -52,6 +49,7 @@ def test_what_is_written_is_what_is_meant(models, text):
 
 
 HEAD = '[classes.well]\nmissing = "values"\nkind = "logistic"\n'
+PULSE = f"{HEAD}features.pulse = "
 REFUSED = {
     "x = [": "is no TOML file",
     "[class.well]\n": "'class' is not known here. Did you mean 'classes'",
@@ -61,35 +59,26 @@ REFUSED = {
     '[classes.well]\nmissing = "row"\n': "one of 'values', 'rows', got 'row'. Did you",
     '[classes.well]\nmissing = "rows"\nkind = "linear"\n': "one of 'logistic', 'step'",
     HEAD: "has no 'features'",
-    HEAD + "[classes.well.features]\n": "names no column",
-    HEAD
-    + "features.puls = { intercept = 1, coef = 1 }": "'puls'. Did you mean 'pulse'",
-    HEAD + "features.ward = { intercept = 1, coef = 1 }": "'intercept' is not known",
-    HEAD + "features.ward.levels = { eats = 0.5 }": "'eats' is not known here. Did you",
-    HEAD + "features.ward.levels = { east = 1.0 }": "below 1",
-    HEAD + "features.ward.levels = {}": "not all of them 0",
-    HEAD + "features.pulse = { intercept = 1 }": r"features.pulse\] has no 'coef'",
-    HEAD + "features.pulse = { intercept = 1, coef = '1' }": "coef must be a number",
-    HEAD + "features.pulse = { intercept = 1, coef = 1, x = 1 }": "'x' is not known",
-    HEAD + "features.pulse = 1": "must be a table",
-    HEAD + "features.pulse = { at = [[1, 0.1]], coef = 1 }": "either at, or intercept",
+    f"{HEAD}[classes.well.features]\n": "names no column",
+    f"{HEAD}features.puls = {{ coef = 1 }}": "'puls'. Did you mean 'pulse'",
+    f"{HEAD}features.ward = {{ intercept = 1, coef = 1 }}": "'intercept' is not known",
+    f"{HEAD}features.ward.levels = {{ eats = 0.5 }}": "'eats' is not known here. Did",
+    f"{HEAD}features.ward.levels = {{ east = 1.0 }}": "below 1",
+    f"{HEAD}features.ward.levels = {{}}": "not all of them 0",
+    PULSE + "{ intercept = 1 }": r"features.pulse\] has no 'coef'",
+    PULSE + "{ intercept = 1, coef = '1' }": "coef must be a number",
+    PULSE + "{ intercept = 1, coef = 1, x = 1 }": "'x' is not known",
+    PULSE + "1": "must be a table",
+    PULSE + "{ at = [[1, 0.1]], coef = 1 }": "either at, or intercept",
     **{
-        HEAD + f"features.pulse = {{ at = {at} }}": r"such as \[\[60, 0.1\], \[100, 0.6"
-        for at in (
-            "1",
-            "[]",
-            "[[1, 0]]",
-            "[[1, 0.1], [1, 0.2]]",
-            "[[1, '2']]",
-            "[[1, 0.1], [2, 0.2], [3, 0.3]]",
-            "[1, 0.1]",
-        )
+        PULSE + f"{{ at = [{at}] }}": r"such as \[\[60, 0.1\], \[100, 0.6"
+        for at in ("", "[1, 0]", "[1, 0.1], [1, 0.2]", "[1, '2']", "1, 0.1")
     },
-    HEAD + "features.pulse = { intercept = 1, coef = inf }": "coef must be finite",
-    HEAD.replace("logistic", "step")
-    + "features.pulse = { above = 1, below = 1, probability = 0.1 }": "above or below",
-    HEAD.replace("logistic", "step")
-    + "features.pulse = { above = 1, probability = 1 }": r"must lie in \[0, 1\)",
+    PULSE + "{ at = 1 }": r"such as \[\[60, 0.1\], \[100, 0.6",
+    PULSE + "{ at = [[1, 0.1], [2, 0.2], [3, 0.3]] }": r"such as \[\[60, 0.1\], ",
+    PULSE + "{ intercept = 1, coef = inf }": "coef must be finite",
+    STEP + "{ above = 1, below = 1, probability = 0.1 }": "above or below",
+    STEP + "{ above = 1, probability = 1 }": r"must lie in \[0, 1\)",
 }
 
 

@@ -29,7 +29,6 @@ VARIANTS: tuple[Variant, ...] = ("published", "corrected")
 # The variant "corrected" mends which rows and values a data set has, how φ is learned,
 # and what a score at the threshold counts for.
 Correction = Literal["data", "learning", "threshold"]
-CORRECTIONS: tuple[Correction, ...] = ("data", "learning", "threshold")
 
 M_KLIEP, CC_KLIEP, TRUE_RATIO = "M-KLIEP", "CC-KLIEP", "True ratio"
 FULL_DATA = "KLIEP (full data)"

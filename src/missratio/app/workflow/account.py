@@ -7,7 +7,8 @@ look-ups are planned here, too.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -76,16 +77,15 @@ def plan_table(options: asked.QueryOptions, progress: asked.Listener) -> QueryPl
             table, options.controlled, options.versus
         )
     progress.step("Drawing")
-    rows, lines = table.rows.tolist(), source.line_numbers()
-    ids = source.read(keys).column(0).to_pylist() if keys else None
+    lines = source.line_numbers()
     return _drawn(
         table,
         controlled,
         per_feature=None if options.budget else options.per_feature or PER_FEATURE,
         budget=options.budget,
         goal="both" if options.budget else None,
-        ids=None if ids is None else [ids[row] for row in rows],
-        lines=[lines[row] for row in rows],
+        ids=source.read(keys).column(0).take(table.rows).to_pylist() if keys else None,
+        lines=[lines[row] for row in table.rows.tolist()],
         alpha=options.alpha,
         delta=options.delta,
         random_state=options.seed,
@@ -403,12 +403,15 @@ def _learned(
     return models
 
 
+def first_columns(named: Sequence[str]) -> str:
+    """The first of some columns as they are named, and how many more there are."""
+    more = len(named) - SHOWN
+    return ", ".join(named[:SHOWN]) + f" and {more} more columns" * (more > 0)
+
+
 def _named(counts: Mapping[str, int]) -> str:
-    """Columns with how many values they miss, those that miss most."""
-    most = sorted(counts.items(), key=lambda pair: -pair[1])
-    text = ", ".join(f"{name!r} ({n})" for name, n in most[:SHOWN])
-    more = len(most) - SHOWN
-    return text + f" and {more} more columns" * (more > 0)
+    """Columns with how many values they miss, those that miss most first."""
+    return first_columns([f"{k!r} ({n})" for k, n in Counter(counts).most_common()])
 
 
 def _data_account(

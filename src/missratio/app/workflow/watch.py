@@ -30,9 +30,6 @@ FORMAT = 6
 _MOST_BYTES = 2**26
 
 
-Monitors = dict[TablePromise, TypeIErrorMonitor]
-
-
 class LabelsToComeError(TableError):
     """A table that can't be counted before all labels up to it are in."""
 
@@ -228,16 +225,12 @@ def _checksum(content: dict[str, Any]) -> str:
 
 def _read_state(
     state: Path, model_digest: str, promises: list[TablePromise]
-) -> tuple[Monitors, list[str], list[str]]:
+) -> tuple[dict[TablePromise, TypeIErrorMonitor], list[str], list[str]]:
     if not state.exists():
         new = {each: TypeIErrorMonitor(each.alpha, each.delta) for each in promises}
         return new, [], []
     try:
-        with RegularFile.at(state).open() as stream:
-            text = stream.read(_MOST_BYTES + 1)
-        if len(text) > _MOST_BYTES:
-            raise ValueError(f"it has more than {_MOST_BYTES:,} bytes")
-        content = json.loads(text)
+        content = json.loads(RegularFile.at(state).read(_MOST_BYTES))
         if content["format"] != FORMAT:
             raise ValueError("it was written by another version, which bets otherwise")
         if content.pop("sha256") != _checksum(content):

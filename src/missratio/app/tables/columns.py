@@ -214,10 +214,8 @@ class Encoder:
             levels = tuple(level.lower() for level in levels)
         if BLANK in levels:
             texts = compute.fill_null(texts, BLANK)
-        places_of_levels = compute.index_in(texts, value_set=pyarrow.array(levels))
-        codes = compute.fill_null(places_of_levels, -1).to_numpy(zero_copy_only=False)[
-            :, None
-        ]
+        codes = compute.index_in(texts, value_set=pyarrow.array(levels)).fill_null(-1)
+        codes = codes.to_numpy(zero_copy_only=False)[:, None]
         return np.where(codes < 0, np.nan, codes == np.arange(1, len(levels)))
 
     def check_columns(

@@ -548,8 +548,7 @@ def ways_of(
         """The power to expect with φ of each class, where that is quickly known."""
         if controlled is None or options.groups or table.X.size > QUICK_CELLS:
             return UNTOLD
-        with warnings.catch_warnings(), suppress(ValueError):
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"), suppress(ValueError):
             classifier = NeymanPearsonClassifier(
                 controlled_class=controlled,
                 missingness=learn() or None,

@@ -99,8 +99,7 @@ def fit_table(
     # None leaves the number of threads as it is.
     threads = 1 if table.X.size < THREADED_CELLS else None
     with threadpool_limits(threads):
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with warnings.catch_warnings(record=True, action="always") as caught:
             # 2. What is done about missing values, and what a method has to deal with.
             account = account_of(table, controlled, source, options, progress)
             missing, alpha = "nothing", options.trial["alpha"]
@@ -426,8 +425,8 @@ def _over_the_range(rows: LabelledRows, power: float | None) -> dict[str, Any]:
             on_infeasible="reject_all",
         )
         training, powers[name] = rows.X[np.setdiff1d(mine, held)], None
-        with warnings.catch_warnings(), suppress(MissingnessContradictionError):
-            warnings.simplefilter("ignore")
+        quiet = warnings.catch_warnings(action="ignore")
+        with quiet, suppress(MissingnessContradictionError):
             again.calibrate(rows.X[held], X0_training=training)
             if power is not None and whole:
                 powers[name] = min(power * share_of(again, 1) / whole, 1.0)

@@ -79,19 +79,6 @@ def share_of(
             "confidence": confidence, "method": method}  # fmt: skip
 
 
-def by_blanks(
-    events: BoolArray | FloatArray,
-    weights: FloatArray,
-    blank: BoolArray,
-    confidence: float,
-) -> dict[str, Data] | None:
-    """The same of rows with blanks and of complete rows, where there are both."""
-    if not 0 < blank.sum() < len(blank):
-        return None
-    parts = {"rows with blanks": blank, "complete rows": ~blank}
-    return {k: share_of(events[p], weights[p], confidence) for k, p in parts.items()}
-
-
 def fresh(
     rows: LabelledRows,
     few: LabelledRows,

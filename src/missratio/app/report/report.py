@@ -360,8 +360,14 @@ def _errors(
                 result["low"] = min(result["low"], other["low"])
                 result["high"] = max(result["high"], other["high"])
         if rows.classifier.deployment == "as-observed":
-            by_blanks = measure.by_blanks(events, counted, blank[mine], confidence)
-            result["parts"] = by_blanks
+            # The same of rows with blanks and of complete rows, where there are both.
+            lost, both = blank[mine], {}
+            if 0 < lost.sum() < len(lost):
+                both = {"rows with blanks": lost, "complete rows": ~lost}
+            result["parts"] = {
+                name: measure.share_of(events[some], counted[some], confidence)
+                for name, some in both.items()
+            } or None
         return result
 
     # Whose error it is, in which group, by which certificate; what its rows must not be
@@ -369,16 +375,10 @@ def _errors(
     controlled, other = labels[:2]
     if kind == SEVERAL_CLASSES:
         # Bounded classes come first.
-        asked = [
-            (
-                k,
-                None,
-                c,
-                [x for x in labels if x != k] if c is None else c.other_class,
-                k,
-            )
-            for k, c in zip_longest(labels, certificate.certificates)
-        ]
+        asked = []
+        for k, c in zip_longest(labels, certificate.certificates):
+            wrong = [x for x in labels if x != k] if c is None else c.other_class
+            asked.append((k, None, c, wrong, k))
         confusion = [
             {"label": k, "shares": [share(k, [x])["estimate"] for x in labels]}
             for k in labels

@@ -365,7 +365,7 @@ def read_columns(
                 each["values"]: each["counts"]
                 for each in cells.texts(column).value_counts().to_pylist()
             }
-            n_missing = counts.pop(None, 0)
+            blank = [BLANK] * bool(counts.pop(None, 0) and blank_level)
             levels = sorted(counts, key=lambda level: (-counts[level], level))
             if levels and not forced and all(map(DATE.fullmatch, levels)):
                 problem = f"holds dates, such as {levels[0]!r}: {_DATES}"
@@ -379,11 +379,9 @@ def read_columns(
                 )
             elif not levels:
                 problem = "has no value in any row"
-            elif len(levels) == 1 and not (n_missing and blank_level):
+            elif len(levels) == 1 and not blank:
                 problem = f"is {levels[0]!r} in every row: nothing can be learned"
-            columns.append(
-                TableColumn(name, (*levels, *[BLANK] * bool(n_missing and blank_level)))
-            )
+            columns.append(TableColumn(name, (*levels, *blank)))
         if problem is not None:
             end = "" if problem.endswith("?") else "."
             drop = f"--drop {shlex.quote(name)}"

@@ -606,13 +606,7 @@ def ways_of(
             what, power = f"{n_rows} rows ({values} values)", f"expected power {power}"
             size = {"budget": values}
         plan = options.out.with_name("plan.csv")
-        given = size | {
-            "out": plan,
-            "force": False,
-            "drop": [*options.drop, *filter(None, [options.groups])],
-            "alpha": options.trial["alpha"],
-        }
-        query = options.command("query", asked.QueryOptions, settings, **given)
+        query = options.query_command(settings, out=plan, **size)
         between = f"and, when {plan} is filled in,"
         commands = (query, fit("looked-up", queries=plan))
         yield Way(f"look up {what}", power, promise, commands, between)

@@ -24,23 +24,13 @@ from missratio._base.blocks import rows_with_nan
 from missratio._base.hints import listed
 from missratio._base.reading import columns_named
 from missratio.app.modelfile import TableModel, TrainingData, plain
-from missratio.app.options import (
-    CheckOptions,
-    CommandOutcome,
-    FitOptions,
-    Listener,
-    QueryOptions,
-)
+from missratio.app.options import CheckOptions, CommandOutcome, FitOptions, Listener
 from missratio.app.report import LabelledRows, Names, describe
 from missratio.app.report.rows import narrowed
 from missratio.app.tables import labelled
 from missratio.app.tables.columns import BLANK
 from missratio.app.workflow import methods
-from missratio.app.workflow.account import (
-    account_of,
-    read_table,
-    ways_of,
-)
+from missratio.app.workflow.account import account_of, read_table, ways_of
 from missratio.app.workflow.spelling import check_spellings
 from missratio.learning import MissingnessWarning
 from missratio.missingness import MissingnessContradictionError
@@ -311,10 +301,8 @@ def _origin(options: FitOptions) -> dict[str, str]:
     if not options.several:
         again = {"force": False, "new_rows": None, "out": None}
         plan = "plan.csv" if options.queries is None else "longer-plan.csv"
-        query = again | {"out": plan, "alpha": options.trial["alpha"]}
-        query["drop"] = [*options.drop, *filter(None, [options.groups])]
         origin["check"] = options.command("check", CheckOptions, {}, **again)
-        origin["query"] = options.command("query", QueryOptions, {}, **query)
+        origin["query"] = options.query_command({}, out=plan)
     return origin
 
 

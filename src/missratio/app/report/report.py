@@ -304,9 +304,7 @@ def describe(
         data["sensitivity"] = measure.sensitivity(rows, MOST_ROWS)
         data["importance"] = measure.importance(parts[0], names, classifier.alpha)
     data["words"] = words.certificate_words(rows, data)
-    data["cautions"] = [
-        {"title": title, "text": text} for title, text in words.cautions(data)
-    ]
+    data["cautions"] = list(words.cautions(data))
     data["next"] = [
         dict(zip(("title", "text", "command"), step, strict=True))
         for step in words.next_steps(rows, plain(data, DIGITS))

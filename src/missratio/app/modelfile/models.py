@@ -333,7 +333,8 @@ class TableModel:
         ----------
         texts : sequence of str or None
         """
-        known = {canonical(group): group for group in self.classifier.groups_}
+        every = getattr(self.classifier, "groups_", ())
+        known = {canonical(group): group for group in every}
         return [None if x is None else known.get(canonical(x)) for x in texts]
 
     def wrong(self, codes: IntArray, label: Any) -> BoolArray:

@@ -69,7 +69,8 @@ class MissingCells:
 
     Parameters
     ----------
-    missing : ndarray of bool of shape (n_rows, n_features)
+    values : ndarray of shape (n_rows, n_features)
+        The table as numbers, NaN where missing.
     codes : ndarray of int of shape (n_rows,)
         Each row's place among the classes.
     classes : list
@@ -78,7 +79,7 @@ class MissingCells:
         The columns of a dataframe, or "0", "1", ... for those of an array.
     """
 
-    missing: BoolArray
+    values: FloatArray
     codes: IntArray
     classes: list[Any]
     feature_names: tuple[str, ...]
@@ -86,14 +87,19 @@ class MissingCells:
     @classmethod
     def read(cls, X: Any, y: Any = None) -> MissingCells:
         """Read a table and its labels, None for rows of a single class."""
-        missing = np.isnan(read_floats(X, coded=True))
-        names = names_or_numbers(X, missing.shape[1])
-        classes, codes = [None], np.zeros(len(missing), dtype=np.intp)
+        values = read_floats(X, coded=True)
+        names = names_or_numbers(X, values.shape[1])
+        classes, codes = [None], np.zeros(len(values), dtype=np.intp)
         if y is not None:
             labels, codes = np.unique(read_labels(y), return_inverse=True)
             classes = labels.tolist()
-            check_consistent_length(missing, codes)
-        return cls(missing, codes, classes, names)
+            check_consistent_length(values, codes)
+        return cls(values, codes, classes, names)
+
+    @cached_property
+    def missing(self) -> BoolArray:
+        """Which cells are missing."""
+        return np.isnan(self.values)
 
     @property
     def labelled(self) -> bool:
@@ -278,7 +284,7 @@ class Revealed:
                 "the plan was made: the same rows and columns, and the same cells "
                 "missing, or more."
             )
-        values = read_floats(X, coded=True).copy()
+        values = cells.values.copy()
         since = cells.missing & ~self.lost
         inclusion = np.where(cells.missing, 0.0, 1.0)
         every = np.arange(values.shape[1])
@@ -398,9 +404,8 @@ def read_answers(
     asked_whole: list[set[bool]] = [set() for _ in gaps.classes]
     answered: dict[tuple[int, int], tuple[str, Any]] = {}
     called: dict[int, str] = {}
-    observed = read_floats(X, coded=True)
     levels = levels or {names[k]: words for k, words in word_levels(X).items()}
-    lowest, highest = np.fmin.reduce(observed), np.fmax.reduce(observed)
+    lowest, highest = np.fmin.reduce(gaps.values), np.fmax.reduce(gaps.values)
 
     def read(line: int) -> None:
         key = keys[line]

@@ -17,7 +17,6 @@ from sklearn.utils import check_scalar
 
 from missratio._base.blocks import any_by_row, inverse_where_positive
 from missratio._base.hints import did_you_mean, entropy, listed
-from missratio._base.reading import read_floats
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio._files.cells import canonical
 from missratio.app.queries.answers import (
@@ -136,8 +135,7 @@ def plan_queries(
     # An int to draw from again, whatever the source.
     seed = entropy(np.random.default_rng() if random_state is None else random_state)
     check_scalar(seed, "random_state", Integral, min_val=0)
-    values, names = read_floats(X, coded=True), cells.feature_names
-    n_rows = len(cells.codes)
+    names, n_rows = cells.feature_names, len(cells.codes)
     # 1. What to draw from, and how much of each.
     if goal not in (None, *GOALS):
         raise ValueError(
@@ -178,7 +176,7 @@ def plan_queries(
     power, for_rows, counts = None, None, np.full(len(pools), most)
     if certified:
         asked = alpha, delta, calibration_size
-        power = _forecast(values, cells, pools, place, most, asked, seed)
+        power = _forecast(cells, pools, place, most, asked, seed)
         for_rows, counts = _division(cells, pools, most, power.share)
     # 2. The first of a random order of each pool. A row takes as many values as it
     # misses, which is known, so that to leave rows out at the end is a smaller draw.
@@ -506,7 +504,6 @@ def _division(
 
 
 def _forecast(
-    values: FloatArray,
     cells: MissingCells,
     pools: list[Pool],
     controlled: int,
@@ -532,7 +529,7 @@ def _forecast(
     """
     is_other: BoolArray = cells.codes != controlled
     n_whole = sum(pool.column is None for pool in pools)
-    walks = WALKS if len(values) <= MANY_ROWS else 2
+    walks = WALKS if len(cells.values) <= MANY_ROWS else 2
     missing, (alpha, delta, calibration_size) = cells.missing, asked
 
     def tried_power(
@@ -581,7 +578,7 @@ def _forecast(
             return np.zeros((walks, 2))
         return np.array([tried_power(rows, *division, walk) for walk in range(walks)])
 
-    rows = _completed(values, is_other, np.zeros(values.shape[1]), seed)
+    rows = _completed(cells.values, is_other, np.zeros(missing.shape[1]), seed)
     shares = SHARES if 0 < n_whole < len(pools) else (float(n_whole),)
     few = max(2, walks // 2)
     tried = {share: powers(rows, budget, share, few)[:, 0].mean() for share in shares}
@@ -593,7 +590,7 @@ def _forecast(
     towards = np.sign(rows[is_other].mean(axis=0) - rows[~is_other].mean(axis=0))
     by_law = []
     for tilt in (0.0, TILT, -TILT):
-        rows = _completed(values, is_other, tilt * towards, seed)
+        rows = _completed(cells.values, is_other, tilt * towards, seed)
         by_law.append([powers(rows, size, share, walks) for size in sizes.tolist()])
     # A budget beyond all that is missing buys no more: it isn't shown twice.
     drawn = np.mean(by_law[0], axis=1)

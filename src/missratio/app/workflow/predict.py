@@ -287,9 +287,7 @@ class MeasuredErrors:
         groups: list[str | None] | None = None,
     ) -> None:
         """Count rows by their labels and groups, as texts, and what they are called."""
-        members: list[Any] = [None] * len(texts)
-        if self.model.kind == GROUPS and groups is not None:
-            members = self.model.members(groups)
+        members = self.model.members(groups or [None] * len(texts))
         alike = Counter(zip(texts, codes.tolist(), members, strict=True))
         for (text, code, group), count in alike.items():
             place = -1 if text is None else self._places.get(canonical(text), -1)

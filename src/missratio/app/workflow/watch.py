@@ -183,10 +183,9 @@ def _rows(
                 f"The labels must be {sorted(known)}: {strange[0]!r} is none of them."
             )
         X = encoder.encode(table, place=source.place)
-    members, groups = [None] * len(X), None
-    if model.group_column is not None:
-        groups = encoder.texts(table, model.group_column)
-        members = model.members(groups)
+    by = model.group_column
+    groups = encoder.texts(table, by) if by else [None] * len(X)
+    members = model.members(groups)
     codes, rows, blanks = model.decide(X, groups).codes, {}, 0
     for promise in model.promises:
         wanted, pairs = canonical(promise.label), zip(labels, members, strict=True)

@@ -20,7 +20,7 @@ from missratio._base.reading import as_frame
 from missratio._base.typing import BoolArray, FloatArray
 from missratio.app.modelfile import TWO_CLASSES, certificates_of, kind_of
 from missratio.app.report.rows import LabelledRows, Names, numbers
-from missratio.classifier import Certificate, measured_power, sensitivity_curve
+from missratio.classifier import measured_power, sensitivity_curve
 from missratio.classifier.estimators import default_estimator
 from missratio.evaluation import weighted_share
 from missratio.imputation import ImputationEnsemble
@@ -283,19 +283,6 @@ def curve(rows: LabelledRows, parts: list[LabelledRows], confidence: float) -> D
                       "error_bound": selection.error_bound}  # fmt: skip
         levels.append(level)
     return {"levels": levels, "own": alphas.index(classifier.alpha)}
-
-
-def certified_error(certificate: Certificate) -> Data:
-    """The error on the controlled class, as certified."""
-    return {
-        "estimate": certificate.estimated_error,
-        "low": 0.0,
-        "high": certificate.error_bound,
-        "rows": certificate.observed,
-        "confidence": 1.0 - certificate.delta,
-        "method": "the certificate's bound",
-        "source": "calibration",
-    }
 
 
 # What scores and the certificate depend on -------------------------------------------

@@ -392,7 +392,15 @@ def _errors(
         if kind == TWO_CLASSES:
             error["source"] = "test"
             if measured != "test" or error["estimate"] is None:
-                error = measure.certified_error(promise)
+                error = {
+                    "estimate": promise.estimated_error,
+                    "low": 0.0,
+                    "high": promise.error_bound,
+                    "rows": promise.observed,
+                    "confidence": 1.0 - promise.delta,
+                    "method": "the certificate's bound",
+                    "source": "calibration",
+                }
         power = share(right, [right], group)
         if certified is False and right != label:
             power |= {"estimate": 0.0, "low": 0.0, "high": 0.0}

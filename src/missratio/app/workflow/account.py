@@ -253,14 +253,13 @@ def account_of(
             model, largest = models.get(label), np.zeros(X.shape[1])
             if model is not None:
                 largest = model.column_maxima(X.shape[1])
-            if model is None or not model.rowwise:
-                places = table.encoder.places
-                if unsaid := [n for n in counts if largest[places[n][0]] == 0.0]:
-                    raise TableError(
-                        f"{file}: Class {label!r} has missing values in "
-                        f"{listed(unsaid)}, and {given} says that none are. Add what "
-                        "is missing to it."
-                    )
+            places, whole = table.encoder.places, model is not None and model.rowwise
+            unsaid = [name for name in counts if largest[places[name][0]] == 0.0]
+            if unsaid and not whole:
+                raise TableError(
+                    f"{file}: Class {label!r} has missing values in {listed(unsaid)}, "
+                    f"and {given} says that none are. Add what is missing to it."
+                )
     way = "assumed" if texts else "table" if learns else "file"
     return Account(way, sentence, X, models)
 

@@ -72,7 +72,19 @@ def fit_table(
         spelled = check_spellings(table)
         table.notes.extend(spelled)
         try:
-            table, bounded, order = _classes(table, options)
+            bounded: dict[Any, float] = {}
+            for typed, level in options.levels.items():
+                if options.several:
+                    label = labelled.find_label(table, "--alpha", typed)
+                else:
+                    table, label = labelled.two_classes(table, typed, options.versus)
+                if label in bounded:
+                    raise exceptions.TableError(f"--alpha names {label!r} twice.")
+                bounded[label] = level
+            order = None
+            if options.ordered is not None:
+                every = (word.strip() for word in options.ordered.split(","))
+                order = [labelled.find_label(table, "--ordered", x) for x in every]
         except exceptions.TableError as error:
             notes = (note for note in spelled if note.facts["name"] == table.target)
             raise exceptions.TableError(" ".join(map(str, [error, *notes]))) from error
@@ -364,27 +376,6 @@ def _messages(caught: list[Any], names: list[str]) -> list[exceptions.Message]:
         else exceptions.Message.plain(str(warning))
         for warning in (each.message for each in caught)
     ]
-
-
-def _classes(
-    table: labelled.LabelledTable, options: FitOptions
-) -> tuple[labelled.LabelledTable, dict[Any, float], list[Any] | None]:
-    """The rows of two classes or all, the bounded ones' levels, and their order."""
-    if not options.several:
-        ((typed, level),) = options.levels.items()
-        table, label = labelled.two_classes(table, typed, options.versus)
-        return table, {label: level}, None
-    bounded: dict[Any, float] = {}
-    for typed, level in options.levels.items():
-        label = labelled.find_label(table, "--alpha", typed)
-        if label in bounded:
-            raise exceptions.TableError(f"--alpha names {label!r} twice.")
-        bounded[label] = level
-    order = None
-    if options.ordered is not None:
-        every = (word.strip() for word in options.ordered.split(","))
-        order = [labelled.find_label(table, "--ordered", typed) for typed in every]
-    return table, bounded, order
 
 
 def _over_the_range(rows: LabelledRows, power: float | None) -> dict[str, Any]:

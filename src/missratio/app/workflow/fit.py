@@ -100,112 +100,111 @@ def fit_table(
     controlled = None if several else next(iter(bounded))
     # None leaves the number of threads as it is.
     threads = 1 if table.X.size < THREADED_CELLS else None
-    with threadpool_limits(threads):
-        with warnings.catch_warnings(record=True, action="always") as caught:
-            # 2. What is done about missing values, and what a method has to deal with.
-            account = account_of(table, controlled, source, options, progress)
-            missing, alpha = "nothing", options.trial["alpha"]
-            taught = account.way == "table"
-            complete = min(map(table.n_complete, table.counts if several else bounded))
-            if account.inclusion is not None:
-                whole = ~rows_with_nan(account.X) & (table.y == controlled)
-                complete, missing = int(np.count_nonzero(whole)), "rows"
-            if account.deployment == "as-observed" and len(table.incomplete):
-                missing = "ignored"
-            elif account.models:
-                by_row = all(model.rowwise for model in account.models.values())
-                missing = "rows" if by_row else "values"
-            folds = IMPUTED_FOLDS if missing == "values" else 5
-            share = 1.0 - options.calibration_size - CHOICE_SIZE * several
-            situation = methods.Situation(
-                numbers, len(names) - numbers, missing, int(share * complete),
-                options.seed, several, fitted_rows=max(1, int(share * len(table.y))),
-            )  # fmt: skip
-            # 3. The method: as asked for, or what finds most of those compared.
-            method, why = methods.choose_method(options.method, situation)
-            compares = options.method == "auto" and options.compare_seconds > 0.0
-            if compares:
-                bounds: dict[str, Any] = {"alpha": alpha}
-                if several:
-                    places = {label: k for k, label in enumerate(sorted(table.counts))}
-                    bounds = {
-                        "alpha": {places[label]: a for label, a in bounded.items()},
-                        "delta": options.delta,
-                        "order": order and [places[label] for label in order],
-                        "certifying": options.calibration_size / max(share, 0.01),
-                    }
-                estimator = classifiers.PowerSearch(
-                    methods.candidates(situation),
-                    **bounds,
-                    deployment=account.deployment,
-                    seconds=options.compare_seconds,
-                    cv=folds,
-                    most_rows=IMPUTED_ROWS if missing == "values" else 5_000,
-                    random_state=options.seed,
-                    on_candidate=lambda n: progress.step(f"Comparing methods: {n}"),
-                )
-            else:
-                progress.step(f"Fitting {method} and calibrating")
-                estimator = methods.METHODS[method].make(situation)
-            # 4. The classifier, fitted and calibrated.
-            common: dict[str, Any] = {
-                **options.trial,
-                "missingness": dict(account.models) or None,
-                "rule": options.rule,
-                "deployment": account.deployment,
-                "odds_factor": options.odds_factor,
-            }
-            if several:
-                kind: Any = classifiers.MulticlassNeymanPearsonClassifier
-                common |= {"alpha": bounded, "order": order, "choice_size": CHOICE_SIZE}
-            else:
-                kind = classifiers.NeymanPearsonClassifier
-                common["controlled_class"] = controlled
-                common["on_infeasible"] = options.on_infeasible
-            if table.groups is not None:
-                kind = classifiers.GroupedNeymanPearsonClassifier
-                claim = f"--group-alpha {{}} is not a group in {options.groups!r}"
-                known = sorted(set(table.groups.tolist()), key=str)
-                common["group_alpha"] = {
-                    labelled.find_name(typed, known, claim.format(repr(typed))): level
-                    for typed, level in options.group_levels.items()
-                } or None
-            classifier = kind(estimator, **common)
-            more = {} if table.groups is None else {"groups": table.groups}
-            try:
-                with columns_named(names):
-                    classifier.fit(
-                        account.X, table.y, inclusion=account.inclusion, **more
-                    )
-            except (exceptions.DataError, exceptions.NoCertificateError) as error:
-                error = error.named(names).about(source.path)
-                if taught and isinstance(error, exceptions.NoCertificateError):
-                    weak = [x for x in caught if x.category is MissingnessWarning]
-                    said = "\n".join(condensed(_messages(weak, names), phrase, NAMED))
-                    ways = ways_of(table, controlled, options, taken="learned")
-                    claim = "{said}\n" * bool(said) + error.message.claim
-                    claim += " Half of delta is kept for what is learned.\n"
-                    # δ is the one that was asked for.
-                    given = {"said": said, "delta": options.delta}
-                    given["ways"] = "\n".join(map(str, ways))
-                    again = replace(
-                        error.message,
-                        claim=f"{claim}These ways are open instead:\n{{ways}}",
-                        facts={**error.message.facts, **given},
-                        remedies=(),
-                    )
-                    raise type(error)(again) from error
-                raise error from error.__cause__
-            except ValueError as error:
-                if isinstance(error, exceptions.Explained):
-                    raise exceptions.TableError(error.message) from error
-                doubts = "".join(f" {message}" for message in _messages(caught, names))
-                raise exceptions.TableError(f"{error}{doubts}") from error
-        comparison = None
+    recorded = warnings.catch_warnings(record=True, action="always")
+    with threadpool_limits(threads), recorded as caught:
+        # 2. What is done about missing values, and what a method has to deal with.
+        account = account_of(table, controlled, source, options, progress)
+        missing, alpha = "nothing", options.trial["alpha"]
+        taught = account.way == "table"
+        complete = min(map(table.n_complete, table.counts if several else bounded))
+        if account.inclusion is not None:
+            whole = ~rows_with_nan(account.X) & (table.y == controlled)
+            complete, missing = int(np.count_nonzero(whole)), "rows"
+        if account.deployment == "as-observed" and len(table.incomplete):
+            missing = "ignored"
+        elif account.models:
+            by_row = all(model.rowwise for model in account.models.values())
+            missing = "rows" if by_row else "values"
+        folds = IMPUTED_FOLDS if missing == "values" else 5
+        share = 1.0 - options.calibration_size - CHOICE_SIZE * several
+        situation = methods.Situation(
+            numbers, len(names) - numbers, missing, int(share * complete),
+            options.seed, several, fitted_rows=max(1, int(share * len(table.y))),
+        )  # fmt: skip
+        # 3. The method: as asked for, or what finds most of those compared.
+        method, why = methods.choose_method(options.method, situation)
+        compares = options.method == "auto" and options.compare_seconds > 0.0
         if compares:
-            comparison = _settled(classifier)
-            method, why = methods.reason_of(comparison, method, why)
-        # 5. The report, and the model that holds it.
+            bounds: dict[str, Any] = {"alpha": alpha}
+            if several:
+                places = {label: k for k, label in enumerate(sorted(table.counts))}
+                bounds = {
+                    "alpha": {places[label]: a for label, a in bounded.items()},
+                    "delta": options.delta,
+                    "order": order and [places[label] for label in order],
+                    "certifying": options.calibration_size / max(share, 0.01),
+                }
+            estimator = classifiers.PowerSearch(
+                methods.candidates(situation),
+                **bounds,
+                deployment=account.deployment,
+                seconds=options.compare_seconds,
+                cv=folds,
+                most_rows=IMPUTED_ROWS if missing == "values" else 5_000,
+                random_state=options.seed,
+                on_candidate=lambda n: progress.step(f"Comparing methods: {n}"),
+            )
+        else:
+            progress.step(f"Fitting {method} and calibrating")
+            estimator = methods.METHODS[method].make(situation)
+        # 4. The classifier, fitted and calibrated.
+        common: dict[str, Any] = {
+            **options.trial,
+            "missingness": dict(account.models) or None,
+            "rule": options.rule,
+            "deployment": account.deployment,
+            "odds_factor": options.odds_factor,
+        }
+        if several:
+            kind: Any = classifiers.MulticlassNeymanPearsonClassifier
+            common |= {"alpha": bounded, "order": order, "choice_size": CHOICE_SIZE}
+        else:
+            kind = classifiers.NeymanPearsonClassifier
+            common["controlled_class"] = controlled
+            common["on_infeasible"] = options.on_infeasible
+        if table.groups is not None:
+            kind = classifiers.GroupedNeymanPearsonClassifier
+            claim = f"--group-alpha {{}} is not a group in {options.groups!r}"
+            known = sorted(set(table.groups.tolist()), key=str)
+            common["group_alpha"] = {
+                labelled.find_name(typed, known, claim.format(repr(typed))): level
+                for typed, level in options.group_levels.items()
+            } or None
+        classifier = kind(estimator, **common)
+        more = {} if table.groups is None else {"groups": table.groups}
+        try:
+            with columns_named(names):
+                classifier.fit(account.X, table.y, inclusion=account.inclusion, **more)
+        except (exceptions.DataError, exceptions.NoCertificateError) as error:
+            error = error.named(names).about(source.path)
+            if taught and isinstance(error, exceptions.NoCertificateError):
+                weak = [x for x in caught if x.category is MissingnessWarning]
+                said = "\n".join(condensed(_messages(weak, names), phrase, NAMED))
+                ways = ways_of(table, controlled, options, taken="learned")
+                claim = "{said}\n" * bool(said) + error.message.claim
+                claim += " Half of delta is kept for what is learned.\n"
+                # δ is the one that was asked for.
+                given = {"said": said, "delta": options.delta}
+                given["ways"] = "\n".join(map(str, ways))
+                again = replace(
+                    error.message,
+                    claim=f"{claim}These ways are open instead:\n{{ways}}",
+                    facts={**error.message.facts, **given},
+                    remedies=(),
+                )
+                raise type(error)(again) from error
+            raise error from error.__cause__
+        except ValueError as error:
+            if isinstance(error, exceptions.Explained):
+                raise exceptions.TableError(error.message) from error
+            doubts = "".join(f" {message}" for message in _messages(caught, names))
+            raise exceptions.TableError(f"{error}{doubts}") from error
+    comparison = None
+    if compares:
+        comparison = _settled(classifier)
+        method, why = methods.reason_of(comparison, method, why)
+    # 5. The report, and the model that holds it.
+    with threadpool_limits(threads):
         progress.step("Describing it for a report")
         rows = LabelledRows.read(
             classifier, account.X, table.y, account.inclusion,

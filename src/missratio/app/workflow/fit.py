@@ -336,13 +336,11 @@ def condensed(
         How many columns are named; by default all.
     """
     alike: dict[str, list[tuple[float, list[str], str]]] = {}
-    lines = (
-        (each.facts, line) for each in messages for line in phrase(each).split("\n")
-    )
-    for facts, text in lines:
-        names, key = _shape(text)
-        order = facts.get("kish", -facts.get("count", 0))
-        alike.setdefault(key, []).append((order, names, text))
+    for each in messages:
+        order = each.facts.get("kish", -each.facts.get("count", 0))
+        for text in phrase(each).split("\n"):
+            names, key = _shape(text)
+            alike.setdefault(key, []).append((order, names, text))
     said = []
     for group in alike.values():
         (_, worst, text), *others = sorted(group, key=lambda each: each[0])

@@ -86,8 +86,7 @@ def watch_table(
                 raise
             for promise, (wrong, weights) in rows.items():
                 new_rows += len(wrong)
-                if len(wrong):
-                    monitors[promise].update(wrong, weights)
+                monitors[promise].update(wrong, weights)
             tables.append(digest)
             del held[:1]
             write()

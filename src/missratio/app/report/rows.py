@@ -79,10 +79,9 @@ class LabelledRows:
                 index, model = rows.index(label), rows.model(label)
                 weights[index] = rows.complete[index]
                 if model is not None:
-                    edges = complete_row_weight_edges(
-                        rows.rows(label), model, delta=None
-                    )
-                    weights[index] = edges[0]
+                    mine = rows.rows(label)
+                    low, _ = complete_row_weight_edges(mine, model, delta=None)
+                    weights[index] = low
                 elif rows.drawn is not None:
                     weights[index] = rows.drawn.weights[index]
         return rows

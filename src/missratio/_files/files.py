@@ -94,6 +94,16 @@ class RegularFile:
             )
         return stream
 
+    def read(self, most: int) -> bytes:
+        """Its content, refused where that is larger than its kind of file can be."""
+        with self.open() as stream:
+            content: bytes = stream.read(most + 1)
+        if len(content) > most:
+            raise TableError(
+                f"{self.path} is too large: it has more than {most:,} bytes."
+            )
+        return content
+
     def sha256(self) -> str:
         """The digest of its content, as `sha256sum` gives it."""
         with self.open() as stream:

@@ -57,10 +57,16 @@ def open_parquet(path: Any) -> pq.ParquetFile:
     return pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True)
 
 
-def check_count(count: int, expected: int) -> None:
-    """Refuse columns that have fewer values than the footer says."""
-    if count != expected:
-        raise ValueError(f"it has {count} rows, and its footer says {expected}")
+def _checked(batches: Iterator[Any], expected: int) -> Iterator[tuple[int, Any]]:
+    """Batches, each with its first row; refuses fewer rows than the footer says."""
+    row = 0
+    for batch in batches:
+        # Texts must be UTF-8.
+        batch.validate(full=True)
+        yield row, batch
+        row += len(batch)
+    if row != expected:
+        raise ValueError(f"it has {row} rows, and its footer says {expected}")
 
 
 class ParquetTable(TableFile):
@@ -95,14 +101,10 @@ class ParquetTable(TableFile):
                 "numbers, texts and dates can be read. Leave them out (--drop "
                 f"{','.join(odd)})."
             )
-        count = 0
         with self._sound():
-            for batch in self._file.iter_batches(_BATCH_ROWS, columns=list(columns)):
-                # Texts must be UTF-8.
-                batch.validate(full=True)
-                count += len(batch)
+            batches = self._file.iter_batches(_BATCH_ROWS, columns=list(columns))
+            for _, batch in _checked(batches, self.n_rows):
                 yield batch
-            check_count(count, self.n_rows)
 
 
 @dataclass(frozen=True)
@@ -145,16 +147,14 @@ class RowGroup:
         size : int
             How many rows a batch has at most.
         """
-        row, remedy = 0, "Get a sound copy, or leave the file out."
+        remedy = "Get a sound copy, or leave the file out."
         with sound(UnreadableFileError, f"{self.where} can't be read", remedy):
             self._check_unchanged()
             with open_parquet(self.path) as file:
                 wanted = list(columns)
-                for batch in file.iter_batches(size, [self.number], wanted, False):
-                    batch.validate(full=True)
+                batches = file.iter_batches(size, [self.number], wanted, False)
+                for row, batch in _checked(batches, self.rows):
                     yield row, batch.select(wanted)
-                    row += len(batch)
-            check_count(row, self.rows)
             self._check_unchanged()
 
     def _check_unchanged(self) -> None:

@@ -534,6 +534,12 @@ class FitOptions(CellOptions):
             "random_state": self.seed,
         }
 
+    def query_command(self, settings: Mapping[str, Any] | None, **changes: Any) -> str:
+        """The command that plans look-ups for the same fit, as `command` gives it."""
+        drop = [*self.drop, *filter(None, [self.groups])]
+        given = {"force": False, "drop": drop, "alpha": self.trial["alpha"], **changes}
+        return self.command("query", QueryOptions, settings, **given)
+
     @property
     def several(self) -> bool:
         """Whether the errors of several classes are bounded together."""

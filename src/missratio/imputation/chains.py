@@ -115,6 +115,7 @@ def find_populations(
     for label, rows in rows_of.items():
         if not missing[rows].any():
             continue
+        about = "X" if label is None else "Class {label!r}"
         # 2. The probability with which each entry that is there would be missing.
         part, lost, model = table[rows], missing[rows], models.get(label)
         drawn = np.ones(0) if inclusion is None else inclusion[rows]
@@ -158,8 +159,7 @@ def find_populations(
         elif model == "ignore":
             probability = np.where(lost, np.nan, 0.5)
         else:
-            claim = "X" if label is None else "Class {label!r}"
-            claim += (
+            claim = about + (
                 " has missing values (NaN) in column(s) {lossy} and no missingness "
                 "model. Say why they are missing, missingness={{{label!r}: model}}, "
                 "look some of them up (inclusion=...), or impute whatever the reason "
@@ -211,7 +211,6 @@ def find_populations(
         # 4. Few entries may stand for many: said once, for the worst column.
         weights = [1.0 / (1.0 - column.probability) for column in incomplete]
         worst = np.argmax([(w**2).mean() / w.mean() ** 2 for w in weights])
-        about = "X" if label is None else "Class {label!r}"
         named = {"name": incomplete[worst].name}
         message = Message(about + ", column {name!r}", label=label, facts=named)
         warn_if_concentrated(weights[worst], message)

@@ -363,12 +363,9 @@ class NumericConditional:
             if not len(self.location):
                 residual = self.residual[noise.below(size)]
             else:
-                step = (noise.uniform() * (last[entries] - first[entries])).astype(
-                    np.intp
-                )
-                residual = self.residual[
-                    np.minimum(first[entries] + step, last[entries] - 1)
-                ]
+                begin, end = first[entries], last[entries]
+                step = (noise.uniform() * (end - begin)).astype(np.intp)
+                residual = self.residual[np.minimum(begin + step, end - 1)]
             proposed = self.levels.nearest(location[entries] + residual)
             if chance is not None:
                 assert self.levels.spike is not None

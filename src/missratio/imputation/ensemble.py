@@ -145,11 +145,8 @@ class ImputationEnsemble(
         ndarray of shape (n_rows,)
             A label for each row.
         """
-        check_is_fitted(self, "estimators_")
-        if hasattr(self.estimator, "decision_function"):
-            scores = self.decision_function(X)
-        else:
-            scores = self.predict_proba(X)
+        decides = hasattr(self.estimator, "decision_function")
+        scores = self._mean("decision_function" if decides else "predict_proba", X)
         places = scores > 0.0 if scores.ndim == 1 else np.argmax(scores, axis=1)
         return in_library_of(X, self.classes_[places.astype(np.intp)])
 

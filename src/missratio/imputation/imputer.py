@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any, Self
@@ -21,8 +21,8 @@ from missratio._base.storable import storable
 from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import FloatArray
 from missratio.imputation import chains
-from missratio.imputation.columns import Columns, Levels
-from missratio.imputation.conditionals import Conditional, RowNoise, thinned
+from missratio.imputation.columns import Columns
+from missratio.imputation.conditionals import RowNoise, thinned
 from missratio.rows import check_inclusion, refuse_source
 from missratio.tensor import in_library_of, on_host
 
@@ -234,7 +234,7 @@ class TiltedImputer(
         seeds = np.random.SeedSequence(entropy(self.random_state))
         completed = [table.copy(order="F") for _ in range(self.n_imputations)]
         self.convergence_: dict[Any, dict[str, FloatArray]] = {}
-        self._fitted: list[tuple[Sequence[Levels], dict[int, Conditional]]] = []
+        self._fitted: list[chains.Fitted] = []
 
         def run(population: chains.Population) -> None:
             label, drawn = population.label, seeds.spawn(self.n_imputations)

@@ -9,7 +9,7 @@ import hashlib
 import warnings
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import combinations_with_replacement
 from typing import Any, Literal
@@ -29,7 +29,6 @@ VARIANTS: tuple[Variant, ...] = ("published", "corrected")
 # The variant "corrected" mends which rows and values a data set has, how φ is learned,
 # and what a score at the threshold counts for.
 Correction = Literal["data", "learning", "threshold"]
-CORRECTIONS: tuple[Correction, ...] = ("data", "learning", "threshold")
 
 M_KLIEP, CC_KLIEP, TRUE_RATIO = "M-KLIEP", "CC-KLIEP", "True ratio"
 FULL_DATA = "KLIEP (full data)"
@@ -186,15 +185,13 @@ def linear_score(run: Run, coef: FloatArray) -> Score:
     return Score(at, coef)
 
 
-def fit_linear(run: Run, ratio: KLIEP, numerator: FloatArray | None = None) -> Score:
+def fit_linear(run: Run, ratio: KLIEP) -> Score:
     """Fit a ratio of all columns where whole rows are lost, else naive Bayes.
 
     Coefficients of naive Bayes are ±100 where no finite optimum exists, since the
     numerator's weighted mean lies outside the range of the denominator's values.
     """
-    X, y = stack_samples(
-        run.numerator if numerator is None else numerator, run.denominator
-    )
+    X, y = stack_samples(run.numerator, run.denominator)
     with warnings.catch_warnings(action="ignore", category=UserWarning):
         if run.phi.rowwise:
             return linear_score(run, ratio.fit(X, y).coef_)
@@ -235,15 +232,14 @@ def learned_phi(run: Run, conditions: Conditions) -> LogisticMissingness:
     return LogisticMissingness(intercept, slope)
 
 
-def completed(run: Run) -> FloatArray:
-    """The class-1 training rows, completed by scikit-learn's IterativeImputer."""
+def completed(run: Run) -> Run:
+    """A run whose class-1 training rows are completed by IterativeImputer."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.experimental import enable_iterative_imputer  # noqa: F401
     from sklearn.impute import IterativeImputer
 
     with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
-        rows: FloatArray = IterativeImputer().fit_transform(run.numerator)
-    return rows
+        return replace(run, numerator=IterativeImputer().fit_transform(run.numerator))
 
 
 def pairs_of_numbers(run: Run) -> list[tuple[int, int]]:
@@ -266,11 +262,10 @@ def trees() -> Any:
     return HistGradientBoostingClassifier(random_state=0)
 
 
-def fit_learner(run: Run, learner: Any, numerator: FloatArray | None = None) -> Score:
-    """The scores of a learner of class-1 rows and the run's class-0 rows."""
-    rows = run.numerator if numerator is None else numerator
+def fit_learner(run: Run, learner: Any) -> Score:
+    """The scores of a learner of a run's rows."""
     with warnings.catch_warnings(action="ignore", category=UserWarning):
-        model = learner.fit(*stack_samples(rows, run.denominator))
+        model = learner.fit(*stack_samples(run.numerator, run.denominator))
     simulated = isinstance(run.origin, Simulation)
     if simulated and isinstance(model, KLIEPCV) and model.basis == "linear":
         return linear_score(run, model.coef_)
@@ -296,14 +291,16 @@ METHODS: dict[str, Callable[[Run, Missingness], Score]] = {
     ),
     # What is observed, of each column or row, is taken for the whole.
     CC_KLIEP: lambda run, _: fit_linear(run, KLIEP(missingness="ignore")),
-    FULL_DATA: lambda run, _: fit_linear(run, KLIEP(), run.complete),
+    FULL_DATA: lambda run, _: fit_linear(replace(run, numerator=run.complete), KLIEP()),
     TRUE_RATIO: lambda run, _: Score(run.origin.log_ratio, tail=run.origin.ratio_tail),
-    IMPUTATION: lambda run, _: fit_linear(run, KLIEP(), completed(run)),
-    IMPUTED_TREES: lambda run, _: fit_learner(run, trees(), completed(run)),
+    IMPUTATION: lambda run, _: fit_linear(completed(run), KLIEP()),
+    IMPUTED_TREES: lambda run, _: fit_learner(completed(run), trees()),
     # Trees take NaN for a value like others.
     NAN_TREES: lambda run, _: fit_learner(run, trees()),
     # This is what trees would reach if nothing were lost.
-    FULL_TREES: lambda run, _: fit_learner(run, trees(), run.complete),
+    FULL_TREES: lambda run, _: fit_learner(
+        replace(run, numerator=run.complete), trees()
+    ),
     JOINT: fit_joint,
     PRODUCTS: lambda run, phi: fit_joint(
         run, phi, PolynomialBasis(1, interactions=pairs_of_numbers(run))

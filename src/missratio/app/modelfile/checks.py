@@ -529,9 +529,8 @@ def _check_scores(model: Any) -> None:
     uses = ("class_scores", "score_samples", "predict_log_ratio", "predict")
     name = next((each for each in (*uses, "transform") if hasattr(model, each)), "")
     require(name, "nothing can be done with it")
-    with warnings.catch_warnings():
-        # What was fitted to a dataframe misses its names here.
-        warnings.simplefilter("ignore", UserWarning)
+    # What was fitted to a dataframe misses its names here.
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
         scores = np.asarray(getattr(model, name)(rows))
     sound = len(scores) == n_rows
     if kind_of(model) is not None:

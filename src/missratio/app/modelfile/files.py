@@ -299,10 +299,8 @@ def _check_sizes(archive: ZipFile, packed: int) -> None:
     total = sum(info.file_size for info in infos)
     json_size = sum(i.file_size for i in infos if i.filename in (HEADER, SCHEMA))
     more = MOST_PACKED * packed
-    most, most_text = (
-        min(MOST_BYTES, ROOM + more),
-        min(MOST_JSON_BYTES, JSON_ROOM + more),
-    )
+    most = min(MOST_BYTES, ROOM + more)
+    most_text = min(MOST_JSON_BYTES, JSON_ROOM + more)
     if total > most or json_size > most_text:
         raise ModelFileError(
             f"It would unpack from {packed} to {total} bytes, {json_size} of them "
@@ -342,9 +340,8 @@ def check_arrays(members: Mapping[str, bytes], *, foreign: bool = False) -> None
             raise ModelFileError(reason) from error
         sound = dtype.kind in "biufU" or dtype == PREDICTOR_RECORD_DTYPE
         sound |= foreign and not dtype.hasobject
-        if not sound or math.prod(shape, start=dtype.itemsize) != (
-            len(content) - stream.tell()
-        ):
+        size = len(content) - stream.tell()
+        if not sound or math.prod(shape, start=dtype.itemsize) != size:
             raise ModelFileError(
                 f"Its member {name!r} is an array of {dtype} of shape {shape}, which "
                 "no model of missratio has."

@@ -222,10 +222,8 @@ class TableModel:
         array(['well', 'sick', 'well'], dtype='<U4')
         """
         encoded, groups = self.encode(X), None
-        if self.kind == GROUPS:
-            assert self.group_column is not None
-            table = as_arrow(X, [self.group_column])
-            groups = self.encoder.with_marks(()).texts(table, self.group_column)
+        if (by := self.group_column) is not None:
+            groups = self.encoder.with_marks(()).texts(as_arrow(X, [by]), by)
         labels = np.array(self.labels, dtype=self.classes_.dtype)
         return labels[self.decide(encoded, groups).codes]
 
@@ -333,7 +331,8 @@ class TableModel:
         ----------
         texts : sequence of str or None
         """
-        known = {canonical(group): group for group in self.classifier.groups_}
+        every = getattr(self.classifier, "groups_", ())
+        known = {canonical(group): group for group in every}
         return [None if x is None else known.get(canonical(x)) for x in texts]
 
     def wrong(self, codes: IntArray, label: Any) -> BoolArray:

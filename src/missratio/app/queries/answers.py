@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import check_consistent_length
 
 from missratio._base.blocks import any_by_row
@@ -68,7 +69,8 @@ class MissingCells:
 
     Parameters
     ----------
-    missing : ndarray of bool of shape (n_rows, n_features)
+    values : ndarray of shape (n_rows, n_features)
+        The table as numbers, NaN where missing.
     codes : ndarray of int of shape (n_rows,)
         Each row's place among the classes.
     classes : list
@@ -77,7 +79,7 @@ class MissingCells:
         The columns of a dataframe, or "0", "1", ... for those of an array.
     """
 
-    missing: BoolArray
+    values: FloatArray
     codes: IntArray
     classes: list[Any]
     feature_names: tuple[str, ...]
@@ -85,14 +87,19 @@ class MissingCells:
     @classmethod
     def read(cls, X: Any, y: Any = None) -> MissingCells:
         """Read a table and its labels, None for rows of a single class."""
-        missing = np.isnan(read_floats(X, coded=True))
-        names = names_or_numbers(X, missing.shape[1])
-        classes, codes = [None], np.zeros(len(missing), dtype=np.intp)
+        values = read_floats(X, coded=True)
+        names = names_or_numbers(X, values.shape[1])
+        classes, codes = [None], np.zeros(len(values), dtype=np.intp)
         if y is not None:
             labels, codes = np.unique(read_labels(y), return_inverse=True)
             classes = labels.tolist()
-            check_consistent_length(missing, codes)
-        return cls(missing, codes, classes, names)
+            check_consistent_length(values, codes)
+        return cls(values, codes, classes, names)
+
+    @cached_property
+    def missing(self) -> BoolArray:
+        """Which cells are missing."""
+        return np.isnan(self.values)
 
     @property
     def labelled(self) -> bool:
@@ -277,7 +284,7 @@ class Revealed:
                 "the plan was made: the same rows and columns, and the same cells "
                 "missing, or more."
             )
-        values = read_floats(X, coded=True).copy()
+        values = cells.values.copy()
         since = cells.missing & ~self.lost
         inclusion = np.where(cells.missing, 0.0, 1.0)
         every = np.arange(values.shape[1])
@@ -330,23 +337,53 @@ class Revealed:
 def read_answers(
     source: Any,
     X: Any,
-    y: Any = None,
+    y: ArrayLike | None = None,
+    *,
     levels: Levels | None = None,
-    cells_of_table: Cells | None = None,
+    cells: Cells | None = None,
 ) -> Revealed:
-    """Read the answers in a file or a dataframe, and check each against X and y.
+    """Read the answers from a file that was filled in.
 
-    A line's key says which cell it is about; what else the plan says of that cell must
-    agree with it. `levels` says what the numbers of features that are categories stand
-    for. An answer is read as the table's own cells are: the same codes for missing
-    values, the same texts that mean others, and the same decimal marks.
+    Lines may be in any order, left blank or taken out, and columns added. A blank
+    or NA is no answer, and "not found" marks a value that can't be had. Semicolons
+    and tabs as separators, decimal commas, and integers that became floats are
+    understood.
+
+    Parameters
+    ----------
+    source : str, Path or dataframe
+        A .csv, .tsv, .parquet, .xlsx, .xls or .ods file, or a dataframe.
+    X : array-like or dataframe of shape (n, d)
+        The table that the plan was made for, as it was.
+    y : array-like of shape (n,), default=None
+        Its labels.
+    levels : mapping from str to sequence of str, default=None
+        Of features that are categories, by name: what their numbers 0, 1, … stand
+        for, and what a person writes. None takes the words of X.
+    cells : Cells, default=None
+        How cells of the table are read, if answers may be written as these are:
+        with codes for missing values, which are "not found" here, and with texts
+        that mean others.
+
+    Returns
+    -------
+    Revealed
+        The plan with its answers.
+
+    Raises
+    ------
+    ValueError
+        With the line: a key that isn't in the plan, a row, feature, class or draw
+        other than its key says, a value that isn't a finite number, one that could
+        be two numbers (1,234), a cell answered by two values, a row filled in by
+        half where whole rows are asked for, or a plan for another table.
     """
-    how = cells_of_table or Cells()
+    how = cells or Cells()
     codes = set(map(canonical, how.missing_values))
     # 1. Whether the plan is for this table.
-    cells = MissingCells.read(X, y)
-    fingerprint, shape = cells.fingerprint, cells.missing.shape
-    names = cells.feature_names
+    gaps = MissingCells.read(X, y)
+    fingerprint, shape = gaps.fingerprint, gaps.missing.shape
+    names = gaps.feature_names
     columns, places, marks = _read_table(source)
     marks = decimal_marks(columns["value"]) or marks or frozenset(how.marks)
     kinds = {table_word(fingerprint, rowwise=whole): whole for whole in (False, True)}
@@ -359,17 +396,16 @@ def read_answers(
                 "was: the same rows in the same order, the same columns, and the same "
                 "cells missing, without the answers put in."
             )
-    if not cells.labelled and not all(map(is_blank, columns.get("class", []))):
+    if not gaps.labelled and not all(map(is_blank, columns.get("class", []))):
         raise TableError("The plan is by class: give y, the labels of the rows of X.")
     # 2. Every line by itself; what is wrong is told of several at once.
     table, order = np.full(shape, np.nan), np.zeros(shape, dtype=np.intp)
     not_found = np.zeros(shape, dtype=bool)
-    asked_whole: list[set[bool]] = [set() for _ in cells.classes]
+    asked_whole: list[set[bool]] = [set() for _ in gaps.classes]
     answered: dict[tuple[int, int], tuple[str, Any]] = {}
     called: dict[int, str] = {}
-    observed = read_floats(X, coded=True)
     levels = levels or {names[k]: words for k, words in word_levels(X).items()}
-    lowest, highest = np.fmin.reduce(observed), np.fmax.reduce(observed)
+    lowest, highest = np.fmin.reduce(gaps.values), np.fmax.reduce(gaps.values)
 
     def read(line: int) -> None:
         key = keys[line]
@@ -381,9 +417,9 @@ def read_answers(
                 "the same random_state instead."
             )
         row, column, draw = cell
-        code = cells.codes[row]
+        code = gaps.codes[row]
         facts = {"row": row, "feature": names[column], "draw": draw}
-        facts |= {"class": cells.classes[code]} if cells.labelled else {}
+        facts |= {"class": gaps.classes[code]} if gaps.labelled else {}
         for name, fact in facts.items():
             given = columns[name][line] if name in columns else None
             if not is_blank(given) and canonical(given) != canonical(fact):
@@ -457,20 +493,20 @@ def read_answers(
     given = ~np.isnan(table)
     whole = np.array([asked == {True} for asked in asked_whole])
     if not problems:
-        for label, asked in zip(cells.classes, asked_whole, strict=True):
+        for label, asked in zip(gaps.classes, asked_whole, strict=True):
             if len(asked) > 1:
                 whose = "" if label is None else f" of class {label!r}"
                 raise TableError(
                     f"Some lines{whose} are of a plan for whole rows and some of one "
                     "for single cells: read them one by one."
                 )
-        blank = cells.missing & ~given
+        blank = gaps.missing & ~given
         half = any_by_row(given) & any_by_row(blank) & ~any_by_row(not_found)
         problems = [
             f"{called[row]} is to be filled in as a whole: "
             f"{listed(np.array(names, dtype=object)[blank[row]])} are blank. Fill them "
             "in, write 'not found', or clear the row."
-            for row in np.flatnonzero(half & whole[cells.codes]).tolist()
+            for row in np.flatnonzero(half & whole[gaps.codes]).tolist()
         ]
     if problems:
         more = len(problems) - SHOWN
@@ -481,18 +517,18 @@ def read_answers(
         warnings.warn(
             f"Looked-up values far from those of their columns: "
             f"{'; '.join(far[:SHOWN])}{others}. Are they slips?",
-            stacklevel=3,
+            stacklevel=2,
         )
     return Revealed(
         table=table,
-        codes=cells.codes,
-        classes=cells.classes,
+        codes=gaps.codes,
+        classes=gaps.classes,
         feature_names=names,
-        missing=cells.counts(cells.missing),
-        asked=cells.counts(order > 0),
-        answered=cells.counts(given),
+        missing=gaps.counts(gaps.missing),
+        asked=gaps.counts(order > 0),
+        answered=gaps.counts(given),
         rowwise=whole,
-        lost=cells.missing,
+        lost=gaps.missing,
         order=order,
         not_found=not_found,
     )

@@ -17,14 +17,11 @@ from sklearn.utils import check_scalar
 
 from missratio._base.blocks import any_by_row, inverse_where_positive
 from missratio._base.hints import did_you_mean, entropy, listed
-from missratio._base.reading import read_floats
 from missratio._base.typing import BoolArray, FloatArray, IntArray
-from missratio._files.cells import Cells, canonical
+from missratio._files.cells import canonical
 from missratio.app.queries.answers import (
     Columns,
-    Levels,
     MissingCells,
-    Revealed,
     cell_word,
     read_answers,
     table_word,
@@ -138,8 +135,7 @@ def plan_queries(
     # An int to draw from again, whatever the source.
     seed = entropy(np.random.default_rng() if random_state is None else random_state)
     check_scalar(seed, "random_state", Integral, min_val=0)
-    values, names = read_floats(X, coded=True), cells.feature_names
-    n_rows = len(cells.codes)
+    names, n_rows = cells.feature_names, len(cells.codes)
     # 1. What to draw from, and how much of each.
     if goal not in (None, *GOALS):
         raise ValueError(
@@ -180,21 +176,61 @@ def plan_queries(
     power, for_rows, counts = None, None, np.full(len(pools), most)
     if certified:
         asked = alpha, delta, calibration_size
-        power = _forecast(values, cells, pools, place, most, asked, seed)
+        power = _forecast(cells, pools, place, most, asked, seed)
         for_rows, counts = _division(cells, pools, most, power.share)
-    # 2. The draw, and how the person who looks things up calls rows.
-    rows, columns, order, drawn_whole = _draw(
-        cells, pools, counts, seed, budget, for_rows
-    )
+    # 2. The first of a random order of each pool. A row takes as many values as it
+    # misses, which is known, so that to leave rows out at the end is a smaller draw.
+    prices, drawn = cells.missing.sum(axis=1), []
+    for pool, count in zip(pools, counts, strict=True):
+        # A stream of its own for a class and feature, whatever others there are.
+        words = [canonical(cells.classes[pool.code])]
+        words += [] if pool.column is None else [cells.feature_names[pool.column]]
+        digests = [blake2b(word.encode(), digest_size=8).digest() for word in words]
+        stream = tuple(int.from_bytes(digest) for digest in digests)
+        sequence = np.random.SeedSequence(seed, spawn_key=stream)
+        rows = np.random.default_rng(sequence).permutation(pool.rows)[:count]
+        if for_rows is not None and pool.column is None:
+            rows = rows[np.cumsum(prices[rows]) <= for_rows]
+        drawn.append(rows)
+    # 3. One of every pool in turn. Where rows have a part of the budget, pools take
+    # turns in proportion to what they draw, so that the first lines of a plan divide a
+    # smaller budget in the same way.
+    sizes = np.array([len(rows) for rows in drawn])
+    rank = np.concatenate([np.arange(size) for size in sizes])
+    source = np.repeat(np.arange(len(pools)), sizes)
+    turn = rank if for_rows is None else (rank + 0.5) / sizes[source]
+    order = np.lexsort((source, turn))
+    if for_rows is None and budget is not None:
+        # What one pool can't use goes to the others. A draw takes a value or more.
+        order = order[:budget]
+    rows, rank, source = np.concatenate(drawn)[order], rank[order] + 1, source[order]
+    wanted = cells.missing[rows]
+    for place, pool in enumerate(pools):
+        if pool.column is not None:
+            wanted[source == place] = np.arange(wanted.shape[1]) == pool.column
+    if for_rows is None and budget is not None:
+        wanted[np.cumsum(wanted.sum(axis=1)) > budget] = False
+    whole = np.array([pool.column is None for pool in pools])
+    if whole.any() and not whole[source[any_by_row(wanted)]].any():
+        mean = np.mean([prices[pool.rows].mean() for pool in pools])
+        raise ValueError(
+            "The budget pays for no row: the first one drawn misses more values, and "
+            f"rows miss {mean:.1f} on average. To leave it out for that would "
+            "be no fair draw. Raise the budget, or ask for single values "
+            "(goal='ratio')."
+        )
+    # 4. Its cells, and how the person who looks things up calls rows.
+    draws, columns = np.nonzero(wanted)
+    rows = rows[draws]
     return QueryPlan(
         rows=rows,
         columns=columns,
-        order=order,
+        order=rank[draws],
         labels=np.array(cells.classes)[cells.codes[rows]] if cells.labelled else None,
         ids=None if ids is None else _by_row(ids, "ids", n_rows)[rows],
         feature_names=names,
         shape=(n_rows, len(names)),
-        rowwise=drawn_whole,
+        rowwise=whole[source[draws]],
         lines=None if lines is None else _by_row(lines, "lines", n_rows)[rows],
         seed=int(seed),
         fingerprint=cells.fingerprint,
@@ -329,52 +365,7 @@ class QueryPlan:
             del columns["row"]
         write_table(columns, path, force=force)
 
-    @staticmethod
-    def read(
-        source: Any,
-        X: Any,
-        y: ArrayLike | None = None,
-        *,
-        levels: Levels | None = None,
-        cells: Cells | None = None,
-    ) -> Revealed:
-        """Read the answers from a file that was filled in.
-
-        Lines may be in any order, left blank or taken out, and columns added. A blank
-        or NA is no answer, and "not found" marks a value that can't be had. Semicolons
-        and tabs as separators, decimal commas, and integers that became floats are
-        understood.
-
-        Parameters
-        ----------
-        source : str, Path or dataframe
-            A .csv, .tsv, .parquet, .xlsx, .xls or .ods file, or a dataframe.
-        X : array-like or dataframe of shape (n, d)
-            The table that the plan was made for, as it was.
-        y : array-like of shape (n,), default=None
-            Its labels.
-        levels : mapping from str to sequence of str, default=None
-            Of features that are categories, by name: what their numbers 0, 1, … stand
-            for, and what a person writes. None takes the words of X.
-        cells : Cells, default=None
-            How cells of the table are read, if answers may be written as these are:
-            with codes for missing values, which are "not found" here, and with texts
-            that mean others.
-
-        Returns
-        -------
-        Revealed
-            The plan with its answers.
-
-        Raises
-        ------
-        ValueError
-            With the line: a key that isn't in the plan, a row, feature, class or draw
-            other than its key says, a value that isn't a finite number, one that could
-            be two numbers (1,234), a cell answered by two values, a row filled in by
-            half where whole rows are asked for, or a plan for another table.
-        """
-        return read_answers(source, X, y, levels, cells)
+    read = staticmethod(read_answers)
 
     def _columns(self) -> Columns:
         columns: Columns = {"draw": self.order.tolist(), "row": self.rows.tolist()}
@@ -485,70 +476,6 @@ def _pools(
     return pools
 
 
-def _draw(
-    cells: MissingCells,
-    pools: list[Pool],
-    counts: IntArray,
-    seed: int,
-    budget: int | None,
-    for_rows: int | None,
-) -> tuple[IntArray, IntArray, IntArray, BoolArray]:
-    """The first of a random order of each pool, one of every pool in turn.
-
-    Rows that would exceed the budget are left out at the end: how many values a row
-    misses is known, so what is left is a smaller draw. Where rows have a part of the
-    budget, `for_rows`, pools take turns in proportion to what they draw, so that the
-    first lines of a plan divide a smaller budget in the same way.
-
-    Returns
-    -------
-    rows, columns : ndarray of int of shape (n_cells,)
-        In the order in which they are to be looked up.
-    order : ndarray of int of shape (n_cells,)
-        As which each was drawn from its pool, from 1; the cells of a row share it.
-    rowwise : ndarray of bool of shape (n_cells,)
-        Whether each is one of a row that was drawn as a whole.
-    """
-    prices, drawn = cells.missing.sum(axis=1), []
-    for pool, count in zip(pools, counts, strict=True):
-        # A stream of its own for a class and feature, whatever others there are.
-        words = [canonical(cells.classes[pool.code])]
-        words += [] if pool.column is None else [cells.feature_names[pool.column]]
-        digests = [blake2b(word.encode(), digest_size=8).digest() for word in words]
-        stream = tuple(int.from_bytes(digest) for digest in digests)
-        sequence = np.random.SeedSequence(seed, spawn_key=stream)
-        rows = np.random.default_rng(sequence).permutation(pool.rows)[:count]
-        if for_rows is not None and pool.column is None:
-            rows = rows[np.cumsum(prices[rows]) <= for_rows]
-        drawn.append(rows)
-    sizes = np.array([len(rows) for rows in drawn])
-    rank = np.concatenate([np.arange(size) for size in sizes])
-    source = np.repeat(np.arange(len(pools)), sizes)
-    turn = rank if for_rows is None else (rank + 0.5) / sizes[source]
-    order = np.lexsort((source, turn))
-    if for_rows is None and budget is not None:
-        # What one pool can't use goes to the others. A draw takes a value or more.
-        order = order[:budget]
-    rows, rank, source = np.concatenate(drawn)[order], rank[order] + 1, source[order]
-    wanted = cells.missing[rows]
-    for place, pool in enumerate(pools):
-        if pool.column is not None:
-            wanted[source == place] = np.arange(wanted.shape[1]) == pool.column
-    if for_rows is None and budget is not None:
-        wanted[np.cumsum(wanted.sum(axis=1)) > budget] = False
-    whole = np.array([pool.column is None for pool in pools])
-    if whole.any() and not whole[source[any_by_row(wanted)]].any():
-        mean = np.mean([prices[pool.rows].mean() for pool in pools])
-        raise ValueError(
-            "The budget pays for no row: the first one drawn misses more values, and "
-            f"rows miss {mean:.1f} on average. To leave it out for that would "
-            "be no fair draw. Raise the budget, or ask for single values "
-            "(goal='ratio')."
-        )
-    draws, columns = np.nonzero(wanted)
-    return rows[draws], columns, rank[draws], whole[source[draws]]
-
-
 def _division(
     cells: MissingCells, pools: list[Pool], budget: int, share: float
 ) -> tuple[int, IntArray]:
@@ -577,7 +504,6 @@ def _division(
 
 
 def _forecast(
-    values: FloatArray,
     cells: MissingCells,
     pools: list[Pool],
     controlled: int,
@@ -603,8 +529,7 @@ def _forecast(
     """
     is_other: BoolArray = cells.codes != controlled
     n_whole = sum(pool.column is None for pool in pools)
-    walks = WALKS if len(values) <= MANY_ROWS else 2
-
+    walks = WALKS if len(cells.values) <= MANY_ROWS else 2
     missing, (alpha, delta, calibration_size) = cells.missing, asked
 
     def tried_power(
@@ -634,9 +559,8 @@ def _forecast(
         spread = (weights * centred.T) @ centred / weights.sum()
         spread += np.diag(RIDGE * np.diagonal(spread) + tiny)
         worth = inverse_where_positive(inclusion[is_other])
-        other = (worth * rows[is_other]).sum(axis=0) / np.maximum(
-            worth.sum(axis=0), tiny
-        )
+        total = np.maximum(worth.sum(axis=0), tiny)
+        other = (worth * rows[is_other]).sum(axis=0) / total
         scores = rows @ np.linalg.lstsq(spread, other - mean)[0]
         # 3. The threshold that rows of the other half certify.
         expected = float(any_by_row(missing[~is_other]).mean()), looked_up
@@ -654,7 +578,7 @@ def _forecast(
             return np.zeros((walks, 2))
         return np.array([tried_power(rows, *division, walk) for walk in range(walks)])
 
-    rows = _completed(values, is_other, np.zeros(values.shape[1]), seed)
+    rows = _completed(cells.values, is_other, np.zeros(missing.shape[1]), seed)
     shares = SHARES if 0 < n_whole < len(pools) else (float(n_whole),)
     few = max(2, walks // 2)
     tried = {share: powers(rows, budget, share, few)[:, 0].mean() for share in shares}
@@ -666,7 +590,7 @@ def _forecast(
     towards = np.sign(rows[is_other].mean(axis=0) - rows[~is_other].mean(axis=0))
     by_law = []
     for tilt in (0.0, TILT, -TILT):
-        rows = _completed(values, is_other, tilt * towards, seed)
+        rows = _completed(cells.values, is_other, tilt * towards, seed)
         by_law.append([powers(rows, size, share, walks) for size in sizes.tolist()])
     # A budget beyond all that is missing buys no more: it isn't shown twice.
     drawn = np.mean(by_law[0], axis=1)

@@ -20,7 +20,7 @@ from missratio._base.reading import as_frame
 from missratio._base.typing import BoolArray, FloatArray
 from missratio.app.modelfile import TWO_CLASSES, certificates_of, kind_of
 from missratio.app.report.rows import LabelledRows, Names, numbers
-from missratio.classifier import Certificate, measured_power, sensitivity_curve
+from missratio.classifier import measured_power, sensitivity_curve
 from missratio.classifier.estimators import default_estimator
 from missratio.evaluation import weighted_share
 from missratio.imputation import ImputationEnsemble
@@ -79,19 +79,6 @@ def share_of(
             "confidence": confidence, "method": method}  # fmt: skip
 
 
-def by_blanks(
-    events: BoolArray | FloatArray,
-    weights: FloatArray,
-    blank: BoolArray,
-    confidence: float,
-) -> dict[str, Data] | None:
-    """The same of rows with blanks and of complete rows, where there are both."""
-    if not 0 < blank.sum() < len(blank):
-        return None
-    parts = {"rows with blanks": blank, "complete rows": ~blank}
-    return {k: share_of(events[p], weights[p], confidence) for k, p in parts.items()}
-
-
 def fresh(
     rows: LabelledRows,
     few: LabelledRows,
@@ -112,9 +99,7 @@ def fresh(
             return [rows], "held-out"
         parts = list(_rescored(rows, folds, rng))
         return parts or [few.take(np.arange(0))], "cross-validation"
-    # A group that can't be certified leaves the others theirs.
-    more = {} if rows.groups is None else {"on_infeasible": "reject_all"}
-    parts = list(_refits(few, folds, rows.labels, rng, **more))
+    parts = list(_refits(few, folds, rng))
     if all(any(len(part.index(k)) for part in parts) for k in rows.labels):
         return parts, "cross-validation"
     if rows.groups is None:
@@ -124,21 +109,21 @@ def fresh(
 
 
 def _refits(
-    rows: LabelledRows,
-    folds: int,
-    labels: Sequence[Any],
-    rng: np.random.Generator,
-    **parameters: Any,
+    rows: LabelledRows, folds: int, rng: np.random.Generator
 ) -> Iterator[LabelledRows]:
-    """What is new to fits without one fold of some classes in turn.
+    """What is new to fits without one fold of each class in turn.
 
     A fit that can't be made or certified is passed over.
     """
     seed = rows.classifier.random_state
-    parameters["random_state"] = seed if isinstance(seed, (int, np.integer)) else 0
+    seed = seed if isinstance(seed, (int, np.integer)) else 0
+    parameters: Data = {"random_state": seed}
+    if rows.groups is not None:
+        # A group that can't be certified leaves the others theirs.
+        parameters["on_infeasible"] = "reject_all"
     folds, turns = _turns(rows, folds)
     fold = np.full(len(rows.y), -1)
-    for label in labels:
+    for label in rows.labels:
         index = rows.index(label)
         fold[index] = rng.permutation(len(index)) % max(folds, 1)
     for k in range(turns):
@@ -147,8 +132,7 @@ def _refits(
             continue
         kept, again = rows.take(index), clone(rows.classifier).set_params(**parameters)
         more = {} if rows.groups is None else {"groups": kept.groups}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             try:
                 again.fit(kept.X, kept.y, inclusion=kept.inclusion, **more)
             except (ValueError, np.linalg.LinAlgError):
@@ -193,8 +177,7 @@ def _rescored(
         new = others[k :: folds_and_turns[0]]
         kept = np.sort(np.concatenate([mine, np.setdiff1d(others, new)]))
         again, part = copy(classifier), rows.take(np.concatenate([held, new]))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             try:
                 again.estimator_ = table.fit_one(estimator, kept)
             except (ValueError, np.linalg.LinAlgError):
@@ -302,19 +285,6 @@ def curve(rows: LabelledRows, parts: list[LabelledRows], confidence: float) -> D
     return {"levels": levels, "own": alphas.index(classifier.alpha)}
 
 
-def certified_error(certificate: Certificate) -> Data:
-    """The error on the controlled class, as certified."""
-    return {
-        "estimate": certificate.estimated_error,
-        "low": 0.0,
-        "high": certificate.error_bound,
-        "rows": certificate.observed,
-        "confidence": 1.0 - certificate.delta,
-        "method": "the certificate's bound",
-        "source": "calibration",
-    }
-
-
 # What scores and the certificate depend on -------------------------------------------
 
 
@@ -388,9 +358,8 @@ def sensitivity(rows: LabelledRows, most: int) -> Data | None:
     model = classifier.calibration_.trust.model
     if model is None or not certificate.certified or certificate.rows > most:
         return None
-    with warnings.catch_warnings():
-        # Rows of a dataframe are scored as an array, and the estimator says so.
-        warnings.simplefilter("ignore", UserWarning)
+    # Rows of a dataframe are scored as an array, and the estimator says so.
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
         curve = sensitivity_curve(classifier, rows.X, rows.y)
     return {**asdict(curve), "tipping_factor": curve.tipping_factor}
 
@@ -483,9 +452,8 @@ def _profiles(
         return []
     values, _ = numbers(rows.as_found.rows(label))
     lossy = [j for j in lossy if not np.isnan(values[:, j]).all()]
-    with warnings.catch_warnings():
-        # Categories, and columns that no row has.
-        warnings.simplefilter("ignore", RuntimeWarning)
+    # Categories, and columns that no row has.
+    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
         middle = np.nan_to_num(np.nanmedian(values, axis=0))
     profiles: list[Data] = []
     for j in lossy:

@@ -304,9 +304,7 @@ def describe(
         data["sensitivity"] = measure.sensitivity(rows, MOST_ROWS)
         data["importance"] = measure.importance(parts[0], names, classifier.alpha)
     data["words"] = words.certificate_words(rows, data)
-    data["cautions"] = [
-        {"title": title, "text": text} for title, text in words.cautions(data)
-    ]
+    data["cautions"] = list(words.cautions(data))
     data["next"] = [
         dict(zip(("title", "text", "command"), step, strict=True))
         for step in words.next_steps(rows, plain(data, DIGITS))
@@ -360,8 +358,14 @@ def _errors(
                 result["low"] = min(result["low"], other["low"])
                 result["high"] = max(result["high"], other["high"])
         if rows.classifier.deployment == "as-observed":
-            by_blanks = measure.by_blanks(events, counted, blank[mine], confidence)
-            result["parts"] = by_blanks
+            # The same of rows with blanks and of complete rows, where there are both.
+            lost, both = blank[mine], {}
+            if 0 < lost.sum() < len(lost):
+                both = {"rows with blanks": lost, "complete rows": ~lost}
+            result["parts"] = {
+                name: measure.share_of(events[some], counted[some], confidence)
+                for name, some in both.items()
+            } or None
         return result
 
     # Whose error it is, in which group, by which certificate; what its rows must not be
@@ -369,16 +373,10 @@ def _errors(
     controlled, other = labels[:2]
     if kind == SEVERAL_CLASSES:
         # Bounded classes come first.
-        asked = [
-            (
-                k,
-                None,
-                c,
-                [x for x in labels if x != k] if c is None else c.other_class,
-                k,
-            )
-            for k, c in zip_longest(labels, certificate.certificates)
-        ]
+        asked = []
+        for k, c in zip_longest(labels, certificate.certificates):
+            wrong = [x for x in labels if x != k] if c is None else c.other_class
+            asked.append((k, None, c, wrong, k))
         confusion = [
             {"label": k, "shares": [share(k, [x])["estimate"] for x in labels]}
             for k in labels
@@ -394,7 +392,15 @@ def _errors(
         if kind == TWO_CLASSES:
             error["source"] = "test"
             if measured != "test" or error["estimate"] is None:
-                error = measure.certified_error(promise)
+                error = {
+                    "estimate": promise.estimated_error,
+                    "low": 0.0,
+                    "high": promise.error_bound,
+                    "rows": promise.observed,
+                    "confidence": 1.0 - promise.delta,
+                    "method": "the certificate's bound",
+                    "source": "calibration",
+                }
         power = share(right, [right], group)
         if certified is False and right != label:
             power |= {"estimate": 0.0, "low": 0.0, "high": 0.0}

@@ -80,9 +80,8 @@ class LabelledRows:
                 weights[index] = rows.complete[index]
                 if model is not None:
                     mine = rows.rows(label)
-                    weights[index], _ = complete_row_weight_edges(
-                        mine, model, delta=None
-                    )
+                    low, _ = complete_row_weight_edges(mine, model, delta=None)
+                    weights[index] = low
                 elif rows.drawn is not None:
                     weights[index] = rows.drawn.weights[index]
         return rows

@@ -15,14 +15,7 @@ from missratio.app.modelfile import GROUPS, SEVERAL_CLASSES
 from missratio.app.report import charts
 from missratio.app.report.charts import Chart, axis, layer, names_axis, points
 from missratio.app.report.measure import SOURCES
-from missratio.app.report.words import (
-    listed,
-    measured,
-    number,
-    percent,
-    share,
-    span,
-)
+from missratio.app.report.words import listed, measured, number, percent, share, span
 from missratio.classifier import named, rows_of
 
 Data = dict[str, Any]

@@ -209,11 +209,11 @@ def promise_sentence(rows: LabelledRows, entry: Data) -> str:
 # Cautions and advice ---------------------------------------------------------------
 
 
-def cautions(data: Data) -> Iterator[tuple[str, str]]:
+def cautions(data: Data) -> Iterator[Data]:
     """What a reader should know before relying on the numbers; a fit warns of more."""
     if all(entry["found"]["estimate"] is None for entry in data["errors"]):
         text = "No row was left to measure it on. Give test rows, complete ones."
-        yield "Power unknown", text
+        yield {"title": "Power unknown", "text": text}
     certified = any(entry["certified"] for entry in data["errors"])
     observed = data["model"]["deployment"] == "as-observed"
     if certified and observed and blank_share(data):
@@ -222,13 +222,13 @@ def cautions(data: Data) -> Iterator[tuple[str, str]]:
             "more or other values are observed one day, even if every value is, errors "
             "may be more frequent than promised."
         )
-        yield "Blanks must stay as they are", text
+        yield {"title": "Blanks must stay as they are", "text": text}
     if data["measured"] == "held out":
         text = (
             "They were measured on rows that thresholds were chosen on, as there is no "
             "certified fit to a part of the rows. The bounds hold anyway."
         )
-        yield "Errors may be larger than measured", text
+        yield {"title": "Errors may be larger than measured", "text": text}
 
 
 def next_steps(rows: LabelledRows, data: Data) -> Iterator[tuple[str, str, str]]:

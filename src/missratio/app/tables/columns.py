@@ -214,10 +214,8 @@ class Encoder:
             levels = tuple(level.lower() for level in levels)
         if BLANK in levels:
             texts = compute.fill_null(texts, BLANK)
-        places_of_levels = compute.index_in(texts, value_set=pyarrow.array(levels))
-        codes = compute.fill_null(places_of_levels, -1).to_numpy(zero_copy_only=False)[
-            :, None
-        ]
+        codes = compute.index_in(texts, value_set=pyarrow.array(levels)).fill_null(-1)
+        codes = codes.to_numpy(zero_copy_only=False)[:, None]
         return np.where(codes < 0, np.nan, codes == np.arange(1, len(levels)))
 
     def check_columns(
@@ -367,7 +365,7 @@ def read_columns(
                 each["values"]: each["counts"]
                 for each in cells.texts(column).value_counts().to_pylist()
             }
-            n_missing = counts.pop(None, 0)
+            blank = [BLANK] * bool(counts.pop(None, 0) and blank_level)
             levels = sorted(counts, key=lambda level: (-counts[level], level))
             if levels and not forced and all(map(DATE.fullmatch, levels)):
                 problem = f"holds dates, such as {levels[0]!r}: {_DATES}"
@@ -381,11 +379,9 @@ def read_columns(
                 )
             elif not levels:
                 problem = "has no value in any row"
-            elif len(levels) == 1 and not (n_missing and blank_level):
+            elif len(levels) == 1 and not blank:
                 problem = f"is {levels[0]!r} in every row: nothing can be learned"
-            columns.append(
-                TableColumn(name, (*levels, *[BLANK] * bool(n_missing and blank_level)))
-            )
+            columns.append(TableColumn(name, (*levels, *blank)))
         if problem is not None:
             end = "" if problem.endswith("?") else "."
             drop = f"--drop {shlex.quote(name)}"

@@ -277,7 +277,6 @@ def read_labelled(
 def _labels(column: Any, cells: Cells, what: str) -> tuple[IntArray, list[Any]]:
     """Codes of the labels, −1 where there is none, and the labels, sorted."""
     import pyarrow
-    from pyarrow import compute
 
     column = column.combine_chunks()
     if not pyarrow.types.is_dictionary(column.type):
@@ -295,8 +294,7 @@ def _labels(column: Any, cells: Cells, what: str) -> tuple[IntArray, list[Any]]:
     order = sorted(range(len(labels)), key=lambda place: labels[place])
     code_of = {known[place]: code for code, place in enumerate(order)}
     places = np.array([*(code_of.get(text, -1) for text in texts), -1], dtype=np.intp)
-    raw = compute.fill_null(column.indices, pyarrow.scalar(-1, column.indices.type))
-    codes = raw.to_numpy(zero_copy_only=False)
+    codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     return places[codes], [labels[place] for place in order]
 
 

@@ -7,7 +7,8 @@ look-ups are planned here, too.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -76,16 +77,15 @@ def plan_table(options: asked.QueryOptions, progress: asked.Listener) -> QueryPl
             table, options.controlled, options.versus
         )
     progress.step("Drawing")
-    rows, lines = table.rows.tolist(), source.line_numbers()
-    ids = source.read(keys).column(0).to_pylist() if keys else None
+    lines = source.line_numbers()
     return _drawn(
         table,
         controlled,
         per_feature=None if options.budget else options.per_feature or PER_FEATURE,
         budget=options.budget,
         goal="both" if options.budget else None,
-        ids=None if ids is None else [ids[row] for row in rows],
-        lines=[lines[row] for row in rows],
+        ids=source.read(keys).column(0).take(table.rows).to_pylist() if keys else None,
+        lines=[lines[row] for row in table.rows.tolist()],
         alpha=options.alpha,
         delta=options.delta,
         random_state=options.seed,
@@ -253,14 +253,13 @@ def account_of(
             model, largest = models.get(label), np.zeros(X.shape[1])
             if model is not None:
                 largest = model.column_maxima(X.shape[1])
-            if model is None or not model.rowwise:
-                places = table.encoder.places
-                if unsaid := [n for n in counts if largest[places[n][0]] == 0.0]:
-                    raise TableError(
-                        f"{file}: Class {label!r} has missing values in "
-                        f"{listed(unsaid)}, and {given} says that none are. Add what "
-                        "is missing to it."
-                    )
+            places, whole = table.encoder.places, model is not None and model.rowwise
+            unsaid = [name for name in counts if largest[places[name][0]] == 0.0]
+            if unsaid and not whole:
+                raise TableError(
+                    f"{file}: Class {label!r} has missing values in {listed(unsaid)}, "
+                    f"and {given} says that none are. Add what is missing to it."
+                )
     way = "assumed" if texts else "table" if learns else "file"
     return Account(way, sentence, X, models)
 
@@ -403,12 +402,15 @@ def _learned(
     return models
 
 
+def first_columns(named: Sequence[str]) -> str:
+    """The first of some columns as they are named, and how many more there are."""
+    more = len(named) - SHOWN
+    return ", ".join(named[:SHOWN]) + f" and {more} more columns" * (more > 0)
+
+
 def _named(counts: Mapping[str, int]) -> str:
-    """Columns with how many values they miss, those that miss most."""
-    most = sorted(counts.items(), key=lambda pair: -pair[1])
-    text = ", ".join(f"{name!r} ({n})" for name, n in most[:SHOWN])
-    more = len(most) - SHOWN
-    return text + f" and {more} more columns" * (more > 0)
+    """Columns with how many values they miss, those that miss most first."""
+    return first_columns([f"{k!r} ({n})" for k, n in Counter(counts).most_common()])
 
 
 def _data_account(
@@ -545,8 +547,7 @@ def ways_of(
         """The power to expect with φ of each class, where that is quickly known."""
         if controlled is None or options.groups or table.X.size > QUICK_CELLS:
             return UNTOLD
-        with warnings.catch_warnings(), suppress(ValueError):
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"), suppress(ValueError):
             classifier = NeymanPearsonClassifier(
                 controlled_class=controlled,
                 missingness=learn() or None,
@@ -604,13 +605,7 @@ def ways_of(
             what, power = f"{n_rows} rows ({values} values)", f"expected power {power}"
             size = {"budget": values}
         plan = options.out.with_name("plan.csv")
-        given = size | {
-            "out": plan,
-            "force": False,
-            "drop": [*options.drop, *filter(None, [options.groups])],
-            "alpha": options.trial["alpha"],
-        }
-        query = options.command("query", asked.QueryOptions, settings, **given)
+        query = options.query_command(settings, out=plan, **size)
         between = f"and, when {plan} is filled in,"
         commands = (query, fit("looked-up", queries=plan))
         yield Way(f"look up {what}", power, promise, commands, between)

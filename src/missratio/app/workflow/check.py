@@ -26,7 +26,7 @@ from missratio.app.report.sections import ReportSection, Table
 from missratio.app.report.words import sentence
 from missratio.app.tables import labelled
 from missratio.app.tables.columns import MOST_LEVELS, check_names
-from missratio.app.workflow.account import SHOWN, Way, read_table, ways_of
+from missratio.app.workflow.account import Way, first_columns, read_table, ways_of
 from missratio.app.workflow.spelling import variants
 from missratio.exceptions import TableError
 from missratio.missingness import missingness_patterns
@@ -49,7 +49,7 @@ _SETTINGS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass
 class Finding:
     """What a look at a table found.
 
@@ -123,13 +123,12 @@ def check_table(
     # 2. Codes for nothing that other columns have as values are left to a person.
     codes = {(e.column, e.value) for e in findings if e.setting == "missing_value"}
     dropped = {each.column for each in findings if each.setting == "drop"}
-    for place, each in enumerate(findings):
-        if each.setting == "missing_value" and any(
+    for each in (each for each in findings if each.setting == "missing_value"):
+        each.settled &= not any(
             each.value in texts_seen and (name, each.value) not in codes
             for name, texts_seen in spellings.items()
             if name not in dropped
-        ):
-            findings[place] = replace(each, settled=False)
+        )
     # 3. What the other commands are told, and what is asked of a person.
     settings: dict[str, Any] = {"data": str(options.data)}
     for name in _SETTINGS:
@@ -141,7 +140,7 @@ def check_table(
             value = values[-1]
         if value not in (None, []):
             settings[name] = value
-    questions = list(_questions(options, source, spellings, settings))
+    questions = list(_questions(options, spellings, settings))
     # 4. Blanks by class, and what could be promised.
     before, said = "", asked.read_settings()
     if options.force or options.sheet not in (None, said.get("sheet", options.sheet)):
@@ -154,8 +153,9 @@ def check_table(
             "Will new rows have blanks like these, or will they be complete? "
             '(new_rows = "blanks" or "complete")'
         )
-    # What the command line says otherwise is changed in the file, and what it adds to a
-    # list stands first in it.
+    # 5. What is remembered of it. A file that is there stays as it is, and what it
+    # doesn't say is added. What the command line says otherwise is changed in it, and
+    # what that adds to a list stands first there.
     changed = []
     for name in (name for name in _SETTINGS if name in said):
         value, known = getattr(options, name), said[name]
@@ -169,6 +169,10 @@ def check_table(
             before = stands.sub(line, before, count=1)
             changed.append(name)
     settings = {k: v for k, v in settings.items() if k not in said}
+    toml = _settings_text(settings, findings, questions)
+    if before:
+        added = [f"{k} = {_toml(v)}\n" for k, v in settings.items()]
+        toml = "".join([before.rstrip("\n") + "\n", *added])
     facts: dict[str, Any] = {
         "file": {
             "name": source.path.name,
@@ -183,10 +187,9 @@ def check_table(
         "blanks": blanks,
         "ways": [asdict(way) for way in ways],
         "settings": settings,
-        "toml": _settings_text(settings, findings, questions, before),
+        "toml": toml,
     }
-    # 5. What is remembered of it, and a page.
-    written = {asked.SETTINGS: facts["toml"]}
+    written = {asked.SETTINGS: toml}
     if (out := options.out) is not None:
         page = _document(facts, findings, ways)
         as_text = out.suffix == ".md"
@@ -201,10 +204,9 @@ def check_table(
             f"{name!r} {n / count:.0%}"
             for name, n in Counter(blanks["columns"][label]).most_common()
         ]
-        most = ", ".join(named[:SHOWN])
-        most += f" and {len(named) - SHOWN} more columns" * (len(named) > SHOWN)
+        most = f"; blanks in {first_columns(named)}" if named else ""
         complete = f"{count} rows, {blanks['complete'][label]} of them complete"
-        lines.append(f"{label!r}: {complete}{most and f'; blanks in {most}'}.")
+        lines.append(f"{label!r}: {complete}{most}.")
     if ways:
         lines += ["What could be promised:", *map(str, ways)]
     lines += [f"To decide: {question}" for question in questions]
@@ -219,18 +221,9 @@ def check_table(
 
 
 def _settings_text(
-    settings: Mapping[str, Any],
-    findings: Sequence[Finding],
-    questions: Sequence[str],
-    before: str,
+    settings: Mapping[str, Any], findings: Sequence[Finding], questions: Sequence[str]
 ) -> str:
-    """The settings, with the reasons, and what is left to decide as comments.
-
-    A file that is there stays as it is, and what it doesn't say is added.
-    """
-    if before:
-        added = [f"{k} = {_toml(v)}\n" for k, v in settings.items()]
-        return "".join([before.rstrip("\n") + "\n", *added])
+    """The settings, with the reasons, and what is left to decide as comments."""
     lines = [
         "# How to read the table, and what was decided, by `missratio check`.",
         "# `check`, `query` and `fit` read it in the folder in which they run, and",
@@ -321,10 +314,8 @@ def _open(options: asked.CheckOptions) -> tuple[TableFile, list[Finding]]:
         said = "The file isn't UTF-8; it is read as Windows wrote it (cp1252)."
         findings.append(Finding("", said, "encoding", "cp1252"))
     named = len({name for name in source.names if name})
-    lines = range(1, _LINES + 1)
-    if how["header_row"] is not None or 2 <= named == len(source.names):
-        lines = range(0)
-    for line in lines:
+    sound = how["header_row"] is not None or 2 <= named == len(source.names)
+    for line in () if sound else range(1, _LINES + 1):
         with suppress(TableError):
             other = open_table(options.data, **how | {"header_row": line})
             names = {name for name in other.names if name}
@@ -444,7 +435,6 @@ def _no_numbers(name: str, others: Mapping[str, int]) -> Iterator[Finding]:
 
 def _questions(
     options: asked.CheckOptions,
-    source: TableFile,
     spellings: Mapping[str, Counter[str]],
     settings: Mapping[str, Any],
 ) -> Iterator[str]:

@@ -24,23 +24,13 @@ from missratio._base.blocks import rows_with_nan
 from missratio._base.hints import listed
 from missratio._base.reading import columns_named
 from missratio.app.modelfile import TableModel, TrainingData, plain
-from missratio.app.options import (
-    CheckOptions,
-    CommandOutcome,
-    FitOptions,
-    Listener,
-    QueryOptions,
-)
+from missratio.app.options import CheckOptions, CommandOutcome, FitOptions, Listener
 from missratio.app.report import LabelledRows, Names, describe
 from missratio.app.report.rows import narrowed
 from missratio.app.tables import labelled
 from missratio.app.tables.columns import BLANK
 from missratio.app.workflow import methods
-from missratio.app.workflow.account import (
-    account_of,
-    read_table,
-    ways_of,
-)
+from missratio.app.workflow.account import account_of, read_table, ways_of
 from missratio.app.workflow.spelling import check_spellings
 from missratio.learning import MissingnessWarning
 from missratio.missingness import MissingnessContradictionError
@@ -82,7 +72,19 @@ def fit_table(
         spelled = check_spellings(table)
         table.notes.extend(spelled)
         try:
-            table, bounded, order = _classes(table, options)
+            bounded: dict[Any, float] = {}
+            for typed, level in options.levels.items():
+                if options.several:
+                    label = labelled.find_label(table, "--alpha", typed)
+                else:
+                    table, label = labelled.two_classes(table, typed, options.versus)
+                if label in bounded:
+                    raise exceptions.TableError(f"--alpha names {label!r} twice.")
+                bounded[label] = level
+            order = None
+            if options.ordered is not None:
+                every = (word.strip() for word in options.ordered.split(","))
+                order = [labelled.find_label(table, "--ordered", x) for x in every]
         except exceptions.TableError as error:
             notes = (note for note in spelled if note.facts["name"] == table.target)
             raise exceptions.TableError(" ".join(map(str, [error, *notes]))) from error
@@ -98,113 +100,111 @@ def fit_table(
     controlled = None if several else next(iter(bounded))
     # None leaves the number of threads as it is.
     threads = 1 if table.X.size < THREADED_CELLS else None
-    with threadpool_limits(threads):
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            # 2. What is done about missing values, and what a method has to deal with.
-            account = account_of(table, controlled, source, options, progress)
-            missing, alpha = "nothing", options.trial["alpha"]
-            taught = account.way == "table"
-            complete = min(map(table.n_complete, table.counts if several else bounded))
-            if account.inclusion is not None:
-                whole = ~rows_with_nan(account.X) & (table.y == controlled)
-                complete, missing = int(np.count_nonzero(whole)), "rows"
-            if account.deployment == "as-observed" and len(table.incomplete):
-                missing = "ignored"
-            elif account.models:
-                by_row = all(model.rowwise for model in account.models.values())
-                missing = "rows" if by_row else "values"
-            folds = IMPUTED_FOLDS if missing == "values" else 5
-            share = 1.0 - options.calibration_size - CHOICE_SIZE * several
-            situation = methods.Situation(
-                numbers, len(names) - numbers, missing, int(share * complete),
-                options.seed, several, fitted_rows=max(1, int(share * len(table.y))),
-            )  # fmt: skip
-            # 3. The method: as asked for, or what finds most of those compared.
-            method, why = methods.choose_method(options.method, situation)
-            compares = options.method == "auto" and options.compare_seconds > 0.0
-            if compares:
-                bounds: dict[str, Any] = {"alpha": alpha}
-                if several:
-                    places = {label: k for k, label in enumerate(sorted(table.counts))}
-                    bounds = {
-                        "alpha": {places[label]: a for label, a in bounded.items()},
-                        "delta": options.delta,
-                        "order": order and [places[label] for label in order],
-                        "certifying": options.calibration_size / max(share, 0.01),
-                    }
-                estimator = classifiers.PowerSearch(
-                    methods.candidates(situation),
-                    **bounds,
-                    deployment=account.deployment,
-                    seconds=options.compare_seconds,
-                    cv=folds,
-                    most_rows=IMPUTED_ROWS if missing == "values" else 5_000,
-                    random_state=options.seed,
-                    on_candidate=lambda n: progress.step(f"Comparing methods: {n}"),
-                )
-            else:
-                progress.step(f"Fitting {method} and calibrating")
-                estimator = methods.METHODS[method].make(situation)
-            # 4. The classifier, fitted and calibrated.
-            common: dict[str, Any] = {
-                **options.trial,
-                "missingness": dict(account.models) or None,
-                "rule": options.rule,
-                "deployment": account.deployment,
-                "odds_factor": options.odds_factor,
-            }
-            if several:
-                kind: Any = classifiers.MulticlassNeymanPearsonClassifier
-                common |= {"alpha": bounded, "order": order, "choice_size": CHOICE_SIZE}
-            else:
-                kind = classifiers.NeymanPearsonClassifier
-                common["controlled_class"] = controlled
-                common["on_infeasible"] = options.on_infeasible
-            if table.groups is not None:
-                kind = classifiers.GroupedNeymanPearsonClassifier
-                claim = f"--group-alpha {{}} is not a group in {options.groups!r}"
-                known = sorted(set(table.groups.tolist()), key=str)
-                common["group_alpha"] = {
-                    labelled.find_name(typed, known, claim.format(repr(typed))): level
-                    for typed, level in options.group_levels.items()
-                } or None
-            classifier = kind(estimator, **common)
-            more = {} if table.groups is None else {"groups": table.groups}
-            try:
-                with columns_named(names):
-                    classifier.fit(
-                        account.X, table.y, inclusion=account.inclusion, **more
-                    )
-            except (exceptions.DataError, exceptions.NoCertificateError) as error:
-                error = error.named(names).about(source.path)
-                if taught and isinstance(error, exceptions.NoCertificateError):
-                    weak = [x for x in caught if x.category is MissingnessWarning]
-                    said = "\n".join(condensed(_messages(weak, names), phrase, NAMED))
-                    ways = ways_of(table, controlled, options, taken="learned")
-                    claim = "{said}\n" * bool(said) + error.message.claim
-                    claim += " Half of delta is kept for what is learned.\n"
-                    # δ is the one that was asked for.
-                    given = {"said": said, "delta": options.delta}
-                    given["ways"] = "\n".join(map(str, ways))
-                    again = replace(
-                        error.message,
-                        claim=f"{claim}These ways are open instead:\n{{ways}}",
-                        facts={**error.message.facts, **given},
-                        remedies=(),
-                    )
-                    raise type(error)(again) from error
-                raise error from error.__cause__
-            except ValueError as error:
-                if isinstance(error, exceptions.Explained):
-                    raise exceptions.TableError(error.message) from error
-                doubts = "".join(f" {message}" for message in _messages(caught, names))
-                raise exceptions.TableError(f"{error}{doubts}") from error
-        comparison = None
+    recorded = warnings.catch_warnings(record=True, action="always")
+    with threadpool_limits(threads), recorded as caught:
+        # 2. What is done about missing values, and what a method has to deal with.
+        account = account_of(table, controlled, source, options, progress)
+        missing, alpha = "nothing", options.trial["alpha"]
+        taught = account.way == "table"
+        complete = min(map(table.n_complete, table.counts if several else bounded))
+        if account.inclusion is not None:
+            whole = ~rows_with_nan(account.X) & (table.y == controlled)
+            complete, missing = int(np.count_nonzero(whole)), "rows"
+        if account.deployment == "as-observed" and len(table.incomplete):
+            missing = "ignored"
+        elif account.models:
+            by_row = all(model.rowwise for model in account.models.values())
+            missing = "rows" if by_row else "values"
+        folds = IMPUTED_FOLDS if missing == "values" else 5
+        share = 1.0 - options.calibration_size - CHOICE_SIZE * several
+        situation = methods.Situation(
+            numbers, len(names) - numbers, missing, int(share * complete),
+            options.seed, several, fitted_rows=max(1, int(share * len(table.y))),
+        )  # fmt: skip
+        # 3. The method: as asked for, or what finds most of those compared.
+        method, why = methods.choose_method(options.method, situation)
+        compares = options.method == "auto" and options.compare_seconds > 0.0
         if compares:
-            comparison = _settled(classifier)
-            method, why = methods.reason_of(comparison, method, why)
-        # 5. The report, and the model that holds it.
+            bounds: dict[str, Any] = {"alpha": alpha}
+            if several:
+                places = {label: k for k, label in enumerate(sorted(table.counts))}
+                bounds = {
+                    "alpha": {places[label]: a for label, a in bounded.items()},
+                    "delta": options.delta,
+                    "order": order and [places[label] for label in order],
+                    "certifying": options.calibration_size / max(share, 0.01),
+                }
+            estimator = classifiers.PowerSearch(
+                methods.candidates(situation),
+                **bounds,
+                deployment=account.deployment,
+                seconds=options.compare_seconds,
+                cv=folds,
+                most_rows=IMPUTED_ROWS if missing == "values" else 5_000,
+                random_state=options.seed,
+                on_candidate=lambda n: progress.step(f"Comparing methods: {n}"),
+            )
+        else:
+            progress.step(f"Fitting {method} and calibrating")
+            estimator = methods.METHODS[method].make(situation)
+        # 4. The classifier, fitted and calibrated.
+        common: dict[str, Any] = {
+            **options.trial,
+            "missingness": dict(account.models) or None,
+            "rule": options.rule,
+            "deployment": account.deployment,
+            "odds_factor": options.odds_factor,
+        }
+        if several:
+            kind: Any = classifiers.MulticlassNeymanPearsonClassifier
+            common |= {"alpha": bounded, "order": order, "choice_size": CHOICE_SIZE}
+        else:
+            kind = classifiers.NeymanPearsonClassifier
+            common["controlled_class"] = controlled
+            common["on_infeasible"] = options.on_infeasible
+        if table.groups is not None:
+            kind = classifiers.GroupedNeymanPearsonClassifier
+            claim = f"--group-alpha {{}} is not a group in {options.groups!r}"
+            known = sorted(set(table.groups.tolist()), key=str)
+            common["group_alpha"] = {
+                labelled.find_name(typed, known, claim.format(repr(typed))): level
+                for typed, level in options.group_levels.items()
+            } or None
+        classifier = kind(estimator, **common)
+        more = {} if table.groups is None else {"groups": table.groups}
+        try:
+            with columns_named(names):
+                classifier.fit(account.X, table.y, inclusion=account.inclusion, **more)
+        except (exceptions.DataError, exceptions.NoCertificateError) as error:
+            error = error.named(names).about(source.path)
+            if taught and isinstance(error, exceptions.NoCertificateError):
+                weak = [x for x in caught if x.category is MissingnessWarning]
+                said = "\n".join(condensed(_messages(weak, names), phrase, NAMED))
+                ways = ways_of(table, controlled, options, taken="learned")
+                claim = "{said}\n" * bool(said) + error.message.claim
+                claim += " Half of delta is kept for what is learned.\n"
+                # δ is the one that was asked for.
+                given = {"said": said, "delta": options.delta}
+                given["ways"] = "\n".join(map(str, ways))
+                again = replace(
+                    error.message,
+                    claim=f"{claim}These ways are open instead:\n{{ways}}",
+                    facts={**error.message.facts, **given},
+                    remedies=(),
+                )
+                raise type(error)(again) from error
+            raise error from error.__cause__
+        except ValueError as error:
+            if isinstance(error, exceptions.Explained):
+                raise exceptions.TableError(error.message) from error
+            doubts = "".join(f" {message}" for message in _messages(caught, names))
+            raise exceptions.TableError(f"{error}{doubts}") from error
+    comparison = None
+    if compares:
+        comparison = _settled(classifier)
+        method, why = methods.reason_of(comparison, method, why)
+    # 5. The report, and the model that holds it.
+    with threadpool_limits(threads):
         progress.step("Describing it for a report")
         rows = LabelledRows.read(
             classifier, account.X, table.y, account.inclusion,
@@ -312,10 +312,8 @@ def _origin(options: FitOptions) -> dict[str, str]:
     if not options.several:
         again = {"force": False, "new_rows": None, "out": None}
         plan = "plan.csv" if options.queries is None else "longer-plan.csv"
-        query = again | {"out": plan, "alpha": options.trial["alpha"]}
-        query["drop"] = [*options.drop, *filter(None, [options.groups])]
         origin["check"] = options.command("check", CheckOptions, {}, **again)
-        origin["query"] = options.command("query", QueryOptions, {}, **query)
+        origin["query"] = options.query_command({}, out=plan)
     return origin
 
 
@@ -338,13 +336,11 @@ def condensed(
         How many columns are named; by default all.
     """
     alike: dict[str, list[tuple[float, list[str], str]]] = {}
-    lines = (
-        (each.facts, line) for each in messages for line in phrase(each).split("\n")
-    )
-    for facts, text in lines:
-        names, key = _shape(text)
-        order = facts.get("kish", -facts.get("count", 0))
-        alike.setdefault(key, []).append((order, names, text))
+    for each in messages:
+        order = each.facts.get("kish", -each.facts.get("count", 0))
+        for text in phrase(each).split("\n"):
+            names, key = _shape(text)
+            alike.setdefault(key, []).append((order, names, text))
     said = []
     for group in alike.values():
         (_, worst, text), *others = sorted(group, key=lambda each: each[0])
@@ -379,27 +375,6 @@ def _messages(caught: list[Any], names: list[str]) -> list[exceptions.Message]:
     ]
 
 
-def _classes(
-    table: labelled.LabelledTable, options: FitOptions
-) -> tuple[labelled.LabelledTable, dict[Any, float], list[Any] | None]:
-    """The rows of two classes or all, the bounded ones' levels, and their order."""
-    if not options.several:
-        ((typed, level),) = options.levels.items()
-        table, label = labelled.two_classes(table, typed, options.versus)
-        return table, {label: level}, None
-    bounded: dict[Any, float] = {}
-    for typed, level in options.levels.items():
-        label = labelled.find_label(table, "--alpha", typed)
-        if label in bounded:
-            raise exceptions.TableError(f"--alpha names {label!r} twice.")
-        bounded[label] = level
-    order = None
-    if options.ordered is not None:
-        every = (word.strip() for word in options.ordered.split(","))
-        order = [labelled.find_label(table, "--ordered", typed) for typed in every]
-    return table, bounded, order
-
-
 def _over_the_range(rows: LabelledRows, power: float | None) -> dict[str, Any]:
     """What it would find if stated slopes were known, at the ends of their range.
 
@@ -426,8 +401,8 @@ def _over_the_range(rows: LabelledRows, power: float | None) -> dict[str, Any]:
             on_infeasible="reject_all",
         )
         training, powers[name] = rows.X[np.setdiff1d(mine, held)], None
-        with warnings.catch_warnings(), suppress(MissingnessContradictionError):
-            warnings.simplefilter("ignore")
+        quiet = warnings.catch_warnings(action="ignore")
+        with quiet, suppress(MissingnessContradictionError):
             again.calibrate(rows.X[held], X0_training=training)
             if power is not None and whole:
                 powers[name] = min(power * share_of(again, 1) / whole, 1.0)

@@ -101,10 +101,7 @@ def read_missingness(
     path: Path, encoder: Encoder, labels: Sequence[Any]
 ) -> dict[Any, Missingness]:
     """Read the models of a file, by label, for the columns of the encoded matrix."""
-    with RegularFile.at(path).open() as stream:
-        content = stream.read(_MOST_BYTES + 1)
-    if len(content) > _MOST_BYTES:
-        raise TableError(f"{path} is too large for a file about missing values.")
+    content = RegularFile.at(path).read(_MOST_BYTES)
     try:
         root = _Section(str(path), tomllib.loads(content.decode("utf-8-sig")))
     except (ValueError, RecursionError) as error:

@@ -26,6 +26,7 @@ from missratio.app.modelfile import (
 )
 from missratio.app.options import CommandOutcome, Listener, PredictOptions
 from missratio.app.tables.columns import Encoder, check_names, named_columns
+from missratio.app.workflow.account import SHOWN, first_columns
 from missratio.evaluation import exact_interval
 from missratio.exceptions import TableError, about_file
 
@@ -33,8 +34,6 @@ TOO_RARE = "rows like it go missing too often for a certified score"
 TOO_LARGE = "its values are too large for a score"
 _LARGE = 1e150
 LABEL, REASON = "label", "reason"
-# Columns that a message names.
-SHOWN = 3
 # Blanks that are more or less frequent by so little change no promise.
 BARELY = 0.02
 
@@ -143,15 +142,13 @@ def predict_table(
         names, worst = encoder.names, np.argsort(-far, kind="stable")
         worst = worst[far[worst] > 0]
         facts["far"] = {names[j]: int(far[j]) for j in worst}
-        named = ", ".join(
-            f"{names[j]!r} ({far[j]}; there {low[j]:g} to {high[j]:g})"
-            for j in worst[:SHOWN]
-        )
-        more = f" and {len(worst) - SHOWN} more columns" * (len(worst) > SHOWN)
+        named = [
+            f"{names[j]!r} ({far[j]}; there {low[j]:g} to {high[j]:g})" for j in worst
+        ]
         lines.append(
             f"Warning: {far.sum()} values are far outside the range of the training "
-            f"table: {named}{more}. Are the units the same, and the codes for what is "
-            "missing?"
+            f"table: {first_columns(named)}. Are the units the same, and the codes for "
+            "what is missing?"
         )
     # Blanks more or less frequent than in any class of the training table, by more than
     # four standard deviations of two samples.
@@ -290,9 +287,7 @@ class MeasuredErrors:
         groups: list[str | None] | None = None,
     ) -> None:
         """Count rows by their labels and groups, as texts, and what they are called."""
-        members: list[Any] = [None] * len(texts)
-        if self.model.kind == GROUPS and groups is not None:
-            members = self.model.members(groups)
+        members = self.model.members(groups or [None] * len(texts))
         alike = Counter(zip(texts, codes.tolist(), members, strict=True))
         for (text, code, group), count in alike.items():
             place = -1 if text is None else self._places.get(canonical(text), -1)

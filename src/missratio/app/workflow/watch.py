@@ -30,9 +30,6 @@ FORMAT = 6
 _MOST_BYTES = 2**26
 
 
-Monitors = dict[TablePromise, TypeIErrorMonitor]
-
-
 class LabelsToComeError(TableError):
     """A table that can't be counted before all labels up to it are in."""
 
@@ -89,8 +86,7 @@ def watch_table(
                 raise
             for promise, (wrong, weights) in rows.items():
                 new_rows += len(wrong)
-                if len(wrong):
-                    monitors[promise].update(wrong, weights)
+                monitors[promise].update(wrong, weights)
             tables.append(digest)
             del held[:1]
             write()
@@ -186,10 +182,9 @@ def _rows(
                 f"The labels must be {sorted(known)}: {strange[0]!r} is none of them."
             )
         X = encoder.encode(table, place=source.place)
-    members, groups = [None] * len(X), None
-    if model.group_column is not None:
-        groups = encoder.texts(table, model.group_column)
-        members = model.members(groups)
+    by = model.group_column
+    groups = encoder.texts(table, by) if by else [None] * len(X)
+    members = model.members(groups)
     codes, rows, blanks = model.decide(X, groups).codes, {}, 0
     for promise in model.promises:
         wanted, pairs = canonical(promise.label), zip(labels, members, strict=True)
@@ -228,16 +223,12 @@ def _checksum(content: dict[str, Any]) -> str:
 
 def _read_state(
     state: Path, model_digest: str, promises: list[TablePromise]
-) -> tuple[Monitors, list[str], list[str]]:
+) -> tuple[dict[TablePromise, TypeIErrorMonitor], list[str], list[str]]:
     if not state.exists():
         new = {each: TypeIErrorMonitor(each.alpha, each.delta) for each in promises}
         return new, [], []
     try:
-        with RegularFile.at(state).open() as stream:
-            text = stream.read(_MOST_BYTES + 1)
-        if len(text) > _MOST_BYTES:
-            raise ValueError(f"it has more than {_MOST_BYTES:,} bytes")
-        content = json.loads(text)
+        content = json.loads(RegularFile.at(state).read(_MOST_BYTES))
         if content["format"] != FORMAT:
             raise ValueError("it was written by another version, which bets otherwise")
         if content.pop("sha256") != _checksum(content):

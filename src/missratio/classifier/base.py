@@ -43,10 +43,10 @@ IN_MEMORY = "Bring some into memory, or bound one error with NeymanPearsonClassi
 MOST_ROWS = 1000
 
 
-def few(index: IntArray) -> IntArray:
-    """Rows to look at, where there are more than enough."""
-    places = np.linspace(0, len(index) - 1, min(len(index), MOST_ROWS))
-    return index[places.astype(np.intp)]
+def few(values: Any, most: int = MOST_ROWS) -> Any:
+    """Some of many values, evenly spread: rows to look at, where more are enough."""
+    places = np.linspace(0, len(values) - 1, min(len(values), most))
+    return values[places.astype(np.intp)]
 
 
 class CertifiedClassifier(

@@ -323,17 +323,13 @@ class Certificates:
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What the guarantee rests on, each thing once."""
-        every = (
-            text
-            for certificate in self.certificates
-            for text in certificate.assumptions
-        )
-        return tuple(dict.fromkeys(every))
+        every = (kept.assumptions for kept in self.certificates)
+        return tuple(dict.fromkeys(itertools.chain.from_iterable(every)))
 
     @property
     def sensitivity(self) -> float | None:
         """Γ of the promise with the least; None where none is missing not at random."""
-        known = [certificate.sensitivity for certificate in self.certificates]
+        known = [kept.sensitivity for kept in self.certificates]
         return min((x for x in known if x is not None), default=None)
 
     @property

@@ -175,10 +175,8 @@ class OrderedDecision:
         return np.where(np.isnan(class_scores[:, 0]), self.fallback, chosen)
 
     def _passed(self, class_scores: FloatArray, position: int) -> BoolArray:
-        passed: BoolArray = (
-            self._step(class_scores, position) > self.thresholds[position]
-        )
-        return passed
+        steps = self._step(class_scores, position)
+        return np.asarray(steps > self.thresholds[position])
 
     def _step(self, class_scores: FloatArray, position: int) -> FloatArray:
         later = self.order[self.order.index(position) + 1 :]
@@ -331,11 +329,10 @@ def moved_offsets(
         return []
     between = (known[:-1] + known[1:]) / 2.0
     offsets = np.array([known[0] - 1.0, *between, known[-1] + 1.0])
-    places = np.linspace(0, len(offsets) - 1, min(len(offsets), CANDIDATES))
     moved = np.arange(len(decision.offsets)) == position
     return [
         replace(decision, offsets=np.where(moved, offset, decision.offsets))
-        for offset in offsets[places.astype(np.intp)]
+        for offset in few(offsets, CANDIDATES)
     ]
 
 
@@ -392,13 +389,6 @@ class ClassBounds:
         bounded = tuple(map(self.labels.index, self.alpha))
         offsets = np.zeros(len(self.labels))
         return UnorderedDecision(bounded, offsets, unknown, fallback=bounded[0])
-
-    def alone(self) -> Decision:
-        """The decision as if no class had a threshold yet.
-
-        What earlier classes will take isn't known then.
-        """
-        return replace(self.undecided(), thresholds=np.full(len(self.labels), -np.inf))
 
     def check(self) -> None:
         """Refuse bounds that don't fit the classes."""
@@ -596,11 +586,13 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         #    under-classified; where only one is bounded, it is that one.
         trusted: list[Chosen] = []
         capped = self.order is not None or len(promises) == 1
+        # As if no class had a threshold yet: what earlier ones take isn't known.
+        alone = replace(undecided, thresholds=np.full(len(labels), -np.inf))
         for promise in promises:
-            alone = bounds.alone().scores(values, labels.index(promise.label))
+            mine = alone.scores(values, labels.index(promise.label))
             wrong = [training[labels.index(label)] for label in promise.wrong]
             others = few(np.sort(np.concatenate(wrong)))
-            chosen, _ = choose_trust(promise, table, alone, others, caps=capped)
+            chosen, _ = choose_trust(promise, table, mine, others, caps=capped)
             trusted.append(chosen)
             if chosen[0].cap is not None:
                 self.caps_[promise.label] = chosen[0]
@@ -645,19 +637,11 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
             limits = np.maximum(limits, start + (limits - start).max())
         thresholds[places] = limits
         self.decision_ = replace(decision, thresholds=thresholds)
-        self.calibrations_ = {
-            k.controlled_class: calibration for k, calibration in certified
-        }
-        certificates = [
-            replace(
-                certificate,
-                threshold=limit,
-                estimated_error=calibration.sample.estimated_error(limit),
-            )
-            for (certificate, calibration), limit in zip(
-                certified, limits.tolist(), strict=True
-            )
-        ]
+        self.calibrations_, certificates = dict[Any, Calibration](), []
+        for (kept, calibration), limit in zip(certified, limits.tolist(), strict=True):
+            self.calibrations_[kept.controlled_class] = calibration
+            error = calibration.sample.estimated_error(limit)
+            certificates.append(replace(kept, threshold=limit, estimated_error=error))
         order = None if self.order is None else tuple(self.order)
         self.certificate_ = MulticlassCertificate(
             self.delta, tuple(certificates), order, bounds.fallback

@@ -133,9 +133,11 @@ class TwoClassClassifier(CertifiedClassifier):
         return self._reach.score(X, self._score(X))
 
     @property
-    @abstractmethod
     def _reach(self) -> Trust:
         """With a cap on weights above which rows get the controlled class, or none."""
+        every: Any = getattr(self, "calibrations_", None) or [self.calibration_]
+        first: Calibration = every[0]
+        return first.trust
 
     def _score(self, X: Any) -> FloatArray:
         return estimators.raw_scores(
@@ -477,10 +479,6 @@ class NeymanPearsonClassifier(TwoClassClassifier):
             remedies=tuple(remedies),
             facts={**message.facts, **facts},
         )
-
-    @property
-    def _reach(self) -> Trust:
-        return self.calibration_.trust
 
     def of_used_columns(self) -> Self:
         """The same classifier, for tables that have the used columns alone.
@@ -872,11 +870,6 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
         reading.warn_of_unknown_groups(members, list(limits))
         known = np.array([limits.get(group, np.inf) for group in members])
         return self._given(X, scores > known)
-
-    @property
-    def _reach(self) -> Trust:
-        trust: Trust = self.calibrations_[0].trust
-        return trust
 
     @property
     def cap_(self) -> Trust | None:

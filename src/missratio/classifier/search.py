@@ -90,15 +90,11 @@ class PowerComparison:
     @property
     def ranked(self) -> list[CandidatePower]:
         """The candidates whose power is known: what was taken, then by power."""
-        known = [
-            candidate for candidate in self.candidates if candidate.power is not None
-        ]
 
-        def place(candidate: CandidatePower) -> tuple[bool, bool, float]:
-            taken = candidate.name == self.chosen
-            return not taken, bool(candidate.note), -(candidate.power or 0.0)
+        def place(tried: CandidatePower) -> tuple[bool, bool, float]:
+            return tried.name != self.chosen, bool(tried.note), -(tried.power or 0.0)
 
-        return sorted(known, key=place)
+        return sorted((x for x in self.candidates if x.power is not None), key=place)
 
 
 def measured_power(

@@ -352,9 +352,8 @@ class LogLikelihood(KernelMethod):
         the numerator's rows, column by column in memory; and the means.
         """
         numerator, denominator = bumps
-        mean = np.append(
-            np.maximum(denominator.mean, least_mean(denominator.square)), 1.0
-        )
+        least = least_mean(denominator.square)
+        mean = np.append(np.maximum(denominator.mean, least), 1.0)
         components = np.ones((len(numerator.bumps), len(mean)), order="F")
         np.divide(numerator.bumps, mean[:-1], out=components[:, :-1])
         few = slice(None, None, 1 + len(components) // 800)

@@ -282,11 +282,9 @@ def ratio_uncertainty(
         expansions = []
         for i, width in enumerate((problem.features >= 0).sum(axis=1).tolist()):
             features = problem.features[i, :width]
-            used = (
-                required[features[0]]
-                if ratio._apart
-                else np.ones(required.shape[1], bool)
-            )
+            used = np.ones(required.shape[1], bool)
+            if ratio._apart:
+                used = required[features[0]]
             part = problem.problems(slice(i, i + 1), width)
             solved = sign * ratio.coef_[features], sign * ratio._part_intercepts[i]
             expansions.append((features, *expand(part, *solved, used, needed)))

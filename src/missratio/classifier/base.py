@@ -235,17 +235,9 @@ class CertifiedClassifier(
             inclusion = np.asarray(inclusion, dtype=np.float64)
             inclusion = inclusion if inclusion.ndim == 1 else self._used(inclusion)
             drawn = self._drawn(inclusion, X, y)
-        return ClassTable(
-            X,
-            codes,
-            labels,
-            models,
-            self.deployment,
-            inclusion,
-            drawn,
-            params,
-            None if units is None else read_units(units, X),
-        )
+        members = None if units is None else read_units(units, X)
+        how = self.deployment, inclusion, drawn, params
+        return ClassTable(X, codes, labels, models, *how, members)
 
     def _read_columns(self, X: Any) -> None:
         """Note which columns are asked for."""

@@ -24,8 +24,7 @@ from scipy.special import ndtr, ndtri
 from sklearn.base import clone
 
 from missratio._base.blocks import take_rows
-from missratio._base.hints import another_type, did_you_mean, listed
-from missratio._base.reading import as_coded_array, as_frame
+from missratio._base.reading import as_coded_array, as_frame, column_places
 from missratio._base.typing import IntArray
 from missratio.classifier.certify import choose_trust
 from missratio.classifier.estimators import (
@@ -51,18 +50,7 @@ def read_columns(columns: Any, names: Sequence[str] | None, width: int) -> IntAr
             'columns must be "all", "auto" or a list of names or positions, one or '
             f"more: got {columns!r}."
         )
-    known = list(range(width)) if names is None else list(names)
-    positions = []
-    for column in columns:
-        numbered = isinstance(column, (int, np.integer)) and 0 <= column < width
-        if column not in known and not numbered:
-            hint = another_type(column, known)
-            hint = hint or did_you_mean(str(column), map(str, known))
-            raise ValueError(
-                f"columns names {column!r}, and X has {listed(known, 10)}.{hint}"
-            )
-        positions.append(known.index(column) if column in known else int(column))
-    return np.unique(positions)
+    return column_places(columns, range(width) if names is None else names, "columns")
 
 
 def some_columns(X: Any, positions: IntArray) -> Any:
@@ -144,8 +132,7 @@ def affordable_power(table: ClassTable, promise: Promise, estimator: Any) -> flo
     first, second = (np.sort(np.hstack([x[half::2] for x in rows])) for half in (0, 1))
     X, scores = take_rows(table.X, second), np.full(len(table.codes), np.nan)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             fitted = table.fit_one(estimator, first)
         scores[second] = raw_scores(fitted, X, table.deployment, unscored=-np.inf)
     except (ValueError, np.linalg.LinAlgError):

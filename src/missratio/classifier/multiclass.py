@@ -26,7 +26,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.blocks import in_double, take_rows
 from missratio._base.callbacks import with_callbacks_of
-from missratio._base.hints import another_type, did_you_mean
+from missratio._base.hints import nearest
 from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.classifier.base import CertifiedClassifier, few
@@ -405,11 +405,9 @@ class ClassBounds:
         named = [("alpha", label) for label in self.alpha]
         for parameter, label in [*named, *(("order", x) for x in self.order or ())]:
             if label not in self.labels:
-                hint = another_type(label, self.labels)
-                hint = hint or did_you_mean(str(label), map(str, self.labels))
                 raise ValueError(
                     f"{parameter} names a class {label!r}, but the classes are "
-                    f"{self.labels}.{hint}"
+                    f"{self.labels}.{nearest(label, self.labels)}"
                 )
         for level in self.alpha.values():
             check_levels(level, self.delta)

@@ -268,9 +268,8 @@ class TwoClassClassifier(CertifiedClassifier):
         parts = splitter(FOLDS, shuffle=True, random_state=0)
         members, order = None if units is None else units[known], hints.generator(0)
         n_scored = 1 if len(known) >= FOLDS * MOST_REFITTED else FOLDS
-        with warnings.catch_warnings():
-            # What there is to say was said of the fit to all of these rows.
-            warnings.simplefilter("ignore")
+        # What there is to say was said of the fit to all of these rows.
+        with warnings.catch_warnings(action="ignore"):
             try:
                 pairs = parts.split(known, table.codes[known], members)
                 for rest, part in islice(pairs, n_scored):
@@ -629,16 +628,9 @@ class NeymanPearsonClassifier(TwoClassClassifier):
             others = self._read(X0_training)
             rows, _ = stack_samples(rows, others)
         held, known = np.split(np.arange(rows.shape[0]), [n_rows])
-        table = ClassTable(
-            rows,
-            np.zeros(rows.shape[0], np.intp),
-            labels,
-            self._models(),
-            self.deployment,
-            drawn=drawn,
-            fitted=known,
-            held=held,
-        )
+        codes, models = np.zeros(rows.shape[0], np.intp), self._models()
+        table = ClassTable(rows, codes, labels, models, self.deployment, drawn=drawn)
+        table = replace(table, fitted=known, held=held)
         # Whether losses are explained is a matter of all rows: no seed decides it.
         table.reasons(0, held)
         rng = hints.generator(self.random_state)
@@ -899,10 +891,8 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
         given = dict(self.group_alpha or {})
         for group in given:
             if group not in groups:
-                hint = hints.another_type(group, groups)
-                hint = hint or hints.did_you_mean(str(group), [str(x) for x in groups])
                 raise ValueError(
-                    f"group_alpha names a group {group!r} that no row is in.{hint} "
-                    f"There are {hints.listed(groups)}."
+                    f"group_alpha names a group {group!r} that no row is in."
+                    f"{hints.nearest(group, groups)} There are {hints.listed(groups)}."
                 )
         return {group: given.get(group, self.alpha) for group in groups}

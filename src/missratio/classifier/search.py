@@ -356,14 +356,12 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 return CandidatePower(name, note=why)
             if self.on_candidate is not None:
                 self.on_candidate(name)
-            out, scores, why = [], [], ""
-            for k, (kept, left_out) in enumerate(parts):
-                out.append(left_out)
+            scores, why = [], ""
+            for k, (kept, out) in enumerate(parts):
                 try:
-                    with warnings.catch_warnings():
-                        warnings.simplefilter("ignore")
+                    with warnings.catch_warnings(action="ignore"):
                         fitted = table.fit(self.candidates[name], kept)
-                        rows = take_rows(table.X, out[-1])
+                        rows = take_rows(table.X, out)
                         scores.append(fitted.of(rows, self.deployment))
                 except FAILURES as error:
                     reason = " ".join(str(error).split()).split(". ")[0].rstrip(".")
@@ -374,9 +372,8 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                     why = f"it would have taken about {needed:.2g} s"
                 if why:
                     return CandidatePower(name, note=why)
-            share, spread, costs[name], doubt = measure(
-                np.concatenate(out), np.concatenate(scores)
-            )
+            index = np.concatenate([out for _, out in parts])
+            share, spread, costs[name], doubt = measure(index, np.concatenate(scores))
             return CandidatePower(name, share, spread, doubt)
 
         powers = run_tasks(self, "candidate", self.candidates, tried)

@@ -36,8 +36,6 @@ from missratio.rows import LabelledSource, as_source, check_missingness, refuse_
 from missratio.tensor import on_host
 from missratio.threshold import Rule, check_levels
 
-DEPLOYMENTS = ("complete", "as-observed")
-INFEASIBLE = ("raise", "reject_all")
 IN_MEMORY = "Bring some into memory, or bound one error with NeymanPearsonClassifier."
 # Rows of one class that are looked at where more make no difference.
 MOST_ROWS = 1000
@@ -337,8 +335,8 @@ class CertifiedClassifier(
                 "estimator must be a density ratio or a classifier, such as KLIEP() or "
                 f"LogisticRegression(): got {what}."
             )
-        check_choice("deployment", self.deployment, DEPLOYMENTS)
-        check_choice("on_infeasible", self.on_infeasible, INFEASIBLE)
+        check_choice("deployment", self.deployment, ("complete", "as-observed"))
+        check_choice("on_infeasible", self.on_infeasible, ("raise", "reject_all"))
         if isinstance(self.columns, str):
             check_choice("columns", self.columns, ("all", "auto"))
         if not isinstance(self.alpha, Mapping | None):

@@ -482,11 +482,9 @@ class GroupedCertificate(Certificates):
             A row for each group.
         """
         promises = self.to_dict()["promises"]
-        columns = {
-            "promise": [promise["kind"] for promise in promises],
-            "group": [str(group) for group in self.groups],
-            "asked": [promise["level"] for promise in promises],
-        }
-        for name in ("certified", "bound", "estimated", "rows", "delta"):
-            columns[name] = [promise[name] for promise in promises]
+        names = ("certified", "bound", "estimated", "rows", "delta")
+        keys = {"promise": "kind", "group": "group", "asked": "level"}
+        keys |= {name: name for name in names}
+        columns = {name: [x[key] for x in promises] for name, key in keys.items()}
+        columns["group"] = list(map(str, self.groups))
         return nw.from_dict(columns, backend=backend).to_native()

@@ -342,8 +342,6 @@ class ChoosingRows:
         return float(scores[order][min(place, len(scores) - 1)]) if len(scores) else 0.0
 
 
-Models = Mapping[Any, Missingness]
-
 # How many penalties cross-validation chooses among, and by how many parts of the rows.
 PENALTIES, PARTS = 10, 5
 
@@ -378,7 +376,7 @@ class ClassTable:
     X: Any
     codes: IntArray
     labels: list[Any]
-    models: Models | None
+    models: Mapping[Any, Missingness] | None
     deployment: str
     inclusion: FloatArray | None = None
     drawn: RowInclusion | None = None

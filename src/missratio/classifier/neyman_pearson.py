@@ -80,9 +80,8 @@ class TwoClassClassifier(CertifiedClassifier):
         """Note both classes; the controlled one, and the other."""
         self.classes_ = two_classes(y)
         labels: list[Any] = self.classes_.tolist()
-        controlled = (
-            labels[0] if self.controlled_class is None else self.controlled_class
-        )
+        controlled = self.controlled_class
+        controlled = labels[0] if controlled is None else controlled
         if controlled not in labels:
             raise ValueError(
                 f"controlled_class={controlled!r} is not among the classes {labels}. "

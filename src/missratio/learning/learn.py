@@ -176,15 +176,15 @@ def learn_missingness(
         blocks = find_categories(table, answers, given, names)
         if len(depends_on):
             further = reading.column_places(depends_on, names, "depends_on")
-            blank = np.isnan(table).any(axis=0)
-            if blank[further].any():
+            lossy = np.flatnonzero(np.isnan(table).any(axis=0))
+            if len(both := np.intersect1d(further, lossy)):
                 raise ValueError(
-                    f"Column(s) {joined([names[j] for j in further if blank[j]])} have "
-                    "missing values: depends_on takes columns that have none."
+                    f"Column(s) {joined([names[j] for j in both])} have missing "
+                    "values: depends_on takes columns that have none."
                 )
             apart = [j for columns, _ in blocks for j in columns]
-            lossy = np.setdiff1d(np.flatnonzero(blank), apart)
-            blocks += [(every[[j]], every[[j]]) for j in lossy]
+            alone = np.setdiff1d(lossy, apart)
+            blocks += [(every[[j]], every[[j]]) for j in alone]
             blocks = [(cols, np.append(inputs, further)) for cols, inputs in blocks]
     apart = [j for columns, _ in blocks for j in columns]
     single = [] if rowwise else np.setdiff1d(every, apart).tolist()

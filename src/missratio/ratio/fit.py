@@ -327,8 +327,8 @@ class LinearRatio(BaseRatio):
         parts = zip(two, problem.weight_sums, by_feature, strict=True)
         for rows, sums, single in parts:
             needed = only_columns(required) if single else None
-            size = class_rows.effective_size(rows, sums)
-            self.effective_sample_size_[rows.label] = size
+            left = class_rows.effective_size(rows, sums)
+            self.effective_sample_size_[rows.label] = left
             class_rows.warn_of_weights(rows, sums, needed, names)
         faults = [] if self.converged_ else objective_faults(problem.objective)
         if faults:

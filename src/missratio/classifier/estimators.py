@@ -58,10 +58,7 @@ from missratio.missingness import Missingness, RowInclusion
 from missratio.ratio import LinearRatio, weight_parameter
 from missratio.rows import LabelledSource, weighed_twice
 from missratio.tensor import on_host
-from missratio.weights import (
-    complete_row_weights,
-    effective_sample_size,
-)
+from missratio.weights import complete_row_weights, effective_sample_size
 
 # How far above 1 a probability may be rounded.
 ROUNDING = 1e-6
@@ -169,10 +166,7 @@ class UnstableScoresWarning(UserWarning):
 
 
 def measure_rounding(
-    score: Callable[[Any], FloatArray],
-    rows: Any,
-    scores: FloatArray,
-    threshold: float,
+    score: Callable[[Any], FloatArray], rows: Any, scores: FloatArray, threshold: float
 ) -> tuple[float, float]:
     """By how much scores round: some rows alone, in another order and precision.
 

@@ -30,17 +30,8 @@ from missratio._base.hints import nearest
 from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.classifier.base import CertifiedClassifier, few
-from missratio.classifier.certificate import (
-    Certificate,
-    MulticlassCertificate,
-    percent,
-)
-from missratio.classifier.certify import (
-    Chosen,
-    certify,
-    choose_trust,
-    infeasible,
-)
+from missratio.classifier.certificate import Certificate, MulticlassCertificate, percent
+from missratio.classifier.certify import Chosen, certify, choose_trust, infeasible
 from missratio.classifier.estimators import ChoosingRows, ClassTable
 from missratio.classifier.promise import Calibration, Promise, Trust
 from missratio.exceptions import Message, NoCertificateError
@@ -646,10 +637,7 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         )
 
     def _check_room(
-        self,
-        promise: Promise,
-        certificate: Certificate,
-        calibration: Calibration,
+        self, promise: Promise, certificate: Certificate, calibration: Calibration
     ) -> None:
         """Refuse where no threshold below ∞ leaves few enough rows above it."""
         if certificate.certified and certificate.threshold < np.inf:

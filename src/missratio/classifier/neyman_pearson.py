@@ -31,19 +31,9 @@ from missratio.classifier import columns as affordable
 from missratio.classifier import estimators, reading
 from missratio.classifier.base import CertifiedClassifier, few
 from missratio.classifier.certificate import Certificate, GroupedCertificate
-from missratio.classifier.certify import (
-    certify,
-    choose_trust,
-    pilot_size,
-    refuse_open,
-)
+from missratio.classifier.certify import certify, choose_trust, pilot_size, refuse_open
 from missratio.classifier.estimators import ClassTable
-from missratio.classifier.promise import (
-    Calibration,
-    Promise,
-    Trust,
-    Weighted,
-)
+from missratio.classifier.promise import Calibration, Promise, Trust, Weighted
 from missratio.classifier.reading import read_groups, read_units
 from missratio.exceptions import Message, NoCertificateError, Remedy
 from missratio.imputation import ImputationEnsemble

@@ -298,10 +298,7 @@ def warn_of_repeated_rows(rows: Any, training: Any = None) -> None:
         products = table.view(np.uint64) * (2 * factors + 1)
     numbers_of_rows = products.sum(axis=1, dtype=np.uint64)
     _, first, places, counts = np.unique(
-        numbers_of_rows,
-        return_index=True,
-        return_inverse=True,
-        return_counts=True,
+        numbers_of_rows, return_index=True, return_inverse=True, return_counts=True
     )
     places = places.ravel()
     trained = np.isin(places[: len(calibrating)], places[len(calibrating) :])

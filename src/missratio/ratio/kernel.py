@@ -416,11 +416,7 @@ class MeanMatching(LeastSquares):
         return self._solve(*problem, l2)
 
     def _problem(
-        self,
-        mean1: FloatArray,
-        mean0: FloatArray,
-        gram: FloatArray,
-        square: float,
+        self, mean1: FloatArray, mean0: FloatArray, gram: FloatArray, square: float
     ) -> tuple[FloatArray, FloatArray]:
         """A quadratic form, and Ê₀[k] with the constant bump last.
 

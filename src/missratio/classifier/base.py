@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
@@ -88,13 +89,11 @@ class CertifiedClassifier(
         """Note `classes_`, and give the classes in the order of their positions."""
 
     @abstractmethod
-    def _split(self, table: ClassTable, rng: np.random.Generator) -> ClassTable:
+    def _split(self, table: ClassTable, rng: Generator) -> ClassTable:
         """Draw rows to fit on, to choose by and to calibrate on."""
 
     @abstractmethod
-    def _learn(
-        self, table: ClassTable, estimator: Any, rng: np.random.Generator
-    ) -> None:
+    def _learn(self, table: ClassTable, estimator: Any, rng: Generator) -> None:
         """Fit the estimator, and certify a threshold for each promise.
 
         Rows that calibrate take no part in what is decided before.

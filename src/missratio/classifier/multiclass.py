@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
+from numpy.random import Generator
 from scipy.special import logsumexp, ndtr
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
@@ -526,7 +527,7 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
     def _bounds(self) -> ClassBounds:
         return ClassBounds(self.alpha, self.delta, self.order, self.classes_.tolist())
 
-    def _split(self, table: ClassTable, rng: np.random.Generator) -> ClassTable:
+    def _split(self, table: ClassTable, rng: Generator) -> ClassTable:
         bounded, sizes = self._bounds.undecided().bounded, {}
         # With one bounded class of two nothing has to be chosen.
         settled = len(table.labels) == 2 and len(bounded) == 1
@@ -541,9 +542,7 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         self.choice_index_ = table.chosen
         return table
 
-    def _learn(
-        self, table: ClassTable, estimator: Any, rng: np.random.Generator
-    ) -> None:
+    def _learn(self, table: ClassTable, estimator: Any, rng: Generator) -> None:
         self.scores_ = table.fit(with_callbacks_of(self, estimator), table.fitted)
         bounds, labels, undecided = self._bounds, table.labels, self._bounds.undecided()
         promises = [

@@ -12,6 +12,7 @@ from typing import Any, Literal, Self
 
 import narwhals.stable.v2 as nw
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
@@ -53,6 +54,8 @@ MOST_REFITTED = 10_000
 # Rows of either class a coefficient, with which in-sample scores are as good.
 FEW_ROWS = 10
 MERGE = ("merge the group with another", Remedy.REJECT_ALL)
+
+Certified = list[tuple[Certificate, Calibration]]
 
 
 class TwoClassClassifier(CertifiedClassifier):
@@ -176,7 +179,7 @@ class TwoClassClassifier(CertifiedClassifier):
             for group, level in levels.items()
         ]
 
-    def _split(self, table: ClassTable, rng: np.random.Generator) -> ClassTable:
+    def _split(self, table: ClassTable, rng: Generator) -> ClassTable:
         if not isinstance(self.estimator, FrozenEstimator):
             return table.split({0: {"calibration_size": self.calibration_size}}, rng)
         held = table.rows_of(0)
@@ -184,9 +187,7 @@ class TwoClassClassifier(CertifiedClassifier):
             held = reading.one_of_each(table.units, held, rng)
         return replace(table, fitted=table.rows_of(1), held=held)
 
-    def _learn(
-        self, table: ClassTable, estimator: Any, rng: np.random.Generator
-    ) -> None:
+    def _learn(self, table: ClassTable, estimator: Any, rng: Generator) -> None:
         if any(model.learned for model in (table.models or {}).values()):
             for promise in self._promises(table):
                 refuse_open(promise, take_rows(table.X, promise.held))
@@ -194,9 +195,7 @@ class TwoClassClassifier(CertifiedClassifier):
         self.estimator_ = table.fit_one(handed, table.fitted)
         self._certify(table, rng, estimator)
 
-    def _certify(
-        self, table: ClassTable, rng: np.random.Generator, refit: Any = None
-    ) -> None:
+    def _certify(self, table: ClassTable, rng: Generator, refit: Any = None) -> None:
         """Certify a threshold for each promise.
 
         Training rows may be scored by clones of `refit` that were not fitted to them.
@@ -217,12 +216,7 @@ class TwoClassClassifier(CertifiedClassifier):
         self._keep(certified, table, values)
 
     @abstractmethod
-    def _keep(
-        self,
-        certified: list[tuple[Certificate, Calibration]],
-        table: ClassTable,
-        values: FloatArray,
-    ) -> None:
+    def _keep(self, pairs: Certified, table: ClassTable, values: FloatArray) -> None:
         """Note what was certified, and warn where that is worth little."""
 
     def _values(self, table: ClassTable, refit: Any, weighted: bool) -> FloatArray:
@@ -388,9 +382,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
     odds_factor: float = 1.0
     columns: Any = "all"
 
-    def _learn(
-        self, table: ClassTable, estimator: Any, rng: np.random.Generator
-    ) -> None:
+    def _learn(self, table: ClassTable, estimator: Any, rng: Generator) -> None:
         held = table.held
         if isinstance(estimator, FrozenEstimator):
             self.training_index_ = held[:0]
@@ -489,13 +481,8 @@ class NeymanPearsonClassifier(TwoClassClassifier):
             alone.feature_names_in_ = self.columns_
         return alone
 
-    def _keep(
-        self,
-        certified: list[tuple[Certificate, Calibration]],
-        table: ClassTable,
-        values: FloatArray,
-    ) -> None:
-        ((self.certificate_, self.calibration_),) = certified
+    def _keep(self, pairs: Certified, table: ClassTable, values: FloatArray) -> None:
+        ((self.certificate_, self.calibration_),) = pairs
         self.threshold_ = self.certificate_.threshold
         if not self.certificate_.certified:
             return
@@ -632,7 +619,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
             self._calibrating = held
         return self
 
-    def _calibrate(self, table: ClassTable, rng: np.random.Generator) -> IntArray:
+    def _calibrate(self, table: ClassTable, rng: Generator) -> IntArray:
         """Certify with the estimator as it is, by the rows that are returned."""
         classes, labels = np.asarray(self.estimator.classes_), table.labels
         if set(classes.tolist()) != set(labels):
@@ -817,13 +804,8 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
         table = self._table(X, y, inclusion, {})
         return self._fit(replace(table, groups=read_groups(groups, table.X)))
 
-    def _keep(
-        self,
-        certified: list[tuple[Certificate, Calibration]],
-        table: ClassTable,
-        values: FloatArray,
-    ) -> None:
-        certificates, self.calibrations_ = zip(*certified, strict=True)
+    def _keep(self, pairs: Certified, table: ClassTable, values: FloatArray) -> None:
+        certificates, self.calibrations_ = zip(*pairs, strict=True)
         self.groups_ = list(self._levels(table))
         groups = tuple(self.groups_)
         self.certificate_ = GroupedCertificate(self.delta, certificates, groups)

@@ -175,8 +175,7 @@ class TrainingSource(LabelledSource):
             labels = (block.labels[rest] != controlled).astype(np.int64)
             return work(replace(block, rows=block.rows[rest], labels=labels))
 
-        result: _Result = self.source.fold(on_rest, merge)
-        return result
+        return self.source.fold(on_rest, merge)
 
 
 def hold_out(

@@ -309,8 +309,6 @@ class RatioProblem:
     def gather(self, values: FloatArray) -> FloatArray:
         """Values of the problems' features, in the order of the basis features."""
         real = self.features >= 0
-        if len(real) == 1:
-            return values[0, : real.shape[1]].copy()
         gathered = np.empty(int(real.sum()))
         gathered[self.features[real]] = values[:, : real.shape[1]][real]
         return gathered

@@ -62,8 +62,7 @@ class LabelledBlock:
         chosen = self.labels == label
         if chosen.all():
             return self.rows
-        rows: FloatArray = take_rows(self.rows, np.flatnonzero(chosen))
-        return rows
+        return np.asarray(take_rows(self.rows, np.flatnonzero(chosen)))
 
     def check_no_infinity(self, names: Sequence[str]) -> None:
         """Refuse infinities, and say where the first one lies."""

@@ -21,6 +21,7 @@ from sklearn.utils import check_scalar
 from missratio import solver
 from missratio._base.callbacks import CallbackSupportMixin, run_tasks
 from missratio._base.hints import check_choice, check_real, generator
+from missratio._base.reading import row_blocks
 from missratio._base.storable import storable
 from missratio._base.typing import FloatArray, IntArray
 from missratio.basis.gaussian import read_centers
@@ -30,9 +31,6 @@ from missratio.ratio.base import MissingnessParameter, Two
 from missratio.ratio.complete import CompleteRowsRatio, WeightedTable
 from missratio.rows import ClassRows
 from missratio.solver import Status
-
-# Rows that are scored at once.
-BLOCK_ROWS = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -667,8 +665,7 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
         bumps = Bumps(self._origin, self._unit, centers)
         fitted = Coefficients(self.intercept_, self.heights_)
         ratio = np.empty(len(rows))
-        for start in range(0, len(rows), BLOCK_ROWS):
-            block = slice(start, start + BLOCK_ROWS)
+        for block in row_blocks((len(rows), len(centers))):
             near = gaussian(bumps.squares(rows[block]), self.sigma_)
             ratio[block] = fitted.ratio(near)
         return np.minimum(ratio, self.largest_)

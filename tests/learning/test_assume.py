@@ -131,7 +131,7 @@ def test_a_direction_that_other_columns_refute_is_refused():
     [
         ("0: 60%, higher more likely", r"60% are stated.*the table has 3\d\.?\d?%"),
         ("1: 30%", "Nothing can be assumed of '1': none of its values is missing"),
-        ("z: 30%", "no column 'z'"),
+        ("z: 30%", "assumptions names 'z'"),
         ("0: 30%, higher 3 to 2 times more likely", "1 ≤ A ≤ B"),
         ("0: 0%", "between 0% and 100%"),
     ],

@@ -73,6 +73,17 @@ def another_type(label: Any, known: Iterable[Any]) -> str:
     return ""
 
 
+def nearest(label: Any, known: Sequence[Any]) -> str:
+    """What a label that isn't known was meant to be, or nothing.
+
+    Examples
+    --------
+    >>> nearest("1", [0, 1]), nearest("tre", ["tree"])
+    (" They are integers: write 1, not the string '1'.", " Did you mean 'tree'?")
+    """
+    return another_type(label, known) or did_you_mean(str(label), map(str, known))
+
+
 def check_number(name: str, value: Any) -> None:
     """Refuse what can't be compared with numbers.
 

@@ -19,7 +19,7 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import validate_data
 
 from missratio._base.blocks import unmasked
-from missratio._base.hints import listed
+from missratio._base.hints import listed, nearest
 from missratio._base.storable import storable
 from missratio._base.typing import FloatArray
 
@@ -170,6 +170,30 @@ def column_names(X: Any) -> list[str] | None:
 def names_or_numbers(X: Any, width: int) -> tuple[str, ...]:
     """The names of a dataframe's columns; "0", "1", … for what has none."""
     return tuple(map(str, column_names(X) or range(width)))
+
+
+def column_places(
+    columns: Sequence[Any], known: Sequence[Any], parameter: str
+) -> NDArray[np.intp]:
+    """Where columns are that a parameter names or numbers: each once, rising.
+
+    Parameters
+    ----------
+    columns : sequence of str or int
+    known : sequence
+        The names of all columns, or their numbers.
+    parameter : str
+    """
+    places = []
+    for column in columns:
+        numbered = isinstance(column, (int, np.integer)) and 0 <= column < len(known)
+        if column not in known and not numbered:
+            raise ValueError(
+                f"{parameter} names {column!r}, and X has {listed(known, 10)}."
+                f"{nearest(column, known)}"
+            )
+        places.append(known.index(column) if column in known else int(column))
+    return np.unique(places).astype(np.intp)
 
 
 _USERS_NAMES: ContextVar[tuple[str, ...]] = ContextVar("_USERS_NAMES", default=())

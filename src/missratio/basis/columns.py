@@ -163,12 +163,9 @@ class PolynomialBasis(Basis):
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Names:
         """Name the features by formula, as ``"age"``, ``"age^2"``, ``"age dose"``."""
         names = self._input_names(input_features)
-        formulas = [
-            " ".join(
-                name if power == 1 else f"{name}^{power}"
-                for name, power in zip(names, powers, strict=True)
-                if power
-            )
-            for powers in self.exponents_.tolist()
-        ]
+        formulas = []
+        for powers in self.exponents_.tolist():
+            pairs = zip(names, powers, strict=True)
+            factors = [x if p == 1 else f"{x}^{p}" for x, p in pairs if p]
+            formulas.append(" ".join(factors))
         return np.array(formulas, dtype=object)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
@@ -36,17 +37,15 @@ from missratio.rows import LabelledSource, as_source, check_missingness, refuse_
 from missratio.tensor import on_host
 from missratio.threshold import Rule, check_levels
 
-DEPLOYMENTS = ("complete", "as-observed")
-INFEASIBLE = ("raise", "reject_all")
 IN_MEMORY = "Bring some into memory, or bound one error with NeymanPearsonClassifier."
 # Rows of one class that are looked at where more make no difference.
 MOST_ROWS = 1000
 
 
-def few(index: IntArray) -> IntArray:
-    """Rows to look at, where there are more than enough."""
-    places = np.linspace(0, len(index) - 1, min(len(index), MOST_ROWS))
-    return index[places.astype(np.intp)]
+def few(values: Any, most: int = MOST_ROWS) -> Any:
+    """Some of many values, evenly spread: rows to look at, where more are enough."""
+    places = np.linspace(0, len(values) - 1, min(len(values), most))
+    return values[places.astype(np.intp)]
 
 
 class CertifiedClassifier(
@@ -90,13 +89,11 @@ class CertifiedClassifier(
         """Note `classes_`, and give the classes in the order of their positions."""
 
     @abstractmethod
-    def _split(self, table: ClassTable, rng: np.random.Generator) -> ClassTable:
+    def _split(self, table: ClassTable, rng: Generator) -> ClassTable:
         """Draw rows to fit on, to choose by and to calibrate on."""
 
     @abstractmethod
-    def _learn(
-        self, table: ClassTable, estimator: Any, rng: np.random.Generator
-    ) -> None:
+    def _learn(self, table: ClassTable, estimator: Any, rng: Generator) -> None:
         """Fit the estimator, and certify a threshold for each promise.
 
         Rows that calibrate take no part in what is decided before.
@@ -235,17 +232,9 @@ class CertifiedClassifier(
             inclusion = np.asarray(inclusion, dtype=np.float64)
             inclusion = inclusion if inclusion.ndim == 1 else self._used(inclusion)
             drawn = self._drawn(inclusion, X, y)
-        return ClassTable(
-            X,
-            codes,
-            labels,
-            models,
-            self.deployment,
-            inclusion,
-            drawn,
-            params,
-            None if units is None else read_units(units, X),
-        )
+        members = None if units is None else read_units(units, X)
+        how = self.deployment, inclusion, drawn, params
+        return ClassTable(X, codes, labels, models, *how, members)
 
     def _read_columns(self, X: Any) -> None:
         """Note which columns are asked for."""
@@ -345,8 +334,8 @@ class CertifiedClassifier(
                 "estimator must be a density ratio or a classifier, such as KLIEP() or "
                 f"LogisticRegression(): got {what}."
             )
-        check_choice("deployment", self.deployment, DEPLOYMENTS)
-        check_choice("on_infeasible", self.on_infeasible, INFEASIBLE)
+        check_choice("deployment", self.deployment, ("complete", "as-observed"))
+        check_choice("on_infeasible", self.on_infeasible, ("raise", "reject_all"))
         if isinstance(self.columns, str):
             check_choice("columns", self.columns, ("all", "auto"))
         if not isinstance(self.alpha, Mapping | None):

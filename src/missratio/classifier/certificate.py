@@ -323,17 +323,13 @@ class Certificates:
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What the guarantee rests on, each thing once."""
-        every = (
-            text
-            for certificate in self.certificates
-            for text in certificate.assumptions
-        )
-        return tuple(dict.fromkeys(every))
+        every = (kept.assumptions for kept in self.certificates)
+        return tuple(dict.fromkeys(itertools.chain.from_iterable(every)))
 
     @property
     def sensitivity(self) -> float | None:
         """Γ of the promise with the least; None where none is missing not at random."""
-        known = [certificate.sensitivity for certificate in self.certificates]
+        known = [kept.sensitivity for kept in self.certificates]
         return min((x for x in known if x is not None), default=None)
 
     @property
@@ -486,11 +482,9 @@ class GroupedCertificate(Certificates):
             A row for each group.
         """
         promises = self.to_dict()["promises"]
-        columns = {
-            "promise": [promise["kind"] for promise in promises],
-            "group": [str(group) for group in self.groups],
-            "asked": [promise["level"] for promise in promises],
-        }
-        for name in ("certified", "bound", "estimated", "rows", "delta"):
-            columns[name] = [promise[name] for promise in promises]
+        names = ("certified", "bound", "estimated", "rows", "delta")
+        keys = {"promise": "kind", "group": "group", "asked": "level"}
+        keys |= {name: name for name in names}
+        columns = {name: [x[key] for x in promises] for name, key in keys.items()}
+        columns["group"] = list(map(str, self.groups))
         return nw.from_dict(columns, backend=backend).to_native()

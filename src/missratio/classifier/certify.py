@@ -118,13 +118,9 @@ def certify(
             rounding = measure_rounding(score, X, held.scores, selection.threshold)
             calibration = replace(calibration, rounding=rounding)
             threshold = calibration.threshold(promise.alpha)
-            slack = [
-                _slack(promise, held, each, threshold)
-                for each in (calibration, *calibration.others)
-            ]
-            least = min(
-                (factor for factor in slack if factor is not None), default=None
-            )
+            every = calibration, *calibration.others
+            slack = [_slack(promise, held, each, threshold) for each in every]
+            least = min((x for x in slack if x is not None), default=None)
             facts = {
                 "certified": True,
                 "estimated_error": sample.estimated_error(threshold),
@@ -298,11 +294,8 @@ def refuse_open(promise: Promise, rows: Any) -> None:
     if reached or low.mean() > 1.0 - promise.alpha:
         return
     by_column = model.probability_band(rows, trust.delta)[1][high > 0.0]
-    kept = (
-        np.arange(rows.shape[1])
-        if model.groups is None
-        else missingness.once(model.groups)
-    )
+    groups = np.arange(rows.shape[1]) if model.groups is None else model.groups
+    kept = missingness.once(groups)
     worst = kept[np.argsort(-np.median(by_column[:, kept], axis=0))[:WORST]]
     weight = f"{np.median(weights):,.0f} rows (the median)"
     weight = weight if np.median(weights) < MOST_WANTED else "any number of rows"
@@ -432,14 +425,8 @@ def calibrate(
         starts = [worst]
         for shares in np.random.default_rng(0).random((n_starts, len(regions))):
             pairs = zip(regions.items(), shares, strict=True)
-            starts.append(
-                moved(
-                    {
-                        j: points[int(share * len(points))]
-                        for (j, points), share in pairs
-                    }
-                )
-            )
+            drawn = {j: points[int(s * len(points))] for (j, points), s in pairs}
+            starts.append(moved(drawn))
         ask(starts)
     for every in sweeps:
         for j, points in regions.items():

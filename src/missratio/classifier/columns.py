@@ -24,8 +24,7 @@ from scipy.special import ndtr, ndtri
 from sklearn.base import clone
 
 from missratio._base.blocks import take_rows
-from missratio._base.hints import another_type, did_you_mean, listed
-from missratio._base.reading import as_coded_array, as_frame
+from missratio._base.reading import as_coded_array, as_frame, column_places
 from missratio._base.typing import IntArray
 from missratio.classifier.certify import choose_trust
 from missratio.classifier.estimators import (
@@ -51,18 +50,7 @@ def read_columns(columns: Any, names: Sequence[str] | None, width: int) -> IntAr
             'columns must be "all", "auto" or a list of names or positions, one or '
             f"more: got {columns!r}."
         )
-    known = list(range(width)) if names is None else list(names)
-    positions = []
-    for column in columns:
-        numbered = isinstance(column, (int, np.integer)) and 0 <= column < width
-        if column not in known and not numbered:
-            hint = another_type(column, known)
-            hint = hint or did_you_mean(str(column), map(str, known))
-            raise ValueError(
-                f"columns names {column!r}, and X has {listed(known, 10)}.{hint}"
-            )
-        positions.append(known.index(column) if column in known else int(column))
-    return np.unique(positions)
+    return column_places(columns, range(width) if names is None else names, "columns")
 
 
 def some_columns(X: Any, positions: IntArray) -> Any:
@@ -83,24 +71,24 @@ def narrowed_estimator(
     if estimator is None and table is not None:
         return default_estimator(table, table.fitted)
     estimator = clone(estimator)
-    for name, value in missingness_parameters(estimator).items():
-        if isinstance(value, Missingness):
-            estimator.set_params(**{name: value.some_columns(positions, width)})
-        if isinstance(value, Mapping):
-            models = {
-                k: phi and phi.some_columns(positions, width)
-                for k, phi in value.items()
-            }
-            estimator.set_params(**{name: models})
-    return estimator
+    given = missingness_parameters(estimator).items()
+    some = {name: narrowed_models(x, positions, width) for name, x in given}
+    return estimator.set_params(**some)
+
+
+def narrowed_models(missingness: Any, positions: IntArray, width: int) -> Any:
+    """A model of missingness, or each of a mapping, for some columns of a table."""
+    if isinstance(missingness, Missingness):
+        return missingness.some_columns(positions, width)
+    if isinstance(missingness, Mapping):
+        models = missingness.items()
+        return {k: narrowed_models(phi, positions, width) for k, phi in models}
+    return missingness
 
 
 def narrowed_table(table: ClassTable, positions: IntArray) -> ClassTable:
     """A table of some columns, with their models."""
-    width = table.X.shape[1]
-    models = {
-        k: phi.some_columns(positions, width) for k, phi in (table.models or {}).items()
-    }
+    models = narrowed_models(table.models, positions, table.X.shape[1])
     return replace(table, X=some_columns(table.X, positions), models=models or None)
 
 
@@ -140,16 +128,11 @@ def affordable_power(table: ClassTable, promise: Promise, estimator: Any) -> flo
 
     The estimator is fitted to the other half; 0 where it can't be.
     """
-    first, second = (
-        np.sort(
-            np.concatenate([table.rows_of(k, table.fitted)[half::2] for k in range(2)])
-        )
-        for half in range(2)
-    )
+    rows = [table.rows_of(k, table.fitted) for k in range(2)]
+    first, second = (np.sort(np.hstack([x[half::2] for x in rows])) for half in (0, 1))
     X, scores = take_rows(table.X, second), np.full(len(table.codes), np.nan)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             fitted = table.fit_one(estimator, first)
         scores[second] = raw_scores(fitted, X, table.deployment, unscored=-np.inf)
     except (ValueError, np.linalg.LinAlgError):
@@ -167,11 +150,9 @@ def _added_columns(table: ClassTable, promise: Promise) -> tuple[IntArray, list[
     for position in (1, 0):
         rows = take_rows(table.X, table.rows_of(position, table.fitted))
         model = (table.models or {}).get(table.labels[position])
-        weights = (
-            np.ones(rows.shape)
-            if model is None
-            else np.asarray(inverse_probability_weights(rows, model))
-        )
+        weights = np.ones(rows.shape)
+        if model is not None:
+            weights = inverse_probability_weights(rows, model)
         X = np.where(weights > 0.0, as_coded_array(rows).astype(float), 0.0)
         mean = (weights * X).sum(axis=0) / weights.sum(axis=0)
         away = weights * (X - mean)
@@ -181,22 +162,14 @@ def _added_columns(table: ClassTable, promise: Promise) -> tuple[IntArray, list[
     unit = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
     shift = (other - mean) / unit
     covariance = covariance / np.outer(unit, unit) + RIDGE * np.eye(len(unit))
-    chosen, product, worth = (
-        list[int](),
-        np.ones(len(weights)),
-        len(promise.held) / len(weights),
-    )
+    chosen, product = list[int](), np.ones(len(weights))
+    worth = len(promise.held) / len(weights)
     while len(chosen) < len(unit):
         rest = [j for j in range(len(unit)) if j not in chosen]
         masses = product[:, None] * weights[:, rest]
-        size = (
-            worth
-            * masses.sum(axis=0) ** 2
-            / np.maximum((masses**2).sum(axis=0), 1e-300)
-        )
-        margin = ndtri(1.0 - promise.delta) * np.sqrt(
-            promise.alpha / np.maximum(size, 1e-9)
-        )
+        total, squares = masses.sum(axis=0), (masses**2).sum(axis=0)
+        size = np.maximum(worth * total**2 / np.maximum(squares, 1e-300), 1e-9)
+        margin = ndtri(1.0 - promise.delta) * np.sqrt(promise.alpha / size)
         error = np.maximum(promise.alpha - margin, 0.0)
         sets = [[*chosen, j] for j in rest]
         distance = [

@@ -58,10 +58,7 @@ from missratio.missingness import Missingness, RowInclusion
 from missratio.ratio import LinearRatio, weight_parameter
 from missratio.rows import LabelledSource, weighed_twice
 from missratio.tensor import on_host
-from missratio.weights import (
-    complete_row_weights,
-    effective_sample_size,
-)
+from missratio.weights import complete_row_weights, effective_sample_size
 
 # How far above 1 a probability may be rounded.
 ROUNDING = 1e-6
@@ -69,10 +66,7 @@ ROUNDING = 1e-6
 
 def complete_mask(X: Any) -> BoolArray:
     """Which rows of an array or dataframe have no missing value."""
-    frame = None
-    if not isinstance(X, np.ndarray):
-        frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
+    if (frame := as_frame(X)) is not None:
         missing = np.zeros(len(frame), dtype=bool)
         for name in frame.columns:
             column = frame.get_column(name)
@@ -172,10 +166,7 @@ class UnstableScoresWarning(UserWarning):
 
 
 def measure_rounding(
-    score: Callable[[Any], FloatArray],
-    rows: Any,
-    scores: FloatArray,
-    threshold: float,
+    score: Callable[[Any], FloatArray], rows: Any, scores: FloatArray, threshold: float
 ) -> tuple[float, float]:
     """By how much scores round: some rows alone, in another order and precision.
 
@@ -345,10 +336,6 @@ class ChoosingRows:
         return float(scores[order][min(place, len(scores) - 1)]) if len(scores) else 0.0
 
 
-Models = Mapping[Any, Missingness]
-
-# Positions of two classes among a table's labels, and what an estimator sees for them.
-TWO_CLASSES = {0: 0, 1: 1}
 # How many penalties cross-validation chooses among, and by how many parts of the rows.
 PENALTIES, PARTS = 10, 5
 
@@ -383,7 +370,7 @@ class ClassTable:
     X: Any
     codes: IntArray
     labels: list[Any]
-    models: Models | None
+    models: Mapping[Any, Missingness] | None
     deployment: str
     inclusion: FloatArray | None = None
     drawn: RowInclusion | None = None
@@ -510,10 +497,7 @@ class ClassTable:
         counts = np.bincount(self.codes[rows], minlength=n_classes)
         reference = int(np.argmax(counts)) if n_classes > 2 else 0
         if n_classes > 2 and get_tags(estimator).classifier_tags.multi_class:
-            every = {position: position for position in range(n_classes)}
-            return ClassScores(
-                (self.fit_one(estimator, rows, every),), (), 0, n_classes
-            )
+            return ClassScores((self.fit_one(estimator, rows),), (), 0, n_classes)
         others = tuple(k for k in range(n_classes) if k != reference)
         pairs = ({reference: 0, k: 1} for k in others)
         fitted = tuple(self.fit_one(estimator, rows, pair) for pair in pairs)
@@ -523,9 +507,9 @@ class ClassTable:
         self,
         estimator: Any,
         rows: IntArray | LabelledSource,
-        seen: Mapping[int, int] = TWO_CLASSES,
+        seen: Mapping[int, int] | None = None,
     ) -> Any:
-        """Fit a clone that sees some classes, under other labels.
+        """Fit a clone that sees classes by their positions, or some by other labels.
 
         Models of missingness reach its parameters called `missingness` that are None;
         where there are none, it gets NaN if it takes that, and otherwise complete rows
@@ -533,6 +517,7 @@ class ClassTable:
         What was drawn by design reaches a parameter for that, or these weights. Instead
         of rows of the table it may be a source that has them, and more.
         """
+        seen = dict(enumerate(range(len(self.labels)))) if seen is None else seen
         codes = {self.labels[position]: code for position, code in seen.items()}
         names = {code: label for label, code in codes.items()}
         # 1. Models, under the labels that the estimator will see.
@@ -729,7 +714,6 @@ def default_estimator(table: ClassTable, rows: IntArray) -> Pipeline:
             max_iter=1000,
             use_legacy_attributes=False,
         )
-        every = {position: position for position in range(n_classes)}
-        chosen = table.fit_one(make_pipeline(*steps, search), rows, every)
+        chosen = table.fit_one(make_pipeline(*steps, search), rows)
         strength = float(chosen[-1].C_)
     return make_pipeline(*steps, LogisticRegression(C=strength, max_iter=1000))

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
+from numpy.random import Generator
 from scipy.special import logsumexp, ndtr
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
@@ -26,21 +27,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.blocks import in_double, take_rows
 from missratio._base.callbacks import with_callbacks_of
-from missratio._base.hints import another_type, did_you_mean
+from missratio._base.hints import nearest
 from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.classifier.base import CertifiedClassifier, few
-from missratio.classifier.certificate import (
-    Certificate,
-    MulticlassCertificate,
-    percent,
-)
-from missratio.classifier.certify import (
-    Chosen,
-    certify,
-    choose_trust,
-    infeasible,
-)
+from missratio.classifier.certificate import Certificate, MulticlassCertificate, percent
+from missratio.classifier.certify import Chosen, certify, choose_trust, infeasible
 from missratio.classifier.estimators import ChoosingRows, ClassTable
 from missratio.classifier.promise import Calibration, Promise, Trust
 from missratio.exceptions import Message, NoCertificateError
@@ -175,10 +167,8 @@ class OrderedDecision:
         return np.where(np.isnan(class_scores[:, 0]), self.fallback, chosen)
 
     def _passed(self, class_scores: FloatArray, position: int) -> BoolArray:
-        passed: BoolArray = (
-            self._step(class_scores, position) > self.thresholds[position]
-        )
-        return passed
+        steps = self._step(class_scores, position)
+        return np.asarray(steps > self.thresholds[position])
 
     def _step(self, class_scores: FloatArray, position: int) -> FloatArray:
         later = self.order[self.order.index(position) + 1 :]
@@ -331,11 +321,10 @@ def moved_offsets(
         return []
     between = (known[:-1] + known[1:]) / 2.0
     offsets = np.array([known[0] - 1.0, *between, known[-1] + 1.0])
-    places = np.linspace(0, len(offsets) - 1, min(len(offsets), CANDIDATES))
     moved = np.arange(len(decision.offsets)) == position
     return [
         replace(decision, offsets=np.where(moved, offset, decision.offsets))
-        for offset in offsets[places.astype(np.intp)]
+        for offset in few(offsets, CANDIDATES)
     ]
 
 
@@ -393,13 +382,6 @@ class ClassBounds:
         offsets = np.zeros(len(self.labels))
         return UnorderedDecision(bounded, offsets, unknown, fallback=bounded[0])
 
-    def alone(self) -> Decision:
-        """The decision as if no class had a threshold yet.
-
-        What earlier classes will take isn't known then.
-        """
-        return replace(self.undecided(), thresholds=np.full(len(self.labels), -np.inf))
-
     def check(self) -> None:
         """Refuse bounds that don't fit the classes."""
         if len(self.labels) < 2:
@@ -415,11 +397,9 @@ class ClassBounds:
         named = [("alpha", label) for label in self.alpha]
         for parameter, label in [*named, *(("order", x) for x in self.order or ())]:
             if label not in self.labels:
-                hint = another_type(label, self.labels)
-                hint = hint or did_you_mean(str(label), map(str, self.labels))
                 raise ValueError(
                     f"{parameter} names a class {label!r}, but the classes are "
-                    f"{self.labels}.{hint}"
+                    f"{self.labels}.{nearest(label, self.labels)}"
                 )
         for level in self.alpha.values():
             check_levels(level, self.delta)
@@ -547,7 +527,7 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
     def _bounds(self) -> ClassBounds:
         return ClassBounds(self.alpha, self.delta, self.order, self.classes_.tolist())
 
-    def _split(self, table: ClassTable, rng: np.random.Generator) -> ClassTable:
+    def _split(self, table: ClassTable, rng: Generator) -> ClassTable:
         bounded, sizes = self._bounds.undecided().bounded, {}
         # With one bounded class of two nothing has to be chosen.
         settled = len(table.labels) == 2 and len(bounded) == 1
@@ -562,9 +542,7 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         self.choice_index_ = table.chosen
         return table
 
-    def _learn(
-        self, table: ClassTable, estimator: Any, rng: np.random.Generator
-    ) -> None:
+    def _learn(self, table: ClassTable, estimator: Any, rng: Generator) -> None:
         self.scores_ = table.fit(with_callbacks_of(self, estimator), table.fitted)
         bounds, labels, undecided = self._bounds, table.labels, self._bounds.undecided()
         promises = [
@@ -596,11 +574,13 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         #    under-classified; where only one is bounded, it is that one.
         trusted: list[Chosen] = []
         capped = self.order is not None or len(promises) == 1
+        # As if no class had a threshold yet: what earlier ones take isn't known.
+        alone = replace(undecided, thresholds=np.full(len(labels), -np.inf))
         for promise in promises:
-            alone = bounds.alone().scores(values, labels.index(promise.label))
+            mine = alone.scores(values, labels.index(promise.label))
             wrong = [training[labels.index(label)] for label in promise.wrong]
             others = few(np.sort(np.concatenate(wrong)))
-            chosen, _ = choose_trust(promise, table, alone, others, caps=capped)
+            chosen, _ = choose_trust(promise, table, mine, others, caps=capped)
             trusted.append(chosen)
             if chosen[0].cap is not None:
                 self.caps_[promise.label] = chosen[0]
@@ -645,29 +625,18 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
             limits = np.maximum(limits, start + (limits - start).max())
         thresholds[places] = limits
         self.decision_ = replace(decision, thresholds=thresholds)
-        self.calibrations_ = {
-            k.controlled_class: calibration for k, calibration in certified
-        }
-        certificates = [
-            replace(
-                certificate,
-                threshold=limit,
-                estimated_error=calibration.sample.estimated_error(limit),
-            )
-            for (certificate, calibration), limit in zip(
-                certified, limits.tolist(), strict=True
-            )
-        ]
+        self.calibrations_, certificates = dict[Any, Calibration](), []
+        for (kept, calibration), limit in zip(certified, limits.tolist(), strict=True):
+            self.calibrations_[kept.controlled_class] = calibration
+            error = calibration.sample.estimated_error(limit)
+            certificates.append(replace(kept, threshold=limit, estimated_error=error))
         order = None if self.order is None else tuple(self.order)
         self.certificate_ = MulticlassCertificate(
             self.delta, tuple(certificates), order, bounds.fallback
         )
 
     def _check_room(
-        self,
-        promise: Promise,
-        certificate: Certificate,
-        calibration: Calibration,
+        self, promise: Promise, certificate: Certificate, calibration: Calibration
     ) -> None:
         """Refuse where no threshold below ∞ leaves few enough rows above it."""
         if certificate.certified and certificate.threshold < np.inf:

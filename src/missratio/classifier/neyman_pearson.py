@@ -12,6 +12,7 @@ from typing import Any, Literal, Self
 
 import narwhals.stable.v2 as nw
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
@@ -31,19 +32,9 @@ from missratio.classifier import columns as affordable
 from missratio.classifier import estimators, reading
 from missratio.classifier.base import CertifiedClassifier, few
 from missratio.classifier.certificate import Certificate, GroupedCertificate
-from missratio.classifier.certify import (
-    certify,
-    choose_trust,
-    pilot_size,
-    refuse_open,
-)
+from missratio.classifier.certify import certify, choose_trust, pilot_size, refuse_open
 from missratio.classifier.estimators import ClassTable
-from missratio.classifier.promise import (
-    Calibration,
-    Promise,
-    Trust,
-    Weighted,
-)
+from missratio.classifier.promise import Calibration, Promise, Trust, Weighted
 from missratio.classifier.reading import read_groups, read_units
 from missratio.exceptions import Message, NoCertificateError, Remedy
 from missratio.imputation import ImputationEnsemble
@@ -64,6 +55,8 @@ MOST_REFITTED = 10_000
 FEW_ROWS = 10
 MERGE = ("merge the group with another", Remedy.REJECT_ALL)
 
+Certified = list[tuple[Certificate, Calibration]]
+
 
 class TwoClassClassifier(CertifiedClassifier):
     """One of two classes is controlled, and some of its rows calibrate."""
@@ -80,9 +73,8 @@ class TwoClassClassifier(CertifiedClassifier):
         """Note both classes; the controlled one, and the other."""
         self.classes_ = two_classes(y)
         labels: list[Any] = self.classes_.tolist()
-        controlled = (
-            labels[0] if self.controlled_class is None else self.controlled_class
-        )
+        controlled = self.controlled_class
+        controlled = labels[0] if controlled is None else controlled
         if controlled not in labels:
             raise ValueError(
                 f"controlled_class={controlled!r} is not among the classes {labels}. "
@@ -133,9 +125,11 @@ class TwoClassClassifier(CertifiedClassifier):
         return self._reach.score(X, self._score(X))
 
     @property
-    @abstractmethod
     def _reach(self) -> Trust:
         """With a cap on weights above which rows get the controlled class, or none."""
+        every: Any = getattr(self, "calibrations_", None) or [self.calibration_]
+        first: Calibration = every[0]
+        return first.trust
 
     def _score(self, X: Any) -> FloatArray:
         return estimators.raw_scores(
@@ -185,7 +179,7 @@ class TwoClassClassifier(CertifiedClassifier):
             for group, level in levels.items()
         ]
 
-    def _split(self, table: ClassTable, rng: np.random.Generator) -> ClassTable:
+    def _split(self, table: ClassTable, rng: Generator) -> ClassTable:
         if not isinstance(self.estimator, FrozenEstimator):
             return table.split({0: {"calibration_size": self.calibration_size}}, rng)
         held = table.rows_of(0)
@@ -193,9 +187,7 @@ class TwoClassClassifier(CertifiedClassifier):
             held = reading.one_of_each(table.units, held, rng)
         return replace(table, fitted=table.rows_of(1), held=held)
 
-    def _learn(
-        self, table: ClassTable, estimator: Any, rng: np.random.Generator
-    ) -> None:
+    def _learn(self, table: ClassTable, estimator: Any, rng: Generator) -> None:
         if any(model.learned for model in (table.models or {}).values()):
             for promise in self._promises(table):
                 refuse_open(promise, take_rows(table.X, promise.held))
@@ -203,9 +195,7 @@ class TwoClassClassifier(CertifiedClassifier):
         self.estimator_ = table.fit_one(handed, table.fitted)
         self._certify(table, rng, estimator)
 
-    def _certify(
-        self, table: ClassTable, rng: np.random.Generator, refit: Any = None
-    ) -> None:
+    def _certify(self, table: ClassTable, rng: Generator, refit: Any = None) -> None:
         """Certify a threshold for each promise.
 
         Training rows may be scored by clones of `refit` that were not fitted to them.
@@ -226,12 +216,7 @@ class TwoClassClassifier(CertifiedClassifier):
         self._keep(certified, table, values)
 
     @abstractmethod
-    def _keep(
-        self,
-        certified: list[tuple[Certificate, Calibration]],
-        table: ClassTable,
-        values: FloatArray,
-    ) -> None:
+    def _keep(self, pairs: Certified, table: ClassTable, values: FloatArray) -> None:
         """Note what was certified, and warn where that is worth little."""
 
     def _values(self, table: ClassTable, refit: Any, weighted: bool) -> FloatArray:
@@ -266,9 +251,8 @@ class TwoClassClassifier(CertifiedClassifier):
         parts = splitter(FOLDS, shuffle=True, random_state=0)
         members, order = None if units is None else units[known], hints.generator(0)
         n_scored = 1 if len(known) >= FOLDS * MOST_REFITTED else FOLDS
-        with warnings.catch_warnings():
-            # What there is to say was said of the fit to all of these rows.
-            warnings.simplefilter("ignore")
+        # What there is to say was said of the fit to all of these rows.
+        with warnings.catch_warnings(action="ignore"):
             try:
                 pairs = parts.split(known, table.codes[known], members)
                 for rest, part in islice(pairs, n_scored):
@@ -398,9 +382,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
     odds_factor: float = 1.0
     columns: Any = "all"
 
-    def _learn(
-        self, table: ClassTable, estimator: Any, rng: np.random.Generator
-    ) -> None:
+    def _learn(self, table: ClassTable, estimator: Any, rng: Generator) -> None:
         held = table.held
         if isinstance(estimator, FrozenEstimator):
             self.training_index_ = held[:0]
@@ -478,10 +460,6 @@ class NeymanPearsonClassifier(TwoClassClassifier):
             facts={**message.facts, **facts},
         )
 
-    @property
-    def _reach(self) -> Trust:
-        return self.calibration_.trust
-
     def of_used_columns(self) -> Self:
         """The same classifier, for tables that have the used columns alone.
 
@@ -503,13 +481,8 @@ class NeymanPearsonClassifier(TwoClassClassifier):
             alone.feature_names_in_ = self.columns_
         return alone
 
-    def _keep(
-        self,
-        certified: list[tuple[Certificate, Calibration]],
-        table: ClassTable,
-        values: FloatArray,
-    ) -> None:
-        ((self.certificate_, self.calibration_),) = certified
+    def _keep(self, pairs: Certified, table: ClassTable, values: FloatArray) -> None:
+        ((self.certificate_, self.calibration_),) = pairs
         self.threshold_ = self.certificate_.threshold
         if not self.certificate_.certified:
             return
@@ -631,16 +604,9 @@ class NeymanPearsonClassifier(TwoClassClassifier):
             others = self._read(X0_training)
             rows, _ = stack_samples(rows, others)
         held, known = np.split(np.arange(rows.shape[0]), [n_rows])
-        table = ClassTable(
-            rows,
-            np.zeros(rows.shape[0], np.intp),
-            labels,
-            self._models(),
-            self.deployment,
-            drawn=drawn,
-            fitted=known,
-            held=held,
-        )
+        codes, models = np.zeros(rows.shape[0], np.intp), self._models()
+        table = ClassTable(rows, codes, labels, models, self.deployment, drawn=drawn)
+        table = replace(table, fitted=known, held=held)
         # Whether losses are explained is a matter of all rows: no seed decides it.
         table.reasons(0, held)
         rng = hints.generator(self.random_state)
@@ -653,7 +619,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
             self._calibrating = held
         return self
 
-    def _calibrate(self, table: ClassTable, rng: np.random.Generator) -> IntArray:
+    def _calibrate(self, table: ClassTable, rng: Generator) -> IntArray:
         """Certify with the estimator as it is, by the rows that are returned."""
         classes, labels = np.asarray(self.estimator.classes_), table.labels
         if set(classes.tolist()) != set(labels):
@@ -838,13 +804,8 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
         table = self._table(X, y, inclusion, {})
         return self._fit(replace(table, groups=read_groups(groups, table.X)))
 
-    def _keep(
-        self,
-        certified: list[tuple[Certificate, Calibration]],
-        table: ClassTable,
-        values: FloatArray,
-    ) -> None:
-        certificates, self.calibrations_ = zip(*certified, strict=True)
+    def _keep(self, pairs: Certified, table: ClassTable, values: FloatArray) -> None:
+        certificates, self.calibrations_ = zip(*pairs, strict=True)
         self.groups_ = list(self._levels(table))
         groups = tuple(self.groups_)
         self.certificate_ = GroupedCertificate(self.delta, certificates, groups)
@@ -874,11 +835,6 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
         return self._given(X, scores > known)
 
     @property
-    def _reach(self) -> Trust:
-        trust: Trust = self.calibrations_[0].trust
-        return trust
-
-    @property
     def cap_(self) -> Trust | None:
         """The cap on weights above which rows get the controlled class, or None."""
         return None if self._reach.cap is None else self._reach
@@ -906,10 +862,8 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
         given = dict(self.group_alpha or {})
         for group in given:
             if group not in groups:
-                hint = hints.another_type(group, groups)
-                hint = hint or hints.did_you_mean(str(group), [str(x) for x in groups])
                 raise ValueError(
-                    f"group_alpha names a group {group!r} that no row is in.{hint} "
-                    f"There are {hints.listed(groups)}."
+                    f"group_alpha names a group {group!r} that no row is in."
+                    f"{hints.nearest(group, groups)} There are {hints.listed(groups)}."
                 )
         return {group: given.get(group, self.alpha) for group in groups}

@@ -232,9 +232,8 @@ def forecast_power(
     """
     trial = clone(classifier).set_params(on_infeasible="reject_all")
     powers, reason = list[float](), None
-    with warnings.catch_warnings():
-        # What is wrong is said by the fit itself.
-        warnings.simplefilter("ignore")
+    # What is wrong is said by the fit itself.
+    with warnings.catch_warnings(action="ignore"):
         try:
             table = trial._table(X, y, None, {})
             table = trial._split(table, generator(trial.random_state))

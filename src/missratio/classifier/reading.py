@@ -175,8 +175,7 @@ class TrainingSource(LabelledSource):
             labels = (block.labels[rest] != controlled).astype(np.int64)
             return work(replace(block, rows=block.rows[rest], labels=labels))
 
-        result: _Result = self.source.fold(on_rest, merge)
-        return result
+        return self.source.fold(on_rest, merge)
 
 
 def hold_out(
@@ -298,10 +297,7 @@ def warn_of_repeated_rows(rows: Any, training: Any = None) -> None:
         products = table.view(np.uint64) * (2 * factors + 1)
     numbers_of_rows = products.sum(axis=1, dtype=np.uint64)
     _, first, places, counts = np.unique(
-        numbers_of_rows,
-        return_index=True,
-        return_inverse=True,
-        return_counts=True,
+        numbers_of_rows, return_index=True, return_inverse=True, return_counts=True
     )
     places = places.ravel()
     trained = np.isin(places[: len(calibrating)], places[len(calibrating) :])

@@ -90,15 +90,11 @@ class PowerComparison:
     @property
     def ranked(self) -> list[CandidatePower]:
         """The candidates whose power is known: what was taken, then by power."""
-        known = [
-            candidate for candidate in self.candidates if candidate.power is not None
-        ]
 
-        def place(candidate: CandidatePower) -> tuple[bool, bool, float]:
-            taken = candidate.name == self.chosen
-            return not taken, bool(candidate.note), -(candidate.power or 0.0)
+        def place(tried: CandidatePower) -> tuple[bool, bool, float]:
+            return tried.name != self.chosen, bool(tried.note), -(tried.power or 0.0)
 
-        return sorted(known, key=place)
+        return sorted((x for x in self.candidates if x.power is not None), key=place)
 
 
 def measured_power(
@@ -360,14 +356,12 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 return CandidatePower(name, note=why)
             if self.on_candidate is not None:
                 self.on_candidate(name)
-            out, scores, why = [], [], ""
-            for k, (kept, left_out) in enumerate(parts):
-                out.append(left_out)
+            scores, why = [], ""
+            for k, (kept, out) in enumerate(parts):
                 try:
-                    with warnings.catch_warnings():
-                        warnings.simplefilter("ignore")
+                    with warnings.catch_warnings(action="ignore"):
                         fitted = table.fit(self.candidates[name], kept)
-                        rows = take_rows(table.X, out[-1])
+                        rows = take_rows(table.X, out)
                         scores.append(fitted.of(rows, self.deployment))
                 except FAILURES as error:
                     reason = " ".join(str(error).split()).split(". ")[0].rstrip(".")
@@ -378,9 +372,8 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                     why = f"it would have taken about {needed:.2g} s"
                 if why:
                     return CandidatePower(name, note=why)
-            share, spread, costs[name], doubt = measure(
-                np.concatenate(out), np.concatenate(scores)
-            )
+            index = np.concatenate([out for _, out in parts])
+            share, spread, costs[name], doubt = measure(index, np.concatenate(scores))
             return CandidatePower(name, share, spread, doubt)
 
         powers = run_tasks(self, "candidate", self.candidates, tried)

@@ -479,6 +479,11 @@ class Residuals:
             variance += (inner * projections).sum(axis=1)
         return sums, np.maximum(variances.max(axis=0), 0.0), projections
 
+    def less(self, functions: FloatArray, projections: FloatArray) -> FloatArray:
+        """Functions g = v f less what `orthogonal` subtracts from each."""
+        h = self.instruments
+        return np.asarray(h[:, :1] * functions - h @ projections.T)
+
     def tails(
         self, functions: FloatArray, projections: FloatArray, sums: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
@@ -487,8 +492,7 @@ class Residuals:
         By the one of the two `laws` that makes them more probable. Parameters are those
         of `orthogonal`.
         """
-        h = self.instruments
-        g = h[:, :1] * functions - h @ projections.T
+        g = self.less(functions, projections)
         first, second = (residual_tails(g, *law, sums) for law in self.laws)
         return np.minimum(first[0], second[0]), np.maximum(first[1], second[1])
 
@@ -496,8 +500,7 @@ class Residuals:
         self, function: FloatArray, projection: FloatArray, total: float
     ) -> float:
         """By what factor odds must be wrong, at the least, to explain one sum."""
-        h = self.instruments
-        g = (h[:, 0] * function - h @ projection)[self.observed]
+        g = self.less(function[:, None], projection[None])[self.observed, 0]
         return least_factor(self.odds * g, total)
 
     def form(self, predicted: FloatArray) -> Outcome:
@@ -506,8 +509,7 @@ class Residuals:
         rank = np.interp(predicted, kept, np.linspace(-1.0, 1.0, len(kept)))
         basis = _polynomials(rank).T
         sums, _, projections = self.orthogonal(basis, basis**2)
-        h = self.instruments
-        g = h[:, :1] * basis - h @ projections.T
+        g = self.less(basis, projections)
         spread = np.prod(self.laws[0], axis=0)
         worst = np.linalg.pinv((g.T * spread) @ g, hermitian=True) @ sums
         function, projection = basis @ worst, worst @ projections
@@ -590,8 +592,7 @@ def pooled_dependence(
     if count[place] > 1 and test.statistic**2 > np.log(2.0 * width):
         scaled, parts, total = [], [], float(signs[:, place].sum())
         for _, residuals, (_, variances, projections), _ in chosen:
-            h = residuals.instruments
-            g = h[:, 0] * functions[:, place] - h @ projections[place]
+            g = residuals.less(functions[:, [place]], projections[[place]])[:, 0]
             scaled.append(g / np.sqrt(variances[place]))
             parts.append(residuals.odds * scaled[-1][residuals.observed])
         g, sums, tails = np.concatenate(scaled)[:, None], np.array([total]), []

@@ -11,7 +11,7 @@ import numpy as np
 
 from missratio._base import reading
 from missratio._base.blocks import any_by_row
-from missratio._base.hints import check_choice, did_you_mean
+from missratio._base.hints import check_choice
 from missratio._base.reading import joined
 from missratio._base.typing import FloatArray, IntArray
 from missratio.exceptions import warn
@@ -169,13 +169,22 @@ def learn_missingness(
         # The indicators of a category are one column: one φ over its levels.
         given = None
         if categories is not None:
-            given = [_places(columns, names, "categories") for columns in categories]
+            given = [
+                reading.column_places(columns, names, "categories")
+                for columns in categories
+            ]
         blocks = find_categories(table, answers, given, names)
         if len(depends_on):
-            further = _places(depends_on, names, "depends_on", table)
+            further = reading.column_places(depends_on, names, "depends_on")
+            lossy = np.flatnonzero(np.isnan(table).any(axis=0))
+            if len(both := np.intersect1d(further, lossy)):
+                raise ValueError(
+                    f"Column(s) {joined([names[j] for j in both])} have missing "
+                    "values: depends_on takes columns that have none."
+                )
             apart = [j for columns, _ in blocks for j in columns]
-            lossy = np.setdiff1d(np.flatnonzero(np.isnan(table).any(axis=0)), apart)
-            blocks += [(every[[j]], every[[j]]) for j in lossy]
+            alone = np.setdiff1d(lossy, apart)
+            blocks += [(every[[j]], every[[j]]) for j in alone]
             blocks = [(cols, np.append(inputs, further)) for cols, inputs in blocks]
     apart = [j for columns, _ in blocks for j in columns]
     single = [] if rowwise else np.setdiff1d(every, apart).tolist()
@@ -194,15 +203,22 @@ def learn_missingness(
         column = assumption.column
         named = [u for u in units if names[u.columns[0]].rpartition("=")[0] == column]
         if not named:
-            (j,) = _places([column], names, "assumptions").tolist()
+            (j,) = reading.column_places([column], names, "assumptions")
             named = [unit for unit in units if j in unit.columns]
         (unit, *_), problem = named, ""
+        values, looked_up = table[:, unit.inputs[0]], answers[:, unit.inputs[0]]
         if unit in [other for other, _ in stated]:
             problem = "two things are stated of it"
         elif not np.isin(unit.inputs, unit.columns).all():
             problem = "its φ is that of several columns"
         elif len(unit.inputs) > 1 and not assumption.constant:
             problem = "it is a category, which has no higher values"
+        elif not np.isnan(values).any():
+            problem = "none of its values is missing"
+        elif not np.isnan(looked_up).all():
+            problem = "values of it were looked up, which tell more: leave it out"
+        elif np.nanmin(values) == np.nanmax(values):
+            problem = "it has one value only where it is observed"
         if problem:
             raise ValueError(f"Nothing can be assumed of {column!r}: {problem}.")
         # Of a φ that is the same for all levels, one indicator says as much as all.
@@ -241,17 +257,7 @@ def learn_missingness(
             )
         unit.evidence = replace(evidence, values=evidence.values[~constant])
     for unit, assumption in stated:
-        (j,), known = unit.inputs, unit.evidence
-        column, problem = table[:, j], ""
-        if known is None:
-            problem = "none of its values is missing"
-        elif not np.isnan(answers[:, j]).all():
-            problem = "values of it were looked up, which tell more: leave it out"
-        elif not len(known.values):
-            problem = "it has one value only where it is observed"
-        if problem:
-            name = assumption.column
-            raise ValueError(f"Nothing can be assumed of {name!r}: {problem}.")
+        column = table[:, unit.inputs[0]]
         order = np.argsort(column, kind="stable")
         observed, lost = np.split(order, [int((~np.isnan(column)).sum())])
         unit.shadow, unit.theta = assumption.teach(column[observed], observed, lost)
@@ -384,26 +390,3 @@ def _by_levels(
     base: Any = getattr(model, "base", model)
     base = replace(base.some_columns(first, len(every)), feature_names=names)
     return BlockMissingness(base, tuple(blocks), len(names)) if blocks else base
-
-
-def _places(
-    columns: Sequence[str | int],
-    names: Sequence[str],
-    parameter: str,
-    complete_in: FloatArray | None = None,
-) -> IntArray:
-    """Where columns are, each once; of a table in which they have no missing values."""
-    known: dict[str | int, int] = {j: j for j in range(len(names))}
-    known |= {name: j for j, name in enumerate(names)}
-    for column in columns:
-        if column not in known:
-            hint = did_you_mean(str(column), names)
-            raise ValueError(f"{parameter}: X has no column {column!r}.{hint}")
-    places = np.unique([known[column] for column in columns]).astype(np.intp)
-    if complete_in is not None and np.isnan(complete_in[:, places]).any():
-        lossy = [names[j] for j in places if np.isnan(complete_in[:, j]).any()]
-        raise ValueError(
-            f"Column(s) {joined(lossy)} have missing values: {parameter} takes columns "
-            "that have none."
-        )
-    return places

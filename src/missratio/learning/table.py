@@ -216,11 +216,7 @@ def predict_columns(
 
 
 def teach(
-    table: FloatArray,
-    units: Sequence[Unit],
-    names: Sequence[str],
-    *,
-    test: bool,
+    table: FloatArray, units: Sequence[Unit], names: Sequence[str], *, test: bool
 ) -> None:
     """Learn φ of every unit that other columns could teach, and test it.
 

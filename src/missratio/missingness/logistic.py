@@ -199,8 +199,7 @@ class LogisticMissingness(Missingness):
     def evaluate(self, X: FloatArray) -> FloatArray:
         """1 / (1 + exp(−log-odds)), of each row or entry."""
         log_odds = self.log_odds(X)
-        probability: FloatArray = expit(log_odds, out=log_odds)
-        return probability
+        return np.asarray(expit(log_odds, out=log_odds))
 
     def block_weights(
         self, block: FloatArray, first_row: int = 0, source: Any = None

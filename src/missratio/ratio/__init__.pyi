@@ -28,3 +28,4 @@ from .kliep import ObjectiveRatio as ObjectiveRatio
 from .kliep import density_ratio as density_ratio
 from .problem import RatioProblem as RatioProblem
 from .problem import WeightedMean as WeightedMean
+from .problem import feature_weights as feature_weights

@@ -113,10 +113,8 @@ class KLIEPCV(CallbackSupportMixin, fit.JointRatio):
         # 1. All pairs of an L1 and a ridge strength, from strong to weak: as given, or
         #    multiples of what the data say, of the least L1 strength that leaves
         #    nothing but zeros, and of the ridge that curves as much as the rows do.
-        l1, l2 = (
-            base.read_grid("l1_grid", self.l1_grid),
-            base.read_grid("l2_grid", self.l2_grid),
-        )
+        l1 = base.read_grid("l1_grid", self.l1_grid)
+        l2 = base.read_grid("l2_grid", self.l2_grid)
         gradient, curvature = problem.at_one()
         if isinstance(l1, int):
             unit = 1.0 if units[0] is None else units[0]
@@ -126,9 +124,8 @@ class KLIEPCV(CallbackSupportMixin, fit.JointRatio):
             if units[1] is not None:
                 unit = np.diagonal(units[1]) if units[1].ndim == 2 else units[1]
                 curvature = curvature / unit
-            l2 = np.geomspace(10.0, 1e-3, l2)[::-1] * (
-                float(np.median(curvature)) or 1.0
-            )
+            middle = float(np.median(curvature)) or 1.0
+            l2 = np.geomspace(10.0, 1e-3, l2)[::-1] * middle
         grid = np.array([(a, b) for a in l1[::-1] for b in l2[::-1]])
         # 2. Their scores on folds held out.
         folds = base.deal_folds(two, self.cv, check_random_state(self.random_state))

@@ -208,12 +208,8 @@ class LinearRatio(BaseRatio):
             # on the host.
             return None
         if settings._needs_memory:
-            class_rows.refuse_source(
-                self,
-                X,
-                "Choose the penalty on some rows in memory, and fit all of them by "
-                "KLIEP(l1=…, l2=…).",
-            )
+            remedy = "Choose the penalty on some rows in memory, and fit all of them by"
+            class_rows.refuse_source(self, X, f"{remedy} KLIEP(l1=…, l2=…).")
         if settings.normalize == "regression":
             not_taken["normalize='regression'"] = True
         for name, value in not_taken.items():
@@ -328,13 +324,11 @@ class LinearRatio(BaseRatio):
         linear = problem.objective.linear_numerator
         by_feature = Two(self._apart or linear, self._apart or self.pairs_used_)
         self.effective_sample_size_ = {}
-        for rows, sums, single in zip(
-            two, problem.weight_sums, by_feature, strict=True
-        ):
+        parts = zip(two, problem.weight_sums, by_feature, strict=True)
+        for rows, sums, single in parts:
             needed = only_columns(required) if single else None
-            self.effective_sample_size_[rows.label] = class_rows.effective_size(
-                rows, sums
-            )
+            left = class_rows.effective_size(rows, sums)
+            self.effective_sample_size_[rows.label] = left
             class_rows.warn_of_weights(rows, sums, needed, names)
         faults = [] if self.converged_ else objective_faults(problem.objective)
         if faults:

@@ -21,6 +21,7 @@ from sklearn.utils import check_scalar
 from missratio import solver
 from missratio._base.callbacks import CallbackSupportMixin, run_tasks
 from missratio._base.hints import check_choice, check_real, generator
+from missratio._base.reading import row_blocks
 from missratio._base.storable import storable
 from missratio._base.typing import FloatArray, IntArray
 from missratio.basis.gaussian import read_centers
@@ -30,9 +31,6 @@ from missratio.ratio.base import MissingnessParameter, Two
 from missratio.ratio.complete import CompleteRowsRatio, WeightedTable
 from missratio.rows import ClassRows
 from missratio.solver import Status
-
-# Rows that are scored at once.
-BLOCK_ROWS = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,9 +350,8 @@ class LogLikelihood(KernelMethod):
         the numerator's rows, column by column in memory; and the means.
         """
         numerator, denominator = bumps
-        mean = np.append(
-            np.maximum(denominator.mean, least_mean(denominator.square)), 1.0
-        )
+        least = least_mean(denominator.square)
+        mean = np.append(np.maximum(denominator.mean, least), 1.0)
         components = np.ones((len(numerator.bumps), len(mean)), order="F")
         np.divide(numerator.bumps, mean[:-1], out=components[:, :-1])
         few = slice(None, None, 1 + len(components) // 800)
@@ -417,11 +414,7 @@ class MeanMatching(LeastSquares):
         return self._solve(*problem, l2)
 
     def _problem(
-        self,
-        mean1: FloatArray,
-        mean0: FloatArray,
-        gram: FloatArray,
-        square: float,
+        self, mean1: FloatArray, mean0: FloatArray, gram: FloatArray, square: float
     ) -> tuple[FloatArray, FloatArray]:
         """A quadratic form, and Ê₀[k] with the constant bump last.
 
@@ -672,8 +665,7 @@ class KernelRatio(CallbackSupportMixin, CompleteRowsRatio):
         bumps = Bumps(self._origin, self._unit, centers)
         fitted = Coefficients(self.intercept_, self.heights_)
         ratio = np.empty(len(rows))
-        for start in range(0, len(rows), BLOCK_ROWS):
-            block = slice(start, start + BLOCK_ROWS)
+        for block in row_blocks((len(rows), len(centers))):
             near = gaussian(bumps.squares(rows[block]), self.sigma_)
             ratio[block] = fitted.ratio(near)
         return np.minimum(ratio, self.largest_)

@@ -133,12 +133,9 @@ class RatioProblem:
         terms = numerator, denominator
         totals = np.broadcast_arrays(self.numerator.total, self.denominator.total)
         divisors = np.array(totals)
-        outer = self.objective.combine(
-            Expectations(
-                np.array([term.value for term in terms]) / divisors,
-                np.array([term.log_scale for term in terms]),
-            )
-        )
+        means = np.array([term.value for term in terms]) / divisors
+        scales = np.array([term.log_scale for term in terms])
+        outer = self.objective.combine(Expectations(means, scales))
         # 2. Its derivatives in the parameters.
         first = outer.gradient / divisors
         slopes = np.array([term.slope for term in terms])
@@ -312,8 +309,6 @@ class RatioProblem:
     def gather(self, values: FloatArray) -> FloatArray:
         """Values of the problems' features, in the order of the basis features."""
         real = self.features >= 0
-        if len(real) == 1:
-            return values[0, : real.shape[1]].copy()
         gathered = np.empty(int(real.sum()))
         gathered[self.features[real]] = values[:, : real.shape[1]][real]
         return gathered
@@ -553,11 +548,6 @@ def pose(
         denominator = NormalMoments.of(below_mean - centre[0], covariance)
     else:
         denominator, others = sample(two.denominator, complete)
-    return RatioProblem(
-        objective,
-        numerator,
-        denominator,
-        centre,
-        features,
-        weight_sums=Two(sums, others),
-    )
+    both = Two(sums, others)
+    parts = objective, numerator, denominator, centre, features
+    return RatioProblem(*parts, weight_sums=both)

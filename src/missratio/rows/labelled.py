@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -61,8 +62,7 @@ class LabelledBlock:
         chosen = self.labels == label
         if chosen.all():
             return self.rows
-        rows: FloatArray = take_rows(self.rows, np.flatnonzero(chosen))
-        return rows
+        return np.asarray(take_rows(self.rows, np.flatnonzero(chosen)))
 
     def check_no_infinity(self, names: Sequence[str]) -> None:
         """Refuse infinities, and say where the first one lies."""
@@ -231,11 +231,8 @@ def _merge_labels(parts: Sequence[dict[Any, _Survey]]) -> dict[Any, _Survey]:
     merged = {}
     for label in dict.fromkeys(label for part in parts for label in part):
         counts, drawn, sums = zip(*(p[label] for p in parts if label in p), strict=True)
-        merged[label] = (
-            sum(counts),
-            tuple(rows for part in drawn for rows in part),
-            tuple(map(WeightSums.merged, zip(*sums, strict=True))),
-        )
+        total = tuple(map(WeightSums.merged, zip(*sums, strict=True)))
+        merged[label] = sum(counts), tuple(chain(*drawn)), total
     return merged
 
 

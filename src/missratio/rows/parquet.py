@@ -73,13 +73,12 @@ class ParquetSource(LabelledSource):
 
         How rows are cut depends on the files alone, and so do the digits.
         """
+
+        def read(group: RowGroup) -> Result:
+            return merge([work(block) for block in self._read(group)])
+
         with one_blas_thread(self.n_rows * len(self.names)) as threads:
-            results = share(
-                lambda group: merge([work(block) for block in self._read(group)]),
-                self.groups,
-                threads,
-            )
-        return merge(results)
+            return merge(share(read, self.groups, threads))
 
     def _read(self, group: RowGroup) -> Iterator[LabelledBlock]:
         """The blocks of a row group."""

@@ -280,14 +280,9 @@ class WeightSums:
     def merged(cls, parts: Sequence[WeightSums]) -> WeightSums:
         """The sums over all sets of rows."""
         names = ("count", "total", "squares", "mass", "sums")
-        return cls(
-            n_rows=sum(part.n_rows for part in parts),
-            largest=np.max([part.largest for part in parts], axis=0),
-            **{
-                name: np.sum([getattr(p, name) for p in parts], axis=0)
-                for name in names
-            },
-        )
+        sums = {k: np.sum([getattr(part, k) for part in parts], axis=0) for k in names}
+        largest = np.max([part.largest for part in parts], axis=0)
+        return cls(n_rows=sum(part.n_rows for part in parts), largest=largest, **sums)
 
     @property
     def kish(self) -> FloatArray:

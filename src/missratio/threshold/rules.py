@@ -354,12 +354,11 @@ class ThinningRule(Rule):
         tail = np.append(0, np.cumsum(high))
         rest = np.append(0, np.cumsum(low[::-1]))[::-1]
         # How many may be in the tail: from some number on, too many are.
+        levels = alpha, delta, sample.coin
         n_tail = bisect_left(
             range(len(tail)),
             True,
-            key=lambda n: (
-                not few_enough(tail[n], tail[n] + rest[n], alpha, delta, sample.coin)
-            ),
+            key=lambda n: not few_enough(tail[n], tail[n] + rest[n], *levels),
         )
         return self._from_tail(sample, n_tail - 1, alpha)
 

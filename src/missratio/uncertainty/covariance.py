@@ -21,10 +21,10 @@ import numpy as np
 
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.learning import LearnedMissingness
-from missratio.missingness import Block, joint_weight
+from missratio.missingness import Block
 from missratio.objective import Expectations, KLIEPObjective
-from missratio.ratio import RatioProblem, WeightedMean
-from missratio.rows import ClassRows, RowBlock, weights_of_features
+from missratio.ratio import RatioProblem, WeightedMean, feature_weights
+from missratio.rows import ClassRows, RowBlock
 from missratio.uncertainty.reliability import rates, weight_sums
 
 # A row that has all of the weight can't be left out: no row counts for more than this.
@@ -216,23 +216,15 @@ def class_spread(
 
     def weigh(block: RowBlock) -> list[FloatArray]:
         """Weights, (n_rows, 1), or (n_rows, n_means) where each mean has its own."""
-        weighed, more, groups = [], block.sample_weight, rows.groups
+        weighed, more = [], block.sample_weight
         for _, means in factors:
-            weights = block.ipw
-            if weights is None:
-                weights = np.ones((len(block.rows), 1))
-            elif weights.ndim == 1:
-                weights = weights[:, None]
-            elif means.by_feature:
+            needed, lacking = means.mask[:1], 0
+            if means.by_feature:
                 # Where there is an intercept, its mean of ones has no weights.
                 needed = means.mask[means.mask.any(axis=1)]
-                weights = weights_of_features(weights, needed, groups)
-                lacking = (0, len(means.mask) - len(needed))
-                weights = np.pad(weights, ((0, 0), lacking), constant_values=1.0)
-            else:
-                used = means.mask[0]
-                together = None if groups is None else groups[used]
-                weights = joint_weight(weights[:, used], together)[:, None]
+                lacking = len(means.mask) - len(needed)
+            weights = feature_weights(rows, block, needed)
+            weights = np.pad(weights, ((0, 0), (0, lacking)), constant_values=1.0)
             weighed.append(weights if more is None else weights * more[:, None])
         return weighed
 

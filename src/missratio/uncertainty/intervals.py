@@ -18,7 +18,7 @@ from missratio._base.threads import one_blas_thread
 from missratio._base.typing import BoolArray, FloatArray
 from missratio.exceptions import warn
 from missratio.learning import LearnedMissingness
-from missratio.missingness import Block, BlockMissingness, Missingness
+from missratio.missingness import Block, Missingness
 from missratio.ratio import LinearRatio
 from missratio.rows import ClassRows
 from missratio.tensor import on_host
@@ -282,11 +282,9 @@ def ratio_uncertainty(
         expansions = []
         for i, width in enumerate((problem.features >= 0).sum(axis=1).tolist()):
             features = problem.features[i, :width]
-            used = (
-                required[features[0]]
-                if ratio._apart
-                else np.ones(required.shape[1], bool)
-            )
+            used = np.ones(required.shape[1], bool)
+            if ratio._apart:
+                used = required[features[0]]
             part = problem.problems(slice(i, i + 1), width)
             solved = sign * ratio.coef_[features], sign * ratio._part_intercepts[i]
             expansions.append((features, *expand(part, *solved, used, needed)))
@@ -379,8 +377,7 @@ def _learned(rows: ClassRows) -> list[LearnedPart]:
             "Means that are adjusted by regression move with a learned φ in more ways "
             f"than the sandwich formula here has. Use normalize='hajek'. {BOOTSTRAP}"
         )
-    blocks = model.blocks if isinstance(model, BlockMissingness) else ()
-    base = model.base if isinstance(model, BlockMissingness) else model
+    base, blocks = getattr(model, "base", model), getattr(model, "blocks", ())
     table = rows.source.every(1).block().rows
     # What the base says of columns in blocks is not looked at.
     rest = np.array(table)

@@ -4,7 +4,7 @@ import classifiers
 import numpy as np
 import pytest
 from classifiers import Total
-from data import corrupted, stacked
+from data import corrupted, equicorrelated, stacked
 
 import missratio as mr
 from missratio.classifier.certify import FACTOR_PRECISION
@@ -90,6 +90,23 @@ def test_the_tipping_factor_is_that_of_the_certificate(fitted, curve):
     assert factor == clf.certificate_.sensitivity
     near = mr.sensitivity_curve(clf, X, y, factors=[factor, 1.1 * factor], slopes=[0.0])
     assert near.odds.error[0] <= 0.1 * 1.001 < near.odds.error[1]
+
+
+@pytest.mark.parametrize(
+    ("seed", "n", "learned"), [(1, 1500, True), (1, 600, False), (2, 600, False)]
+)
+def test_the_curve_holds_up_to_the_factor_and_no_further(seed, n, learned):
+    """Rules that draw may choose the same threshold again for a larger factor."""
+    rng = np.random.default_rng(seed)
+    Z0, Z1 = equicorrelated(rng, n, 3), equicorrelated(rng, n // 2, 3) + 1.2
+    phi = mr.LogisticMissingness([-1.5] * 3, rng.normal(0.0, 0.7, 3))
+    X, y = stacked(mr.corrupt(Z0, phi, random_state=seed), Z1)
+    model = mr.learn_missingness(X[y == 0]) if learned else phi
+    clf = certified(model, delta=0.1, random_state=seed).fit(X, y)
+    odds = mr.sensitivity_curve(clf, X, y, slopes=[0.0]).odds
+    assert (np.diff(odds.error) >= 0.0).all()
+    within = odds.amount <= clf.certificate_.sensitivity
+    np.testing.assert_array_equal(odds.error <= 0.2 * 1.002, within)
 
 
 def test_a_tilt_to_the_true_phi_finds_the_true_error():

@@ -50,9 +50,11 @@ from missratio.classifier.reading import warn_of_repeated_rows
 from missratio.exceptions import Message, NoCertificateError, Remedy
 from missratio.learning import LearnedMissingness
 
-# Odds that are wrong by more are as good as unknown.
-LARGEST_FACTOR = 1024.0
 FACTOR_PRECISION = 1e-3
+# Odds factors that are looked at one by one: those of a sensitivity curve, and doubled.
+# Odds that are wrong by more are as good as unknown.
+FACTORS = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 4.0)
+FURTHER_FACTORS = tuple(2.0**k for k in range(3, 11))
 # How many tests of φ a certificate names.
 SHOWN_CHECKS = 3
 
@@ -169,8 +171,10 @@ def _slack(
 ) -> float | None:
     """By what factor the odds of being missing may be wrong.
 
-    The largest Γ at which the rule, with weights between those of odds/Γ and of
-    odds·Γ, would have chosen this threshold or a smaller one. Infinite beyond 1024.
+    The largest Γ up to which the rule, with weights between those of odds/Γ and of
+    odds·Γ, would have chosen this threshold or a smaller one. Infinite beyond 1024. A
+    rule that draws rows may choose such a one again for a larger Γ, which doesn't
+    count.
     """
     trust, low = calibration.trust, promise.odds_factor
     if trust.model is None:
@@ -194,11 +198,13 @@ def _slack(
         again = replace(calibration, sample=sample, others=())
         return again.threshold(promise.alpha) <= threshold
 
-    high = 2.0 * low
-    while holds(high):
-        low, high = high, 2.0 * high
-        if low >= LARGEST_FACTOR:
-            return np.inf
+    for factor in (*FACTORS[1:], *FURTHER_FACTORS):
+        high = factor * promise.odds_factor
+        if not holds(high):
+            break
+        low = high
+    else:
+        return np.inf
     while high - low > FACTOR_PRECISION * low:
         middle = (low * high) ** 0.5
         low, high = (middle, high) if holds(middle) else (low, middle)

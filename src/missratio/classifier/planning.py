@@ -30,10 +30,10 @@ from missratio._base.blocks import take_rows
 from missratio._base.hints import generator
 from missratio._base.reading import as_coded_array, column_names, read_labels
 from missratio._base.typing import FloatArray
-from missratio.classifier.certify import infeasible
+from missratio.classifier.certify import FACTORS, infeasible
 from missratio.classifier.estimators import ClassTable, complete_mask
 from missratio.classifier.neyman_pearson import NeymanPearsonClassifier
-from missratio.classifier.promise import Promise, Trust, Weighted
+from missratio.classifier.promise import Calibration, Promise, Trust, Weighted
 from missratio.classifier.reading import calibrated_rows, check_same_rows
 from missratio.exceptions import NoCertificateError
 from missratio.missingness import once
@@ -280,7 +280,6 @@ def _tried_power(
     return PowerForecast(float(np.average(found, weights=weights)))
 
 
-FACTORS = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 4.0)
 SLOPES = (-1.0, -0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75, 1.0)
 BOUND_STEPS = 14
 
@@ -414,15 +413,9 @@ def sensitivity_curve(
     wrong, tilts = (np.asarray(x, dtype=np.float64) for x in (factors, slopes))
     if not wrong.size or not (wrong >= 1.0).all():
         raise ValueError(f"factors are odds factors, 1 or more: got {wrong.tolist()}.")
-    # 1. The rows, and the rule that was chosen: other levels and other φ don't change
-    #    it.
+    # 1. The rows.
     alpha, limit = classifier.alpha, classifier.threshold_
     certificate, kept = classifier.certificate_, calibration.sample
-    if isinstance(calibration.rule, rules.AutoRule):
-        rule, _ = calibration.rule.choose(
-            kept.n_rows, kept.bound, alpha, calibration.delta
-        )
-        calibration = replace(calibration, rule=rule)
     X = classifier._read(X)
     labels = read_labels(y, X)
     is_other = labels != certificate.controlled_class
@@ -441,9 +434,17 @@ def sensitivity_curve(
         whole = complete_mask(rows)
         scores[whole], draws[whole] = kept.values, kept.draws
 
-    def measured(sample: rules.CalibrationSample) -> tuple[float, float]:
-        """The certified error of the threshold as it is, and the power of a new one."""
-        again = replace(calibration, sample=sample, others=())
+    def measured(
+        sample: rules.CalibrationSample, calibration: Calibration = calibration
+    ) -> tuple[float, float]:
+        """The certified error of the threshold as it is, and the power of a new one.
+
+        By the rule that would have been chosen, whatever the level.
+        """
+        rule, facts = calibration.rule, (sample.n_rows, sample.bound)
+        if isinstance(rule, rules.AutoRule):
+            rule, _ = rule.choose(*facts, alpha, calibration.delta)
+        again = replace(calibration, sample=sample, rule=rule, others=())
         low, high = 0.0, 1.0
         for _ in range(BOUND_STEPS):
             # Small levels matter, so that steps are by roots.
@@ -456,9 +457,16 @@ def sensitivity_curve(
     def weighed(trust: Trust) -> Weighted:
         return Weighted.by(trust, rows, scores, draws=draws, coin=kept.coin)
 
-    # 2. Odds that are wrong by a factor.
-    widened = [calibration.trust.widened(factor) for factor in wrong.tolist()]
-    odds = np.array([measured(weighed(trust).sample(trust)) for trust in widened])
+    # 2. Odds that are wrong by up to a factor, from whatever φ a learned one may be.
+    wrong = np.sort(wrong)
+    odds = np.stack([np.zeros(len(wrong)), np.ones(len(wrong))], axis=1)
+    for each in (calibration, *calibration.others):
+        widened = map(each.trust.widened, wrong.tolist())
+        measures = [measured(weighed(trust).sample(trust), each) for trust in widened]
+        odds[:, 0] = np.maximum(odds[:, 0], np.transpose(measures)[0])
+        odds[:, 1] = np.minimum(odds[:, 1], np.transpose(measures)[1])
+    np.maximum.accumulate(odds[:, 0], out=odds[:, 0])
+    np.minimum.accumulate(odds[:, 1], out=odds[:, 1])
     factor = np.inf if certificate.sensitivity is None else certificate.sensitivity
     # 3. Tilts of φ: by the value of a number, and by the score of a category or row.
     #    As many values are missing as φ said, which is about as many as are.

@@ -43,7 +43,7 @@ from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
-from scipy.special import erfcx, logsumexp
+from scipy.special import erfcx
 
 from missratio._base import reading
 from missratio._base.hints import check_probability
@@ -114,7 +114,7 @@ def weight_evidence(weights: FloatArray, bounds: FloatArray) -> FloatArray:
         - _BETS * (total[:, None] / room)
         - _PENALTIES * (squares[:, None] / room / room)
     )
-    evidence = logsumexp([over, under], axis=2) - math.log(len(_BETS))
+    evidence = np.logaddexp.reduce([over, under], axis=2) - math.log(len(_BETS))
     # Where nothing is observed there is nothing to compare.
     evidence[:, n_observed == 0] = -math.inf
     return np.array([n_observed, total, *evidence])
@@ -321,14 +321,16 @@ def _shape_checks(
     n_rows, width = X.shape
     if n_rows < _FEWEST_PREDICTED or not 1 < width <= _WIDEST:
         return []
-    # Most fits have no need of it, and it takes long to load.
-    from sklearn.preprocessing import StandardScaler
-
     # 1. Predict each half of the rows by what the other half teaches.
     order = np.random.default_rng(0).permutation(n_rows)[:_MOST_PREDICTED]
     table = X[order].astype(np.float64)
-    scaled = np.nan_to_num(StandardScaler().fit_transform(table))
-    scaled = np.clip(scaled, -4.0, 4.0)
+    known = ~np.isnan(table)
+    count = np.maximum(known.sum(axis=0), 1)
+    mean = np.where(known, table, 0.0).sum(axis=0) / count
+    scaled = np.where(known, table - mean, 0.0)
+    spread = np.sqrt((scaled * scaled).sum(axis=0) / count)
+    varies = spread > 1e-12 * np.abs(mean)
+    scaled = np.clip(scaled / np.where(varies, spread, np.inf), -4.0, 4.0)
     third = np.empty(table.shape, dtype=np.intp)
     parts = np.array_split(np.arange(len(order)), 2)
     for half, other in (parts, parts[::-1]):

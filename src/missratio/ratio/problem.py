@@ -131,8 +131,8 @@ class RatioProblem:
         )
         # 1. The objective as a function of the terms' means.
         terms = numerator, denominator
-        totals = np.broadcast_arrays(self.numerator.total, self.denominator.total)
-        divisors = np.array(totals)
+        divisors = np.empty((2, len(theta)))
+        divisors[0], divisors[1] = self.numerator.total, self.denominator.total
         means = np.array([term.value for term in terms]) / divisors
         scales = np.array([term.log_scale for term in terms])
         outer = self.objective.combine(Expectations(means, scales))

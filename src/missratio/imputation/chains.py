@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike
 
 from missratio._base.hints import listed
 from missratio._base.reading import read_labels
-from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.exceptions import DataError, Message
 from missratio.imputation import columns as levels_of
@@ -246,12 +245,8 @@ class Design:
         hidden = self._places[column]
         kept = [*range(hidden.start), *range(hidden.stop, len(self._rows))]
         seen = np.empty((len(kept), len(rows)))
-
-        def see(row: int) -> None:
-            np.take(self._rows[kept[row]], rows, out=seen[row], mode="clip")
-
-        with one_blas_thread(seen.size) as threads:
-            share(see, range(len(kept)), threads)
+        for out, k in zip(seen, kept, strict=True):
+            np.take(self._rows[k], rows, out=out, mode="clip")
         return seen.T
 
     def _put(self, column: int, rows: IntArray, seen: FloatArray) -> None:
@@ -304,7 +299,7 @@ def impute_chain(
             if column.by_design:
                 # Given which of the two an entry is, observed or looked up, all weigh
                 # the same: the draw has no part in the law.
-                chance, weight = column.probability, shares[column.observed]
+                chance, share = column.probability, shares[column.observed]
                 lost = chance > 0.0
                 # Fewer than ten looked-up entries for each slope of their own cost more
                 # than they can bring.
@@ -312,10 +307,10 @@ def impute_chain(
                 entries = conditionals.Entries(
                     conditionals.with_status(seen, lost, slopes),
                     column.levels,
-                    conditionals.kish_scaled(weight),
+                    conditionals.kish_scaled(share),
                     column.tilt,
                     # Of each one that was drawn, (1 − q)/q others were not.
-                    lent=weight * chance / (1.0 - chance),
+                    lent=share * chance / (1.0 - chance),
                 )
                 if isinstance(last, conditionals.LookedUpConditional):
                     last = last.law

@@ -14,9 +14,8 @@ lent by looked-up entries alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +24,6 @@ from sklearn.linear_model import LogisticRegression
 
 from missratio._base.blocks import any_by_row
 from missratio._base.storable import storable
-from missratio._base.threads import one_blas_thread, share
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.imputation.columns import NumericLevels
 
@@ -38,10 +36,7 @@ FEW_ENTRIES = 1000
 CANDIDATES = 500
 POOL = 4
 RIDGE = 1.0
-# How many rows a thread takes at once.
-ROWS = 1 << 14
 
-_Result = TypeVar("_Result")
 Keys = NDArray[np.uint64]
 # The multipliers and shifts of SplitMix64.
 _STEP = 0x9E3779B97F4A7C15
@@ -160,15 +155,6 @@ def draw_from(cumulative: FloatArray, uniform: FloatArray) -> IntArray:
     return np.asarray(np.minimum(place, last))
 
 
-def by_blocks(work: Callable[[slice], _Result], table: FloatArray) -> list[_Result]:
-    """Work on blocks of a table's rows among threads, the results in their order."""
-    starts = range(0, max(len(table), 1), ROWS)
-    # Each block is worth a thread: its numbers are multiplied with one another.
-    with one_blas_thread(table.size * table.shape[1]) as threads:
-        blocks = [slice(start, start + ROWS) for start in starts]
-        return share(work, blocks, min(threads, len(blocks)))
-
-
 @dataclass(frozen=True)
 class Entries:
     """Where a column is observed: what a conditional law is fitted to."""
@@ -205,20 +191,13 @@ class LinearLocation:
         cls, regressors: FloatArray, weights: FloatArray, target: FloatArray
     ) -> LinearLocation:
         """Minimise Σ w (target − a − bᵀx)² + ‖b‖², with intercept a."""
-        total = float(weights.sum())
-
-        def sums(part: slice) -> tuple[FloatArray, FloatArray, FloatArray]:
-            # A product with its own transpose takes BLAS half the time of another.
-            root = np.sqrt(weights[part])
-            rows = regressors[part] * root[:, None]
-            return rows.T @ rows, root @ rows, (root * target[part]) @ rows
-
-        parts = zip(*by_blocks(sums, regressors), strict=True)
-        gram, first, moment = (np.sum(part, axis=0) for part in parts)
-        mean, level = first / total, float(weights @ target) / total
-        gram -= total * np.outer(mean, mean)
+        total, root = float(weights.sum()), np.sqrt(weights)
+        # A product with its own transpose takes BLAS half the time of another.
+        rows = regressors * root[:, None]
+        mean, level = root @ rows / total, float(weights @ target) / total
+        gram = rows.T @ rows - total * np.outer(mean, mean)
         gram[np.diag_indices(len(gram))] += RIDGE
-        moment -= total * level * mean
+        moment = (root * target) @ rows - total * level * mean
         coef = np.asarray(np.linalg.solve(gram, moment), dtype=np.float64)
         return cls(float(level - mean @ coef), coef)
 
@@ -229,12 +208,8 @@ class LinearLocation:
         where they lie, and a row's location is to depend on that row alone.
         """
         location = np.full(len(regressors), self.intercept)
-
-        def add(part: slice) -> None:
-            for column, coef in zip(regressors[part].T, self.coef, strict=True):
-                location[part] += coef * column
-
-        by_blocks(add, regressors)
+        for column, coef in zip(regressors.T, self.coef, strict=True):
+            location += coef * column
         return location
 
 

@@ -53,7 +53,7 @@ def test_every_task_is_told_once_and_the_fit_is_the_same(estimator, task, times)
     assert recorder.seen == ["setup", "begin fit", *tasks, "end fit", "teardown"]
 
 
-def test_an_imputer_tells_of_every_class_and_an_ensemble_of_every_imputation():
+def test_an_imputer_tells_of_every_chain_and_an_ensemble_of_every_imputation():
     X, y = two_normals(90, shift=1.0)
     phi = mr.LogisticMissingness([-1.0, -1.0], [0.5, 0.5])
     X = mr.corrupt(X, phi, 0)
@@ -62,13 +62,13 @@ def test_an_imputer_tells_of_every_class_and_an_ensemble_of_every_imputation():
     recorder = Recorder()
     told = imputer.set_callbacks(recorder).fit_impute(X, y)
     np.testing.assert_array_equal(told, alone)
-    assert recorder.seen.count("end population") == 2
+    assert recorder.seen.count("end chain") == 6
     assert recorder.seen.count("setup") == recorder.seen.count("teardown") == 1
     recorder = Recorder()
     imputer.set_callbacks()
     ensemble = mr.ImputationEnsemble(imputer, LogisticRegression())
     ensemble.set_callbacks(recorder).fit(X, y)
-    assert recorder.seen.count("end population") == 2
+    assert recorder.seen.count("end chain") == 6
     assert recorder.seen.count("end imputation") == 3
 
 

@@ -7,12 +7,14 @@ that only passes rows on to another estimator gives that one its callbacks, by
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from sklearn.base import clone
 from sklearn.callback import CallbackSupportMixin as CallbackSupportMixin
 from sklearn.callback import with_callbacks
+
+from missratio._base.threads import share
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -22,10 +24,11 @@ _Result = TypeVar("_Result")
 def run_tasks(
     estimator: Any,
     name: str,
-    items: Collection[_Item],
+    items: Iterable[_Item],
     work: Callable[[_Item], _Result],
+    threads: int = 1,
 ) -> list[_Result]:
-    """Work on items one by one, each a task that the estimator's callbacks are told of.
+    """Work on items, each a task that the estimator's callbacks are told of.
 
     Parameters
     ----------
@@ -33,17 +36,25 @@ def run_tasks(
         With callbacks, set by `set_callbacks`, or without.
     name : str
         Of a task.
-    items : collection
+    items : iterable
     work : callable
+    threads : int, default=1
+        That share the items.
     """
-    whole = estimator._init_callback_context(max_subtasks=len(items))
+    every = list(items)
+    whole = estimator._init_callback_context(
+        max_subtasks=len(every), sequential_subtasks=False
+    )
     whole.call_on_fit_task_begin(estimator=estimator)
-    results = []
-    for item in items:
-        task = whole.subcontext(task_name=name)
+
+    def one(number: int) -> _Result:
+        task = whole.subcontext(task_name=name, task_id=number)
         task.call_on_fit_task_begin(estimator=estimator)
-        results.append(work(item))
+        result = work(every[number])
         task.call_on_fit_task_end(estimator=estimator)
+        return result
+
+    results = share(one, range(len(every)), threads)
     whole.call_on_fit_task_end(estimator=estimator)
     return results
 

@@ -18,7 +18,7 @@ from missratio._base.callbacks import CallbackSupportMixin, run_tasks
 from missratio._base.hints import entropy
 from missratio._base.reading import check_no_infinity, read_table
 from missratio._base.storable import storable
-from missratio._base.threads import one_blas_thread, share
+from missratio._base.threads import one_blas_thread
 from missratio._base.typing import FloatArray
 from missratio.imputation import chains
 from missratio.imputation.columns import Columns
@@ -230,39 +230,43 @@ class TiltedImputer(
         populations = chains.find_populations(
             table, y, self.missingness, self._columns, inclusion
         )
-        # 2. Chains, how they went, and laws for rows without labels.
+        # 2. Chains, those of all classes among threads.
         seeds = np.random.SeedSequence(entropy(self.random_state))
+        drawn, kept = [], {}
+        for population in populations:
+            streams = seeds.spawn(self.n_imputations)
+            drawn += [(population, stream) for stream in streams]
+            if population.label in (None, self.unlabelled):
+                kept[population.label] = seeds.spawn(1)[0]
+
+        def chain(start: tuple[chains.Population, np.random.SeedSequence]) -> Any:
+            population, stream = start
+            return chains.impute_chain(population, self, np.random.default_rng(stream))
+
+        with one_blas_thread(sum(each.table.size for each in populations)) as threads:
+            ended = run_tasks(self, "chain", drawn, chain, threads)
+        # 3. What they drew, how they went, and laws for rows without labels.
         completed = [table.copy(order="F") for _ in range(self.n_imputations)]
         self.convergence_: dict[Any, dict[str, FloatArray]] = {}
         self._fitted: list[chains.Fitted] = []
-
-        def run(population: chains.Population) -> None:
-            label, drawn = population.label, seeds.spawn(self.n_imputations)
-
-            def chain(seed: np.random.SeedSequence) -> Any:
-                return chains.impute_chain(
-                    population, self, np.random.default_rng(seed)
-                )
-
-            with one_blas_thread(population.table.size) as threads:
-                values, traces, laws = zip(*share(chain, drawn, threads), strict=True)
-            means = np.array(traces)
-            names = [column.name for column in population.incomplete]
-            trace = {name: means[:, :, k] for k, name in enumerate(names)}
-            self.convergence_[label] = trace
-            for whole, imputed in zip(completed, values, strict=True):
-                for column in population.incomplete:
+        for population in populations:
+            label, incomplete = population.label, population.incomplete
+            mine = [ended.pop(0) for _ in completed]
+            means = np.array([trace for _, trace, _ in mine])
+            self.convergence_[label] = {
+                column.name: means[:, :, k] for k, column in enumerate(incomplete)
+            }
+            for whole, (imputed, _, _) in zip(completed, mine, strict=True):
+                for column in incomplete:
                     rows = population.rows[column.missing]
                     whole[rows, column.position] = imputed[column.position]
-            if label in (None, self.unlabelled):
+            if label in kept:
                 # With few enough donors to be kept.
-                rng = np.random.default_rng(seeds.spawn(1)[0])
+                rng = np.random.default_rng(kept[label])
                 self._fitted = [
                     (columns, {j: thinned(law, rng) for j, law in last.items()})
-                    for columns, last in laws
+                    for _, _, (columns, last) in mine
                 ]
-
-        run_tasks(self, "population", populations, run)
         # As plain numbers, which a model file can hold.
         self._redraw_seed = seeds.spawn(1)[0].state
         return [self._columns.complete(X, whole, missing) for whole in completed]

@@ -259,10 +259,10 @@ def with_values(X: Any, values: NDArray[Any]) -> Any:
     for j, column in enumerate(frame.iter_columns()):
         numbers, backend = values[:, j].copy(), frame.implementation
         if j in words:
-            of = dict(zip(category_codes(words[j]).tolist(), words[j], strict=True))
-            at = np.flatnonzero(np.isnan(numbers) | column.is_null().to_numpy())
-            new = [of.get(code) for code in numbers[at].tolist()]
-            columns.append(column.scatter(at.tolist(), new))
+            word_of = dict(zip(category_codes(words[j]), words[j], strict=True))
+            lost = np.flatnonzero(np.isnan(numbers) | column.is_null().to_numpy())
+            new = [word_of.get(code) for code in numbers[lost].tolist()]
+            columns.append(column.scatter(lost.tolist(), new))
         else:
             columns.append(nw.new_series(column.name, numbers, backend=backend))
     return frame.with_columns(*columns).to_native()

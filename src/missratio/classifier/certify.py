@@ -325,7 +325,7 @@ def refuse_open(promise: Promise, rows: Any) -> None:
 
 
 STARTS = 32
-# Of a region's points the first sweep tries every so many.
+# The first sweep tries every fourth of a region's points.
 FIRST = 4
 # Levels, as multiples of α, at which the φ that asks most is kept.
 LEVELS = (1.0, 0.25, 0.5, 2.0, 4.0)
@@ -578,7 +578,7 @@ def choose_trust(
             certain = np.inf if least is None else least
             place = np.searchsorted(in_order, certain, side="right")
             powers.append(-1.0 if least is None else float(above[place]))
-        # Of caps that promise the same power, the one that certifies the larger error.
+        # Where caps promise the same power, that of the larger certified error wins.
         promised.append(float(np.mean(powers)) + TIE * (root or 0.0))
         if tilted and capped.cap is None:
             promised[-1] += CLEARLY
@@ -589,8 +589,8 @@ def choose_trust(
 def pilot_size(promise: Promise, n_columns: int) -> int:
     """How many calibration rows choose a cap instead, where there are no other rows.
 
-    None where a cap hardly pays, by φ, the number of rows and the levels alone: no row
-    is looked at.
+    0 where a cap hardly pays, by φ, the number of rows and the levels alone: no row is
+    looked at.
     """
     trust, rule, n_rows = promise.trust, promise.rule, len(promise.held)
     few = min(round(PILOT * n_rows), MOST_PILOTS)

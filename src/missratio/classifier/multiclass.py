@@ -418,7 +418,7 @@ class ClassBounds:
             )
 
 
-# Below +∞ and above every score.
+# It lies below +∞ and above every score.
 LARGEST = float(np.finfo(np.float64).max)
 # With a smaller chance of a certificate at their parts of δ, classes share all of it.
 SURE = 0.95

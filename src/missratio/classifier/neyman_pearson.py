@@ -486,7 +486,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         self.threshold_ = self.certificate_.threshold
         if not self.certificate_.certified:
             return
-        # Whether it detects any row of the other class.
+        # Does it detect any row of the other class?
         scores, what = values[table.held], ""
         scores = scores[scores > -np.inf]
         others = table.rows_of(1, table.fitted)

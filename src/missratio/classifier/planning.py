@@ -276,8 +276,8 @@ def _tried_power(
         weights = complete_row_weights(rows, "ignore" if model is None else model)
     if not weights.any():
         return PowerForecast(np.nan)
-    found = scores > trial.threshold_
-    return PowerForecast(float(np.average(found, weights=weights)))
+    above = scores > trial.threshold_
+    return PowerForecast(float(np.average(above, weights=weights)))
 
 
 SLOPES = (-1.0, -0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75, 1.0)
@@ -341,7 +341,7 @@ class SensitivityCurve:
         Returns
         -------
         dataframe
-            A row for each odds factor.
+            `variation` ("odds" or "controlled"), `amount`, `error` and `power`.
         """
         parts = self.odds, self.controlled
         sizes = [len(part.amount) for part in parts]
@@ -376,7 +376,7 @@ def sensitivity_curve(
     Returns
     -------
     SensitivityCurve
-        What is certified at each odds factor.
+        What is certified at each odds factor, and at each tilt.
 
     Notes
     -----

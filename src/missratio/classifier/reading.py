@@ -291,7 +291,7 @@ def warn_of_repeated_rows(rows: Any, training: Any = None) -> None:
     # Complete rows, in which no zero is negative.
     complete = [X[~np.isnan(X).any(axis=1)] + 0.0 for X in numbers]
     calibrating, table = complete[0], np.ascontiguousarray(np.concatenate(complete))
-    # A number for each row, the same for equal rows.
+    # Equal rows get equal numbers.
     factors = np.random.default_rng(0).integers(2**63, size=table.shape[1], dtype="u8")
     with np.errstate(over="ignore"):
         products = table.view(np.uint64) * (2 * factors + 1)

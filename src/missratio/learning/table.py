@@ -360,7 +360,7 @@ def teach(
     with one_blas_thread(table.size) as threads:
         solved = share(teach_one, range(len(teachable)), threads)
     if len(tested) > 1:
-        # In the order of the table, whichever thread came first.
+        # They come in the order of the table, whichever thread came first.
         several = [tested[k] for k in sorted(tested)]
         checks.pooled_dependence(several, functions[:, :width], sides)
     results = zip(teachable, solved, strict=True)

@@ -17,13 +17,14 @@ from missratio.learning import LearnedMissingness
 from missratio.missingness import Missingness, RowInclusion, once
 from missratio.threshold import CalibrationSample, Rule, Selection, looked_up_sample
 from missratio.weights import (
+    HEAVIEST,
     complete_row_weight_edges,
     inverse_probability_weights,
     row_weights,
 )
 
-# The logarithm of the largest cap, and the largest weight that a row is given.
-LARGEST_LOG_CAP, HEAVIEST = 700.0, 1e15
+# The logarithm of the largest cap.
+LARGEST_LOG_CAP = 700.0
 # Columns that lose values beyond which the band stands for the region.
 MOST_COLUMNS = 8
 

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_scalar
 
 from missratio._base.blocks import any_by_row, inverse_where_positive
-from missratio._base.hints import did_you_mean, entropy, listed
+from missratio._base.hints import check_choice, entropy, listed
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio._files.cells import canonical
 from missratio.app.queries.answers import (
@@ -137,11 +137,7 @@ def plan_queries(
     check_scalar(seed, "random_state", Integral, min_val=0)
     names, n_rows = cells.feature_names, len(cells.codes)
     # 1. What to draw from, and how much of each.
-    if goal not in (None, *GOALS):
-        raise ValueError(
-            f"goal must be one of {listed(GOALS)}, or None: got {goal!r}."
-            f"{did_you_mean(str(goal), GOALS)}"
-        )
+    check_choice("goal", goal, (None, *GOALS))
     certified = goal in ("certificate", "both")
     if certified:
         if len(cells.classes) != 2 or controlled_class not in cells.classes:

@@ -155,8 +155,6 @@ def raw_scores(
 
 # How many calibration rows are scored again: near the threshold, and all over.
 NEAR, ALL_OVER, ALONE = 32, 16, 2
-# ε as a multiple of the largest difference seen among these.
-SAFETY = 8.0
 # More than this share of the scores' size is no rounding.
 LARGEST = 1e-4
 
@@ -234,7 +232,8 @@ def measure_rounding(
         # A step of the score that single precision crosses is no rounding of it.
         steps = np.abs(score(single) - known) / size
         worst = max(worst, float(steps[steps <= LARGEST].max(initial=0.0)))
-    return SAFETY * max(worst, float(np.finfo(np.float64).eps)), scale
+    # ε is eight times the largest difference seen.
+    return 8.0 * max(worst, float(np.finfo(np.float64).eps)), scale
 
 
 # The logarithm of the least positive number: log-scores are kept this side of −∞.

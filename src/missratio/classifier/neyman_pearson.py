@@ -43,8 +43,6 @@ from missratio.ratio import stack_samples, two_classes
 from missratio.rows import LabelledSource
 from missratio.tensor import in_library_of, on_host
 
-# With fewer complete rows among those that calibrate, ways out are named.
-FEW_COMPLETE = 0.1
 # Parts of the training rows, each scored by an estimator fitted on the others.
 FOLDS = 3
 # Rows that such an estimator is fitted to at most: it chooses a rule or a cap, and no
@@ -410,7 +408,8 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         except ValueError as error:
             complete = estimators.complete_mask(take_rows(table.X, held))
             foreign = type(error) not in (ValueError, NoCertificateError)
-            if foreign or not (single and complete.mean() <= FEW_COMPLETE):
+            # With fewer complete rows among those that calibrate, ways out are named.
+            if foreign or not (single and complete.mean() <= 0.1):
                 raise
             message = getattr(error, "message", None) or Message.plain(str(error))
             ways = self._ways_out(message, table, estimator, complete)

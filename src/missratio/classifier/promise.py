@@ -23,8 +23,6 @@ from missratio.weights import (
     row_weights,
 )
 
-# The logarithm of the largest cap.
-LARGEST_LOG_CAP = 700.0
 # Columns that lose values beyond which the band stands for the region.
 MOST_COLUMNS = 8
 
@@ -151,7 +149,7 @@ class Trust:
             if self.model.rowwise:
                 cap = 1.0 + (cap - 1.0) * more
             else:
-                cap = math.exp(min(more * math.log(cap), LARGEST_LOG_CAP))
+                cap = math.exp(min(more * math.log(cap), 700.0))
         return Trust(self.point or self.model, None, factor, cap)
 
     def score(

@@ -148,8 +148,6 @@ _Result = TypeVar("_Result")
 # More calibration rows, or numbers in them, change no digit that matters.
 MOST_ROWS = 1_000_000
 MOST_NUMBERS = 8_000_000
-# Rows of each class beside them, for rules that learn and for warnings.
-SHOWN_ROWS = 20_000
 
 
 @dataclass(frozen=True)
@@ -223,7 +221,8 @@ def hold_out(
     def draw(block: LabelledBlock) -> Any:
         block.check_no_infinity(names)
         coins = np.random.default_rng([seed, block.start, 1]).random(len(block.labels))
-        is_held, shown = held(block), coins < SHOWN_ROWS / n_rows
+        # Rules that learn, and warnings, need rows of each class beside these.
+        is_held, shown = held(block), coins < 20_000 / n_rows
         mine = block.labels == controlled
         parts = (is_held, shown & mine & ~is_held, shown & ~mine)
         incomplete = bool(np.isnan(block.rows[mine]).any())

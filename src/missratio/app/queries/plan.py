@@ -36,8 +36,6 @@ SHARES = (0.25, 0.4, 0.55, 0.7, 0.85)
 AS_GOOD = 0.01
 # The table of powers shows these multiples of it.
 MULTIPLES = (0.5, 1.0, 2.0, 4.0)
-# Each division is tried so often, and less where rows are many and powers steadier.
-WALKS = 8
 MANY_ROWS = 20_000
 # Log-odds of being missing for each standard deviation of a value towards the other
 # class; beyond MOST_DEVIATIONS of them they stay, so that no single row stands for all.
@@ -525,7 +523,9 @@ def _forecast(
     """
     is_other: BoolArray = cells.codes != controlled
     n_whole = sum(pool.column is None for pool in pools)
-    walks = WALKS if len(cells.values) <= MANY_ROWS else 2
+    # Each division is tried eight times, and twice where rows are many and powers
+    # steadier.
+    walks = 8 if len(cells.values) <= MANY_ROWS else 2
     missing, (alpha, delta, calibration_size) = cells.missing, asked
 
     def tried_power(

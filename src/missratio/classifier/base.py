@@ -31,7 +31,11 @@ from missratio.classifier import estimators
 from missratio.classifier.columns import read_columns, some_columns
 from missratio.classifier.estimators import ClassTable
 from missratio.classifier.promise import Promise
-from missratio.classifier.reading import read_units, warn_of_unseen_words
+from missratio.classifier.reading import (
+    known_labels,
+    read_units,
+    warn_of_unseen_words,
+)
 from missratio.missingness import Missingness, RowInclusion
 from missratio.rows import LabelledSource, as_source, check_missingness, refuse_source
 from missratio.tensor import on_host
@@ -394,7 +398,7 @@ class CertifiedClassifier(
         X = self._read(X)
         if self.deployment == "as-observed" or estimators.complete_mask(X).all():
             return None
-        y, labels = np.asarray(y), self.classes_.tolist()
+        y, labels = known_labels(y, X, self.classes_), self.classes_.tolist()
         models, codes = self._models(), np.searchsorted(self.classes_, y)
         table = ClassTable(X, codes, labels, models, self.deployment)
         weights = np.ones(len(y))

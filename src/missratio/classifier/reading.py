@@ -17,6 +17,7 @@ from missratio._base.hints import another_type, listed
 from missratio._base.reading import WordColumns, as_numeric_array, read_labels
 from missratio._base.typing import FloatArray, IntArray
 from missratio.rows import LabelledBlock, LabelledSource, check_label_types
+from missratio.tensor import on_host
 
 _ROUNDING = 1e-9
 
@@ -61,6 +62,17 @@ def check_same_rows(classifier: Any, X: Any, y: ArrayLike) -> None:
 
 
 SHOWN = 5
+
+
+def known_labels(y: Any, X: Any, classes: Any) -> Any:
+    """Labels, one for each row of X, of which a fitted classifier knows all."""
+    labels = read_labels(on_host(y), X)
+    if unknown := set(labels.tolist()) - set(classes.tolist()):
+        raise ValueError(
+            f"y has labels {sorted(map(str, unknown))} that the classifier doesn't "
+            f"know: it has the classes {classes.tolist()}."
+        )
+    return labels
 
 
 class UnknownGroupWarning(UserWarning):

@@ -19,13 +19,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.blocks import take_rows
 from missratio._base.callbacks import CallbackSupportMixin, run_tasks
+from missratio._base.reading import read_labels
 from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.classifier.base import few
 from missratio.classifier.estimators import ChoosingRows, ClassTable, complete_mask
 from missratio.classifier.multiclass import Choice, ClassBounds, choose_offsets
 from missratio.missingness import Missingness, RowInclusion
-from missratio.tensor import in_library_of
+from missratio.tensor import in_library_of, on_host
 from missratio.weights import complete_row_weights, effective_sample_size
 
 # Rows of the controlled class above the threshold, and rows of the other class, with
@@ -256,7 +257,7 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Self
             The fitted search.
         """
-        codes = np.asarray(y)
+        codes = read_labels(on_host(y), X)
         self.classes_ = np.unique(codes)
         labels = self.classes_.tolist()
         single = not isinstance(self.alpha, Mapping)

@@ -330,7 +330,8 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         Names or positions of the columns to use. A row counts as complete where these
         are observed: where many columns lose values, few rows are complete in all.
         "auto" takes those with which the certificate promises most power, by training
-        rows, where φ is given for single values of the controlled class; else all.
+        rows, where the controlled class has a φ and each φ is one of single values;
+        else all.
 
     Attributes
     ----------
@@ -388,7 +389,9 @@ class NeymanPearsonClassifier(TwoClassClassifier):
             return
         # 1. The columns that promise most.
         model, _ = table.reasons(0, held)
-        single = model is not None and not model.rowwise and model.groups is None
+        known = [] if model is None else (table.models or {}).values()
+        apart = [not phi.rowwise and phi.groups is None for phi in known]
+        single = bool(apart) and all(apart)
         if single and isinstance(self.columns, str) and self.columns == "auto":
             (promise,) = self._promises(table)
             if self.estimator is None and self._words.columns:

@@ -439,7 +439,7 @@ class ClassTable:
         return replace(self, fitted=np.flatnonzero(~used), chosen=chosen, held=held)
 
     def reasons(
-        self, position: int, index: IntArray
+        self, position: int, index: IntArray, *, lenient: bool = False
     ) -> tuple[Missingness | None, RowInclusion | None]:
         """Why rows of one class are missing, or the draw by which they are there.
 
@@ -449,7 +449,7 @@ class ClassTable:
         Raises
         ------
         UnexplainedMissingError
-            Where some are missing and nothing says why.
+            Where some are missing and nothing says why, unless that is to be borne.
         """
         if self.deployment != "complete":
             return None, None
@@ -461,18 +461,28 @@ class ClassTable:
                 raise weighed_twice(label)
             if model is None and drawn.by_design:
                 return None, drawn
-        if model is None and not complete_mask(take_rows(self.X, index)).all():
+        known = model is not None or lenient
+        if not known and not complete_mask(take_rows(self.X, index)).all():
             raise unexplained(label)
         return model, None
 
-    def weights(self, position: int, index: IntArray) -> FloatArray:
-        """What rows of one class stand for, where complete rows are meant."""
-        model, design = self.reasons(position, index)
+    def weights(
+        self, position: int, index: IntArray, *, lenient: bool = False
+    ) -> FloatArray:
+        """What rows of one class stand for, where complete rows are meant.
+
+        Complete ones stand for themselves where nothing says why others are missing,
+        if that is to be borne.
+        """
+        model, design = self.reasons(position, index, lenient=lenient)
         if design is not None:
             return design.weights
-        if model is None:
+        if self.deployment != "complete":
             return np.ones(len(index))
-        return complete_row_weights(take_rows(self.X, index), model)
+        X = take_rows(self.X, index)
+        if model is None:
+            return complete_mask(X).astype(np.float64)
+        return complete_row_weights(X, model)
 
     def choosing(
         self, position: int, index: IntArray, scores: FloatArray

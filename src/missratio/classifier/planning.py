@@ -270,10 +270,7 @@ def _tried_power(
         return PowerForecast(0.0, error)
     rows = take_rows(trial._read(X), fresh)
     scores = calibration.trust.score(rows, trial._score(rows))
-    weights = np.ones(len(fresh))
-    if trial.deployment == "complete":
-        model, _ = table.reasons(1, fresh)
-        weights = complete_row_weights(rows, "ignore" if model is None else model)
+    weights = table.weights(1, fresh)
     if not weights.any():
         return PowerForecast(np.nan)
     above = scores > trial.threshold_

@@ -27,7 +27,7 @@ from missratio.classifier.estimators import ChoosingRows, ClassTable, complete_m
 from missratio.classifier.multiclass import Choice, ClassBounds, choose_offsets
 from missratio.missingness import Missingness, RowInclusion
 from missratio.tensor import in_library_of, on_host
-from missratio.weights import complete_row_weights, effective_sample_size
+from missratio.weights import effective_sample_size
 
 # Rows of the controlled class above the threshold, and rows of the other class, with
 # fewer of which one candidate is as good as the next.
@@ -395,16 +395,9 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """How scores of two classes are measured, and why rows can't tell, if so."""
         weights, complete = np.ones(len(used)), self.deployment == "complete"
         is_other, note = table.codes[used] == 1, ""
-        for position in range(2) if complete else ():
-            members = np.flatnonzero(is_other == position)
-            X = take_rows(table.X, used[members])
-            model = (table.models or {}).get(position)
-            if model is not None:
-                weights[members] = complete_row_weights(X, model)
-            elif table.drawn is not None:
-                weights[members] = table.drawn.take(used[members]).weights
-            else:
-                weights[members] = complete_mask(X)
+        for position in range(2):
+            mine = is_other == position
+            weights[mine] = table.weights(position, used[mine], lenient=True)
         # With fewer rows above the threshold, by their effective number (Kish), the
         # order of candidates is chance.
         for members, least, whose in (

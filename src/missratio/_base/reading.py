@@ -7,7 +7,7 @@ tables are read in blocks of rows, so that no temporary as large as the table is
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -159,6 +159,22 @@ def as_frame(X: Any) -> "nw.DataFrame[Any] | None":
             "partitions if it is Dask's, as by X.map_partitions(model.predict)."
         )
     return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def as_array(X: Any) -> NDArray[Any]:
+    """Return X as an array, one of numbers with NaN for what is masked or None.
+
+    Examples
+    --------
+    >>> as_array([[1, None], [2, 3]])
+    array([[ 1., nan],
+           [ 2.,  3.]])
+    """
+    array = np.asarray(unmasked(X))
+    if array.dtype.kind == "O":
+        with suppress(TypeError, ValueError):
+            return array.astype(np.float64)
+    return array
 
 
 def column_names(X: Any) -> list[str] | None:
@@ -505,10 +521,11 @@ def as_numeric_array(X: Any) -> NDArray[Any]:
             frame = frame.select(nw.all().cast(nw.Float64))
         array = frame.to_numpy()
     else:
-        array = np.asarray(unmasked(X))
+        array = as_array(X)
         try:
             if array.dtype.kind not in "biufO":
                 raise TypeError(f"values of type {array.dtype}")
+            # Objects that are no numbers say so.
             array = array.astype(float) if array.dtype.kind == "O" else array
         except (TypeError, ValueError) as error:
             raise ValueError(

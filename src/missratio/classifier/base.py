@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
+from scipy.sparse import issparse
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.frozen import FrozenEstimator
@@ -298,8 +299,12 @@ class CertifiedClassifier(
 
     def _read(self, X: Any, *, reset: bool = False, every: bool = False) -> Any:
         """Rows of an array or dataframe as they are, in the columns that are used."""
-        given = on_host(X) if reading.as_frame(X) is None else X
+        framed = reading.as_frame(X) is not None
+        given = X if framed else on_host(X)
         plain = isinstance(given, np.ndarray) and given.dtype in reading.FLOATS
+        if not (plain or framed or issparse(given)):
+            given = reading.as_array(given)
+            plain = given.dtype in reading.FLOATS
         kind = reading.FLOATS if plain else None
         table = reading.read_table(
             self, given, reset=reset, keep_frame=True, dtype=kind

@@ -41,7 +41,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from missratio._base.blocks import in_double, rows_with_nan, take_rows
 from missratio._base.hints import check_number
-from missratio._base.reading import as_frame, refuse_foreign
+from missratio._base.reading import as_array, as_frame, refuse_foreign
 from missratio._base.storable import storable
 from missratio._base.threads import THREADED_ELEMENTS, hold_threads
 from missratio._base.typing import BoolArray, FloatArray, IntArray
@@ -66,6 +66,8 @@ ROUNDING = 1e-6
 
 def complete_mask(X: Any) -> BoolArray:
     """Which rows of an array or dataframe have no missing value."""
+    if type(X) is np.ndarray and X.dtype.kind == "f":
+        return ~rows_with_nan(X)
     if (frame := as_frame(X)) is not None:
         missing = np.zeros(len(frame), dtype=bool)
         for name in frame.columns:
@@ -74,7 +76,11 @@ def complete_mask(X: Any) -> BoolArray:
             if column.dtype.is_float():
                 missing |= column.is_nan().fill_null(True).to_numpy()
         return ~missing
-    table = np.asarray(X)
+    table = as_array(X)
+    if table.dtype.kind == "O":
+        # NaN is unequal to itself, and pandas' NA neither equal nor not.
+        rows = ([x is not None and str(x == x) == "True" for x in row] for row in table)
+        return np.array(list(map(all, rows)), dtype=bool)
     if table.dtype.kind != "f":
         return np.ones(len(table), dtype=bool)
     return ~rows_with_nan(table)

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.blocks import take_rows
 from missratio._base.callbacks import CallbackSupportMixin, run_tasks
-from missratio._base.reading import read_labels
+from missratio._base.reading import as_array, as_frame, read_labels
 from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.classifier.base import few
@@ -257,6 +257,7 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Self
             The fitted search.
         """
+        X = X if as_frame(X) is not None else as_array(on_host(X))
         codes = read_labels(on_host(y), X)
         self.classes_ = np.unique(codes)
         labels = self.classes_.tolist()
@@ -267,6 +268,7 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 f"{labels}. Give the search to a NeymanPearsonClassifier, or a "
                 "MulticlassNeymanPearsonClassifier, which take any."
             )
+        codes = codes.astype(np.intp)
         given = drawn = None
         if inclusion is not None:
             given = np.asarray(inclusion, dtype=np.float64)

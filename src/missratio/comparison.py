@@ -200,12 +200,15 @@ def estimate_divergence(
     # A column with one value in one sample, and never that in the other. KL and
     # Pearson's divergence, which must be finite, are infinite even if X1 alone has
     # other values.
-    first, second = (sample.rows for sample in samples)
-    for name, one, two in (("X1", first, second), ("X0", second, first)):
-        differs = two != one[0]
+    numerator, denominator = (sample.rows for sample in samples)
+    for name, rows, others in (
+        ("X1", numerator, denominator),
+        ("X0", denominator, numerator),
+    ):
+        differs = others != rows[0]
         any_tells = divergence != "js" and name == "X0"
         tells = differs.any(axis=0) if any_tells else differs.all(axis=0)
-        columns = np.flatnonzero((one == one[0]).all(axis=0) & tells)
+        columns = np.flatnonzero((rows == rows[0]).all(axis=0) & tells)
         if len(columns):
             raise DataError(
                 Message(

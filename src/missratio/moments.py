@@ -51,7 +51,7 @@ class Parameters:
             # Elementwise, in whatever order the rows lie in memory.
             score = features[..., 0] * coef
         elif len(features) == 1:
-            # Without the interpreter lock, as in `_first_moments`.
+            # It lets go of the interpreter lock, as in `_first_moments`.
             score = np.dot(features[0], coef[0])[None]
         else:
             score = (features @ coef[..., None])[..., 0]

@@ -16,9 +16,6 @@ from missratio._base.hints import check_choice
 from missratio._base.storable import storable
 from missratio._base.typing import FloatArray
 
-# Exponentials of largest scores up to this, or down to minus this, need no scale.
-MODERATE = 30.0
-
 
 @dataclass(frozen=True, slots=True)
 class Term:
@@ -45,7 +42,8 @@ class Term:
         """g(s) = exp(s), scaled by its largest value where that is far from one."""
         # Operations are few: threads wait for the interpreter between them.
         highest = score.max(axis=-1)
-        moderate = np.abs(highest) <= MODERATE
+        # Exponentials of largest scores up to 30, or down to −30, need no scale.
+        moderate = np.abs(highest) <= 30.0
         if moderate.all():
             scaled = np.exp(score)
             return cls(scaled, scaled, scaled, 0.0, highest)

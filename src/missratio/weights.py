@@ -16,8 +16,8 @@ from missratio._base.typing import FloatArray, IntArray
 from missratio.exceptions import Message, WeightConcentrationWarning, warn
 from missratio.missingness import Missingness, joint_weight, once
 
-_HEAVIEST = 1e15
-_CONCENTRATED_SHARE = 20
+# The largest weight that a row is given.
+HEAVIEST = 1e15
 
 
 def inverse_probability_weights(
@@ -164,7 +164,7 @@ def complete_row_weight_edges(
             weights = 1.0 + factor * probability / (1.0 - probability)
             if weights.ndim == 2:
                 weights = weights.prod(axis=1)
-        edges.append(np.where(np.isnan(weights), 0.0, np.minimum(weights, _HEAVIEST)))
+        edges.append(np.where(np.isnan(weights), 0.0, np.minimum(weights, HEAVIEST)))
     return edges[0], edges[1]
 
 
@@ -277,7 +277,7 @@ def warn_if_concentrated(weights: ArrayLike, label: str | Message) -> None:
     n_observed = positive.size
     if n_observed <= 2:
         return
-    few = max(1, n_observed // _CONCENTRATED_SHARE)
+    few = max(1, n_observed // 20)
     scaled = positive / positive[0]
     carried, half = np.cumsum(scaled[:few]), scaled.sum() / 2
     if carried[-1] < half:

@@ -113,6 +113,13 @@ def test_complete_tables_and_lost_rows_keep_all_columns(two_normals, columns):
     X[::7, 0] = np.nan
     model = certified(trees, columns=columns, deployment="as-observed").fit(X, y)
     assert len(model.columns_) == 3
+    # Nor can columns be left out of rows that are lost as a whole, in either class.
+    phi = {0: mr.LogisticMissingness(-1.0, 1.0),
+           1: mr.LogisticMissingness(-1.0, [1.0, 0.0, 0.0], rowwise=True)}  # fmt: skip
+    X, y = two_normals(600, 3, shift=1.0)
+    options = {"alpha": 0.3, "columns": columns, "missingness": phi}
+    model = certified(mr.KLIEP(), **options).fit(corrupted(X, y, phi), y)
+    assert len(model.columns_) == 3
 
 
 @pytest.mark.parametrize(

@@ -3,17 +3,19 @@
 import numpy as np
 import pytest
 from classifiers import certified
-from data import write_table
+from data import corrupted, write_table
 from optional_packages import optional
 from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.utils.validation import check_is_fitted
 
 import missratio as mr
-from missratio.classifier import NoPowerWarning, RepeatedRowsWarning
+from missratio.classifier import NoPowerWarning, PowerSearch, RepeatedRowsWarning
 from missratio.classifier import reading as split
 from missratio.classifier.reading import warn_of_repeated_rows
+from missratio.exceptions import UnexplainedMissingError
 
 
 class Backwards(LogisticRegression):
@@ -31,6 +33,51 @@ def test_a_certificate_without_power_is_named(two_normals):
         certified(DummyClassifier().fit(X, y)).calibrate(X[y == 0])
     with pytest.warns(NoPowerWarning, match="none of 300 rows of the other class"):
         certified(Backwards()).fit(X + 9 * y[:, None], y)
+
+
+def as_objects(X):
+    return np.where(np.isnan(X), None, X.astype(object))
+
+
+BLANKS = {
+    "None": as_objects,
+    "lists": lambda X: as_objects(X).tolist(),
+    "masked": lambda X: np.ma.masked_array(np.nan_to_num(X), np.isnan(X)),
+}
+KINDS = [mr.NeymanPearsonClassifier, mr.GroupedNeymanPearsonClassifier,
+         mr.MulticlassNeymanPearsonClassifier]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("written", BLANKS.values(), ids=BLANKS)
+def test_a_blank_is_missing_however_it_is_written(two_normals, written, kind):
+    phi = {0: mr.LogisticMissingness(-1.0, [1.0, -1.0])}
+    X, y = two_normals(300, 2, shift=1.0)
+    X = corrupted(X, y, phi)
+    alpha = {0: 0.3} if kind is KINDS[2] else 0.3
+    more = ("a",) * len(y) if kind is KINDS[1] else None
+    options = {"alpha": alpha, "delta": 0.2, "random_state": 0}
+    rows, blanks = X, written(X)
+    models = [
+        kind(mr.KLIEP(), missingness=phi, **options).fit(table, y, groups=more)
+        for table in (rows, blanks)
+    ]
+    assert str(models[0].certificate_) == str(models[1].certificate_)
+    weights = [m.row_weights(x, y) for m, x in zip(models, (rows, blanks), strict=True)]
+    np.testing.assert_array_equal(*weights)
+    pages = [
+        mr.build_report(model, table, y, groups=more, folds=0).data["errors"]
+        for model, table in zip(models, (rows, blanks), strict=True)
+    ]
+    assert pages[0] == pages[1]
+    # Trees take blanks, but nothing says why these are there.
+    trees = HistGradientBoostingClassifier(max_iter=5)
+    with pytest.raises(UnexplainedMissingError, match="missing values"):
+        kind(trees, **options).fit(blanks, y, groups=more)
+    if kind is KINDS[0]:
+        search = PowerSearch({"js": mr.KLIEP()}, missingness=phi, random_state=0)
+        chosen = search.fit(blanks, y.astype(bool)).comparison_.candidates[0]
+        assert chosen.power == search.fit(rows, y).comparison_.candidates[0].power
 
 
 COPIES = np.random.default_rng(0)

@@ -1,5 +1,7 @@
 """Every classifier refuses what isn't sound, says what came, and what helps."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from classifiers import Total, certified, learned
@@ -158,6 +160,22 @@ def test_objects_that_are_labels_are_taken():
     assert plain(y=draw()[1].astype(object)).certificate_.certified
     names = np.repeat(np.array(["a", "b"], dtype=object), 200)
     assert plain(y=names, controlled_class="a").certificate_.certified
+
+
+@pytest.mark.parametrize(
+    ("labels", "match"),
+    [
+        (np.full(400, 7), r"y has labels \['7'\] .* the classes \[0, 1\]"),
+        (np.append(np.ones(399), np.nan), "y has none for row 399"),
+        (np.ones(399), "inconsistent numbers of samples"),
+    ],
+)
+def test_rows_of_unknown_classes_are_not_weighed_or_drawn(labels, match):
+    fitted, (X, _) = plain(), draw()
+    X[0, 0] = np.nan
+    for look in (fitted.row_weights, partial(mr.NPROCDisplay.from_estimator, fitted)):
+        with pytest.raises(ValueError, match=match):
+            look(X, labels)
 
 
 def test_infinite_values_are_refused():

@@ -143,7 +143,7 @@ def another_word(X, y):
     ("fit", "message"),
     [
         (given(n_imputations=0), "n_imputations == 0, must be >= 1"),
-        (given(categorical_features=["c"]), "got 'c', and X has '0', '1'"),
+        (given(categorical_features=["c"]), "names 'c', and X has '0', '1'"),
         (given(missingness={1: ROWWISE}), "loses whole rows.*sample_weight"),
         (given(missingness={7: PHI}), "class 7"),
         (given(missingness=None), r"Class 1 has missing values.*ignore"),

@@ -265,7 +265,7 @@ def test_curves_are_chosen_in_their_own_order():
         (["np_pwer"], [], "published", r"'np_pwer'. Did you mean 'np_power'\?.*msd"),
         ([], ["M-KLEIP"], "published", "Did you mean 'M-KLIEP'"),
         (["np_power"], ["Iterative imputation"], "published", "np_power has none of"),
-        ([], [], "fixed", "variant must be one of 'published'"),
+        ([], [], "fixed", "variant must be one of .'published'"),
     ],
 )
 def test_what_there_is_not_is_refused(ids, methods, variant, message):

@@ -261,7 +261,8 @@ def between(n, seed, factor, place):
     """A sample of uncertain weights, and one of weights somewhere between the edges."""
     scores, weights = draw(n, seed)
     low, high = widened(weights, factor)
-    weights = low + place * (high - low)
+    # Rounding must not take it beyond an edge.
+    weights = np.clip(low + place * (high - low), low, high)
     worst = CalibrationSample.build(scores, weights, BOUND, (low, high))
     return worst, CalibrationSample.build(scores, weights, BOUND)
 

@@ -7,7 +7,7 @@ tables are read in blocks of rows, so that no temporary as large as the table is
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -161,6 +161,22 @@ def as_frame(X: Any) -> "nw.DataFrame[Any] | None":
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
+def as_array(X: Any) -> NDArray[Any]:
+    """Return X as an array, one of numbers with NaN for what is masked or None.
+
+    Examples
+    --------
+    >>> as_array([[1, None], [2, 3]])
+    array([[ 1., nan],
+           [ 2.,  3.]])
+    """
+    array = np.asarray(unmasked(X))
+    if array.dtype.kind == "O":
+        with suppress(TypeError, ValueError):
+            return array.astype(np.float64)
+    return array
+
+
 def column_names(X: Any) -> list[str] | None:
     """The names of a dataframe's columns; None for what has none."""
     frame = as_frame(X)
@@ -259,10 +275,10 @@ def with_values(X: Any, values: NDArray[Any]) -> Any:
     for j, column in enumerate(frame.iter_columns()):
         numbers, backend = values[:, j].copy(), frame.implementation
         if j in words:
-            of = dict(zip(category_codes(words[j]).tolist(), words[j], strict=True))
-            at = np.flatnonzero(np.isnan(numbers) | column.is_null().to_numpy())
-            new = [of.get(code) for code in numbers[at].tolist()]
-            columns.append(column.scatter(at.tolist(), new))
+            word_of = dict(zip(category_codes(words[j]), words[j], strict=True))
+            lost = np.flatnonzero(np.isnan(numbers) | column.is_null().to_numpy())
+            new = [word_of.get(code) for code in numbers[lost].tolist()]
+            columns.append(column.scatter(lost.tolist(), new))
         else:
             columns.append(nw.new_series(column.name, numbers, backend=backend))
     return frame.with_columns(*columns).to_native()
@@ -505,10 +521,11 @@ def as_numeric_array(X: Any) -> NDArray[Any]:
             frame = frame.select(nw.all().cast(nw.Float64))
         array = frame.to_numpy()
     else:
-        array = np.asarray(unmasked(X))
+        array = as_array(X)
         try:
             if array.dtype.kind not in "biufO":
                 raise TypeError(f"values of type {array.dtype}")
+            # Objects that are no numbers say so.
             array = array.astype(float) if array.dtype.kind == "O" else array
         except (TypeError, ValueError) as error:
             raise ValueError(

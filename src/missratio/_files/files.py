@@ -24,8 +24,6 @@ PARQUET = (".parquet", ".pq")
 EXCEL = (".xlsx", ".xls", ".xlsb", ".ods")
 GZIP = ".gz"
 _MARK = "-missratio-draft"
-# A draft that nothing was written to for so long is that of a run which was killed.
-_OLD_SECONDS = 3600.0
 
 
 def kind_of(path: Path) -> str:
@@ -163,7 +161,9 @@ def written_whole(path: Path, *, force: bool) -> Iterator[Path]:
     for old in path.parent.glob(drafts):
         with suppress(OSError):
             age = time.time() - old.stat().st_mtime
-            if age > _OLD_SECONDS and old.is_file() and not old.is_symlink():
+            # A draft that nothing was written to for an hour is that of a run which was
+            # killed.
+            if age > 3600.0 and old.is_file() and not old.is_symlink():
                 old.unlink()
     before = path.stat() if path.exists() else None
     mode = 0o666 if before is None else stat.S_IMODE(before.st_mode)

@@ -23,8 +23,6 @@ from missratio._files.tables import TableFile
 from missratio.exceptions import TableError
 
 EXCEL_LINES = 1_048_576
-# Excel keeps 15 digits.
-_EXCEL_INTEGERS = 10**15
 MOST_UNPACKED = 2**28
 MOST_CELLS = 20_000_000
 _SECONDS = 120
@@ -268,7 +266,8 @@ class SheetWriter:
                 )
             for place, cell in enumerate(line):
                 number = isinstance(cell, int | float) and not isinstance(cell, bool)
-                if number and math.isfinite(cell) and abs(cell) < _EXCEL_INTEGERS:
+                # Excel keeps 15 digits.
+                if number and math.isfinite(cell) and abs(cell) < 10**15:
                     self._sheet.write_number(self._line, place, cell)
                 elif cell is not None:
                     self._sheet.write_string(self._line, place, str(cell))

@@ -394,7 +394,7 @@ class QueryOptions(CellOptions):
     """What is asked of a plan of look-ups."""
 
     target: str = _target(...)
-    out: Path = asked("The table to fill in: .csv, .xlsx or .parquet.", ...)
+    out: Path = asked("The table to fill in.", ..., suffixes=(".csv", ".xlsx"))
     controlled: str = asked("The label whose error is bounded.", ..., metavar="LABEL")
     alpha: float = _share("Bound on its error, as 0.05 or 5%.", 0.05)
     delta: float = _delta()

@@ -37,6 +37,7 @@ from missratio.classifier.reading import RepeatedRowsWarning as RepeatedRowsWarn
 from missratio.classifier.reading import UnknownGroupWarning as UnknownGroupWarning
 from missratio.classifier.reading import UnknownWordWarning as UnknownWordWarning
 from missratio.classifier.reading import check_same_rows as check_same_rows
+from missratio.classifier.reading import known_labels as known_labels
 from missratio.classifier.search import CandidatePower as CandidatePower
 from missratio.classifier.search import PowerComparison as PowerComparison
 from missratio.classifier.search import PowerSearch as PowerSearch

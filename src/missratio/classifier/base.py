@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
+from scipy.sparse import issparse
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.frozen import FrozenEstimator
@@ -31,7 +32,11 @@ from missratio.classifier import estimators
 from missratio.classifier.columns import read_columns, some_columns
 from missratio.classifier.estimators import ClassTable
 from missratio.classifier.promise import Promise
-from missratio.classifier.reading import read_units, warn_of_unseen_words
+from missratio.classifier.reading import (
+    known_labels,
+    read_units,
+    warn_of_unseen_words,
+)
 from missratio.missingness import Missingness, RowInclusion
 from missratio.rows import LabelledSource, as_source, check_missingness, refuse_source
 from missratio.tensor import on_host
@@ -294,8 +299,12 @@ class CertifiedClassifier(
 
     def _read(self, X: Any, *, reset: bool = False, every: bool = False) -> Any:
         """Rows of an array or dataframe as they are, in the columns that are used."""
-        given = on_host(X) if reading.as_frame(X) is None else X
+        framed = reading.as_frame(X) is not None
+        given = X if framed else on_host(X)
         plain = isinstance(given, np.ndarray) and given.dtype in reading.FLOATS
+        if not (plain or framed or issparse(given)):
+            given = reading.as_array(given)
+            plain = given.dtype in reading.FLOATS
         kind = reading.FLOATS if plain else None
         table = reading.read_table(
             self, given, reset=reset, keep_frame=True, dtype=kind
@@ -394,7 +403,7 @@ class CertifiedClassifier(
         X = self._read(X)
         if self.deployment == "as-observed" or estimators.complete_mask(X).all():
             return None
-        y, labels = np.asarray(y), self.classes_.tolist()
+        y, labels = known_labels(y, X, self.classes_), self.classes_.tolist()
         models, codes = self._models(), np.searchsorted(self.classes_, y)
         table = ClassTable(X, codes, labels, models, self.deployment)
         weights = np.ones(len(y))

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from missratio.classifier.estimators import ClassTable
     from missratio.classifier.promise import Promise
 
-# Γ up to which a small error in φ undoes the guarantee.
-NO_SLACK = 1.05
 SHOWN_COLUMNS = 20
 
 
@@ -164,7 +162,8 @@ def on_sensitivity(sensitivity: float | None, learned: bool = False) -> list[str
         return []
     if math.isinf(sensitivity):
         return ["The odds of being missing may be wrong by more than 1000 times."]
-    if sensitivity < NO_SLACK:
+    # Up to this Γ a small error in φ undoes the guarantee.
+    if sensitivity < 1.05:
         exact = "It has no slack: it needs φ to be exact."
         return ["Beyond that it has no slack." if learned else exact]
     return [

@@ -55,8 +55,6 @@ FACTOR_PRECISION = 1e-3
 # Odds that are wrong by more are as good as unknown.
 FACTORS = (1.0, 1.1, 1.25, 1.5, 2.0, 3.0, 4.0)
 FURTHER_FACTORS = tuple(2.0**k for k in range(3, 11))
-# How many tests of φ a certificate names.
-SHOWN_CHECKS = 3
 
 
 # What weights are taken for, the rule, and training rows that prepare it.
@@ -132,10 +130,10 @@ def certify(
     if not facts and promise.on_infeasible == "raise":
         raise infeasible(promise, calibration, name)
     # 4. The certificate; without a threshold all rows get the controlled class. Of a
-    #    stated φ it names the tests that came closest to a contradiction, of a learned
+    #    stated φ it names the three tests closest to a contradiction, of a learned
     #    one those that failed when it was learned.
     telling = [check for check in checks if check.expected or check.found]
-    closest = sorted(telling, key=lambda check: check.pvalue)[:SHOWN_CHECKS]
+    closest = sorted(telling, key=lambda check: check.pvalue)[:3]
     said = tuple(f"{check.sentence} (p = {check.pvalue:.2g})" for check in closest)
     if model is not None and model.learned:
         tests = getattr(model, "checks", ())
@@ -277,8 +275,6 @@ def infeasible(
 
 # The share of complete rows within reach below which a certificate would be worthless.
 REACHED = 0.05
-# Columns that a message names.
-WORST = 5
 
 
 def refuse_open(promise: Promise, rows: Any) -> None:
@@ -302,7 +298,8 @@ def refuse_open(promise: Promise, rows: Any) -> None:
     by_column = model.probability_band(rows, trust.delta)[1][high > 0.0]
     groups = np.arange(rows.shape[1]) if model.groups is None else model.groups
     kept = missingness.once(groups)
-    worst = kept[np.argsort(-np.median(by_column[:, kept], axis=0))[:WORST]]
+    # A message names five columns.
+    worst = kept[np.argsort(-np.median(by_column[:, kept], axis=0))[:5]]
     weight = f"{np.median(weights):,.0f} rows (the median)"
     weight = weight if np.median(weights) < MOST_WANTED else "any number of rows"
     message = Message(
@@ -325,7 +322,7 @@ def refuse_open(promise: Promise, rows: Any) -> None:
 
 
 STARTS = 32
-# Of a region's points the first sweep tries every so many.
+# The first sweep tries every fourth of a region's points.
 FIRST = 4
 # Levels, as multiples of α, at which the φ that asks most is kept.
 LEVELS = (1.0, 0.25, 0.5, 2.0, 4.0)
@@ -448,8 +445,6 @@ CAP_LEVELS = (0.25, 0.5, 0.75, 0.9, 0.98, 1.0)
 # A cap lies this much above the weights it allows: where many rows weigh the same, the
 # last bit or single precision must not carry some of them across it when they are used.
 ABOVE = 1e-6
-# Of the φ that a learned model leaves possible, caps are compared by every so many.
-COARSE = 4
 TIE = 1e-6
 # Rules that can tell what they should certify, so that caps can be judged by it.
 JUDGED = ("auto", "thinning", "counting", "tuned-betting")
@@ -553,7 +548,8 @@ def choose_trust(
     # 3. The power that each choice promises.
     promised = []
     for capped, how in choices:
-        likely = calibrate(promise, capped, how, training, training, COARSE)
+        # Of a learned model's region every fourth φ compares caps.
+        likely = calibrate(promise, capped, how, training, training, 4)
         sample, alpha, powers = likely.sample, promise.alpha, list[float]()
         root = likely.rule.expected_root(n_rows, sample.bound, alpha, likely.delta)
         reached = capped.score(None, *other)
@@ -578,7 +574,7 @@ def choose_trust(
             certain = np.inf if least is None else least
             place = np.searchsorted(in_order, certain, side="right")
             powers.append(-1.0 if least is None else float(above[place]))
-        # Of caps that promise the same power, the one that certifies the larger error.
+        # Where caps promise the same power, that of the larger certified error wins.
         promised.append(float(np.mean(powers)) + TIE * (root or 0.0))
         if tilted and capped.cap is None:
             promised[-1] += CLEARLY
@@ -589,8 +585,8 @@ def choose_trust(
 def pilot_size(promise: Promise, n_columns: int) -> int:
     """How many calibration rows choose a cap instead, where there are no other rows.
 
-    None where a cap hardly pays, by φ, the number of rows and the levels alone: no row
-    is looked at.
+    0 where a cap hardly pays, by φ, the number of rows and the levels alone: no row is
+    looked at.
     """
     trust, rule, n_rows = promise.trust, promise.rule, len(promise.held)
     few = min(round(PILOT * n_rows), MOST_PILOTS)

@@ -41,7 +41,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from missratio._base.blocks import in_double, rows_with_nan, take_rows
 from missratio._base.hints import check_number
-from missratio._base.reading import as_frame, refuse_foreign
+from missratio._base.reading import as_array, as_frame, refuse_foreign
 from missratio._base.storable import storable
 from missratio._base.threads import THREADED_ELEMENTS, hold_threads
 from missratio._base.typing import BoolArray, FloatArray, IntArray
@@ -66,6 +66,8 @@ ROUNDING = 1e-6
 
 def complete_mask(X: Any) -> BoolArray:
     """Which rows of an array or dataframe have no missing value."""
+    if type(X) is np.ndarray and X.dtype.kind == "f":
+        return ~rows_with_nan(X)
     if (frame := as_frame(X)) is not None:
         missing = np.zeros(len(frame), dtype=bool)
         for name in frame.columns:
@@ -74,7 +76,11 @@ def complete_mask(X: Any) -> BoolArray:
             if column.dtype.is_float():
                 missing |= column.is_nan().fill_null(True).to_numpy()
         return ~missing
-    table = np.asarray(X)
+    table = as_array(X)
+    if table.dtype.kind == "O":
+        # NaN is unequal to itself, and pandas' NA neither equal nor not.
+        rows = ([x is not None and str(x == x) == "True" for x in row] for row in table)
+        return np.array(list(map(all, rows)), dtype=bool)
     if table.dtype.kind != "f":
         return np.ones(len(table), dtype=bool)
     return ~rows_with_nan(table)
@@ -155,8 +161,6 @@ def raw_scores(
 
 # How many calibration rows are scored again: near the threshold, and all over.
 NEAR, ALL_OVER, ALONE = 32, 16, 2
-# ε as a multiple of the largest difference seen among these.
-SAFETY = 8.0
 # More than this share of the scores' size is no rounding.
 LARGEST = 1e-4
 
@@ -234,7 +238,8 @@ def measure_rounding(
         # A step of the score that single precision crosses is no rounding of it.
         steps = np.abs(score(single) - known) / size
         worst = max(worst, float(steps[steps <= LARGEST].max(initial=0.0)))
-    return SAFETY * max(worst, float(np.finfo(np.float64).eps)), scale
+    # ε is eight times the largest difference seen.
+    return 8.0 * max(worst, float(np.finfo(np.float64).eps)), scale
 
 
 # The logarithm of the least positive number: log-scores are kept this side of −∞.
@@ -440,7 +445,7 @@ class ClassTable:
         return replace(self, fitted=np.flatnonzero(~used), chosen=chosen, held=held)
 
     def reasons(
-        self, position: int, index: IntArray
+        self, position: int, index: IntArray, *, lenient: bool = False
     ) -> tuple[Missingness | None, RowInclusion | None]:
         """Why rows of one class are missing, or the draw by which they are there.
 
@@ -450,7 +455,7 @@ class ClassTable:
         Raises
         ------
         UnexplainedMissingError
-            Where some are missing and nothing says why.
+            Where some are missing and nothing says why, unless that is to be borne.
         """
         if self.deployment != "complete":
             return None, None
@@ -462,18 +467,28 @@ class ClassTable:
                 raise weighed_twice(label)
             if model is None and drawn.by_design:
                 return None, drawn
-        if model is None and not complete_mask(take_rows(self.X, index)).all():
+        known = model is not None or lenient
+        if not known and not complete_mask(take_rows(self.X, index)).all():
             raise unexplained(label)
         return model, None
 
-    def weights(self, position: int, index: IntArray) -> FloatArray:
-        """What rows of one class stand for, where complete rows are meant."""
-        model, design = self.reasons(position, index)
+    def weights(
+        self, position: int, index: IntArray, *, lenient: bool = False
+    ) -> FloatArray:
+        """What rows of one class stand for, where complete rows are meant.
+
+        Complete ones stand for themselves where nothing says why others are missing,
+        if that is to be borne.
+        """
+        model, design = self.reasons(position, index, lenient=lenient)
         if design is not None:
             return design.weights
-        if model is None:
+        if self.deployment != "complete":
             return np.ones(len(index))
-        return complete_row_weights(take_rows(self.X, index), model)
+        X = take_rows(self.X, index)
+        if model is None:
+            return complete_mask(X).astype(np.float64)
+        return complete_row_weights(X, model)
 
     def choosing(
         self, position: int, index: IntArray, scores: FloatArray

@@ -189,8 +189,6 @@ def with_threshold(decision: Decision, position: int, threshold: float) -> Decis
 # Offsets that are tried for one class at a time, and how often all are gone through.
 CANDIDATES = 48
 SWEEPS = 4
-# What another offset must gain: an untouched one is right for well-calibrated scores.
-GAIN = 0.01
 
 
 def mistaken(rows: Sequence[ChoosingRows]) -> tuple[float, float]:
@@ -295,7 +293,9 @@ def choose_offsets(choice: Choice, decision: Decision) -> Decision:
             for position in group[1:]:
                 tried = moved_offsets(choice, best, group, position)
                 costs = [choice.cost(candidate) for candidate in tried]
-                if costs and min(costs) < cost - GAIN:
+                # Another offset must gain something: an untouched one is right for
+                # well-calibrated scores.
+                if costs and min(costs) < cost - 0.01:
                     cost = min(costs)
                     best = tried[costs.index(cost)]
         if cost == before:
@@ -418,7 +418,7 @@ class ClassBounds:
             )
 
 
-# Below +∞ and above every score.
+# It lies below +∞ and above every score.
 LARGEST = float(np.finfo(np.float64).max)
 # With a smaller chance of a certificate at their parts of δ, classes share all of it.
 SURE = 0.95

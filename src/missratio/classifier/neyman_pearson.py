@@ -43,8 +43,6 @@ from missratio.ratio import stack_samples, two_classes
 from missratio.rows import LabelledSource
 from missratio.tensor import in_library_of, on_host
 
-# With fewer complete rows among those that calibrate, ways out are named.
-FEW_COMPLETE = 0.1
 # Parts of the training rows, each scored by an estimator fitted on the others.
 FOLDS = 3
 # Rows that such an estimator is fitted to at most: it chooses a rule or a cap, and no
@@ -332,7 +330,8 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         Names or positions of the columns to use. A row counts as complete where these
         are observed: where many columns lose values, few rows are complete in all.
         "auto" takes those with which the certificate promises most power, by training
-        rows, where φ is given for single values of the controlled class; else all.
+        rows, where the controlled class has a φ and each φ is one of single values;
+        else all.
 
     Attributes
     ----------
@@ -390,7 +389,9 @@ class NeymanPearsonClassifier(TwoClassClassifier):
             return
         # 1. The columns that promise most.
         model, _ = table.reasons(0, held)
-        single = model is not None and not model.rowwise and model.groups is None
+        known = [] if model is None else (table.models or {}).values()
+        apart = [not phi.rowwise and phi.groups is None for phi in known]
+        single = bool(apart) and all(apart)
         if single and isinstance(self.columns, str) and self.columns == "auto":
             (promise,) = self._promises(table)
             if self.estimator is None and self._words.columns:
@@ -410,7 +411,8 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         except ValueError as error:
             complete = estimators.complete_mask(take_rows(table.X, held))
             foreign = type(error) not in (ValueError, NoCertificateError)
-            if foreign or not (single and complete.mean() <= FEW_COMPLETE):
+            # With fewer complete rows among those that calibrate, ways out are named.
+            if foreign or not (single and complete.mean() <= 0.1):
                 raise
             message = getattr(error, "message", None) or Message.plain(str(error))
             ways = self._ways_out(message, table, estimator, complete)
@@ -486,7 +488,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         self.threshold_ = self.certificate_.threshold
         if not self.certificate_.certified:
             return
-        # Whether it detects any row of the other class.
+        # Does it detect any row of the other class?
         scores, what = values[table.held], ""
         scores = scores[scores > -np.inf]
         others = table.rows_of(1, table.fitted)

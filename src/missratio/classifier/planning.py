@@ -270,14 +270,11 @@ def _tried_power(
         return PowerForecast(0.0, error)
     rows = take_rows(trial._read(X), fresh)
     scores = calibration.trust.score(rows, trial._score(rows))
-    weights = np.ones(len(fresh))
-    if trial.deployment == "complete":
-        model, _ = table.reasons(1, fresh)
-        weights = complete_row_weights(rows, "ignore" if model is None else model)
+    weights = table.weights(1, fresh)
     if not weights.any():
         return PowerForecast(np.nan)
-    found = scores > trial.threshold_
-    return PowerForecast(float(np.average(found, weights=weights)))
+    above = scores > trial.threshold_
+    return PowerForecast(float(np.average(above, weights=weights)))
 
 
 SLOPES = (-1.0, -0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75, 1.0)
@@ -341,7 +338,7 @@ class SensitivityCurve:
         Returns
         -------
         dataframe
-            A row for each odds factor.
+            `variation` ("odds" or "controlled"), `amount`, `error` and `power`.
         """
         parts = self.odds, self.controlled
         sizes = [len(part.amount) for part in parts]
@@ -376,7 +373,7 @@ def sensitivity_curve(
     Returns
     -------
     SensitivityCurve
-        What is certified at each odds factor.
+        What is certified at each odds factor, and at each tilt.
 
     Notes
     -----

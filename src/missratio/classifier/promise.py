@@ -17,13 +17,12 @@ from missratio.learning import LearnedMissingness
 from missratio.missingness import Missingness, RowInclusion, once
 from missratio.threshold import CalibrationSample, Rule, Selection, looked_up_sample
 from missratio.weights import (
+    HEAVIEST,
     complete_row_weight_edges,
     inverse_probability_weights,
     row_weights,
 )
 
-# The logarithm of the largest cap, and the largest weight that a row is given.
-LARGEST_LOG_CAP, HEAVIEST = 700.0, 1e15
 # Columns that lose values beyond which the band stands for the region.
 MOST_COLUMNS = 8
 
@@ -150,7 +149,7 @@ class Trust:
             if self.model.rowwise:
                 cap = 1.0 + (cap - 1.0) * more
             else:
-                cap = math.exp(min(more * math.log(cap), LARGEST_LOG_CAP))
+                cap = math.exp(min(more * math.log(cap), 700.0))
         return Trust(self.point or self.model, None, factor, cap)
 
     def score(

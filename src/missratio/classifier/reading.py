@@ -17,6 +17,7 @@ from missratio._base.hints import another_type, listed
 from missratio._base.reading import WordColumns, as_numeric_array, read_labels
 from missratio._base.typing import FloatArray, IntArray
 from missratio.rows import LabelledBlock, LabelledSource, check_label_types
+from missratio.tensor import on_host
 
 _ROUNDING = 1e-9
 
@@ -61,6 +62,17 @@ def check_same_rows(classifier: Any, X: Any, y: ArrayLike) -> None:
 
 
 SHOWN = 5
+
+
+def known_labels(y: Any, X: Any, classes: Any) -> Any:
+    """Labels, one for each row of X, of which a fitted classifier knows all."""
+    labels = read_labels(on_host(y), X)
+    if unknown := set(labels.tolist()) - set(classes.tolist()):
+        raise ValueError(
+            f"y has labels {sorted(map(str, unknown))} that the classifier doesn't "
+            f"know: it has the classes {classes.tolist()}."
+        )
+    return labels
 
 
 class UnknownGroupWarning(UserWarning):
@@ -148,8 +160,6 @@ _Result = TypeVar("_Result")
 # More calibration rows, or numbers in them, change no digit that matters.
 MOST_ROWS = 1_000_000
 MOST_NUMBERS = 8_000_000
-# Rows of each class beside them, for rules that learn and for warnings.
-SHOWN_ROWS = 20_000
 
 
 @dataclass(frozen=True)
@@ -223,7 +233,8 @@ def hold_out(
     def draw(block: LabelledBlock) -> Any:
         block.check_no_infinity(names)
         coins = np.random.default_rng([seed, block.start, 1]).random(len(block.labels))
-        is_held, shown = held(block), coins < SHOWN_ROWS / n_rows
+        # Rules that learn, and warnings, need rows of each class beside these.
+        is_held, shown = held(block), coins < 20_000 / n_rows
         mine = block.labels == controlled
         parts = (is_held, shown & mine & ~is_held, shown & ~mine)
         incomplete = bool(np.isnan(block.rows[mine]).any())
@@ -291,7 +302,7 @@ def warn_of_repeated_rows(rows: Any, training: Any = None) -> None:
     # Complete rows, in which no zero is negative.
     complete = [X[~np.isnan(X).any(axis=1)] + 0.0 for X in numbers]
     calibrating, table = complete[0], np.ascontiguousarray(np.concatenate(complete))
-    # A number for each row, the same for equal rows.
+    # Equal rows get equal numbers.
     factors = np.random.default_rng(0).integers(2**63, size=table.shape[1], dtype="u8")
     with np.errstate(over="ignore"):
         products = table.view(np.uint64) * (2 * factors + 1)

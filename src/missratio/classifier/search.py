@@ -19,14 +19,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.blocks import take_rows
 from missratio._base.callbacks import CallbackSupportMixin, run_tasks
+from missratio._base.reading import as_array, as_frame, read_labels
 from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.classifier.base import few
 from missratio.classifier.estimators import ChoosingRows, ClassTable, complete_mask
 from missratio.classifier.multiclass import Choice, ClassBounds, choose_offsets
 from missratio.missingness import Missingness, RowInclusion
-from missratio.tensor import in_library_of
-from missratio.weights import complete_row_weights, effective_sample_size
+from missratio.tensor import in_library_of, on_host
+from missratio.weights import effective_sample_size
 
 # Rows of the controlled class above the threshold, and rows of the other class, with
 # fewer of which one candidate is as good as the next.
@@ -256,7 +257,8 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Self
             The fitted search.
         """
-        codes = np.asarray(y)
+        X = X if as_frame(X) is not None else as_array(on_host(X))
+        codes = read_labels(on_host(y), X)
         self.classes_ = np.unique(codes)
         labels = self.classes_.tolist()
         single = not isinstance(self.alpha, Mapping)
@@ -266,6 +268,7 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
                 f"{labels}. Give the search to a NeymanPearsonClassifier, or a "
                 "MulticlassNeymanPearsonClassifier, which take any."
             )
+        codes = codes.astype(np.intp)
         given = drawn = None
         if inclusion is not None:
             given = np.asarray(inclusion, dtype=np.float64)
@@ -394,16 +397,9 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         """How scores of two classes are measured, and why rows can't tell, if so."""
         weights, complete = np.ones(len(used)), self.deployment == "complete"
         is_other, note = table.codes[used] == 1, ""
-        for position in range(2) if complete else ():
-            members = np.flatnonzero(is_other == position)
-            X = take_rows(table.X, used[members])
-            model = (table.models or {}).get(position)
-            if model is not None:
-                weights[members] = complete_row_weights(X, model)
-            elif table.drawn is not None:
-                weights[members] = table.drawn.take(used[members]).weights
-            else:
-                weights[members] = complete_mask(X)
+        for position in range(2):
+            mine = is_other == position
+            weights[mine] = table.weights(position, used[mine], lenient=True)
         # With fewer rows above the threshold, by their effective number (Kish), the
         # order of candidates is chance.
         for members, least, whose in (

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.utils import Bunch
 
-from missratio._base.hints import listed
+from missratio._base.hints import check_choice, listed
 from missratio._base.typing import FloatArray, IntArray
 from missratio.datasets.files import DataHome, read_file
 
@@ -252,8 +252,7 @@ def _load(
     verify: bool,
 ) -> Any:
     """As scikit-learn's loaders return it: a Bunch, or data and target."""
-    if variant not in VARIANTS:
-        raise ValueError(f"variant must be one of {listed(VARIANTS)}: got {variant!r}.")
+    check_choice("variant", variant, VARIANTS)
     path, content = read_file(name, data_home, verify)
     parse = {"ctg": _ctg, "fire": _fire, "weather": _weather}[name]
     try:

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp, ndtr, ndtri
 from sklearn.utils import Bunch
 
+from missratio._base.hints import check_probability
 from missratio._base.threads import one_blas_thread
 from missratio._base.typing import FloatArray, IntArray
 from missratio.missingness import Missingness, StepMissingness, corrupt
@@ -376,8 +377,7 @@ class Simulation:
         float
             Of the log ratio; exact or nearly so as in `ratio_tail`.
         """
-        if not 0.0 < alpha < 1.0:
-            raise ValueError(f"alpha must lie strictly between 0 and 1, got {alpha}.")
+        check_probability("alpha", alpha)
         if self._linear is None:
             values, beyond = self._scores[0]
             return float(values[np.argmax(beyond[1:] <= alpha)])

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from missratio._base.blocks import take_rows
-from missratio.classifier import complete_mask
+from missratio.classifier import complete_mask, known_labels
 from missratio.evaluation.curves import NPROC, np_roc
 from missratio.evaluation.monitor import TypeIErrorMonitor
 
@@ -91,11 +91,12 @@ class NPROCDisplay(_Display):
             With what was drawn.
         """
         check_is_fitted(estimator, "threshold_")
-        controlled = np.asarray(y) == estimator.certificate_.controlled_class
+        labels = known_labels(y, X, estimator.classes_)
+        controlled = labels == estimator.certificate_.controlled_class
         rows = take_rows(X, np.flatnonzero(controlled))
         others = take_rows(X, np.flatnonzero(~controlled))
         sample: Any = estimator.score_samples(rows)
-        if estimator.row_weights(rows, np.asarray(y)[controlled]) is not None:
+        if estimator.row_weights(rows, labels[controlled]) is not None:
             sample = estimator.calibration_sample(rows)
         if estimator.deployment == "complete" and not complete_mask(others).all():
             raise ValueError(

@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRequest
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from missratio._base.hints import check_probability, listed
+from missratio._base.hints import check_choice, check_probability, listed
 from missratio._base.reading import read_labels
 from missratio._base.typing import BoolArray, FloatArray
 
@@ -269,8 +269,7 @@ def error_scorer(kind: str, controlled_class: Any = None) -> ErrorScorer:
     >>> bool(scores.mean() > 0.6)
     True
     """
-    if kind not in KINDS:
-        raise ValueError(f"kind must be one of {list(KINDS)}, got {kind!r}.")
+    check_choice("kind", kind, list(KINDS))
     return ErrorScorer(kind, controlled_class)
 
 

@@ -9,12 +9,14 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from scipy.special import ndtri
 
-from missratio._base.hints import did_you_mean, listed
+from missratio._base.hints import listed
 from missratio._base.reading import (
     as_frame,
     as_numeric_array,
     category_codes,
+    column_places,
     column_values,
+    names_or_numbers,
 )
 from missratio._base.storable import storable
 from missratio._base.typing import BoolArray, FloatArray, IntArray
@@ -44,21 +46,12 @@ class Columns:
         """Find the categories of a table."""
         # 1. Which columns have them: those of words, or those that are named.
         frame = as_frame(X)
-        names = tuple(map(str, range(X.shape[1]))) if frame is None else frame.columns
+        names = names_or_numbers(X, X.shape[1])
         dtypes = [] if frame is None else list(frame.schema.values())
         chosen = [j for j, dtype in enumerate(dtypes) if dtype in WORDS]
         if not isinstance(categorical, str):
-            places: dict[Any, int] = {name: j for j, name in enumerate(names)}
-            places |= {j: j % len(names) for j in range(-len(names), len(names))}
             given = [] if categorical is None else np.ravel(categorical).tolist()
-            unknown = [name for name in given if name not in places]
-            if unknown:
-                raise ValueError(
-                    f"categorical_features must be 'auto', or name columns of X: got "
-                    f"{unknown[0]!r}, and X has {listed(names, SHOWN)}."
-                    f"{did_you_mean(str(unknown[0]), names)}"
-                )
-            chosen = [places[name] for name in given]
+            chosen = column_places(given, names, "categorical_features").tolist()
         # 2. The categories of each.
         categories: list[Categories | None] = [None] * len(names)
         codes: list[Any] = [None] * len(names)
@@ -76,7 +69,7 @@ class Columns:
                     f"The categories of column {names[j]!r} must be of one type, so "
                     f"that they can be sorted: {error}. Turn them into strings."
                 ) from error
-        return cls(tuple(names), tuple(categories), tuple(codes))
+        return cls(names, tuple(categories), tuple(codes))
 
     def encode(self, X: Any) -> FloatArray:
         """The table as numbers, NaN where missing, column-major."""

@@ -261,7 +261,7 @@ class TiltedImputer(
                     rows = population.rows[column.missing]
                     whole[rows, column.position] = imputed[column.position]
             if label in kept:
-                # With few enough donors to be kept.
+                # Laws that are kept have few donors.
                 rng = np.random.default_rng(kept[label])
                 self._fitted = [
                     (columns, {j: thinned(law, rng) for j, law in last.items()})

@@ -252,7 +252,7 @@ def fit_evidence(evidence: Evidence, *, penalised: bool) -> Fit:
         penalty = 0.5 * np.linalg.slogdet(information)[1] if penalised else 0.0
         return likelihood + penalty, likelihood, score, information
 
-    # From where nothing depends on the values.
+    # It begins where nothing depends on the values.
     theta = np.zeros(len(design))
     theta[0] = np.log(events / (mass.sum() - events))
     value, likelihood, score, information = measure(theta)
@@ -266,7 +266,7 @@ def fit_evidence(evidence: Evidence, *, penalised: bool) -> Fit:
             residual += 0.5 * spread * (1.0 - 2.0 * expit(score)) * leverage
         gradient = design @ residual
         step = inverse @ gradient
-        # In standard errors squared.
+        # The product is in standard errors squared.
         converged = float(gradient @ step) < 1e-18
         separated = not penalised and bool((sign * score > 0.0).all())
         if converged or separated:

@@ -33,8 +33,6 @@ from missratio.learning.evidence import (
 from missratio.learning.shadow import ShadowEvidence, solve_moments
 
 FOLDS = 5
-# More rows hardly change a prediction from a hundred columns.
-FIT_ROWS = 20_000
 PENALTIES = 10.0 ** np.arange(-4.0, 1.5, 0.5)
 GRID = 129
 NODES, NODE_WEIGHTS = hermegauss(9)
@@ -149,7 +147,7 @@ def predict_columns(
     columns: IntArray,
     missing: BoolArray,
     usable: BoolArray,
-    fit_rows: int = FIT_ROWS,
+    fit_rows: int = 20_000,
 ) -> FloatArray:
     """Cross-fitted ridge predictions of columns from features, their own among these.
 
@@ -167,7 +165,8 @@ def predict_columns(
     usable : ndarray of bool of shape (n_predicted, n_features)
         What each may be predicted from.
     fit_rows : int
-        About this many rows are fitted to.
+        About this many rows are fitted to. More hardly change a prediction from a
+        hundred columns.
 
     Returns
     -------
@@ -360,7 +359,7 @@ def teach(
     with one_blas_thread(table.size) as threads:
         solved = share(teach_one, range(len(teachable)), threads)
     if len(tested) > 1:
-        # In the order of the table, whichever thread came first.
+        # They come in the order of the table, whichever thread came first.
         several = [tested[k] for k in sorted(tested)]
         checks.pooled_dependence(several, functions[:, :width], sides)
     results = zip(teachable, solved, strict=True)

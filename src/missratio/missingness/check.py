@@ -69,7 +69,7 @@ _FEWEST_PREDICTED, _MOST_PREDICTED, _WIDEST = 200, 20_000, 200
 _THIRDS = ("low", "middling", "high")
 # Odds of which no row may have been observed, if nothing says what φ is at most.
 _UNSEEN_ODDS = 4.0
-# Of the saddlepoint's tail.
+# The saddlepoint's tail takes no larger exponents, and divides by nothing smaller.
 _LARGEST_EXPONENT, _SMALLEST = 50.0, 1e-300
 
 

@@ -469,19 +469,20 @@ def deal_folds(two: Two[ClassRows], cv: Any, random: Any) -> list[Fold]:
         from sklearn.model_selection import check_cv
 
         sources: Two[Any] = two.map(lambda rows: rows.source)
-        first, second = (np.asarray(source.index) for source in sources)
+        numerator, denominator = (np.asarray(source.index) for source in sources)
         n_rows, table = len(sources.numerator.table), sources.denominator.table
         if sources.numerator.table is not table:
-            second, n_rows = second + n_rows, n_rows + len(table)
+            denominator, n_rows = denominator + n_rows, n_rows + len(table)
         # Pairs have numbers of the table's rows; a splitter deals those at hand.
         order = np.arange(n_rows)
         if hasattr(cv, "split"):
-            order = np.sort(np.concatenate([first, second]))
-        labels = np.isin(order, first).astype(int)
+            order = np.sort(np.concatenate([numerator, denominator]))
+        labels = np.isin(order, numerator).astype(int)
         parts = check_cv(cv, labels, classifier=True).split(order[:, None], labels)
 
         def masks(part: IntArray) -> Two[BoolArray]:
-            return Two(np.isin(first, order[part]), np.isin(second, order[part]))
+            chosen = order[part]
+            return Two(np.isin(numerator, chosen), np.isin(denominator, chosen))
 
         return [(masks(fitted), masks(held)) for fitted, held in parts]
     n_folds, observed = int(check_scalar(cv, "cv", Integral, min_val=2)), []

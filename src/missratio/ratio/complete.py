@@ -97,9 +97,9 @@ def log_loss(ratio: BaseRatio, two: Two[ClassRows]) -> float:
     with warnings.catch_warnings():
         # Columns have no names here.
         warnings.filterwarnings("ignore", "X does not have valid feature names")
-        first, second = (ratio._log_ratio(table.rows) for table in tables)
-    total = tables[0].weights @ log_expit(first)
-    return -float(total + tables[1].weights @ log_expit(-second)) / 2.0
+        numerator, denominator = (ratio._log_ratio(table.rows) for table in tables)
+    total = tables[0].weights @ log_expit(numerator)
+    return -float(total + tables[1].weights @ log_expit(-denominator)) / 2.0
 
 
 @storable()

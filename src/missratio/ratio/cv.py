@@ -1,4 +1,4 @@
-"""KLIEP's penalties chosen by cross-validation, and the path of the L1 penalty."""
+"""KLIEP with penalties that are chosen by cross-validation."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 from threadpoolctl import threadpool_limits
 
 import missratio
-from missratio._base.hints import did_you_mean, listed
+from missratio._base.hints import check_choice, did_you_mean, listed
 from missratio._base.threads import hold_threads
 from missratio._base.typing import FloatArray
 from missratio._files import write_whole
@@ -229,10 +229,7 @@ def plan(
     FileNotFoundError
         Where an experiment was asked for by its id and its data is absent.
     """
-    if conditions.variant not in VARIANTS:
-        raise ValueError(
-            f"variant must be one of {listed(VARIANTS)}: got {conditions.variant!r}."
-        )
+    check_choice("variant", conditions.variant, VARIANTS)
     curves = [curve for some in EXPERIMENTS.values() for curve in some.curves]
     check_known(ids, EXPERIMENTS, "experiment")
     check_known(methods, dict.fromkeys(curves), "method")

@@ -24,14 +24,10 @@ if TYPE_CHECKING:
 # A block has this many rows: its temporaries take a few tens of megabytes a column.
 BLOCK_ROWS = 2**20
 DRAWN_ROWS = 4096
-# From about this weight on φ rounds to 1.
-MOST_WEIGHT = 2.0**52
 PEEKED = 256
 # On a GPU a pass over this many rows takes as long as one over a thousand: launching it
 # and waiting for its sums take a third of a millisecond.
 GPU_CHEAP_ROWS = 1_000_000
-# With curvatures of more rows Newton's steps are no better.
-ROUGH_ROWS = 2_000_000
 
 
 @dataclass(eq=False)
@@ -120,7 +116,8 @@ class TensorSample(AnySample):
         if not np.isfinite(sums.slope).all():
             self.refuse_odd()
         if second_order and (fuses or rough):
-            few = self.every(max(10, self.n_rows // ROUGH_ROWS)) if rough else self
+            # With curvatures of more rows Newton's steps are no better.
+            few = self.every(max(10, self.n_rows // 2_000_000)) if rough else self
             curved = few._block_sums(both, second_order=True)
             times = self.n_rows / max(few.n_rows, 1)
             factor = times * np.exp(curved.log_scale - sums.log_scale)
@@ -343,7 +340,8 @@ def _first_pass(source: TensorSource, weighed: ClassRows) -> TensorSource:
         given = torch.as_tensor(lines, device=rows.device)
         entries, complete = logistic_sums(rows, mask, given, weights)
         # Infinite values, and φ of 1, are refused below.
-        if np.isfinite(entries).all() and entries[3].max() < MOST_WEIGHT:
+        # From about this weight on φ rounds to 1.
+        if np.isfinite(entries).all() and entries[3].max() < 2.0**52:
             n_seen, total, squares, largest, first = entries
             sums = WeightSums(count, n_seen, total, squares, largest, total, first)
             n_seen, total, squares, largest = complete[:, None]

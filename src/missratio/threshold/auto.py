@@ -48,6 +48,7 @@ class AutoRule(rules.Rule):
 
         Returns
         -------
+        rule : Rule
         root_error : float
             The mean of √μ, μ the error that it should certify.
         """

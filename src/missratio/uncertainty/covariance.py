@@ -194,8 +194,6 @@ def class_spread(
     rows : ClassRows
     factors : sequence
         Which features each factor of the ratio has, and its means.
-    largest : ndarray of shape (1,) or (1, n_columns), or None
-        What weights are at most; None if they are by no model.
     parts : sequence of LearnedPart
         What was learned of the class's φ.
     to_result : ndarray of shape (n_results, n_means)

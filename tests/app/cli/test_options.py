@@ -56,6 +56,7 @@ REFUSED = {
     (*QUERY, "--alpha", "5"): "Did you mean 5%",
     ("check", "t.csv", "--alpha", "5"): "Did you mean 5%",
     (*QUERY, "--budget", "9", "--per-feature", "9"): "both say how many",
+    (*QUERY[:-1], "plan.parquet"): ".csv, .xlsx",
     ("predict", "m", "t.csv", "--out", "p.xls"): ".csv, .parquet, .xlsx",
     ("report", "m", "--out", "r.pdf"): ".html, .md, .json",
 }

@@ -1,7 +1,7 @@
 """The command line: ``missratio``.
 
-One module for each command. What is heavy is imported by a command when it runs, so
-that ``missratio --help`` answers at once.
+A command imports what is heavy when it runs, so that ``missratio --help`` answers at
+once.
 """
 
 from __future__ import annotations

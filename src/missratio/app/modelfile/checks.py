@@ -297,9 +297,9 @@ def _check_trees(model: Any) -> None:
             ("numerical", FunctionTransformer, ~categorical),
             ("remainder", str, [False] * width),
         ]
-        found = [(name, type(step), some) for name, step, some in columns.transformers_]
+        given = [(name, type(step), some) for name, step, some in columns.transformers_]
         where = {name: np.flatnonzero(some).tolist() for name, _, some in steps}
-        sound = same(found, steps) and columns.transformers_[2][1] == "drop"
+        sound = same(given, steps) and columns.transformers_[2][1] == "drop"
         sound = sound and columns._transformer_to_input_indices == where
         first = np.arange(width) < n_categorical
         sound = sound and np.array_equal(model._bin_mapper.is_categorical_, first)

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_scalar
 
 from missratio._base.blocks import any_by_row, inverse_where_positive
-from missratio._base.hints import did_you_mean, entropy, listed
+from missratio._base.hints import check_choice, entropy, listed
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio._files.cells import canonical
 from missratio.app.queries.answers import (
@@ -36,8 +36,6 @@ SHARES = (0.25, 0.4, 0.55, 0.7, 0.85)
 AS_GOOD = 0.01
 # The table of powers shows these multiples of it.
 MULTIPLES = (0.5, 1.0, 2.0, 4.0)
-# Each division is tried so often, and less where rows are many and powers steadier.
-WALKS = 8
 MANY_ROWS = 20_000
 # Log-odds of being missing for each standard deviation of a value towards the other
 # class; beyond MOST_DEVIATIONS of them they stay, so that no single row stands for all.
@@ -137,11 +135,7 @@ def plan_queries(
     check_scalar(seed, "random_state", Integral, min_val=0)
     names, n_rows = cells.feature_names, len(cells.codes)
     # 1. What to draw from, and how much of each.
-    if goal not in (None, *GOALS):
-        raise ValueError(
-            f"goal must be one of {listed(GOALS)}, or None: got {goal!r}."
-            f"{did_you_mean(str(goal), GOALS)}"
-        )
+    check_choice("goal", goal, (None, *GOALS))
     certified = goal in ("certificate", "both")
     if certified:
         if len(cells.classes) != 2 or controlled_class not in cells.classes:
@@ -529,7 +523,9 @@ def _forecast(
     """
     is_other: BoolArray = cells.codes != controlled
     n_whole = sum(pool.column is None for pool in pools)
-    walks = WALKS if len(cells.values) <= MANY_ROWS else 2
+    # Each division is tried eight times, and twice where rows are many and powers
+    # steadier.
+    walks = 8 if len(cells.values) <= MANY_ROWS else 2
     missing, (alpha, delta, calibration_size) = cells.missing, asked
 
     def tried_power(

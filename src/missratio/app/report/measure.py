@@ -239,7 +239,7 @@ def found(
         above = [scores > limits[:, None]]
         if refitted:
             # The same rows are beyond the certificate's cap.
-            lost, own = np.isneginf(scores), above[0].astype(np.float64)
+            lost, by_all = np.isneginf(scores), above[0].astype(np.float64)
             above = [
                 np.where(lost, -np.inf, refit.classifier._score(X)) > place[:, None]
                 for refit, place in zip(parts, places, strict=True)
@@ -247,7 +247,7 @@ def found(
         new = above.pop(k if refitted else 0)
         doubts.append(np.zeros(new.shape))
         if above:
-            doubts[-1] = (own - np.mean(above, axis=0)) / 2.0
+            doubts[-1] = (by_all - np.mean(above, axis=0)) / 2.0
             new = new + doubts[-1]
         columns.append(new)
     return np.concatenate(columns, axis=1), np.concatenate(doubts, axis=1)
@@ -327,7 +327,7 @@ def importance(fresh: LabelledRows, names: Names, alpha: float) -> Data | None:
         if len(places) == 1 and known.any() and np.ptp(column[known]):
             slopes[j] = np.corrcoef(column[known], scores[known])[0, 1]
     whole, columns, members = power([]), [*names.members], [*names.members.values()]
-    # Of very many columns those that go along with the score, and categories.
+    # Where columns are very many, categories and those that go with the score count.
     shuffled = np.argsort(-np.abs(np.nan_to_num(slopes, nan=1.0)), kind="stable")
     shuffled = np.sort(shuffled[:MOST_SHUFFLES])
     repeats = int(np.clip(MOST_SHUFFLES // max(len(shuffled), 1), 1, REPEATS))

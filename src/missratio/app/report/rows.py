@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from missratio._base.blocks import any_by_row, take_rows
-from missratio._base.reading import as_frame
+from missratio._base.reading import as_array, as_frame
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 from missratio.app.modelfile import certificates_of
-from missratio.classifier import complete_mask
+from missratio.classifier import complete_mask, known_labels
 from missratio.learning import LearnedMissingness
 from missratio.missingness import BlockMissingness, Missingness, RowInclusion
 from missratio.weights import complete_row_weight_edges
@@ -63,13 +63,8 @@ class LabelledRows:
     ) -> LabelledRows:
         """Check rows against what the classifier was fitted with, and weigh them."""
         if not hasattr(X, "columns"):
-            X = np.asarray(X)
-        labels = np.asarray(y)
-        if unknown := set(labels.tolist()) - set(classifier.classes_.tolist()):
-            raise ValueError(
-                f"y has labels {sorted(map(str, unknown))} that the classifier doesn't "
-                f"know: it has the classes {classifier.classes_.tolist()}."
-            )
+            X = as_array(X)
+        labels = known_labels(y, X, classifier.classes_)
         if groups is not None:
             groups = np.asarray(groups, dtype=object)
         weights = np.ones(len(labels))
@@ -213,7 +208,7 @@ def numbers(X: Any) -> tuple[FloatArray, BoolArray]:
     """The numbers of a table, NaN where there are none, and what is missing of it."""
     frame = as_frame(X)
     if frame is None:
-        array = np.asarray(X)
+        array = as_array(X)
         if array.dtype.kind in "fiub":
             values = np.asarray(array, dtype=np.float64)
             return values, np.isnan(values)

@@ -23,8 +23,6 @@ SHOWN, MORE_SHOWN = 8, 12
 MOST_LEVELS = 100
 BLANK = ""
 """The level of a missing category, where that is a level of its own."""
-# Where more than this share of a column are numbers, the rest are taken for slips.
-_MOSTLY = 0.5
 _CORRECT = "Correct it, or leave it blank if it is missing."
 _DATES = (
     "make a number of it, such as an age or the days since a date, or take it for "
@@ -339,7 +337,9 @@ def read_columns(
                 count, known, text = error.n_wrong, error.n_known, error.text
                 if error.doubt is not None:
                     problem = f"has numbers in doubt: {error.doubt[:-1]}"
-                elif count < _MOSTLY * known:
+                # Where more than half of a column are numbers, the rest are taken for
+                # slips.
+                elif count < 0.5 * known:
                     problem = (
                         f"has {known - count} numbers and {count} cell(s) that are "
                         f"not: {text!r} in {source.place(error.row)} is the first. "

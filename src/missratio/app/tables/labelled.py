@@ -57,7 +57,7 @@ def sentinels(X: FloatArray, names: Sequence[str]) -> list[Message]:
 
 @dataclass(frozen=True, eq=False)
 class LabelledTable:
-    """Rows of two classes as numbers.
+    """Rows of two classes or more as numbers.
 
     Parameters
     ----------

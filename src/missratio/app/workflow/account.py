@@ -365,8 +365,9 @@ def _learned(
         known = (stated or {}).get(label, [])
         whole = phi_file.loses_whole_rows(table, label) and not known
         if not from_table:
-            of = {each.column for each in known}
-            if rest := {n: c for n, c in table.missing[label].items() if n not in of}:
+            said = {assumption.column for assumption in known}
+            counts = table.missing[label].items()
+            if rest := {name: n for name, n in counts if name not in said}:
                 name, count = max(rest.items(), key=lambda pair: pair[1])
                 share = 100.0 * count / table.counts[label]
                 raise TableError(

@@ -22,10 +22,10 @@ from missratio.imputation import ImputationEnsemble, TiltedImputer
 
 # A category that only one class has would have an infinite coefficient otherwise.
 INDICATOR_PENALTY = 0.01
-# Complete rows of the controlled class for each column that a joint fit should have.
+# A joint fit should have this many complete rows of the controlled class for each
+# column, and at least so many; with a penalty it needs fewer.
 ROWS_PER_COLUMN = 20
 LEAST_ROWS = 200
-# And with a penalty.
 PENALISED_ROWS_PER_COLUMN = 2
 LEAST_PENALISED_ROWS = 50
 # What one imputation makes up, others make up differently, and it averages out. More of

@@ -34,8 +34,6 @@ TOO_RARE = "rows like it go missing too often for a certified score"
 TOO_LARGE = "its values are too large for a score"
 _LARGE = 1e150
 LABEL, REASON = "label", "reason"
-# Blanks that are more or less frequent by so little change no promise.
-BARELY = 0.02
 
 
 def predict_table(
@@ -158,7 +156,8 @@ def predict_table(
     share, few = blank / n_rows, min(n_rows, *rows.values())
     usual = np.clip(share, np.min(lost, axis=0), np.max(lost, axis=0))
     spread = np.sqrt(np.maximum(usual * (1.0 - usual), 1.0 / few) * 2.0 / few)
-    unlike = abs(share - usual) > np.maximum(BARELY, 4.0 * spread)
+    # A difference of less than a fiftieth changes no promise.
+    unlike = abs(share - usual) > np.maximum(0.02, 4.0 * spread)
     if observed and unlike.any():
         facts["unlike"] = {names[j]: float(share[j]) for j in np.flatnonzero(unlike)}
         lines.append(

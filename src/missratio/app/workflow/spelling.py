@@ -13,9 +13,6 @@ from missratio.app.tables.columns import BLANK
 from missratio.app.tables.labelled import LabelledTable
 from missratio.exceptions import Message, TableError
 
-# A spelling may be a slip of one that is so many times as frequent.
-SLIP = 10
-
 
 def variants(counts: Mapping[str, int]) -> Iterator[tuple[str, str, bool]]:
     """Spellings, what each may mean, and whether it is the same but for case and gaps.
@@ -32,7 +29,8 @@ def variants(counts: Mapping[str, int]) -> Iterator[tuple[str, str, bool]]:
         if (same := alike.setdefault(key, text)) != text:
             yield text, same, True
     for text in alike.values():
-        common = [o for o in alike.values() if counts[o] >= SLIP * counts[text]]
+        # A spelling may be a slip of one that is ten times as frequent.
+        common = [o for o in alike.values() if counts[o] >= 10 * counts[text]]
         if len(text) > 2 and (near := get_close_matches(text, common, 1, 0.75)):
             yield text, near[0], False
 

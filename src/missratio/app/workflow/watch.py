@@ -26,7 +26,7 @@ from missratio.evaluation import TypeIErrorMonitor
 from missratio.exceptions import TableError, UnexplainedMissingError, about_file
 
 FORMAT = 6
-# A state of some hundred promises.
+# The state of some hundred promises is no larger.
 _MOST_BYTES = 2**26
 
 

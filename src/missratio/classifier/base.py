@@ -218,8 +218,6 @@ class CertifiedClassifier(
                 f"This {type(self).__name__} estimator requires y to be passed, but "
                 "the target y is None."
             )
-        if not isinstance(self.columns, str):
-            self._read_columns(X)
         X = self._read(X, reset=True)
         y = reading.read_labels(on_host(y), X)
         labels = self._labels(y)
@@ -235,11 +233,6 @@ class CertifiedClassifier(
         members = None if units is None else read_units(units, X)
         how = self.deployment, inclusion, drawn, params
         return ClassTable(X, codes, labels, models, *how, members)
-
-    def _read_columns(self, X: Any) -> None:
-        """Note which columns are asked for."""
-        width = getattr(X, "shape", np.shape(X))[1]
-        self._positions = read_columns(self.columns, reading.column_names(X), width)
 
     def _drawn(self, inclusion: ArrayLike, X: Any, y: Any) -> RowInclusion:
         """The draw by which rows are there."""
@@ -302,15 +295,16 @@ class CertifiedClassifier(
         )
         if isinstance(table, np.ndarray) and table.dtype.kind == "f":
             reading.check_no_infinity(table)
+        if reset and not isinstance(self.columns, str):
+            names = reading.column_names(table)
+            self._positions = read_columns(self.columns, names, table.shape[1])
         if reset and not plain:
             as_levels = self.estimator is None or self._given_missingness() is not None
             self._words = reading.WordColumns.of(table, as_levels=as_levels)
         elif self._words.columns:
             warn_of_unseen_words(self._words, table)
         table = table if plain else self._words.read(table)
-        if every or self._positions is None:
-            return table
-        return some_columns(table, self._positions)
+        return table if every else self._used(table)
 
     def _scorable(self, X: Any) -> BoolArray:
         """Rows without a word that the estimator wasn't fitted to."""

@@ -182,20 +182,18 @@ def test_curves_are_scored_on_rows_with_blanks(labelled):
     X, y, _ = labelled
     phi = mr.LogisticMissingness([-3.0, -3.0], [0.5, 0.5])
     lossy = mr.corrupt(X, phi, random_state=0)
+    why = {"missingness": {"well": phi, "sick": phi}, "random_state": 0}
     classifier = mr.NeymanPearsonClassifier(
-        mr.FDivergenceRatio("js", l2=0.01), 0.3, 0.2, {"well": phi, "sick": phi},
-        controlled_class="well", on_infeasible="reject_all", random_state=0,
+        mr.FDivergenceRatio("js", l2=0.01), 0.3, 0.2, **why,
+        controlled_class="well", on_infeasible="reject_all",
     )  # fmt: skip
     assert (cross_val_score(classifier, lossy, y, scoring="roc_auc") > 0.5).all()
     # No probability is known of a row with a blank, whatever the estimator.
-    blank, several = np.isnan(lossy).any(axis=1), {"alpha": {"well": 0.3}}
-    both = classifier.get_params(deep=False)
-    both = {key: both[key] for key in ("missingness", "random_state")}
+    blank = np.isnan(lossy).any(axis=1)
     for each in (
-        classifier,
-        clone(classifier).set_params(estimator=None),
+        *(clone(classifier).set_params(estimator=kind) for kind in (None, mr.KLIEP())),
         clone(classifier).set_params(estimator=LogisticRegression()),
-        mr.MulticlassNeymanPearsonClassifier(**several, **both),
+        mr.MulticlassNeymanPearsonClassifier(alpha={"well": 0.3}, **why),
     ):
         each.fit(lossy, y)
         shares = each.predict_proba(lossy)

@@ -69,7 +69,6 @@ def test_blanks_are_nan_whichever_types_pandas_keeps(backend):
     X = mr.corrupt(pd.DataFrame(Z + y[:, None], columns=["a", "b"]), phi, 0)
     X["year"], X["old"] = np.arange(300) % 7, np.arange(300) % 2 == 0
     typed = X.convert_dtypes(dtype_backend=backend)
-    assert str(typed.dtypes["year"]).lower().startswith("int64")
     models = {"missingness": {0: phi, 1: phi}, "random_state": 0}
     for use in (
         lambda rows: mr.learn_missingness(rows, check=False).coef,

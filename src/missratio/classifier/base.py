@@ -296,8 +296,7 @@ class CertifiedClassifier(
         if isinstance(table, np.ndarray) and table.dtype.kind == "f":
             reading.check_no_infinity(table)
         if reset and not isinstance(self.columns, str):
-            names = reading.column_names(table)
-            self._positions = read_columns(self.columns, names, table.shape[1])
+            self._positions = read_columns(self.columns, self._every_name.tolist())
         if reset and not plain:
             as_levels = self.estimator is None or self._given_missingness() is not None
             self._words = reading.WordColumns.of(table, as_levels=as_levels)
@@ -312,6 +311,11 @@ class CertifiedClassifier(
         for words in self._words.unseen(X).values():
             scorable &= np.array([word is None for word in words], dtype=bool)
         return scorable
+
+    @property
+    def _every_name(self) -> Any:
+        """Names, or positions, of all columns."""
+        return getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
 
     def _used(self, X: Any) -> Any:
         """The columns that are used."""

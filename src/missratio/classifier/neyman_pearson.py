@@ -154,7 +154,7 @@ class TwoClassClassifier(CertifiedClassifier):
     @property
     def columns_(self) -> Any:
         """Names, or positions, of the columns that are used."""
-        names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
+        names = self._every_name
         return names if self._positions is None else names[self._positions]
 
     def _promises(self, table: ClassTable) -> list[Promise]:
@@ -396,16 +396,15 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         single = model is not None and not model.rowwise and model.groups is None
         if single and isinstance(self.columns, str) and self.columns == "auto":
             (promise,) = self._promises(table)
-            if self.estimator is None and self._words.columns:
-                # The default takes words by the names of their columns.
-                estimator = None
-            self._positions, _ = affordable.affordable_columns(
-                table, promise, estimator
-            )
+            # The default takes words by the names of their columns.
+            named = self.estimator is None and self._words.columns
+            tried = None if named else estimator
+            best = affordable.affordable_columns(table, promise, tried)
+            self._positions, estimator = best[0], tried
             table = affordable.narrowed_table(table, self._positions)
         if self._positions is not None:
             estimator = affordable.narrowed_estimator(
-                estimator, self._positions, self.n_features_in_, table
+                estimator, self._positions, self._every_name, table
             )
         # 2. The threshold; where too few rows are complete, ways out are named.
         try:
@@ -473,12 +472,12 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         """
         if self._positions is None:
             return self
-        alone, width = copy(self), self.n_features_in_
+        alone = copy(self)
         alone.columns, alone._positions = "all", None
         alone.missingness, alone.n_features_in_ = self._models(), len(self._positions)
         if self.estimator is not None:
             alone.estimator = affordable.narrowed_estimator(
-                self.estimator, self._positions, width
+                self.estimator, self._positions, self._every_name
             )
         if hasattr(self, "feature_names_in_"):
             alone.feature_names_in_ = self.columns_

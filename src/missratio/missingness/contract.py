@@ -171,10 +171,11 @@ class Missingness(ABC):
             return cast(Missingness, replace(cast(Any, self), **some))
         from missratio.missingness.models import FunctionMissingness
 
+        maxima = self.column_maxima(n_columns)[positions]
         return FunctionMissingness(
             partial(_some_probabilities, self, positions, n_columns),
             rowwise=False,
-            maximum=self.column_maxima(n_columns)[positions],
+            maximum=maxima if (maxima < 1.0).all() else None,
         )
 
     def probability_band(

@@ -340,7 +340,7 @@ class LinearRatio(BaseRatio):
             exceptions.warn(exceptions.NotSolvedWarning(wrong))
         elif not self.converged_:
             solved = (solution.status, solution.decrement, solution.n_iter)
-            columns = names() if self._apart else ()
+            columns = tuple(names()) if self._apart else ()
             base.report_status(type(self).__name__, *solved, columns)
         # Few rows of the class under the exponent decide coefficients that are free:
         # fewer than ten a coefficient, and than a fifth of its rows. For normal classes

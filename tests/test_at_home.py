@@ -182,11 +182,23 @@ def test_curves_are_scored_on_rows_with_blanks(labelled):
     X, y, _ = labelled
     phi = mr.LogisticMissingness([-3.0, -3.0], [0.5, 0.5])
     lossy = mr.corrupt(X, phi, random_state=0)
+    why = {"missingness": {"well": phi, "sick": phi}, "random_state": 0}
     classifier = mr.NeymanPearsonClassifier(
-        mr.FDivergenceRatio("js", l2=0.01), 0.3, 0.2, {"well": phi, "sick": phi},
-        controlled_class="well", on_infeasible="reject_all", random_state=0,
+        mr.FDivergenceRatio("js", l2=0.01), 0.3, 0.2, **why,
+        controlled_class="well", on_infeasible="reject_all",
     )  # fmt: skip
     assert (cross_val_score(classifier, lossy, y, scoring="roc_auc") > 0.5).all()
+    # No probability is known of a row with a blank, whatever the estimator.
+    blank = np.isnan(lossy).any(axis=1)
+    for each in (
+        *(clone(classifier).set_params(estimator=kind) for kind in (None, mr.KLIEP())),
+        clone(classifier).set_params(estimator=LogisticRegression()),
+        mr.MulticlassNeymanPearsonClassifier(alpha={"well": 0.3}, **why),
+    ):
+        each.fit(lossy, y)
+        shares = each.predict_proba(lossy)
+        assert np.isnan(shares[blank]).all()
+        np.testing.assert_array_equal(shares[~blank], each.predict_proba(lossy[~blank]))
 
 
 @pytest.mark.parametrize("splitter", [GroupKFold(3), LeaveOneGroupOut()])
@@ -213,6 +225,11 @@ def test_groups_are_routed_to_a_classifier_with_a_threshold_for_each(labelled):
         )
         grid = GridSearchCV(grouped, {"estimator__l2": [0.0]}, scoring=power, cv=3)
         assert grid.fit(X, y, groups=groups).best_score_ == scores.mean() > 0.3
+        grouped.set_score_request(groups=True)
+        right = cross_val_score(grouped, X, y, params={"groups": groups}, cv=3)
+        best = grid.best_estimator_
+        assert best.score(X, y, groups) == (best.predict(X, groups) == y).mean()
+        assert right.min() > 0.6
         # One threshold for all takes them for units, and predicts without them.
         units_kept = clone(CERTIFIED).set_fit_request(groups=True)
         params = {"groups": units}

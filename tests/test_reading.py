@@ -59,3 +59,22 @@ def test_the_nulls_of_pandas_are_no_labels():
 def test_numbers_that_came_as_objects_are_numbers():
     labels = read_labels(np.array([2, 10], dtype=object))
     assert labels.dtype.kind == "i"
+
+
+@pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
+def test_blanks_are_nan_whichever_types_pandas_keeps(backend):
+    pd = pytest.importorskip("pandas")
+    y, Z = np.repeat([0, 1], 150), np.random.default_rng(0).normal(size=(300, 2))
+    phi = mr.LogisticMissingness.from_columns({"a": (-1, 1), "b": (-2, 0)})
+    X = mr.corrupt(pd.DataFrame(Z + y[:, None], columns=["a", "b"]), phi, 0)
+    X["year"], X["old"] = np.arange(300) % 7, np.arange(300) % 2 == 0
+    typed = X.convert_dtypes(dtype_backend=backend)
+    models = {"missingness": {0: phi, 1: phi}, "random_state": 0}
+    for use in (
+        lambda rows: mr.learn_missingness(rows, check=False).coef,
+        lambda rows: mr.corrupt(rows, phi, 0).astype(float),
+        lambda rows: mr.TiltedImputer(**models).fit_transform(rows, y).astype(float),
+        lambda rows: mr.NeymanPearsonClassifier(alpha=0.2, **models).fit(rows, y)
+        .decision_function(rows),
+    ):  # fmt: skip
+        np.testing.assert_array_equal(use(typed), use(X))

@@ -144,6 +144,7 @@ def test_columns_that_there_are_not_are_refused(two_normals, columns, match):
     [
         mr.StepMissingness([1.0] * 4, [0.0] * 4, [0.4, 0.2, 0.3, 0.1], rowwise=False),
         mr.FunctionMissingness(_rising, rowwise=False, maximum=0.4),
+        mr.FunctionMissingness(_rising, rowwise=False),
     ],
 )
 def test_any_phi_of_columns_can_be_narrowed(two_normals, phi):
@@ -154,6 +155,18 @@ def test_any_phi_of_columns_can_be_narrowed(two_normals, phi):
     rows = X[y == 0]
     found = model.calibration_.trust.model.missing_probability(rows[:, [1, 3]])
     np.testing.assert_array_equal(found, phi.missing_probability(rows)[:, [1, 3]])
+
+
+def test_a_phi_by_names_is_narrowed_in_the_estimator_as_in_the_classifier(two_normals):
+    X, y = two_normals(900, 4, shift=1.0)
+    X, names = pd.DataFrame(X, columns=list("abcd")), {"d": (-1, 1), "a": (-2, 0)}
+    why = {0: mr.LogisticMissingness.from_columns(names)}
+    X[y == 0] = mr.corrupt(X[y == 0], why[0], random_state=0)
+    options = {"alpha": 0.2, "columns": ["d", "b"]}
+    outer = certified(mr.KLIEP(), missingness=why, **options).fit(X, y)
+    inner = certified(mr.KLIEP(missingness=why), **options).fit(X, y)
+    assert inner.of_used_columns().estimator.missingness[0].coef.tolist() == [0, 1]
+    np.testing.assert_array_equal(inner.score_samples(X), outer.score_samples(X))
 
 
 def test_where_few_rows_are_complete_ways_out_are_named_with_their_power():

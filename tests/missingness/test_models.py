@@ -9,6 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from optional_packages import optional
 from scipy.special import expit
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 import missratio as mr
 from missratio.missingness import NamedMissingness
@@ -229,6 +231,31 @@ def test_names_are_needed_and_given_for_an_array():
     model = mr.LogisticMissingness.from_columns({"agee": (-1.0, 0.8)})
     with pytest.raises(ValueError, match=r"'agee'\. Did you mean 'age'"):
         mr.KLIEP(missingness={1: model}).fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore::missratio.learning.MissingnessWarning")
+def test_a_model_of_named_columns_refuses_them_in_another_order():
+    """As one that was learned, or was bound to them before a step moved them."""
+    X, y = labelled(600)
+    turned = X[["age", "sugar", "bp"]]
+    for phi in (
+        mr.learn_missingness(X[y == 1]),
+        mr.learn_missingness(X[y == 1], depends_on=["sugar"]),
+    ):
+        assert phi.bound(list(X.columns)) is phi
+        phi.missing_probability(X.to_numpy())
+        for use in (
+            phi.missing_probability,
+            lambda rows, phi=phi: mr.KLIEP(missingness={1: phi}).fit(rows, y),
+            lambda rows, phi=phi: mr.missingness_check(rows, phi),
+        ):
+            with pytest.raises(ValueError, match="sugar, bp, age, in this order, and"):
+                use(turned)
+    moved = FunctionTransformer(lambda rows: rows[turned.columns])
+    line = make_pipeline(moved, mr.KLIEP())
+    classifier = mr.NeymanPearsonClassifier(line, 0.2, missingness={1: NAMED})
+    with pytest.raises(ValueError, match="sugar, bp, age, in this order, and X has ag"):
+        classifier.fit(X, y)
 
 
 def fits(model, X, y):

@@ -334,6 +334,10 @@ def test_the_tilts_size_is_kishs_of_the_weights_times_the_ratio(missing):
         close = mr.density_ratio(X1 - 0.8, X0, mr.KLIEP(missingness=models))
         held = mr.density_ratio(X1, X0, mr.KLIEP(missingness=models, l2=0.1))
     assert close.tilt_sample_size_ > 150 > held.tilt_sample_size_
+    # A penalty that is too weak holds nothing back.
+    weak = mr.KLIEP(missingness=models, l2=1e-4)
+    with pytest.warns(SmallSampleWarning, match=r"worth [1-3] .*, for 3 coeff"):
+        mr.density_ratio(X1 + 1.0, X0, weak)
 
 
 def test_the_score_is_minus_the_objective_on_the_rows_given(two_normals):

@@ -520,6 +520,9 @@ def as_numeric_array(X: Any) -> NDArray[Any]:
         if any(kind != nw.Float64 for kind in frame.schema.values()):
             frame = frame.select(nw.all().cast(nw.Float64))
         array = frame.to_numpy()
+        if array.dtype.kind == "O":
+            # pandas has no array of several columns of Arrow's with blanks.
+            array = np.array([column.to_numpy() for column in frame.iter_columns()]).T
     else:
         array = as_array(X)
         try:

@@ -223,8 +223,6 @@ class CertifiedClassifier(
                 f"This {type(self).__name__} estimator requires y to be passed, but "
                 "the target y is None."
             )
-        if not isinstance(self.columns, str):
-            self._read_columns(X)
         X = self._read(X, reset=True)
         y = reading.read_labels(on_host(y), X)
         labels = self._labels(y)
@@ -240,11 +238,6 @@ class CertifiedClassifier(
         members = None if units is None else read_units(units, X)
         how = self.deployment, inclusion, drawn, params
         return ClassTable(X, codes, labels, models, *how, members)
-
-    def _read_columns(self, X: Any) -> None:
-        """Note which columns are asked for."""
-        width = getattr(X, "shape", np.shape(X))[1]
-        self._positions = read_columns(self.columns, reading.column_names(X), width)
 
     def _drawn(self, inclusion: ArrayLike, X: Any, y: Any) -> RowInclusion:
         """The draw by which rows are there."""
@@ -311,15 +304,15 @@ class CertifiedClassifier(
         )
         if isinstance(table, np.ndarray) and table.dtype.kind == "f":
             reading.check_no_infinity(table)
+        if reset and not isinstance(self.columns, str):
+            self._positions = read_columns(self.columns, self._every_name.tolist())
         if reset and not plain:
             as_levels = self.estimator is None or self._given_missingness() is not None
             self._words = reading.WordColumns.of(table, as_levels=as_levels)
         elif self._words.columns:
             warn_of_unseen_words(self._words, table)
         table = table if plain else self._words.read(table)
-        if every or self._positions is None:
-            return table
-        return some_columns(table, self._positions)
+        return table if every else self._used(table)
 
     def _scorable(self, X: Any) -> BoolArray:
         """Rows without a word that the estimator wasn't fitted to."""
@@ -327,6 +320,11 @@ class CertifiedClassifier(
         for words in self._words.unseen(X).values():
             scorable &= np.array([word is None for word in words], dtype=bool)
         return scorable
+
+    @property
+    def _every_name(self) -> Any:
+        """Names, or positions, of all columns."""
+        return getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
 
     def _used(self, X: Any) -> Any:
         """The columns that are used."""

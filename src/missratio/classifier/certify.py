@@ -35,7 +35,7 @@ from missratio import missingness
 from missratio import threshold as rules
 from missratio._base.blocks import take_rows
 from missratio._base.hints import check_choice
-from missratio._base.reading import as_coded_array
+from missratio._base.reading import as_coded_array, column_names
 from missratio._base.typing import FloatArray, IntArray
 from missratio.classifier.certificate import Certificate, assumptions
 from missratio.classifier.estimators import ClassTable, measure_rounding
@@ -298,8 +298,9 @@ def refuse_open(promise: Promise, rows: Any) -> None:
     by_column = model.probability_band(rows, trust.delta)[1][high > 0.0]
     groups = np.arange(rows.shape[1]) if model.groups is None else model.groups
     kept = missingness.once(groups)
+    open_to, names = np.median(by_column, axis=0), column_names(rows)
     # A message names five columns.
-    worst = kept[np.argsort(-np.median(by_column[:, kept], axis=0))[:5]]
+    worst = [j for j in kept[np.argsort(-open_to[kept])[:5]].tolist() if open_to[j]]
     weight = f"{np.median(weights):,.0f} rows (the median)"
     weight = weight if np.median(weights) < MOST_WANTED else "any number of rows"
     message = Message(
@@ -308,7 +309,7 @@ def refuse_open(promise: Promise, rows: Any) -> None:
         "{most:.3g}. Most is open in {columns}, which the other columns predict too "
         "little.",
         label=promise.label,
-        columns=tuple(worst.tolist()),
+        columns=tuple(worst),
         remedies=("leave such columns out", Remedy.LOOKED_UP, Remedy.AS_OBSERVED),
         facts={
             "alpha": promise.alpha,
@@ -318,7 +319,7 @@ def refuse_open(promise: Promise, rows: Any) -> None:
             "most": float(most),
         },
     )
-    raise NoCertificateError(message)
+    raise NoCertificateError(message if names is None else message.named(names))
 
 
 STARTS = 32

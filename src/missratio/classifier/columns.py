@@ -23,8 +23,8 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 from sklearn.base import clone
 
+from missratio._base import reading
 from missratio._base.blocks import take_rows
-from missratio._base.reading import as_coded_array, as_frame, column_places
 from missratio._base.typing import IntArray
 from missratio.classifier.certify import choose_trust
 from missratio.classifier.estimators import (
@@ -43,28 +43,28 @@ TRIED = 6
 RIDGE = 0.05
 
 
-def read_columns(columns: Any, names: Sequence[str] | None, width: int) -> IntArray:
+def read_columns(columns: Any, names: Sequence[Any]) -> IntArray:
     """Positions of columns that are named, or numbered."""
     if isinstance(columns, str) or not np.ndim(columns) or not len(columns):
         raise ValueError(
             'columns must be "all", "auto" or a list of names or positions, one or '
             f"more: got {columns!r}."
         )
-    return column_places(columns, range(width) if names is None else names, "columns")
+    return reading.column_places(columns, names, "columns")
 
 
 def some_columns(X: Any, positions: IntArray) -> Any:
     """Some columns of an array or dataframe."""
-    frame = as_frame(X)
+    frame = reading.as_frame(X)
     if frame is None:
         return np.asarray(X)[:, positions]
     return frame[:, positions.tolist()].to_native()
 
 
 def narrowed_estimator(
-    estimator: Any, positions: IntArray, width: int, table: ClassTable | None = None
+    estimator: Any, positions: IntArray, names: Any, table: ClassTable | None = None
 ) -> Any:
-    """A clone whose own models of missingness are those of some columns.
+    """A clone whose own models of missingness are those of some columns, of all names.
 
     None is the default estimator of a table of these.
     """
@@ -72,23 +72,24 @@ def narrowed_estimator(
         return default_estimator(table, table.fitted)
     estimator = clone(estimator)
     given = missingness_parameters(estimator).items()
-    some = {name: narrowed_models(x, positions, width) for name, x in given}
+    some = {name: narrowed_models(x, positions, names) for name, x in given}
     return estimator.set_params(**some)
 
 
-def narrowed_models(missingness: Any, positions: IntArray, width: int) -> Any:
+def narrowed_models(missingness: Any, positions: IntArray, names: Any) -> Any:
     """A model of missingness, or each of a mapping, for some columns of a table."""
     if isinstance(missingness, Missingness):
-        return missingness.some_columns(positions, width)
+        return missingness.bound(names).some_columns(positions, len(names))
     if isinstance(missingness, Mapping):
         models = missingness.items()
-        return {k: narrowed_models(phi, positions, width) for k, phi in models}
+        return {k: narrowed_models(phi, positions, names) for k, phi in models}
     return missingness
 
 
 def narrowed_table(table: ClassTable, positions: IntArray) -> ClassTable:
     """A table of some columns, with their models."""
-    models = narrowed_models(table.models, positions, table.X.shape[1])
+    names = reading.names_or_numbers(table.X, table.X.shape[1])
+    models = narrowed_models(table.models, positions, names)
     return replace(table, X=some_columns(table.X, positions), models=models or None)
 
 
@@ -106,14 +107,14 @@ def affordable_columns(
     estimator : estimator or None
         None is the default one of the columns that are tried.
     """
-    width = table.X.shape[1]
+    names = reading.names_or_numbers(table.X, table.X.shape[1])
     order, likely = _added_columns(table, promise)
     sizes = np.unique(np.geomspace(1, len(order), TRIED).round().astype(int))
-    best, power = np.arange(width), 0.0
+    best, power = np.arange(len(names)), 0.0
     for size in sizes.tolist():
         positions = np.sort(order[:size])
         some = narrowed_table(table, positions)
-        narrowed = narrowed_estimator(estimator, positions, width, some)
+        narrowed = narrowed_estimator(estimator, positions, names, some)
         # Few rows may be complete in many columns: moments of pairs, which don't need
         # them, have to promise as much.
         promised = affordable_power(some, promise, narrowed)
@@ -153,7 +154,7 @@ def _added_columns(table: ClassTable, promise: Promise) -> tuple[IntArray, list[
         weights = np.ones(rows.shape)
         if model is not None:
             weights = inverse_probability_weights(rows, model)
-        X = np.where(weights > 0.0, as_coded_array(rows).astype(float), 0.0)
+        X = np.where(weights > 0.0, reading.as_coded_array(rows).astype(float), 0.0)
         mean = (weights * X).sum(axis=0) / weights.sum(axis=0)
         away = weights * (X - mean)
         moments.append((mean, away.T @ away / (weights.T @ weights)))

@@ -57,7 +57,6 @@ from missratio.imputation import TiltedImputer
 from missratio.missingness import Missingness, RowInclusion
 from missratio.ratio import LinearRatio, weight_parameter
 from missratio.rows import LabelledSource, weighed_twice
-from missratio.tensor import on_host
 from missratio.weights import complete_row_weights, effective_sample_size
 
 # How far above 1 a probability may be rounded.
@@ -70,8 +69,7 @@ def complete_mask(X: Any) -> BoolArray:
         return ~rows_with_nan(X)
     if (frame := as_frame(X)) is not None:
         missing = np.zeros(len(frame), dtype=bool)
-        for name in frame.columns:
-            column = frame.get_column(name)
+        for column in frame.iter_columns():
             missing |= column.is_null().to_numpy()
             if column.dtype.is_float():
                 missing |= column.is_nan().fill_null(True).to_numpy()
@@ -84,6 +82,16 @@ def complete_mask(X: Any) -> BoolArray:
     if table.dtype.kind != "f":
         return np.ones(len(table), dtype=bool)
     return ~rows_with_nan(table)
+
+
+def scored_rows(
+    X: Any, deployment: str, among: BoolArray | None = None
+) -> tuple[BoolArray, Any]:
+    """Which rows are scored, complete ones if these are meant; and the rows."""
+    rows = np.ones(X.shape[0], dtype=bool) if among is None else among
+    if deployment == "complete":
+        rows = rows & complete_mask(X)
+    return rows, in_double(X if rows.all() else take_rows(X, np.flatnonzero(rows)))
 
 
 def raw_scores(
@@ -118,14 +126,11 @@ def raw_scores(
     ndarray of shape (n_rows,), or (n_rows, n_classes) for more than two
         −∞ where the estimator gives NaN.
     """
-    rows = np.ones(X.shape[0], dtype=bool) if among is None else among
-    if deployment == "complete":
-        rows = rows & complete_mask(X)
+    rows, chosen = scored_rows(X, deployment, among)
     shape = (len(rows),) if n_classes == 2 else (len(rows), n_classes)
     scores = np.full(shape, unscored)
     if not rows.any():
         return scores
-    chosen = in_double(X if rows.all() else take_rows(X, np.flatnonzero(rows)))
     wanted, has_probabilities = shape[1:], hasattr(estimator, "predict_proba")
     decides = hasattr(estimator, "decision_function")
     if not decides and not has_probabilities:
@@ -157,6 +162,17 @@ def raw_scores(
         )
     scores[rows] = np.where(np.isnan(raw), -np.inf, sign * raw)
     return scores
+
+
+def probabilities(
+    estimator: Any, X: Any, deployment: str, n_classes: int = 2
+) -> FloatArray:
+    """Those of a fitted estimator; NaN where "complete" and the row has a blank."""
+    rows, chosen = scored_rows(X, deployment)
+    shares = np.full((len(rows), n_classes), np.nan)
+    if rows.any():
+        shares[rows] = estimator.predict_proba(chosen)
+    return shares
 
 
 # How many calibration rows are scored again: near the threshold, and all over.
@@ -293,14 +309,11 @@ class ClassScores:
         scores[np.isnan(scores).any(axis=1)] = np.nan
         return np.clip(scores, LEAST_LOG, -LEAST_LOG)
 
-    def probabilities(self, X: Any) -> FloatArray:
-        """The probability of each class, as the estimators give it any row."""
+    def probabilities(self, X: Any, deployment: str) -> FloatArray:
+        """The probability of each class; NaN for a row that isn't scored."""
         if not self.classes:
-            return np.asarray(self.estimators[0].predict_proba(X), dtype=np.float64)
-        log_odds = np.zeros((X.shape[0], self.n_classes))
-        for position, estimator in zip(self.classes, self.estimators, strict=True):
-            log_odds[:, position] = on_host(estimator.decision_function(X))
-        return np.asarray(softmax(log_odds, axis=1))
+            return probabilities(self.estimators[0], X, deployment, self.n_classes)
+        return np.asarray(softmax(self.of(X, deployment), axis=1))
 
 
 @dataclass(frozen=True)
@@ -388,10 +401,8 @@ class ClassTable:
 
     def rows_of(self, position: int, index: IntArray | None = None) -> IntArray:
         """The rows of one class, among some rows or all."""
-        if index is None:
-            return np.flatnonzero(self.codes == position)
-        rows: IntArray = index[self.codes[index] == position]
-        return rows
+        among = np.arange(len(self.codes)) if index is None else index
+        return np.asarray(among[self.codes[among] == position])
 
     def split(
         self, sizes: Mapping[int, Mapping[str, float]], rng: np.random.Generator

@@ -25,7 +25,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from missratio._base.blocks import in_double, take_rows
+from missratio._base.blocks import take_rows
 from missratio._base.callbacks import with_callbacks_of
 from missratio._base.hints import nearest
 from missratio._base.storable import storable
@@ -719,9 +719,10 @@ class MulticlassNeymanPearsonClassifier(CertifiedClassifier):
         Returns
         -------
         ndarray of shape (n_rows, n_classes)
-            In the order of `classes_`; of ratios NaN for a row with a missing value.
+            In the order of `classes_`; under deployment "complete" NaN for a row with a
+            missing value.
         """
-        return self.scores_.probabilities(in_double(self._read(X)))
+        return self.scores_.probabilities(self._read(X), self.deployment)
 
     def _labels(self, y: Any) -> list[Any]:
         check_classification_targets(y)

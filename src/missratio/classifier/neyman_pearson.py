@@ -16,6 +16,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import accuracy_score
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
@@ -23,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from missratio import threshold as rules
 from missratio._base import hints
-from missratio._base.blocks import in_double, take_rows
+from missratio._base.blocks import take_rows
 from missratio._base.callbacks import with_callbacks_of
 from missratio._base.reading import read_labels
 from missratio._base.storable import storable
@@ -98,9 +99,11 @@ class TwoClassClassifier(CertifiedClassifier):
         Returns
         -------
         ndarray of shape (n_rows, 2)
-            In the order of `classes_`.
+            In the order of `classes_`; under deployment "complete" NaN for a row with a
+            missing value, so that a curve of such rows is of `decision_function`.
         """
-        shares: FloatArray = self.estimator_.predict_proba(in_double(self._read(X)))
+        X = self._read(X)
+        shares = estimators.probabilities(self.estimator_, X, self.deployment)
         in_order = self.controlled_class in (None, self.classes_[0])
         return shares if in_order == (self._sign > 0.0) else shares[:, ::-1]
 
@@ -149,7 +152,7 @@ class TwoClassClassifier(CertifiedClassifier):
     @property
     def columns_(self) -> Any:
         """Names, or positions, of the columns that are used."""
-        names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
+        names = self._every_name
         return names if self._positions is None else names[self._positions]
 
     def _promises(self, table: ClassTable) -> list[Promise]:
@@ -394,16 +397,15 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         single = bool(apart) and all(apart)
         if single and isinstance(self.columns, str) and self.columns == "auto":
             (promise,) = self._promises(table)
-            if self.estimator is None and self._words.columns:
-                # The default takes words by the names of their columns.
-                estimator = None
-            self._positions, _ = affordable.affordable_columns(
-                table, promise, estimator
-            )
+            # The default takes words by the names of their columns.
+            named = self.estimator is None and self._words.columns
+            tried = None if named else estimator
+            best = affordable.affordable_columns(table, promise, tried)
+            self._positions, estimator = best[0], tried
             table = affordable.narrowed_table(table, self._positions)
         if self._positions is not None:
             estimator = affordable.narrowed_estimator(
-                estimator, self._positions, self.n_features_in_, table
+                estimator, self._positions, self._every_name, table
             )
         # 2. The threshold; where too few rows are complete, ways out are named.
         try:
@@ -472,12 +474,12 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         """
         if self._positions is None:
             return self
-        alone, width = copy(self), self.n_features_in_
+        alone = copy(self)
         alone.columns, alone._positions = "all", None
         alone.missingness, alone.n_features_in_ = self._models(), len(self._positions)
         if self.estimator is not None:
             alone.estimator = affordable.narrowed_estimator(
-                self.estimator, self._positions, width
+                self.estimator, self._positions, self._every_name
             )
         if hasattr(self, "feature_names_in_"):
             alone.feature_names_in_ = self.columns_
@@ -593,10 +595,8 @@ class NeymanPearsonClassifier(TwoClassClassifier):
                     f"alone: {of_others.sum()} of {len(of_others)} labels are others. "
                     "Leave these rows out, or call fit with a FrozenEstimator."
                 )
-        if chosen is not None and isinstance(self.columns, str):
-            self._positions = chosen if self.columns == "auto" else None
-        elif not isinstance(self.columns, str):
-            self._read_columns(rows)
+        if isinstance(self.columns, str) and self.columns == "auto":
+            self._positions = chosen
         rows, drawn, self._lossy = self._used(rows), None, labels[0]
         self._words = self._words.seen_in(rows)
         n_rows = rows.shape[0]
@@ -836,6 +836,25 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
         known = np.array([limits.get(group, np.inf) for group in members])
         return self._given(X, scores > known)
 
+    def score(
+        self, X: Any, y: ArrayLike, groups: Any = None, sample_weight: Any = None
+    ) -> float:
+        """The share of rows that are given their own label.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n_rows, n_columns)
+        y, groups : array-like of shape (n_rows,)
+        sample_weight : array-like of shape (n_rows,), optional
+
+        Returns
+        -------
+        float
+            The accuracy: `error_scorer` scores what is promised.
+        """
+        given = on_host(self.predict(X, groups))
+        return float(accuracy_score(y, given, sample_weight=sample_weight))
+
     @property
     def cap_(self) -> Trust | None:
         """The cap on weights above which rows get the controlled class, or None."""
@@ -844,8 +863,7 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
     @property
     def thresholds_(self) -> dict[Any, float]:
         """By group; infinite where none is certified."""
-        limits: dict[Any, float] = self.certificate_.thresholds
-        return limits
+        return dict(self.certificate_.thresholds)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -66,6 +66,9 @@ class Missingness(ABC):
     n_features: int | None = None
     """The number of features that the model is for; None where any will do."""
 
+    feature_names: tuple[str, ...] = ()
+    """The columns that the model is for, in their order, where it goes by names."""
+
     def weight_bound(self, n_columns: int, odds_factor: float = 1.0) -> float | None:
         """The largest weight 1/(1 − φ) that a complete row can have; None if unknown.
 
@@ -123,6 +126,14 @@ class Missingness(ABC):
                 f"{type(self).__name__} is for {self.n_features} feature(s): X has "
                 f"{n_columns}. Give the columns that the model was made for."
             )
+        own = {name: place for place, name in enumerate(self.feature_names)}
+        given = [] if names is None else [*names]
+        if any(own.get(name, j) != j for j, name in enumerate(given)):
+            raise ValueError(
+                f"{type(self).__name__} is for columns {reading.joined([*own])}, in "
+                f"this order, and X has {reading.joined(given)}. Give X with the "
+                "columns of the model."
+            )
         return self
 
     def some_columns(self, positions: IntArray, n_columns: int) -> Missingness:
@@ -160,10 +171,11 @@ class Missingness(ABC):
             return cast(Missingness, replace(cast(Any, self), **some))
         from missratio.missingness.models import FunctionMissingness
 
+        maxima = self.column_maxima(n_columns)[positions]
         return FunctionMissingness(
             partial(_some_probabilities, self, positions, n_columns),
             rowwise=False,
-            maximum=self.column_maxima(n_columns)[positions],
+            maximum=maxima if (maxima < 1.0).all() else None,
         )
 
     def probability_band(
@@ -296,11 +308,7 @@ class Missingness(ABC):
         self, X: Any, first_row: int = 0, source: Any = None, may_be_one: bool = False
     ) -> FloatArray:
         """φ at the rows of X, checked; NaN where missing."""
-        # An array of numbers has no names and no texts to be read.
-        if type(X) is np.ndarray and X.ndim == 2 and X.size and X.dtype == np.float64:
-            table, model = X, self.bound(None, X.shape[1])
-        else:
-            table, model = self._bound_table(X)
+        table, model = self._bound_table(X)
         source = X if source is None else source
         whole, maxima = model.rowwise, model.column_maxima(table.shape[1])
         result = np.full(table.shape[:1] if whole else table.shape, np.nan)

@@ -283,6 +283,7 @@ class NamedMissingness(Missingness):
             else:
                 intercept[places[name]], coef[places[name]] = start, slopes[name]
         base = LogisticMissingness(intercept, coef)
+        vars(base).update(feature_names=tuple(places))
         return BlockMissingness(base, tuple(blocks), len(names)) if blocks else base
 
     def evaluate(self, X: FloatArray) -> ArrayLike:

@@ -230,11 +230,8 @@ class BlockMissingness(Missingness):
         for block in self.blocks:
             groups[list(block.columns)] = min(block.columns)
         learned = any(model.learned for model in self._models)
-        vars(self).update(groups=groups, learned=learned, n_features=self.n_columns)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        self.__post_init__()
+        known = {"n_features": self.n_columns, "feature_names": self.base.feature_names}
+        vars(self).update(groups=groups, learned=learned, **known)
 
     @property
     def _models(self) -> list[Missingness]:

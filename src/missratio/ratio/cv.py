@@ -50,7 +50,8 @@ class KLIEPCV(CallbackSupportMixin, fit.JointRatio):
         As for `KLIEP`.
     cv : int, splitter or list of pairs, default=5
         The number of folds, drawn within each class; or any of scikit-learn's
-        splitters, or pairs of row numbers to fit and to hold out.
+        splitters that needs no groups; or pairs of row numbers to fit and to hold out,
+        as ``list(GroupKFold().split(X, y, groups))`` gives them.
     random_state : int, RandomState or None, default=None
         For the folds. None draws anew at each ``fit``.
 

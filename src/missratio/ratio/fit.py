@@ -340,19 +340,18 @@ class LinearRatio(BaseRatio):
             exceptions.warn(exceptions.NotSolvedWarning(wrong))
         elif not self.converged_:
             solved = (solution.status, solution.decrement, solution.n_iter)
-            named: Any = getattr(self, "feature_names_in_", None)
-            if named is None:
-                named = [f"x{j}" for j in range(self.n_features_in_)]
-            columns = named if self._apart else ()
+            columns = tuple(names()) if self._apart else ()
             base.report_status(type(self).__name__, *solved, columns)
         # Few rows of the class under the exponent decide coefficients that are free:
         # fewer than ten a coefficient, and than a fifth of its rows. For normal classes
         # with 3 columns, each shifted by 1, and 300 rows 22 to 29 are left, and the
-        # error was 4 times that of the Jensen-Shannon fit.
+        # error was 4 times that of the Jensen-Shannon fit. A penalty holds coefficients
+        # back, but where it is weak as well it leaves fewer rows than coefficients.
         most, n_features = self.effective_sample_size_[label].kish, len(self.coef_)
-        enough = min(10.0 * (1 + n_features), 0.2 * most)
+        each = 1.0 if penalty.all() else 10.0
+        enough = min(each * (1 + n_features), 0.2 * most)
         size = self.tilt_sample_size_
-        if size is None or not self.converged_ or penalty.all() or size >= enough:
+        if size is None or not self.converged_ or size >= enough:
             return
         message = Message(
             "The coefficients rest on few rows of class {label!r}: weighted by the "

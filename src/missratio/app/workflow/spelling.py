@@ -10,11 +10,8 @@ from difflib import get_close_matches
 import numpy as np
 
 from missratio.app.tables.columns import BLANK
-from missratio.app.tables.labelled import LabelledTable
+from missratio.app.tables.labelled import SLIP, LabelledTable
 from missratio.exceptions import Message, TableError
-
-# A spelling may be a slip of one that is so many times as frequent.
-SLIP = 10
 
 
 def variants(counts: Mapping[str, int]) -> Iterator[tuple[str, str, bool]]:

@@ -66,6 +66,9 @@ class Missingness(ABC):
     n_features: int | None = None
     """The number of features that the model is for; None where any will do."""
 
+    source: str = ""
+    """The file that a person wrote it down in; "" where it was given as it is."""
+
     def weight_bound(self, n_columns: int, odds_factor: float = 1.0) -> float | None:
         """The largest weight 1/(1 − φ) that a complete row can have; None if unknown.
 

@@ -138,7 +138,7 @@ def test_pairs_need_no_complete_row_and_say_so():
 @pytest.mark.parametrize("classes", [(0,), (1,), (0, 1)])
 def test_objectives_that_count_complete_rows_give_way_to_klieps(classes):
     X, y, models, _ = lossy(400, 12, classes=classes)
-    with pytest.warns(SmallSampleWarning, match="KLIEP's, which takes means"):
+    with pytest.warns(SmallSampleWarning, match="few as .* KLIEP's, which takes"):
         ratio = mr.FDivergenceRatio("js", missingness=models).fit(X, y)
     kliep = mr.KLIEP(missingness=models).fit(X, y)
     np.testing.assert_allclose(ratio.coef_, kliep.coef_)

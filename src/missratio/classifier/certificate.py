@@ -232,9 +232,7 @@ def assumptions(
             reach += f"{round(1 - 1 / cap, 5):.3g}"
         blocks = getattr(model, "blocks", ())
         further = any(set(block.inputs) - set(block.columns) for block in blocks)
-        on = (
-            "its own value and the columns that φ names" if further else "its own value"
-        )
+        on = "its own value" + " and the columns that φ names" * further
         how = (
             "entries go missing independently of each other, given the row, and each "
             f"with a probability that depends on {on} alone (what the other "
@@ -254,6 +252,8 @@ def assumptions(
             pairs = {x: (start[j], slope[j]) for j, x in enumerate(columns)}
             lossy = {x: pair for x, pair in pairs.items() if pair[0] > -math.inf}
             often = f"φ is that of LogisticMissingness.from_columns({lossy})"
+        if model.source:
+            often = f"φ is as {model.source} says"
         if model.learned:
             often = "the log-odds of being missing are linear in the values"
             parts = [block.model for block in blocks] or [model]
@@ -273,10 +273,8 @@ def assumptions(
                 often += ", and those looked up were drawn at random among the missing "
                 often += "ones"
             else:
-                often += (
-                    " (the other columns alone hardly tell such a φ from a step or "
-                )
-                often += "a bump; looked-up values do)"
+                often += " (the other columns alone hardly tell such a φ from a step "
+                often += "or a bump; looked-up values do)"
             if isinstance(model, LearnedMissingness) and not (model.checks or stated):
                 often += "; no test of this was made"
         if promise.odds_factor != 1.0:

@@ -16,6 +16,7 @@ from missratio._base.blocks import take_rows
 from missratio._base.hints import another_type, listed
 from missratio._base.reading import WordColumns, as_numeric_array, read_labels
 from missratio._base.typing import FloatArray, IntArray
+from missratio.exceptions import Explained, Message, warn
 from missratio.rows import LabelledBlock, LabelledSource, check_label_types
 from missratio.tensor import on_host
 
@@ -274,7 +275,7 @@ class NoPowerWarning(UserWarning):
     """A certificate holds, but no row is given to the other class."""
 
 
-class RepeatedRowsWarning(UserWarning):
+class RepeatedRowsWarning(Explained, UserWarning):
     """Calibration rows are copies of training rows, or of each other."""
 
 
@@ -310,11 +311,9 @@ def warn_of_repeated_rows(rows: Any, training: Any = None) -> None:
     _, first, places, counts = np.unique(
         numbers_of_rows, return_index=True, return_inverse=True, return_counts=True
     )
-    places = places.ravel()
-    trained = np.isin(places[: len(calibrating)], places[len(calibrating) :])
-    twice = np.bincount(places[: len(calibrating)], minlength=len(counts))[
-        places[: len(calibrating)]
-    ]
+    mine, others = np.split(places.ravel(), [len(calibrating)])
+    trained = np.isin(mine, others)
+    twice = np.bincount(mine, minlength=len(counts))[mine]
     affected = trained | (twice > 1)
     if not len(calibrating) or affected.mean() < REPEATED:
         return
@@ -336,21 +335,18 @@ def warn_of_repeated_rows(rows: Any, training: Any = None) -> None:
     by_chance = more * (np.count_nonzero(twice > 1) + BY_CHANCE) / len(calibrating)
     if kinds and trained.mean() < max(REPEATED, 2.0 * by_chance):
         return
+    claim = "of the calibration rows are there more than once. Copies say nothing new, "
+    claim += "and are counted as if they did"
     if trained.mean() >= REPEATED:
-        what = (
-            f"{trained.mean():.0%} of the calibration rows are training rows as well. "
-            "The estimator knows these rows, so its scores on them are not those of "
-            "new rows"
-        )
-    else:
-        what = (
-            f"{affected.mean():.0%} of the calibration rows are there more than once. "
-            "Copies say nothing new, and are counted as if they did"
-        )
-    warnings.warn(
-        f"{what}, and the certificate does not hold. Calibrate with rows that took no "
-        "part in fitting. Where one unit has several rows, say by groups= which rows "
-        "are of one unit.",
-        RepeatedRowsWarning,
-        stacklevel=2,
+        affected = trained
+        claim = "of the calibration rows are training rows as well. The estimator "
+        claim += "knows these rows, so its scores on them are not those of new rows"
+    message = Message(
+        f"{affected.mean():.0%} {claim}, and the certificate does not hold.",
+        remedies=(
+            "take copies out of the table",
+            "call calibrate() with rows that took no part in fitting",
+            "say by groups= which rows are of one unit, where units have several",
+        ),
     )
+    warn(RepeatedRowsWarning(message))

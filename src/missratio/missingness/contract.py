@@ -68,6 +68,8 @@ class Missingness(ABC):
 
     feature_names: tuple[str, ...] = ()
     """The columns that the model is for, in their order, where it goes by names."""
+    source: str = ""
+    """The file that a person wrote it down in; "" where it was given as it is."""
 
     def weight_bound(self, n_columns: int, odds_factor: float = 1.0) -> float | None:
         """The largest weight 1/(1 − φ) that a complete row can have; None if unknown.

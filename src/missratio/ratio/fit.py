@@ -398,14 +398,17 @@ class LinearRatio(BaseRatio):
         # 1. Whether the objective counts rows of both classes, and few are complete.
         if by_choice and not (self._apart or settings._objective().linear_numerator):
             lossy_rows = [rows for rows in two if rows.by_entry]
-            if any(few(rows, rows.complete()[1]) for rows in lossy_rows):
+            every = ((rows, rows.complete()[1]) for rows in lossy_rows)
+            if short := [sums.kish[0] for rows, sums in every if few(rows, sums)]:
                 self._by_means, direction = True, "auto"
                 for rows in lossy_rows:
                     # What is never observed is refused.
                     rows.feature_sums(columns)
                 message = Message(
-                    "Few rows are complete, and the objective counts no others: "
-                    "KLIEP's, which takes means over all values, took its place.",
+                    "Complete rows count as few as {size:.0f} would, and the objective "
+                    "counts no others: KLIEP's, which takes means over all values, "
+                    "took its place.",
+                    facts={"size": min(short)},
                     remedies=("set pairs=False to keep it", Remedy.MORE_ROWS),
                 )
                 exceptions.warn(exceptions.SmallSampleWarning(message))

@@ -106,6 +106,7 @@ def test_a_file_may_say_how_often_each_level_is_missing(blank_wards, fitted):
     phi.write_text(PHI)
     fit, facts = fitted("--missingness", phi)
     assert facts["certificate"]["certified"]
+    assert f"φ is as {phi} says" in facts["certificate"]["assumptions"]
     places, levels = fit.encoder.indicators["ward"], fit.encoder.columns[2].levels
     rows = np.zeros((3, 4))
     rows[[1, 2], list(places)] = 1.0

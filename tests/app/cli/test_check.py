@@ -211,6 +211,33 @@ def test_a_code_that_is_a_value_elsewhere_is_left_to_a_person(tmp_path, monkeypa
     rows = [[i % 7 if i % 20 else 999, 900 + i % 120, i % 2] for i in range(400)]
     write_csv(tmp_path / "t.csv", "a,b,y", rows)
     monkeypatch.chdir(tmp_path)
-    run("check t.csv --target y")
+    said = run("check t.csv --target y").stdout
+    assert "is it missing? If so, add --missing-value 999 (then in 'b' as well)" in said
+    assert "counts as missing" not in said
     assert "missing_value" not in settings(tmp_path)
     assert 'missing_value = ["999"]' in (tmp_path / "missratio.toml").read_text()
+
+
+def test_copies_of_rows_are_told_of_and_what_to_do_about_them(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    rows = [(x, z, i % 2, f"{i} €") for i, (x, z) in enumerate(X.tolist())]
+    write_csv(tmp_path / "t.csv", "x,z,y,price", [*rows, *rows[:150]])
+    said = run("check t.csv --target y --controlled 0").stdout
+    assert "- 150 rows repeat another in every column." in said
+    assert "numbers with a unit, such as" in said
+    said = " ".join(run("fit --method js --alpha 20%").stdout.split())
+    assert "does not hold. Take copies out of the table. Written" in said
+    write_csv(tmp_path / "u.csv", "x,z,y,price", rows)
+    assert "repeat another" not in run("check u.csv --target y --force").stdout
+
+
+def test_what_is_known_of_three_columns_can_be_said_in_words(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(600, 4)).round(3), np.arange(600) % 2
+    X[:, :3][rng.uniform(size=(600, 3)) < 0.05] = np.nan
+    write_csv(tmp_path / "t.csv", "a,b,c,d,y", zip(*X.T, y, strict=True))
+    said = run("check t.csv --target y --controlled 0").stdout
+    (command,) = [line for line in said.splitlines() if "--assume '" in line]
+    assert command.count("--assume") == 6

@@ -306,6 +306,19 @@ def test_what_an_expert_knows_is_a_range_of_phi(one_column, tmp_path, monkeypatc
     assert [json.loads(again.stdout)[key] for key in same] == [found[k] for k in same]
 
 
+def test_an_end_of_the_range_that_the_table_contradicts_is_told(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng, y = np.random.default_rng(0), np.arange(2000) % 2
+    Z = rng.normal(size=(2000, 3)) + rng.normal(size=(2000, 1)) + y[:, None]
+    lost = rng.uniform(size=2000) < 1 / (1 + np.exp(3.0 - 2.0 * Z[:, 0]))
+    Z[lost & (y == 0), 0] = np.nan
+    write_csv(tmp_path / "t.csv", "a,b,c,y", zip(*Z.T.round(3), y, strict=True))
+    words = "t.csv --target y --controlled 0 --alpha 0.2 --method js"
+    wide = "--assume 'a: 18% of 0, higher 1 to 8 times more likely'"
+    text = run("fit", words, wide, "--out", tmp_path / "m.skops").stdout
+    assert "at its mildest, it would be unknown, as the table contradicts" in text
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -90,6 +90,11 @@ def test_blank_row_is_left_out_where_a_blank_is_a_category(read):
     table = read("a,b,y\n1,red,0\n2,,1\n,,\n3,blue,1\n", blank_level=True)
     assert table.rows.tolist() == [0, 1, 3]
     assert table.encoder.columns[1].levels == ("blue", "red", "")
+    # Such a row alone makes no level of a blank, and lines keep their numbers.
+    table = read("a,b,y\n1,red,0\n,,\n3,blue,1\n", blank_level=True)
+    assert not table.has_blank_level
+    with pytest.raises(TableError, match="'x' in line 4 is the first"):
+        read("a,b,y\n1,red,0\n,,\nx,blue,1\n4,red,0\n5,red,1\n")
 
 
 LABELS = {
@@ -294,6 +299,17 @@ def test_what_may_not_be_meant_is_said(read):
     assert any("'b' is taken for one of categories: 25 of its 40" in n for n in notes)
     assert len(notes) == 2
     assert read(f"a,b,y\n{rows}", missing_values=["-999"], drop=["b"]).notes == []
+
+
+def test_numbers_that_may_stand_for_nothing_are_said_with_the_reason(read):
+    rows = [[i % 60, i % 50, i % 2, i % 2] for i in range(600)]
+    for i in range(0, 600, 3):
+        rows[i][0], rows[i][1] = 99, -1
+    rows[1][2] = rows[2][2] = -1
+    text = "\n".join(",".join(map(str, row)) for row in rows)
+    first, second = sorted(map(str, read(f"a,b,c,y\n{text}\n").notes))
+    assert "'a' is 99 in 200 rows, 10 times as often as any other value." in first
+    assert "'b' is -1 in 200 rows, and nowhere else below 0." in second
 
 
 SMALL = [["a", "y"], [1.5, 0], [2.5, 1]]

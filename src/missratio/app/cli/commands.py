@@ -74,7 +74,7 @@ def query(options: asked.QueryOptions, progress: Progress) -> CommandOutcome:
             why = "which should buy most" if abs(share - power.share) <= 0.02 else ""
             lines.append(
                 f"{share:.0%} of the values go to rows of the controlled class, "
-                f"{why or 'of one kind no more are missing'}."
+                f"{why or 'as one of the two kinds has no more blanks'}."
             )
         lines.append(
             f"Rows of the controlled class, and the power to expect: {power}. "

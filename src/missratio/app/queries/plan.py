@@ -466,7 +466,7 @@ def _pools(
         rows = np.flatnonzero(lost & (cells.codes == code))
         pools += [Pool(rows, code, column)] if len(rows) else []
     if not pools:
-        raise ValueError("There is nothing to look up: no value of X is missing.")
+        raise ValueError("There is nothing to look up: no value is missing.")
     return pools
 
 

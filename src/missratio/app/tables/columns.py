@@ -292,6 +292,7 @@ def read_columns(
     cells: Cells,
     categorical: Sequence[str],
     blank_level: bool,
+    place: Callable[[int], str],
 ) -> tuple[Encoder, Any, list[Message]]:
     """Find out what columns hold; what is wrong with any of them is said at once.
 
@@ -307,6 +308,8 @@ def read_columns(
         Columns that are categories though they look like numbers.
     blank_level : bool
         Whether a missing category is a level of its own.
+    place : callable
+        Where a row is, from its number, for messages.
 
     Returns
     -------
@@ -342,7 +345,7 @@ def read_columns(
                 elif count < 0.5 * known:
                     problem = (
                         f"has {known - count} numbers and {count} cell(s) that are "
-                        f"not: {text!r} in {source.place(error.row)} is the first. "
+                        f"not: {text!r} in {place(error.row)} is the first. "
                         f"Correct them; or --missing-value {text!r} if that means "
                         f"missing; or --categorical {shlex.quote(name)} if the numbers "
                         "are names"

@@ -22,13 +22,18 @@ from missratio.exceptions import Message, TableError, about_file
 _LONGEST_LABEL = 100
 # Numbers that people write for a value that isn't there.
 _SENTINELS = [sign * (10.0**digits - 1.0) for digits in range(2, 7) for sign in (-1, 1)]
+_SENTINELS += [-1.0, -9.0]
+FAR = "far from all its other values"
+# A number may be a code, and a spelling what others mean, if others are so much rarer.
+SLIP = 10
 
 
 def sentinels(X: FloatArray, names: Sequence[str]) -> list[Message]:
     """Say which columns may have a number for what is missing, such as -999.
 
-    It is at the end of the column's range, stands in several rows, and is further from
-    the other values than these are from each other.
+    It is at the end of the column's range and stands in several rows. It is further
+    from the other values than these are from each other; or it alone is negative, or
+    far more frequent than any of many others, which says less.
 
     Parameters
     ----------
@@ -43,15 +48,19 @@ def sentinels(X: FloatArray, names: Sequence[str]) -> list[Message]:
             others = column[(column != value) & ~np.isnan(column)]
             count = int((column == value).sum())
             gap = np.abs(others - value).min(initial=np.inf)
-            if count > 1 and len(others) and gap > max(np.ptp(others), 10.0):
-                notes.append(
-                    Message(
-                        "Column {name!r} is {value:g} in {count} rows, far from all "
-                        "its other values. If that means missing, say --missing-value "
-                        "{value:g}.",
-                        facts={"name": names[j], "value": value, "count": count},
-                    )
-                )
+            _, sizes = np.unique(others, return_counts=True)
+            why = ""
+            if len(others) and gap > max(np.ptp(others), 10.0):
+                why = FAR
+            elif len(sizes) >= SLIP and value < 0.0 <= others.min():
+                why = "and nowhere else below 0"
+            elif len(sizes) >= SLIP and count > SLIP * sizes.max():
+                why = f"{SLIP} times as often as any other value"
+            if why and count > 1:
+                claim = "Column {name!r} is {value:g} in {count} rows, {why}. If that "
+                claim += "means missing, say --missing-value {value:g}."
+                facts = {"name": names[j], "value": value, "count": count, "why": why}
+                notes.append(Message(claim, facts=facts))
     return notes
 
 
@@ -227,43 +236,49 @@ def read_labelled(
         raise TableError(f"{source.path} has no column but the target: bring features.")
     table = source.read([*names, *beside, target])
     cells = Cells(tuple(missing_values), source.marks, tuple((merge or {}).items()))
-    encoder, table, notes = columns.read_columns(
-        table, names, source, cells, categorical, blank_level
-    )
     with about_file(source.path):
-        X = encoder.encode(table, place=source.place)
         codes, labels = _labels(table.column(target), cells, f"--target {target}")
-    # Rows without any cell don't count; others without a label are refused, or left
-    # out with a note.
+    # Rows without any cell don't count, and make no level of a blank. Others without a
+    # label are refused, or left out with a note.
     kept, unlabelled = (np.flatnonzero(each) for each in (codes >= 0, codes < 0))
     blank = np.ones(len(unlabelled), dtype=bool)
     for column in table.take(unlabelled).columns if len(unlabelled) else ():
         blank &= cells.texts(column).is_null().to_numpy(zero_copy_only=False)
-    if count := int((~blank).sum()):
-        if not skip_unlabelled:
-            raise TableError(
-                f"{source.path}: {count} row(s) have no label in {target!r}, "
-                f"the first is {source.place(int(unlabelled[~blank][0]))}. Leave them "
-                "out (--skip-unlabelled): they say nothing about the classes."
-            )
-        said = "{unlabelled} row(s) without a label were left out."
-        notes.append(Message(said, facts={"unlabelled": count}))
+    count = int((~blank).sum())
+    if count and not skip_unlabelled:
+        raise TableError(
+            f"{source.path}: {count} row(s) have no label in {target!r}, the first is "
+            f"{source.place(int(unlabelled[~blank][0]))}. Leave them out "
+            "(--skip-unlabelled): they say nothing about the classes."
+        )
     if not len(kept):
         raise TableError(f"{source.path}: no row has a label in {target!r}.")
     if len(kept) < len(codes):
-        X, codes = X[kept], codes[kept]
+        table, codes = table.take(kept), codes[kept]
+
+    def place(row: int) -> str:
+        return source.place(int(kept[row]))
+
+    encoder, table, notes = columns.read_columns(
+        table, names, source, cells, categorical, blank_level, place
+    )
+    if count:
+        said = "{unlabelled} row(s) without a label were left out."
+        notes.append(Message(said, facts={"unlabelled": count}))
+    with about_file(source.path):
+        X = encoder.encode(table, place=place)
     members = None
     if groups is not None:
         with about_file(source.path):
             places, names = _labels(table.column(groups), cells, f"--groups {groups}")
-        lost = kept[places[kept] < 0]
+        lost = kept[places < 0]
         if len(lost):
             raise TableError(
                 f"{source.path}: {len(lost)} row(s) have no group in {groups!r}, the "
                 f"first is {source.place(int(lost[0]))}. Write one into each, such as "
                 "'unknown', or leave these rows out."
             )
-        members = np.array(names, dtype=object)[places[kept]]
+        members = np.array(names, dtype=object)[places]
     # A dictionary of labels may hold some that no row has.
     sizes = np.bincount(codes, minlength=len(labels)).tolist()
     counts = {label: n for label, n in zip(labels, sizes, strict=True) if n}

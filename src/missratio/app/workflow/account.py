@@ -620,7 +620,8 @@ def ways_of(
             (fit("learned", missingness=asked.LEARN),),
         )
     pairs = [(name, label) for label in lossy for name in table.missing[label]]
-    if len(pairs) <= SHOWN and not any(n in table.encoder.indicators for n, _ in pairs):
+    lost = {name for name, _ in pairs}
+    if len(lost) <= SHOWN and not lost & table.encoder.indicators.keys():
         texts = []
         for name, label in pairs:
             share = 100.0 * table.missing[label][name] / table.counts[label]

@@ -34,7 +34,7 @@ from missratio.missingness import missingness_patterns
 # Lines in which a header is looked for where the first isn't one.
 _LINES = 12
 _LIMIT = re.compile(r"(<=?|>=?|≤|≥)\s*(\d+[.,]?\d*)")
-_UNIT = re.compile(r"[+-]?\d[\d.,]*(\s*[^\W\d_][^\d,;]*)")
+_UNIT = re.compile(r"[+-]?\d[\d.,]*(\s*[^\s\d.,:;/_+-][^\d,;]*)")
 _KEY = re.compile(r"(.*[\W_])?(id|nr|no|key|code|number)", re.IGNORECASE)
 _TARGET = re.compile(
     r"target|class|label|outcome|state|status|diagnosis|result|y", re.IGNORECASE
@@ -120,15 +120,23 @@ def check_table(
             {"name": name, "kind": kind, "blanks": lost, "examples": examples}
         )
         spellings[name] = texts_seen
+    # Rows that differ in no column, where one has many values, hardly coincide.
+    copies = len(table) - table.group_by(names).aggregate([]).num_rows
+    if copies and 2 * max(map(len, spellings.values())) > len(table):
+        repeated = f"{copies} rows repeat another in every column. If they are copies, "
+        repeated += "take them out of the file: copies count as if they were new."
+        findings.append(Finding("", repeated, settled=False))
     # 2. Codes for nothing that other columns have as values are left to a person.
     codes = {(e.column, e.value) for e in findings if e.setting == "missing_value"}
     dropped = {each.column for each in findings if each.setting == "drop"}
     for each in (each for each in findings if each.setting == "missing_value"):
-        each.settled &= not any(
-            each.value in texts_seen and (name, each.value) not in codes
-            for name, texts_seen in spellings.items()
-            if name not in dropped
-        )
+        held = {name for name in spellings if each.value in spellings[name]}
+        also = [n for n in held - dropped if (n, each.value) not in codes]
+        each.settled &= not also
+        option = shlex.join(["--missing-value", each.value])
+        of = f" (then in {listed(sorted(also), _SHOWN)} as well)" if also else ""
+        asked_of = f"is it missing? If so, add {option}{of}."
+        each.sentence += f": {'it counts as missing.' if each.settled else asked_of}"
     # 3. What the other commands are told, and what is asked of a person.
     settings: dict[str, Any] = {"data": str(options.data)}
     for name in _SETTINGS:
@@ -253,13 +261,12 @@ def _document(
     undecided = [each.sentence for each in findings if not each.settled]
     names = ("name", "kind", "blanks", "examples")
     rows = [[str(entry[name]) for name in names] for entry in facts["columns"]]
-    lists = {
-        ("decide", "To decide"): [*facts["questions"], *undecided],
-        ("done", "What was done"): [e.sentence for e in findings if e.settled],
-    }
     parts = [
-        ReportSection(*name, items=[("", text) for text in texts])
-        for name, texts in lists.items()
+        ReportSection(key, title, items=[("", text) for text in texts])
+        for key, title, texts in (
+            ("decide", "To decide", [*facts["questions"], *undecided]),
+            ("done", "What was done", [e.sentence for e in findings if e.settled]),
+        )
         if texts
     ]
     holds = Table(["Column", "Holds", "Blanks", "Such as"], rows, texts=[1, 3])
@@ -377,10 +384,9 @@ def _column(
             return "one value", [_drop(name, "has one value only, and blanks")]
         findings = []
         for note in labelled.sentinels(numbers[:, None], [name]):
-            value = f"{note.facts['value']:g}"
-            said = f"Column {name!r} is {value} in {note.facts['count']} rows, far "
-            said += "from all its other values: that counts as missing."
-            findings.append(Finding(name, said, "missing_value", value))
+            value, said = f"{note.facts['value']:g}", str(note).partition(". If")[0]
+            far = note.facts["why"] == labelled.FAR
+            findings.append(Finding(name, said, "missing_value", value, far))
         return "numbers", findings
     if 2 * others.total() < n_known and not is_category:
         return "numbers", list(_no_numbers(name, others))
@@ -425,8 +431,7 @@ def _no_numbers(name: str, others: Mapping[str, int]) -> Iterator[Finding]:
         yield Finding(name, said, "merge", f"{text}={written}")
     for text in codes[:_SHOWN]:
         frequent = others[text] > 1 or not any(c.isalnum() for c in text)
-        said = f"Column {name!r} holds numbers, and {text!r} in {others[text]} cells: "
-        said += "it counts as missing." if frequent else "correct it, or is it missing?"
+        said = f"Column {name!r} holds numbers, and {text!r} in {others[text]} cells"
         yield Finding(name, said, "missing_value", text, frequent)
     if len(codes) > _SHOWN:
         said = f"Column {name!r} holds {len(codes)} different texts among its numbers: "

@@ -10,7 +10,6 @@ import re
 import shlex
 import warnings
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -393,6 +392,7 @@ def _over_the_range(rows: LabelledRows, power: float | None) -> dict[str, Any]:
     # The estimator knows the controlled class as 0, and the other as 1.
     labels, known = enumerate((rows.controlled, rows.other)), classifier.missingness
     coded = {k: known[label] for k, label in labels if label in known}
+    words = []
     for end, name in enumerate(("mildest", "steepest")):
         again = clone(classifier).set_params(
             estimator=classifier.estimator_,
@@ -401,20 +401,19 @@ def _over_the_range(rows: LabelledRows, power: float | None) -> dict[str, Any]:
             on_infeasible="reject_all",
         )
         training, powers[name] = rows.X[np.setdiff1d(mine, held)], None
-        quiet = warnings.catch_warnings(action="ignore")
-        with quiet, suppress(MissingnessContradictionError):
-            again.calibrate(rows.X[held], X0_training=training)
+        words.append("unknown")
+        try:
+            with warnings.catch_warnings(action="ignore"):
+                again.calibrate(rows.X[held], X0_training=training)
             if power is not None and whole:
                 powers[name] = min(power * share_of(again, 1) / whole, 1.0)
-    mildest, steepest = (
-        "unknown" if powers[name] is None else f"{powers[name]:.0%}"
-        for name in ("mildest", "steepest")
-    )
+                words[-1] = f"about {powers[name]:.0%}"
+        except MissingnessContradictionError:
+            words[-1] += ", as the table contradicts such a φ"
     return {
         **powers,
         "sentence": "That is for the whole range of what was stated. Were φ known to "
-        f"be at its mildest, it would be about {mildest}; at its steepest, about "
-        f"{steepest}.",
+        f"be at its mildest, it would be {words[0]}; at its steepest, {words[1]}.",
     }
 
 

@@ -116,6 +116,7 @@ def read_missingness(
         make = _values if unit == "values" else _rows
         try:
             models[label] = make(section, encoder, is_step)
+            object.__setattr__(models[label], "source", str(path))
         except TableError:
             raise
         except (ValueError, OverflowError) as error:

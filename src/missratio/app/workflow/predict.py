@@ -133,8 +133,7 @@ def predict_table(
     if unscored:
         lines.append(f"{unscored} can't be scored {given}")
     if without_threshold:
-        count = f"{without_threshold} are of groups without a threshold"
-        lines.append(f"{count} {given}")
+        lines.append(f"{without_threshold} are of groups without a threshold {given}")
     lines += [measured.words] if measured else []
     if far.any():
         names, worst = encoder.names, np.argsort(-far, kind="stable")

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 import numpy as np
 
 from missratio.app.tables.columns import BLANK
-from missratio.app.tables.labelled import SLIP, LabelledTable
+from missratio.app.tables.labelled import LabelledTable
 from missratio.exceptions import Message, TableError
 
 

@@ -404,7 +404,7 @@ class CertifiedClassifier(
         y, labels = known_labels(y, X, self.classes_), self.classes_.tolist()
         models, codes = self._models(), np.searchsorted(self.classes_, y)
         table = ClassTable(X, codes, labels, models, self.deployment)
-        weights = np.ones(len(y))
+        weights = np.ones(len(codes))
         for position in range(len(labels)):
             index = table.rows_of(position)
             weights[index] = table.weights(position, index)

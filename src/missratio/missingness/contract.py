@@ -68,6 +68,7 @@ class Missingness(ABC):
 
     feature_names: tuple[str, ...] = ()
     """The columns that the model is for, in their order, where it goes by names."""
+
     source: str = ""
     """The file that a person wrote it down in; "" where it was given as it is."""
 
@@ -310,7 +311,11 @@ class Missingness(ABC):
         self, X: Any, first_row: int = 0, source: Any = None, may_be_one: bool = False
     ) -> FloatArray:
         """φ at the rows of X, checked; NaN where missing."""
-        table, model = self._bound_table(X)
+        # An array of numbers has no names and no texts to be read.
+        if type(X) is np.ndarray and X.ndim == 2 and X.size and X.dtype == np.float64:
+            table, model = X, self.bound(None, X.shape[1])
+        else:
+            table, model = self._bound_table(X)
         source = X if source is None else source
         whole, maxima = model.rowwise, model.column_maxima(table.shape[1])
         result = np.full(table.shape[:1] if whole else table.shape, np.nan)

@@ -403,10 +403,10 @@ class CertifiedClassifier(
         X = self._read(X)
         if self.deployment == "as-observed" or estimators.complete_mask(X).all():
             return None
-        y, labels = known_labels(y, X, self.classes_), self.classes_.tolist()
-        models, codes = self._models(), np.searchsorted(self.classes_, y)
+        codes = np.searchsorted(self.classes_, known_labels(y, X, self.classes_))
+        models, labels = self._models(), self.classes_.tolist()
         table = ClassTable(X, codes, labels, models, self.deployment)
-        weights = np.ones(len(y))
+        weights = np.ones(len(codes))
         for position in range(len(labels)):
             index = table.rows_of(position)
             weights[index] = table.weights(position, index)

@@ -150,7 +150,7 @@ def _added_columns(table: ClassTable, promise: Promise) -> tuple[IntArray, list[
     for position in (1, 0):
         rows = take_rows(table.X, table.rows_of(position, table.fitted))
         # Without a model what is observed stands for itself.
-        model = (table.models or {}).get(table.labels[position], "ignore")
+        model: Any = (table.models or {}).get(table.labels[position], "ignore")
         weights = inverse_probability_weights(rows, model)
         X = np.where(weights > 0.0, as_coded_array(rows).astype(float), 0.0)
         mean = (weights * X).sum(axis=0) / weights.sum(axis=0)

@@ -154,10 +154,9 @@ def test_every_package_that_is_imported_is_declared():
     users = [name for name in extras if name not in ("dev", "docs", "bench")]
     words = [*project["dependencies"], *(w for name in users for w in extras[name])]
     declared = {re.split(r"[^\w-]", word)[0].replace("-", "_") for word in words}
-    # Distributions that are named otherwise, or belong to one that is declared.
-    declared |= {"sklearn", "vl_convert", "dask", "triton", "missratio"}
-    # Asked for only where it is loaded already.
-    declared |= {"pandas"}
+    # Distributions that are named otherwise, belong to one that is declared, or are
+    # asked for only where they are loaded already.
+    declared |= {"sklearn", "vl_convert", "dask", "triton", "missratio", "pandas"}
     for file in ROOT.rglob("*.py"):
         used = {name.partition(".")[0] for name in imported_modules(file)}
         assert used <= declared | sys.stdlib_module_names, file

@@ -114,12 +114,21 @@ def test_complete_tables_and_lost_rows_keep_all_columns(two_normals, columns):
     model = certified(trees, columns=columns, deployment="as-observed").fit(X, y)
     assert len(model.columns_) == 3
     # Nor can columns be left out of rows that are lost as a whole, in either class.
-    phi = {0: mr.LogisticMissingness(-1.0, 1.0),
-           1: mr.LogisticMissingness(-1.0, [1.0, 0.0, 0.0], rowwise=True)}  # fmt: skip
+    whole = mr.LogisticMissingness(-1.0, [1.0, 0.0, 0.0], rowwise=True)
+    phi = {0: mr.LogisticMissingness(-1.0, 1.0), 1: whole}
     X, y = two_normals(600, 3, shift=1.0)
     options = {"alpha": 0.3, "columns": columns, "missingness": phi}
-    model = certified(mr.KLIEP(), **options).fit(corrupted(X, y, phi), y)
-    assert len(model.columns_) == 3
+    assert len(certified(**options).fit(corrupted(X, y, phi), y).columns_) == 3
+
+
+def test_blanks_of_the_other_class_need_no_model(two_normals):
+    phi = mr.LogisticMissingness(-2.0, [1.0, 1.0, -1.0])
+    X, y = two_normals(2000, 3, shift=0.3)
+    X[y == 1, 2] += 2.5
+    X = corrupted(X, y, {0: phi, 1: phi})
+    trees = HistGradientBoostingClassifier(max_iter=20, random_state=0)
+    model = certified(trees, columns="auto", missingness={0: phi}).fit(X, y)
+    assert 2 in model.columns_
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,10 @@ from functools import partial
 
 import numpy as np
 import pytest
-from data import equicorrelated
+from data import corrupted, equicorrelated
 from scipy.stats import binom, norm
 from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier
 
 import missratio as mr
 from missratio.classifier import (
@@ -167,3 +168,16 @@ def test_a_forecast_does_not_accuse_a_right_phi():
         )
         reason = forecast_power(classifier, X, y, n_trials=1).reason
         assert "contradict" not in str(reason)
+
+
+def test_complete_rows_of_a_class_whose_blanks_nothing_explains_count(two_normals):
+    phi = mr.LogisticMissingness(-2.0, [1.0, -1.0])
+    X, y = two_normals(1000, 2, shift=1.2)
+    X = corrupted(X, y, {0: phi, 1: phi})
+    trees = HistGradientBoostingClassifier(max_iter=5, random_state=0)
+    classifier = mr.NeymanPearsonClassifier(trees, 0.2, 0.1, {0: phi}, random_state=0)
+    known = ~np.isnan(X).any(axis=1) & (y == 1)
+    power = (classifier.fit(X, y).predict(X[known]) == 1).mean()
+    assert forecast_power(classifier, X, y).power == pytest.approx(power, abs=0.15)
+    several = mr.MulticlassNeymanPearsonClassifier(trees, {0: 0.2}, 0.1)
+    several.set_params(missingness={0: phi}, random_state=0).fit(X, y)

@@ -86,6 +86,11 @@ def test_scorers_weight_rows_that_lost_values_or_refuse_them(two_normals):
     assert mr.power(y, clf.predict(lost)) < truth - 0.2
     weights = clf.row_weights(lost, y)
     assert mr.power(y, clf.predict(lost), sample_weight=weights) == scorer(clf, lost, y)
+    # A class that was brought complete counts as it is, as it does by itself.
+    models = {0: phi, 1: phi}
+    both = certified(mr.KLIEP(), missingness=models).fit(corrupted(X, y, models), y)
+    assert both.row_weights(X[y == 0], y[y == 0]) is None
+    assert (both.row_weights(lost, y)[y == 0] == 1.0).all()
     plain = mr.NeymanPearsonClassifier(mr.KLIEP(), 0.1, random_state=0).fit(X, y)
     assert plain.row_weights(X, y) is None
     with pytest.raises(ValueError, match="no missingness model"):

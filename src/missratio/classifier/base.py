@@ -399,15 +399,18 @@ class CertifiedClassifier(
         """
         check_is_fitted(self, "certificate_")
         X = self._read(X)
-        if self.deployment == "as-observed" or estimators.complete_mask(X).all():
+        whole = estimators.complete_mask(X)
+        if self.deployment == "as-observed" or whole.all():
             return None
-        y, labels = known_labels(y, X, self.classes_), self.classes_.tolist()
-        models, codes = self._models(), np.searchsorted(self.classes_, y)
+        codes = np.searchsorted(self.classes_, known_labels(y, X, self.classes_))
+        models, labels = self._models(), self.classes_.tolist()
         table = ClassTable(X, codes, labels, models, self.deployment)
         weights = np.ones(len(codes))
         for position in range(len(labels)):
             index = table.rows_of(position)
-            weights[index] = table.weights(position, index)
+            # A class that has lost nothing here was brought complete.
+            if not whole[index].all():
+                weights[index] = table.weights(position, index)
         return weights
 
     def __sklearn_tags__(self) -> Any:

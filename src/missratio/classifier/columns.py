@@ -150,10 +150,9 @@ def _added_columns(table: ClassTable, promise: Promise) -> tuple[IntArray, list[
     moments, weights, powers = [], np.empty((0, 0)), list[float]()
     for position in (1, 0):
         rows = take_rows(table.X, table.rows_of(position, table.fitted))
-        model = (table.models or {}).get(table.labels[position])
-        weights = np.ones(rows.shape)
-        if model is not None:
-            weights = inverse_probability_weights(rows, model)
+        # Without a model what is observed stands for itself.
+        model: Any = (table.models or {}).get(table.labels[position], "ignore")
+        weights = inverse_probability_weights(rows, model)
         X = np.where(weights > 0.0, reading.as_coded_array(rows).astype(float), 0.0)
         mean = (weights * X).sum(axis=0) / weights.sum(axis=0)
         away = weights * (X - mean)

@@ -505,7 +505,7 @@ class ClassTable:
         self, position: int, index: IntArray, scores: FloatArray
     ) -> ChoosingRows:
         """Scored rows of one class to choose by, without those that are missing."""
-        weights = self.weights(position, index)
+        weights = self.weights(position, index, lenient=True)
         return ChoosingRows(scores[weights > 0.0], weights[weights > 0.0])
 
     def fit(self, estimator: Any, rows: IntArray) -> ClassScores:

@@ -270,7 +270,8 @@ def _tried_power(
         return PowerForecast(0.0, error)
     rows = take_rows(trial._read(X), fresh)
     scores = calibration.trust.score(rows, trial._score(rows))
-    weights = table.weights(1, fresh)
+    # Where nothing says why the other class misses values, complete rows count.
+    weights = table.weights(1, fresh, lenient=True)
     if not weights.any():
         return PowerForecast(np.nan)
     above = scores > trial.threshold_

@@ -13,6 +13,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.model_selection import StratifiedGroupKFold, check_cv
 from sklearn.utils.validation import check_is_fitted
@@ -257,7 +258,8 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
         Self
             The fitted search.
         """
-        X = X if as_frame(X) is not None else as_array(on_host(X))
+        if as_frame(X) is None and not issparse(X):
+            X = as_array(on_host(X))
         codes = read_labels(on_host(y), X)
         self.classes_ = np.unique(codes)
         labels = self.classes_.tolist()

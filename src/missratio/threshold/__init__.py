@@ -12,7 +12,6 @@ from missratio.threshold.rules import BinomialRule as BinomialRule
 from missratio.threshold.rules import PaperRule as PaperRule
 from missratio.threshold.rules import Rule as Rule
 from missratio.threshold.rules import Selection as Selection
-from missratio.threshold.rules import binomial_bound as binomial_bound
 from missratio.threshold.rules import binomial_tail as binomial_tail
 from missratio.threshold.rules import fewest as fewest
 from missratio.threshold.sample import CalibrationSample as CalibrationSample

@@ -389,7 +389,7 @@ def _column(
             findings.append(Finding(name, said, "missing_value", value, far))
         return "numbers", findings
     if 2 * others.total() < n_known and not is_category:
-        return "numbers", list(_no_numbers(name, others))
+        return "numbers", list(_no_numbers(name, others, next(iter(spellings))))
     alone = (match and match[1] for match in map(_UNIT.fullmatch, spellings))
     units, with_unit = set(alone), ""
     if len(units) == 1 and None not in units:
@@ -416,8 +416,8 @@ def _column(
     return f"{len(spellings)} categories", findings
 
 
-def _no_numbers(name: str, others: Mapping[str, int]) -> Iterator[Finding]:
-    """Texts among numbers: limits of detection, codes for nothing, and slips."""
+def _no_numbers(name: str, others: Mapping[str, int], first: str) -> Iterator[Finding]:
+    """Texts among numbers: limits of detection, codes for nothing, units, and slips."""
     codes = []
     for text in others:
         if (limit := _LIMIT.fullmatch(text)) is None:
@@ -430,9 +430,11 @@ def _no_numbers(name: str, others: Mapping[str, int]) -> Iterator[Finding]:
         said += f"detection: {written} stands for it, here and in new rows."
         yield Finding(name, said, "merge", f"{text}={written}")
     for text in codes[:_SHOWN]:
-        frequent = others[text] > 1 or not any(c.isalnum() for c in text)
+        settled = others[text] > 1 or not any(c.isalnum() for c in text)
+        # A second line of the header holds units.
+        settled |= text == first and not any(c.isdigit() for c in text)
         said = f"Column {name!r} holds numbers, and {text!r} in {others[text]} cells"
-        yield Finding(name, said, "missing_value", text, frequent)
+        yield Finding(name, said, "missing_value", text, settled)
     if len(codes) > _SHOWN:
         said = f"Column {name!r} holds {len(codes)} different texts among its numbers: "
         yield Finding(name, f"{said}correct them.")

@@ -47,10 +47,9 @@ def sentinels(X: FloatArray, names: Sequence[str]) -> list[Message]:
             column, value = X[:, j], end[j]
             others = column[(column != value) & ~np.isnan(column)]
             count = int((column == value).sum())
-            gap = np.abs(others - value).min(initial=np.inf)
             _, sizes = np.unique(others, return_counts=True)
             why = ""
-            if len(others) and gap > max(np.ptp(others), 10.0):
+            if len(others) and np.abs(others - value).min() > max(np.ptp(others), 10.0):
                 why = FAR
             elif len(sizes) >= SLIP and value < 0.0 <= others.min():
                 why = "and nowhere else below 0"

@@ -382,14 +382,15 @@ def _column(
             return "key", [_drop(name, said)]
         if len(spellings) == 1:
             return "one value", [_drop(name, "has one value only, and blanks")]
-        findings = []
-        for note in labelled.sentinels(numbers[:, None], [name]):
-            value, said = f"{note.facts['value']:g}", str(note).partition(". If")[0]
-            far = note.facts["why"] == labelled.FAR
-            findings.append(Finding(name, said, "missing_value", value, far))
-        return "numbers", findings
     if 2 * others.total() < n_known and not is_category:
-        return "numbers", list(_no_numbers(name, others, next(iter(spellings))))
+        findings = list(_no_numbers(name, others, next(iter(spellings))))
+        known = replace(cells, missing_values=(*cells.missing_values, *others))
+        with suppress(NotNumbersError):
+            for note in labelled.sentinels(known.numbers(column)[:, None], [name]):
+                value, said = f"{note.facts['value']:g}", str(note).partition(". If")[0]
+                far = note.facts["why"] == labelled.FAR
+                findings.append(Finding(name, said, "missing_value", value, far))
+        return "numbers", findings
     alone = (match and match[1] for match in map(_UNIT.fullmatch, spellings))
     units, with_unit = set(alone), ""
     if len(units) == 1 and None not in units:

@@ -230,6 +230,9 @@ def test_copies_of_rows_are_told_of_and_what_to_do_about_them(tmp_path, monkeypa
     assert "does not hold. Take copies out of the table. Written" in said
     write_csv(tmp_path / "u.csv", "x,z,y,price", rows)
     assert "repeat another" not in run("check u.csv --target y --force").stdout
+    # The target stays, which missratio.toml names.
+    said = run("check u.csv --drop x,z,y").stdout
+    assert "--drop says: 'price', 'x', 'z'." in said
 
 
 def test_what_is_known_of_three_columns_can_be_said_in_words(tmp_path, monkeypatch):

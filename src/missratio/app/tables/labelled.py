@@ -243,8 +243,7 @@ def read_labelled(
     blank = np.ones(len(unlabelled), dtype=bool)
     for column in table.take(unlabelled).columns if len(unlabelled) else ():
         blank &= cells.texts(column).is_null().to_numpy(zero_copy_only=False)
-    count = int((~blank).sum())
-    if count and not skip_unlabelled:
+    if (count := int((~blank).sum())) and not skip_unlabelled:
         raise TableError(
             f"{source.path}: {count} row(s) have no label in {target!r}, the first is "
             f"{source.place(int(unlabelled[~blank][0]))}. Leave them out "

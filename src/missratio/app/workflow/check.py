@@ -25,7 +25,7 @@ from missratio.app.report import pages
 from missratio.app.report.sections import ReportSection, Table
 from missratio.app.report.words import sentence
 from missratio.app.tables import labelled
-from missratio.app.tables.columns import MOST_LEVELS, check_names
+from missratio.app.tables.columns import MOST_LEVELS, check_names, named_columns
 from missratio.app.workflow.account import Way, first_columns, read_table, ways_of
 from missratio.app.workflow.spelling import variants
 from missratio.exceptions import TableError
@@ -92,14 +92,15 @@ def check_table(
     progress.step(f"Reading {options.data}")
     source, findings = _open(options)
     check_names(source, "--target", [options.target] if options.target else [])
-    names = [name for name in source.names if name not in options.drop]
+    drop = [n for n in named_columns(source, options.drop) if n != options.target]
+    names = [name for name in source.names if name not in drop]
     table = source.read(names)
     cells = Cells(
         tuple(options.missing_value), source.marks, tuple(options.merged.items())
     )
-    if options.drop:
+    if drop:
         left = f"Left out, as {asked.SETTINGS} or --drop says: "
-        findings.append(Finding("", f"{left}{listed(options.drop)}."))
+        findings.append(Finding("", f"{left}{listed(drop)}."))
     columns: list[dict[str, Any]] = []
     seen: dict[int, str] = {}
     spellings: dict[str, Counter[str]] = {}
@@ -122,7 +123,7 @@ def check_table(
         spellings[name] = texts_seen
     # Rows that differ in no column, where one has many values, hardly coincide.
     copies = len(table) - table.group_by(names).aggregate([]).num_rows
-    if copies and 2 * max(map(len, spellings.values())) > len(table):
+    if copies and 2 * max(map(len, spellings.values()), default=0) > len(table):
         repeated = f"{copies} rows repeat another in every column. If they are copies, "
         repeated += "take them out of the file: copies count as if they were new."
         findings.append(Finding("", repeated, settled=False))

@@ -230,6 +230,9 @@ def test_copies_of_rows_are_told_of_and_what_to_do_about_them(tmp_path, monkeypa
     assert "does not hold. Take copies out of the table. Written" in said
     write_csv(tmp_path / "u.csv", "x,z,y,price", rows)
     assert "repeat another" not in run("check u.csv --target y --force").stdout
+    # The target stays, which missratio.toml names.
+    said = run("check u.csv --drop x,z,y").stdout
+    assert "--drop says: 'price', 'x', 'z'." in said
 
 
 def test_what_is_known_of_three_columns_can_be_said_in_words(tmp_path, monkeypatch):
@@ -241,3 +244,16 @@ def test_what_is_known_of_three_columns_can_be_said_in_words(tmp_path, monkeypat
     said = run("check t.csv --target y --controlled 0").stdout
     (command,) = [line for line in said.splitlines() if "--assume '" in line]
     assert command.count("--assume") == 6
+
+
+def test_a_line_of_units_below_the_header_is_left_out(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [(i % 60 or -1, i % 50, "AB"[i % 2], i % 3 % 2) for i in range(300)]
+    lines = [("°C", "mm/s", "", ""), *rows[:9], ("3o", 1, "A", 1), *rows[9:]]
+    write_csv(tmp_path / "t.csv", "a,b,c,y", lines)
+    said = run("check t.csv --target y --controlled 0").stdout
+    assert "'°C' in 1 cells: it counts as missing." in said
+    assert "'3o' in 1 cells: is it missing? If so, add --missing-value 3o." in said
+    assert "'a' is -1 in 5 rows, and nowhere else below 0: is it missing?" in said
+    run("fit --missing-value 3o --compare-seconds 0 --on-infeasible reject_all")
+    assert mr.load_model("model.skops").training.rows == {0: 200, 1: 101}

@@ -47,10 +47,9 @@ def sentinels(X: FloatArray, names: Sequence[str]) -> list[Message]:
             column, value = X[:, j], end[j]
             others = column[(column != value) & ~np.isnan(column)]
             count = int((column == value).sum())
-            gap = np.abs(others - value).min(initial=np.inf)
             _, sizes = np.unique(others, return_counts=True)
             why = ""
-            if len(others) and gap > max(np.ptp(others), 10.0):
+            if len(others) and np.abs(others - value).min() > max(np.ptp(others), 10.0):
                 why = FAR
             elif len(sizes) >= SLIP and value < 0.0 <= others.min():
                 why = "and nowhere else below 0"
@@ -244,8 +243,7 @@ def read_labelled(
     blank = np.ones(len(unlabelled), dtype=bool)
     for column in table.take(unlabelled).columns if len(unlabelled) else ():
         blank &= cells.texts(column).is_null().to_numpy(zero_copy_only=False)
-    count = int((~blank).sum())
-    if count and not skip_unlabelled:
+    if (count := int((~blank).sum())) and not skip_unlabelled:
         raise TableError(
             f"{source.path}: {count} row(s) have no label in {target!r}, the first is "
             f"{source.place(int(unlabelled[~blank][0]))}. Leave them out "

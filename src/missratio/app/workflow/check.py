@@ -25,7 +25,7 @@ from missratio.app.report import pages
 from missratio.app.report.sections import ReportSection, Table
 from missratio.app.report.words import sentence
 from missratio.app.tables import labelled
-from missratio.app.tables.columns import MOST_LEVELS, check_names
+from missratio.app.tables.columns import MOST_LEVELS, check_names, named_columns
 from missratio.app.workflow.account import Way, first_columns, read_table, ways_of
 from missratio.app.workflow.spelling import variants
 from missratio.exceptions import TableError
@@ -92,14 +92,15 @@ def check_table(
     progress.step(f"Reading {options.data}")
     source, findings = _open(options)
     check_names(source, "--target", [options.target] if options.target else [])
-    names = [name for name in source.names if name not in options.drop]
+    drop = [n for n in named_columns(source, options.drop) if n != options.target]
+    names = [name for name in source.names if name not in drop]
     table = source.read(names)
     cells = Cells(
         tuple(options.missing_value), source.marks, tuple(options.merged.items())
     )
-    if options.drop:
+    if drop:
         left = f"Left out, as {asked.SETTINGS} or --drop says: "
-        findings.append(Finding("", f"{left}{listed(options.drop)}."))
+        findings.append(Finding("", f"{left}{listed(drop)}."))
     columns: list[dict[str, Any]] = []
     seen: dict[int, str] = {}
     spellings: dict[str, Counter[str]] = {}
@@ -122,7 +123,7 @@ def check_table(
         spellings[name] = texts_seen
     # Rows that differ in no column, where one has many values, hardly coincide.
     copies = len(table) - table.group_by(names).aggregate([]).num_rows
-    if copies and 2 * max(map(len, spellings.values())) > len(table):
+    if copies and 2 * max(map(len, spellings.values()), default=0) > len(table):
         repeated = f"{copies} rows repeat another in every column. If they are copies, "
         repeated += "take them out of the file: copies count as if they were new."
         findings.append(Finding("", repeated, settled=False))
@@ -382,14 +383,15 @@ def _column(
             return "key", [_drop(name, said)]
         if len(spellings) == 1:
             return "one value", [_drop(name, "has one value only, and blanks")]
-        findings = []
-        for note in labelled.sentinels(numbers[:, None], [name]):
-            value, said = f"{note.facts['value']:g}", str(note).partition(". If")[0]
-            far = note.facts["why"] == labelled.FAR
-            findings.append(Finding(name, said, "missing_value", value, far))
-        return "numbers", findings
     if 2 * others.total() < n_known and not is_category:
-        return "numbers", list(_no_numbers(name, others))
+        findings = list(_no_numbers(name, others, next(iter(spellings))))
+        known = replace(cells, missing_values=(*cells.missing_values, *others))
+        with suppress(NotNumbersError):
+            for note in labelled.sentinels(known.numbers(column)[:, None], [name]):
+                value, said = f"{note.facts['value']:g}", str(note).partition(". If")[0]
+                far = note.facts["why"] == labelled.FAR
+                findings.append(Finding(name, said, "missing_value", value, far))
+        return "numbers", findings
     alone = (match and match[1] for match in map(_UNIT.fullmatch, spellings))
     units, with_unit = set(alone), ""
     if len(units) == 1 and None not in units:
@@ -416,8 +418,8 @@ def _column(
     return f"{len(spellings)} categories", findings
 
 
-def _no_numbers(name: str, others: Mapping[str, int]) -> Iterator[Finding]:
-    """Texts among numbers: limits of detection, codes for nothing, and slips."""
+def _no_numbers(name: str, others: Mapping[str, int], first: str) -> Iterator[Finding]:
+    """Texts among numbers: limits of detection, codes for nothing, units, and slips."""
     codes = []
     for text in others:
         if (limit := _LIMIT.fullmatch(text)) is None:
@@ -430,9 +432,11 @@ def _no_numbers(name: str, others: Mapping[str, int]) -> Iterator[Finding]:
         said += f"detection: {written} stands for it, here and in new rows."
         yield Finding(name, said, "merge", f"{text}={written}")
     for text in codes[:_SHOWN]:
-        frequent = others[text] > 1 or not any(c.isalnum() for c in text)
+        settled = others[text] > 1 or not any(c.isalnum() for c in text)
+        # A second line of the header holds units.
+        settled |= text == first and not any(c.isdigit() for c in text)
         said = f"Column {name!r} holds numbers, and {text!r} in {others[text]} cells"
-        yield Finding(name, said, "missing_value", text, frequent)
+        yield Finding(name, said, "missing_value", text, settled)
     if len(codes) > _SHOWN:
         said = f"Column {name!r} holds {len(codes)} different texts among its numbers: "
         yield Finding(name, f"{said}correct them.")

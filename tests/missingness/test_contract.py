@@ -120,6 +120,12 @@ def test_a_function_cannot_write_to_the_users_table(order):
     np.testing.assert_array_equal(X, before)
 
 
+def test_complex_probabilities_are_refused():
+    phi = mr.FunctionMissingness(lambda X: np.full(len(X), 0.3 + 0.4j))
+    with pytest.raises(ValueError, match="gives complex numbers"):
+        phi.missing_probability([[1.0]])
+
+
 @pytest.mark.parametrize("value", [1.0, 1.5, -0.1, np.inf])
 def test_probability_outside_its_range_is_refused(value):
     X = [[np.nan, 0.0], [1.0, 1.0]]

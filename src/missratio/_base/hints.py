@@ -36,7 +36,10 @@ def shown(name: object) -> str:
     >>> shown("pulse")
     "'pulse'"
     """
-    text = repr(name)
+    try:
+        text = repr(name)
+    except RecursionError:
+        text = f"a nested {type(name).__name__}"
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 

@@ -197,7 +197,12 @@ class CsvFile(TableFile):
             elif re.search(r"Expected \d+ columns, got \d+", reason):
                 counts = ((number, len(line)) for number, line in self._numbered())
                 odd = (pair for pair in counts if pair[1] != len(self.names))
-                raise self.ragged(*next(odd, (0, 0))) from error
+                place, count = next(odd, (0, 0))
+                reason = (
+                    f"{self.path}, line {place}: {count} cells for {len(self.names)} "
+                    "columns. Was a decimal comma taken for a separator? Put quotes "
+                    "round cells that hold one, or complete the line."
+                )
             elif "field larger" in reason:
                 reason = (
                     f"{self.path} has a cell of more than {csv.field_size_limit():,} "

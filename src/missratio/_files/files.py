@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import errno
 import gzip
 import hashlib
 import os
@@ -172,14 +173,19 @@ def written_whole(path: Path, *, force: bool) -> Iterator[Path]:
         _create(draft, mode)
         if before is not None:
             draft.chmod(mode)
-            if hasattr(os, "chown"):
-                with suppress(PermissionError):
-                    os.chown(draft, before.st_uid, before.st_gid)
+            # Windows has no such owners.
+            with suppress(PermissionError, AttributeError):
+                os.chown(draft, before.st_uid, before.st_gid)
         yield draft
         with draft.open("r+b") as stream:
             os.fsync(stream.fileno())
         _check_free(path, force=force)
         _move(draft, path, force=force)
+    except OSError as error:
+        # Reading what is to be written may fail as well, but not for want of room.
+        if error.errno in (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", 0)):
+            error.filename = error.filename or str(path)
+        raise
     finally:
         draft.unlink(missing_ok=True)
 

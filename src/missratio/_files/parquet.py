@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from missratio._base.hints import listed
 from missratio._files.cells import HELD, held_by
 from missratio._files.files import RegularFile
-from missratio._files.tables import TableFile
+from missratio._files.tables import TableFile, check_doubled
 from missratio.exceptions import TableError, UnreadableFileError
 
 if TYPE_CHECKING:
@@ -210,11 +210,7 @@ def find_row_groups(
         with sound(UnreadableFileError, claim, remedy), open_parquet(path) as opened:
             stamp, schema, data = _stamp(path), opened.schema_arrow, opened.metadata
             sizes = [data.row_group(g).num_rows for g in range(data.num_row_groups)]
-        if twice := [name for name, n in Counter(schema.names).items() if n > 1]:
-            raise ValueError(
-                f"{path} has several columns named {listed(twice)}. Rename or remove "
-                "all but one of each."
-            )
+        check_doubled(path, schema.names)
         # A file without rows may have any types: writers can't tell them.
         schemas += [(path, schema)] if any(sizes) else []
         for number, rows in enumerate(sizes):

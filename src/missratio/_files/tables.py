@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from missratio._base.hints import listed
@@ -15,6 +15,16 @@ from missratio.exceptions import TableError
 MOST_COLUMNS, LONGEST_NAME = 10_000, 1000
 """What a table may have: some steps take memory for every pair of columns."""
 _SHOWN = 5
+
+
+def check_doubled(path: object, names: Iterable[str]) -> None:
+    """Refuse several columns of one name."""
+    counts = Counter(filter(None, names))
+    if doubled := sorted(name for name, count in counts.items() if count > 1):
+        raise TableError(
+            f"{path} has several columns named {listed(doubled[:_SHOWN])}. Rename or "
+            "remove all but one of each."
+        )
 
 
 class TableFile(ABC):
@@ -81,23 +91,12 @@ class TableFile(ABC):
 
     def check_header(self) -> None:
         """Refuse columns without a name, and several of one name."""
-        self.check_doubled()
-        names = self.names
-        blank = [str(place) for place, name in enumerate(names, 1) if not name]
+        check_doubled(self.path, self.names)
+        blank = [str(place) for place, name in enumerate(self.names, 1) if not name]
         if blank:
             raise TableError(
                 f"{self.path}: column(s) number {', '.join(blank[:_SHOWN])} of "
-                f"{len(names)} have no name. Give every column one in the header."
-            )
-
-    def check_doubled(self) -> None:
-        """Refuse several columns of one name."""
-        counts = Counter(name for name in self.names if name)
-        doubled = sorted(name for name, count in counts.items() if count > 1)
-        if doubled:
-            raise TableError(
-                f"{self.path} has several columns named {listed(doubled[:_SHOWN])}. "
-                "Rename or remove all but one of each."
+                f"{len(self.names)} have no name. Give every column one in the header."
             )
 
     def no_header(self, header_row: int) -> TableError:
@@ -105,12 +104,4 @@ class TableFile(ABC):
         return TableError(
             f"{self.path} has no header in line {header_row}: that line is blank, or "
             "beyond the end. Give another --header-row."
-        )
-
-    def ragged(self, line: int, count: int) -> TableError:
-        """The error for a line with fewer or more cells than the header."""
-        return TableError(
-            f"{self.path}, line {line}: {count} cells for {len(self.names)} columns. "
-            "Was a decimal comma taken for a separator? Put quotes round cells that "
-            "hold one, or complete the line."
         )

@@ -35,10 +35,10 @@ _MOST_CHARACTERS = 32_767
 # This much is read at a time; no text of a sheet is as long.
 _CHUNK = 2**20
 _SHOWN = 5
-# The spreadsheet that wrote such a formula kept no result of it.
+# The spreadsheet that wrote such a formula kept no result of it, or an error.
 _NO_RESULT = re.compile(
-    rb"(?:</f>|<f\b[^<>]*/>)\s*(?:<v\s*/>|<v>\s*</v>)?\s*</c>"
-)  # fmt: skip
+    rb"(?:</f>|<f\b[^<>]*/>)\s*(?:<v\s*/>|<v>\s*</v>)?\s*</c>|<c\b[^<>]*\st=.e\W"
+)
 # A process of its own reads a sheet: the library aborts where it can't have the memory
 # for a cell that is far away from the others. Dates and times become texts.
 _READER = f"""
@@ -139,9 +139,9 @@ class ExcelSheet(TableFile):
         self.n_rows = len(self._lines)
         if no_result:
             self.notes.append(
-                f"{no_result} formula(s) in {self.path} have no result in the file and "
-                "count as missing. Open it in a spreadsheet, let it calculate, and "
-                "save it."
+                f"{no_result} formula(s) in {self.path} have no result in the file, or "
+                "an error such as #N/A, and count as missing. If that isn't meant, "
+                "open it in a spreadsheet, let it calculate, and save it."
             )
 
     def line_numbers(self) -> Sequence[int]:
@@ -277,9 +277,13 @@ class SheetWriter:
         """Write the file; errors are the system's own: no space left, say."""
         if self._fits:
             self._sheet.autofit()
+        failed: tuple[Any, ...] | None = None
         try:
             self._book.close()
         except import_module("xlsxwriter.exceptions").FileCreateError as error:
             # The folder for temporary files may be full, too.
-            raise OSError(*getattr(error.__context__, "args", error.args)) from error
+            failed = getattr(error.__context__, "args", error.args)
+        if failed:
+            # Raised here, it keeps no archive open that complains at Python's end.
+            raise OSError(*failed)
         self._path.write_bytes(self._archive.getbuffer())

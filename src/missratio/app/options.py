@@ -102,12 +102,10 @@ def asked(
     """
     if isinstance(default, bool):
         more["metavar"] = ""
-    if suffixes:
-        text += f" One of {', '.join(suffixes)}."
     if 0 < len(choices) <= SHORT:
         more["metavar"] = "|".join(choices)
-    elif choices:
-        text += f" One of {', '.join(choices)}."
+    elif choices or suffixes:
+        text += f" One of {', '.join(choices or suffixes)}."
     if choices:
         # The shell completes what was begun.
         more["autocompletion"] = lambda incomplete: [
@@ -673,7 +671,7 @@ def read_settings() -> dict[str, Any]:
     if not SETTINGS.is_file():
         return {}
     try:
-        given = tomllib.loads(SETTINGS.read_text(encoding="utf-8"))
+        given = tomllib.loads(SETTINGS.read_text(encoding="utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{SETTINGS} is not a TOML file: {error}.") from error
     known = {each.name for kind in WITH_SETTINGS.values() for each in fields(kind)}
@@ -706,7 +704,8 @@ def with_settings(given: dict[str, Any], remembered: set[str]) -> dict[str, Any]
     said, table = read_settings(), given.get("labelled", given.get("data"))
     if isinstance(levels := given.get("alpha"), list) and any("=" in x for x in levels):
         given |= dict.fromkeys(remembered & {"controlled", "versus"})
-    if "merge" in given and said.get("sheet", given.get("sheet")) != given.get("sheet"):
+    sheet = given.get("sheet")
+    if "merge" in given and str(said.get("sheet", sheet)) != str(sheet):
         given |= dict.fromkeys(remembered & {"header_row"})
         return given | {name: [] for name in remembered & _ADDED}
     for name in _ADDED & said.keys():

@@ -335,7 +335,10 @@ class Missingness(ABC):
             if whole:
                 numbers = first_row + rows.start + np.flatnonzero(known)
                 check_no_infinity(seen, source, numbers.__getitem__)
-            probability = np.asarray(model.evaluate(seen), dtype=np.float64)
+            probability = np.asarray(model.evaluate(seen))
+            if probability.dtype.kind == "c":
+                raise ValueError(f"{type(model).__name__} gives complex numbers.")
+            probability = probability.astype(np.float64, copy=False)
             shape = seen.shape[:1] if whole else seen.shape
             if probability.shape != shape:
                 raise ValueError(
@@ -358,10 +361,9 @@ class Missingness(ABC):
                 continue
             row, *column = np.argwhere(bad)[0].tolist()
             value = float(probability[(row, *column)])
+            names = [f", column {reading.column_name(source, j)}" for j in column]
             given = f"{type(model).__name__} gives {value} at row "
-            given += str(first_row + rows.start + row)
-            names = [reading.column_name(source, j) for j in column]
-            given += "".join(f", column {name}" for name in names)
+            given += f"{first_row + rows.start + row}{''.join(names)}"
             if outside.any():
                 raise ValueError(
                     f"The missing probability must lie in [0, 1): {given}. "

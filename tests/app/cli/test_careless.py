@@ -44,6 +44,27 @@ def test_more_columns_than_a_model_can_hold_are_refused_before_the_fit(
     assert "Fitting" not in said
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only there limits hold")
+@pytest.mark.parametrize("suffix", [".csv", ".xlsx", ".parquet"])
+def test_a_limit_is_said_with_the_file_and_hangs_nothing(arguments, suffix):
+    import resource
+
+    run(*arguments)
+    table, model = arguments[1], arguments[-1]
+    words = [*COMMAND, "predict", model, table, "--out", f"p{suffix}"]
+    for kind, size, said in (
+        (resource.RLIMIT_FSIZE, 100, f"p{suffix} can't be read or written: "),
+        (resource.RLIMIT_AS, 2**28, "There is not enough memory. Raise its limit"),
+    ):
+        done = subprocess.run(
+            words, capture_output=True, text=True, check=False, cwd=table.parent,
+            timeout=60, preexec_fn=lambda k=kind, n=size: resource.setrlimit(k, (n, n)),
+        )  # fmt: skip
+        assert (done.returncode, said in done.stderr) == (1, True), done.stderr
+        assert "Traceback" not in done.stderr
+        assert not table.with_name(f"p{suffix}").exists()
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no full device")  # noqa: PTH110
 def test_a_full_output_is_said(table):
     out = table.with_name("m.skops")

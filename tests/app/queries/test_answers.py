@@ -103,6 +103,22 @@ def test_a_line_that_cannot_be_is_refused_with_its_place(
     refused(frame, problem, "line 0", *told)
 
 
+def test_a_line_of_the_users_file_that_was_moved_is_refused(problem, frame):
+    """Below a title or not, lines follow rows: else answers would change places."""
+    X, y, _ = problem
+    places = frame.pop("row").astype(float)
+    by_row = places.sort_values().index
+    frame["line"] = places + 4.0
+    assert mr.QueryPlan.read(frame, X, y).answered.sum() == len(frame)
+    frame.loc[by_row[[0, -1]], "line"] = frame.loc[by_row[[-1, 0]], "line"].to_numpy()
+    refused(
+        frame, problem, f"line {by_row[-1]} of", "order of their keys", "put it back"
+    )
+    frame["line"] = places
+    frame.loc[by_row[0], "line"] = np.inf
+    refused(frame, problem, f"line {by_row[0]} of", "not finite")
+
+
 def test_a_key_with_a_slip_names_no_other_cell(problem, asked, frame):
     table, cell = frame["key"][0].split("-")
     for place in range(len(cell)):

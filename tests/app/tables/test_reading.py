@@ -315,7 +315,7 @@ def test_numbers_that_may_stand_for_nothing_are_said_with_the_reason(read):
 SMALL = [["a", "y"], [1.5, 0], [2.5, 1]]
 
 
-def test_a_formula_without_a_result_is_said(tmp_path):
+def test_a_formula_without_a_result_or_with_an_error_is_said(tmp_path):
     path = tmp_path / "t.xlsx"
     with xlsxwriter.Workbook(path) as book:
         sheet = book.add_worksheet()
@@ -323,9 +323,11 @@ def test_a_formula_without_a_result_is_said(tmp_path):
             sheet.write_row(number, 0, line)
         sheet.write(3, 1, 1)
         sheet.write_formula(3, 0, "=A2+A3", None, "")
+        sheet.write_row(4, 0, ["", 1])
+        sheet.write_formula(4, 0, "=A2/0", None, "#DIV/0!")
     table = read_table(path)
-    assert np.isnan(table.X[2, 0])
-    assert "1 formula(s)" in str(table.notes[0])
+    assert np.isnan(table.X[2:, 0]).all()
+    assert "2 formula(s)" in str(table.notes[0])
     assert read_table(write_table(path, SMALL)).notes == []
 
 

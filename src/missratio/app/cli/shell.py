@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import mmap
 import os
 import re
 import signal
@@ -102,6 +103,11 @@ def command(work: Callable[[Any, Progress], CommandOutcome]) -> Callable[..., No
         with failures(*outputs, resumes=options.RESUMES):
             with Progress(options.quiet) as progress:
                 options.check()
+                try:
+                    # OpenBLAS waits for ever for memory that a limit keeps from it.
+                    mmap.mmap(-1, 3 * 2**28).close()
+                except OSError as error:
+                    raise MemoryError("Raise its limit (ulimit -v).") from error
                 from missratio._files.files import check_writable
 
                 reads = options.paths(options.READS)
@@ -203,8 +209,9 @@ def _explained(error: BaseException) -> tuple[str, int]:
             f"There is not enough memory. {text} Bring fewer rows; or fit in Python, "
             "where scan_parquet reads Parquet files in passes."
         )
-    elif isinstance(error, OSError) and error.strerror and error.filename is None:
-        text = f"Something can't be read or written: {error.strerror}."
+    elif isinstance(error, OSError) and error.strerror:
+        what = error.filename or "Something"
+        text = f"{what} can't be read or written: {error.strerror}."
     elif not isinstance(error, OSError | ImportError):
         text = (
             f"This is a fault of missratio: {type(error).__name__}: {text}. Please "

@@ -11,6 +11,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ from missratio._files.cells import (
     with_formula,
     without_formula,
 )
+from missratio._files.tables import check_doubled
 from missratio._files.workbooks import SheetWriter
 from missratio.exceptions import TableError
 
@@ -373,8 +375,8 @@ def read_answers(
     Raises
     ------
     ValueError
-        With the line: a key that isn't in the plan, a row, feature, class or draw
-        other than its key says, a value that isn't a finite number, one that could
+        With the line: a key that isn't in the plan, a row, line, feature, class or
+        draw other than its key says, a value that isn't a finite number, one that could
         be two numbers (1,234), a cell answered by two values, a row filled in by
         half where whole rows are asked for, or a plan for another table.
     """
@@ -404,6 +406,7 @@ def read_answers(
     asked_whole: list[set[bool]] = [set() for _ in gaps.classes]
     answered: dict[tuple[int, int], tuple[str, Any]] = {}
     called: dict[int, str] = {}
+    at: list[tuple[int, float, str]] = []
     levels = levels or {names[k]: words for k, words in word_levels(X).items()}
     lowest, highest = np.fmin.reduce(gaps.values), np.fmax.reduce(gaps.values)
 
@@ -430,6 +433,8 @@ def read_answers(
         # As the plan calls it: by the line of the user's own file, if it has that.
         line_there = columns["line"][line] if "line" in columns else None
         called[row] = f"row {row}" if line_there is None else f"line {line_there}"
+        if "row" not in columns and not is_blank(line_there):
+            at.append((row, parse_number(line_there), places[line]))
         order[row, column] = draw
         asked_whole[code].add(kinds[key[1]])
         given = columns["value"][line]
@@ -489,6 +494,13 @@ def read_answers(
             read(line)
         except ValueError as problem:
             problems.append(f"{place}: {problem}")
+    # A table may get another title, but its lines go on as its rows do.
+    problems += [
+        f"{place}: its line, {number:.15g}, and {before:.15g} of {other} aren't in the "
+        "order of their keys. A cell keeps the line that it was given: put it back."
+        for (last, before, other), (row, number, place) in pairwise(sorted(at))
+        if (last < row) != (before < number)
+    ]
     # 3. Rows and single cells of one class are two plans; rows are filled in whole.
     given = ~np.isnan(table)
     whole = np.array([asked == {True} for asked in asked_whole])
@@ -548,7 +560,7 @@ def _read_table(source: Any) -> tuple[Columns, list[str], frozenset[Any]]:
         # Spreadsheets on Windows save in an encoding of their own. A name misread is
         # noticed later: features must be those of X.
         file = open_table(Path(source), fallback="cp1252", preferred=SHEET)
-        file.check_doubled()
+        check_doubled(file.path, file.names)
         table = file.read([name for name in file.names if name])
         columns = {
             name: [with_formula(c) if isinstance(c, str) else c for c in cells]
@@ -566,10 +578,7 @@ def _read_table(source: Any) -> tuple[Columns, list[str], frozenset[Any]]:
             f"A plan has the columns {listed(REQUIRED)}: {listed(absent)} not found "
             f"among {listed(columns)}. Keep the header as it was written."
         )
-    kept = [
-        line
-        for line in range(len(places))
-        if not all(is_blank(columns[name][line]) for name in REQUIRED)
-    ]
+    pairs = zip(*(columns[name] for name in REQUIRED), strict=True)
+    kept = [line for line, pair in enumerate(pairs) if not all(map(is_blank, pair))]
     columns = {name: [cells[line] for line in kept] for name, cells in columns.items()}
     return columns, [places[line] for line in kept], marks

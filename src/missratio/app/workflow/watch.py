@@ -26,8 +26,8 @@ from missratio.evaluation import TypeIErrorMonitor
 from missratio.exceptions import TableError, UnexplainedMissingError, about_file
 
 FORMAT = 6
-# The state of some hundred promises is no larger.
-_MOST_BYTES = 2**26
+# A state of a hundred promises; read, it may take forty times as much memory.
+_MOST_BYTES = 12 * 2**20
 
 
 class LabelsToComeError(TableError):
@@ -176,6 +176,8 @@ def _rows(
                     "it. If they will never get one, and the model's word isn't why, "
                     "add --skip-unlabelled."
                 )
+            if not labels:
+                return dict.fromkeys(model.promises, (np.zeros(0, bool), None)), 0
             table = table.take([k for k, text in enumerate(texts) if text is not None])
         if strange := sorted(set(labels) - known):
             raise TableError(
@@ -187,14 +189,10 @@ def _rows(
     members = model.members(groups)
     codes, rows, blanks = model.decide(X, groups).codes, {}, 0
     for promise in model.promises:
-        wanted, pairs = canonical(promise.label), zip(labels, members, strict=True)
+        mine = np.isin(labels, canonical(promise.label))
         # A promise without a group is about all rows of a class.
-        mine = np.array(
-            [
-                label == wanted and promise.group in (None, group)
-                for label, group in pairs
-            ]
-        )
+        if promise.group is not None:
+            mine &= [group == promise.group for group in members]
         weights: FloatArray | None = None
         wrong = model.wrong(codes[mine], promise.label)
         if mine.any():
@@ -236,10 +234,9 @@ def _read_state(
         known = [TypeIErrorMonitor.from_dict(each) for each in content["monitors"]]
         owner, *lists = (content[k] for k in ("model_sha256", "tables", "held"))
         for each in lists:
-            if not isinstance(each, list) or not {*map(type, each)} <= {str}:
-                raise ValueError(f"{shown(each)} is no list of texts")
-            if len(set(each)) < len(each):
-                raise ValueError("a table is named twice")
+            texts = {text for text in each if isinstance(text, str)}
+            if not isinstance(each, list) or len(texts) < len(each):
+                raise ValueError(f"{shown(each)} is no list of different texts")
         tables, held = lists
         if not tables and any(monitor.n_rows for monitor in known):
             raise ValueError("it has rows and no table")

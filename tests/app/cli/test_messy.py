@@ -112,15 +112,16 @@ def test_spellings_are_refused_in_labels_and_noted_in_categories(tmp_path):
         f"{i % 7 + (s[1:] == 'ick')},{w},{s}"
         for i, (s, w) in enumerate(zip(states, wards, strict=True))
     ]
-    path, out = tmp_path / "t.csv", tmp_path / "m.skops"
+    path, model = tmp_path / "t.csv", tmp_path / "m.skops"
     path.write_text("\n".join(["a,ward,state", *lines]))
     words = "--target state --controlled well --versus rest --alpha 20% --method js"
     merge = "--merge Sick=sick --merge Well=well"
-    for command in ("fit", "query"):
-        given = words.replace(" --method js", "") if command == "query" else words
+    plain = words.replace(" --method js", "")
+    plan = tmp_path / "plan.csv"
+    for command, given, out in (("fit", words, model), ("query", plain, plan)):
         said = run(command, path, given, "--out", out, status=3).stderr
         assert f"add {merge}; if not" in said
-    said = run("fit", path, words, merge, "--out", out).stdout
+    said = run("fit", path, words, merge, "--out", model).stdout
     assert "'Nroth' in 1 rows, and 'North' in 101. If they are the same, say" in said
     assert "A+" not in said
 

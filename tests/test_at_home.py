@@ -155,6 +155,15 @@ def test_a_classifier_at_defaults_fails_checks_only_where_it_cannot_promise():
     assert all(refusal.search(str(each)) for each in failed), failed
 
 
+def test_several_promises_need_what_the_checks_dont_give(labelled):
+    """Levels by label, and the group of each row: a fit without them names them."""
+    X, y, _ = labelled
+    with pytest.raises(TypeError, match=r"alpha must map classes .* \{'sick': 0.05\}"):
+        mr.MulticlassNeymanPearsonClassifier().fit(X, y)
+    with pytest.raises(TypeError, match="required positional argument: 'groups'"):
+        mr.GroupedNeymanPearsonClassifier().fit(X, y)
+
+
 @pytest.fixture
 def labelled(two_normals):
     """Rows, what they are called, and the unit that each belongs to."""

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 from data import corrupted, stacked
 from sklearn.base import clone
-from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, check_cv
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    ShuffleSplit,
+    StratifiedKFold,
+    check_cv,
+)
 
 import missratio as mr
 from missratio.exceptions import WeightConcentrationWarning
@@ -180,6 +186,7 @@ def test_it_takes_missing_values_in_both_classes():
     [
         ({"cv": 1}, "cv == 1, must be >= 2"),
         ({"cv": 200}, "cv=200 folds need as many rows of each class; class 1 has 150"),
+        ({"cv": GroupKFold(3)}, r"Folds by groups .* cv=list\(splitter.split"),
         ({"l2_grid": []}, "l2_grid must be a number of values to try, or a list"),
         ({"l1_grid": [-1.0]}, "l1_grid must be finite and not negative"),
         ({"l2_grid": 0}, "l2_grid == 0, must be >= 1"),

@@ -478,7 +478,14 @@ def deal_folds(two: Two[ClassRows], cv: Any, random: Any) -> list[Fold]:
         if hasattr(cv, "split"):
             order = np.sort(np.concatenate([numerator, denominator]))
         labels = np.isin(order, numerator).astype(int)
-        parts = check_cv(cv, labels, classifier=True).split(order[:, None], labels)
+        splitter = check_cv(cv, labels, classifier=True)
+        try:
+            parts = list(splitter.split(order[:, None], labels))
+        except ValueError as error:
+            raise ValueError(
+                f"cv={cv!r}: {error} Folds by groups are given as pairs of row "
+                "numbers: cv=list(splitter.split(X, y, groups))."
+            ) from error
 
         def masks(part: IntArray) -> Two[BoolArray]:
             chosen = order[part]

@@ -122,14 +122,15 @@ def true_divergences(mean: float, deviation: float) -> dict[str, float]:
 
 
 def coverage(
-    seed: int, n_repeats: int, divergence: str, missing: bool, broken: str = ""
-) -> tuple[float, float]:
+    seed: int, n_repeats: int, divergence: str, missing: bool, broken: str = "",
+    least: int = 300, most: int = 1000,
+) -> tuple[float, float]:  # fmt: skip
     """How often intervals at 95% hold the truth, and the bias in standard errors."""
     rng = np.random.default_rng(seed)
     hits, bias = 0, 0.0
     for _ in range(n_repeats):
         mean, deviation = rng.uniform(0.3, 1.0), rng.uniform(0.6, 0.9)
-        n = rng.integers(300, 1000, 2)
+        n = rng.integers(least, most, 2)
         X1, X0 = rng.normal(mean, deviation, (n[0], 1)), rng.normal(size=(n[1], 1))
         models: Any = None
         if missing:

@@ -103,7 +103,8 @@ class DivergenceEstimate:
         doesn't hold the truth, the divergence is at least this, up to chance.
     standard_error : float
     confidence_interval : ConfidenceInterval
-        Its ends `low` and `high` at `confidence`, cut off at zero.
+        Its ends `low` and `high` at `confidence`, not below zero; the upper one is the
+        farther from the estimate.
     confidence : float
     """
 
@@ -135,14 +136,14 @@ def estimate_divergence(
     largest, and equal to the divergence, at the true ratio, so that an error of r̂
     counts by its square only, upwards at rows that it was fitted to and downwards at
     others: the mean is taken of both, by a fit to all rows and by fits to the other
-    folds. The interval is of a weighted mean. Two conditions for its confidence: the
-    ratio's model holds the truth, up to errors that are small against n^(-1/4), and
-    the laws differ. Where they don't, the estimate's error is no longer normal: test
-    that with `ratio_test`. A model that is too simple gives a divergence that is too
-    small: what it can't see isn't in the estimate, and "at least" is all that can be
-    said. φ counts as known. Pearson's divergence, and KL of laws that are far apart,
-    are means with long tails: a `SmallSampleWarning` says where fewer than 100
-    effective rows of X0 carry them, so that the interval may miss the truth far too
+    folds. The interval is of a weighted mean, in roots. Two conditions for its
+    confidence: the ratio's model holds the truth, up to errors that are small against
+    n^(-1/4), and the laws differ. Where they don't, the estimate's error is no longer
+    normal: test that with `ratio_test`. A model that is too simple gives a divergence
+    that is too small: what it can't see isn't in the estimate, and "at least" is all
+    that can be said. φ counts as known. Pearson's divergence, and KL of laws that are
+    far apart, are means with long tails: a `SmallSampleWarning` says where fewer than
+    100 effective rows of X0 carry them, so that the interval may miss the truth far too
     often.
 
     Parameters
@@ -276,9 +277,17 @@ def estimate_divergence(
                 remedies=("take divergence='js', which is bounded", "bring more rows"),
             )
             warn(SmallSampleWarning(message))
-    error = float(np.sqrt(variance))
-    reach = float(norm.ppf(0.5 + confidence / 2.0)) * error
-    interval = ConfidenceInterval(max(0.0, value - reach), max(0.0, value + reach))
+    # Divergences grow with the square of how far the laws are apart, and so do their
+    # errors: the ends are as far from the estimate in roots, Pearson's in roots of
+    # log(1 + D). A margin of the estimate itself is too small where that is too small.
+    error, level, slope = float(np.sqrt(variance)), max(value, 0.0), 1.0
+    if divergence == "pearson":
+        level, slope = float(np.log1p(level)), 1.0 + level
+    reach = float(norm.ppf(0.5 + confidence / 2.0)) * error / slope / 2.0
+    centre = max(level, reach, 1e-300) ** 0.5
+    ends = np.maximum(0.0, centre + np.array([-1.0, 1.0]) * reach / centre) ** 2
+    ends = np.expm1(ends) if divergence == "pearson" else ends
+    interval = ConfidenceInterval(*map(float, ends))
     return DivergenceEstimate(divergence, value, error, interval, float(confidence))
 
 

@@ -53,6 +53,21 @@ def test_units_and_a_constant_column_change_nothing(change):
     assert one.estimate == pytest.approx(two.estimate, rel=1e-4)
 
 
+@pytest.mark.filterwarnings("ignore::missratio.exceptions.SmallSampleWarning")
+@pytest.mark.parametrize("divergence", ["kl", "js", "pearson"])
+def test_an_estimate_that_is_too_small_has_an_interval_that_holds_the_truth(divergence):
+    # Its error is judged too small, too, so that the same margin on both sides doesn't.
+    rng = np.random.default_rng(24)
+    X1, X0 = rng.normal(0.7, 1, (100, 1)), rng.normal(0, 1, (100, 1))
+    found = mr.estimate_divergence(X1, X0, divergence, random_state=0)
+    truth, (low, high) = (
+        true_divergences(0.7, 1.0)[divergence],
+        found.confidence_interval,
+    )
+    assert found.estimate + 1.96 * found.standard_error < truth < high
+    assert 0.0 <= low < found.estimate
+
+
 def test_equal_laws_have_no_divergence():
     rng = np.random.default_rng(2)
     X1, X0 = rng.normal(size=(2, 500, 2))

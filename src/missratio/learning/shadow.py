@@ -138,11 +138,11 @@ class ShadowEvidence:
 
     def spread(self, odds: FloatArray) -> FloatArray:
         """The covariance of those sums, (…, n_instruments, n_instruments)."""
-        size = len(self.missing_sum)
-        squares = (odds**2) @ self.squares.reshape(len(self.sums), -1)
-        return np.asarray(
-            squares.reshape(*odds.shape[:-1], size, size) + self.missing_square
-        )
+        return np.tensordot(odds**2, self.squares, 1) + self.missing_square
+
+    def spread_by_phi(self, odds: FloatArray) -> FloatArray:
+        """The same, of missing rows what φ expects; few of them may show no spread."""
+        return np.tensordot(odds * (1.0 + odds), self.squares, 1)
 
     def slopes(self, odds: FloatArray) -> FloatArray:
         """The moments' derivatives, (n_instruments, n_parameters)."""
@@ -151,12 +151,14 @@ class ShadowEvidence:
     def criterion(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The moments' distance from 0 at points, Anderson and Rubin's statistic.
 
-        At the true parameters it is χ² in the limit, with a degree of freedom for each
-        instrument, however weak these are. Where a few rows with large odds make most
-        of the moments' spread, that is estimated from as few: the statistic T is then
-        about Hotelling's T² with ν degrees of freedom, Kish's number of rows by their
-        part in the spread (30 at least), and (ν − k + 1)·log(1 + T/ν) has the same tail
-        as a χ² (for two instruments exactly).
+        With the spread that φ expects at the point: that of a few missing rows rules
+        the truth out too often. At the true parameters it is χ² in the limit, with a
+        degree of freedom for each instrument, however weak these are. Where a few rows
+        with large odds make most of the spread, that is estimated from as few: the
+        statistic T is then about Hotelling's T² with ν degrees of freedom, Kish's
+        number of rows by their part in the spread (30 at least), and
+        (ν − k + 1)·log(1 + T/ν) has the same tail as a χ² (for two instruments
+        exactly).
 
         Parameters
         ----------
@@ -169,7 +171,7 @@ class ShadowEvidence:
             With Kish's number of rows.
         """
         odds = self.odds(points)
-        moments, spread = self.moments(odds), self.spread(odds)
+        moments, spread = self.moments(odds), self.spread_by_phi(odds)
         width = spread.shape[-1]
         # Far out one row outweighs all others, and the sum over rows has rank one.
         ridge = RIDGE * np.trace(spread, axis1=-2, axis2=-1)[:, None, None]
@@ -177,10 +179,9 @@ class ShadowEvidence:
         statistic = np.einsum("pi,pij,pj->p", moments, inverse, moments)
         # How many rows of equal part make the spread.
         flat = inverse.reshape(len(inverse), -1)
-        parts = odds**2 * (flat @ self.squares.reshape(len(self.sums), -1).T)
-        lost = flat @ self.missing_square.ravel()
-        n_lost = self.missing_sum[0] ** 2 / max(self.missing_square[0, 0], SMALLEST)
-        total = (parts**2) @ (1.0 / self.counts) + lost**2 / max(n_lost, 1.0)
+        parts = flat @ self.squares.reshape(len(self.sums), -1).T
+        parts *= odds * (1.0 + odds)
+        total = (parts**2) @ (1.0 / self.counts)
         kish = np.maximum(width**2 / np.maximum(total, SMALLEST), float(width))
         # With fewer degrees of freedom nothing would ever be ruled out.
         freedom = np.maximum(kish, 30.0)
@@ -200,11 +201,8 @@ class ShadowEvidence:
         of missing values. `theta` is standardised.
         """
         odds = self.odds(theta)
-        # By φ: the few rows that went missing may show no spread at all.
-        size = len(self.missing_sum)
-        spread = (odds * (1.0 + odds)) @ self.squares.reshape(len(odds), -1)
         slopes = self.slopes(odds)
-        inverse = np.linalg.pinv(spread.reshape(size, size), hermitian=True)
+        inverse = np.linalg.pinv(self.spread_by_phi(odds), hermitian=True)
         # A tiny prior keeps what nothing is known of invertible.
         precision = slopes.T @ inverse @ slopes + 1e-6 * self.prior
         errors = np.diagonal(np.linalg.inv(precision))[1:]

@@ -158,9 +158,11 @@ class FDivergenceRatio(fit.PenalisedRatio):
     Maximises Ê[f'(r(Z¹))] − Ê[f*(f'(r(Z⁰)))], every Ê weighted by 1{observed}/(1 − φ)
     (the paper's appendix on f-divergences), with log r = θᵀf + b. "js" is logistic
     regression that balances the two classes, and "kl" has KLIEP's optimum under Hájek's
-    normalisation. "pearson" is not convex: its optimum may be local only, and there may
-    be none if a numerator row lies outside the convex hull of the denominator's;
-    ``KernelRatio("ulsif")`` minimises the same for a ratio that is a sum of bumps.
+    normalisation. "pearson" is not convex: its optimum may be local only, and there is
+    none where numerator rows lie outside the convex hull of the denominator's, as 200
+    rows a class often do at a shift of half a standard deviation. A `NotSolvedWarning`
+    says so, and coefficients then mean nothing: take "js". ``KernelRatio("ulsif")``
+    minimises the same for a ratio that is a sum of bumps.
     Under per-feature missingness complete rows count, except for the numerator of "kl",
     which like KLIEP's enters through means alone.
 

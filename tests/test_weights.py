@@ -93,8 +93,8 @@ def test_what_has_no_weight_is_refused(X, model, message, monkeypatch):
     ("function", "arguments", "message"),
     [
         (row_weights, [HUGE], "overflows at row 1.*one at a time"),
-        (effective_sample_size, [1.0], "must be an array: got 1.0"),
-        (effective_sample_size, [[[1.0, -1.0]]], r"got -1.0 at index \(0, 1\)"),
+        (effective_sample_size, [1.0], "must be one number a row: got 1.0"),
+        (effective_sample_size, [[1.0, -1.0]], "got -1.0 at index 1"),
         (effective_sample_size, [[np.nan]], "finite and not negative: got nan"),
         (worst_case_sample_size, [-1, 0.5], "n_rows must not be negative: got -1"),
         (worst_case_sample_size, [1, 1.5], r"maximum must lie in \[0, 1\].*1.5"),

@@ -168,7 +168,7 @@ def complete_row_weight_edges(
     return edges[0], edges[1]
 
 
-def effective_sample_size(weights: ArrayLike, axis: int = -1) -> float | FloatArray:
+def effective_sample_size(weights: ArrayLike) -> float:
     """Return Kish's effective sample size (Σw)² / Σw².
 
     At most the number of positive weights, and equal to it where they are all the same;
@@ -176,14 +176,12 @@ def effective_sample_size(weights: ArrayLike, axis: int = -1) -> float | FloatAr
 
     Parameters
     ----------
-    weights : array-like
+    weights : array-like of shape (n_rows,)
         Finite and not negative.
-    axis : int, default=-1
-        The axis along which rows run; for entry weights of shape (n, d) it is 0.
 
     Returns
     -------
-    float, or ndarray where more than one axis was given
+    float
         Rows that tell as much if each counts the same.
 
     Examples
@@ -193,23 +191,20 @@ def effective_sample_size(weights: ArrayLike, axis: int = -1) -> float | FloatAr
     (2.0, 1.8)
     """
     checked = np.asarray(weights, dtype=np.float64)
-    if checked.ndim == 0:
-        raise ValueError(f"weights must be an array: got {weights!r}.")
+    if checked.ndim != 1:
+        raise ValueError(f"weights must be one number a row: got {weights!r}.")
     # One pass each, without a temporary: NaN reaches both the minimum and the maximum.
     if checked.size and not (checked.min() >= 0 and checked.max() < np.inf):
-        place = tuple(np.argwhere(~((checked >= 0) & (checked < np.inf)))[0].tolist())
+        place = int(np.argmin((checked >= 0) & (checked < np.inf)))
         raise ValueError(
             f"weights must be finite and not negative: got {checked[place]} at index "
             f"{place}. Missing rows or entries have weight 0."
         )
-    largest = checked.max(axis=axis, keepdims=True, initial=0.0)
-    scaled = checked / np.where(largest > 0, largest, 1.0)
-    total = scaled.sum(axis=axis)
-    squares = np.square(scaled, out=scaled).sum(axis=axis)
-    size = total**2 / np.where(squares > 0, squares, 1.0)
+    scaled = checked / (checked.max(initial=0.0) or 1.0)
+    total = float(scaled.sum())
+    squares = float(np.square(scaled, out=scaled).sum())
     # Rounding must not break the inequality.
-    size = np.minimum(size, np.count_nonzero(checked, axis=axis))
-    return float(size) if np.ndim(size) == 0 else np.asarray(size)
+    return min(total**2 / (squares or 1.0), float(np.count_nonzero(checked)))
 
 
 def worst_case_sample_size(n_rows: int, maximum: float) -> float:

@@ -344,7 +344,7 @@ class ChoosingRows:
     @property
     def effective(self) -> float:
         """How many rows the weights are worth (Kish)."""
-        return float(effective_sample_size(self.weights))
+        return effective_sample_size(self.weights)
 
     def threshold(self, scores: FloatArray, share: float) -> float:
         """The smallest threshold with at most this share above it."""
@@ -466,7 +466,7 @@ class ClassTable:
         Raises
         ------
         UnexplainedMissingError
-            Where some are missing and nothing says why, unless that is to be borne.
+            Where some are missing and nothing says why, unless `lenient`.
         """
         if self.deployment != "complete":
             return None, None
@@ -488,8 +488,8 @@ class ClassTable:
     ) -> FloatArray:
         """What rows of one class stand for, where complete rows are meant.
 
-        Complete ones stand for themselves where nothing says why others are missing,
-        if that is to be borne.
+        If `lenient`, complete ones stand for themselves where nothing says why others
+        are missing.
         """
         model, design = self.reasons(position, index, lenient=lenient)
         if design is not None:

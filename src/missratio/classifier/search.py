@@ -409,7 +409,7 @@ class PowerSearch(CallbackSupportMixin, ClassifierMixin, BaseEstimator):
             (~is_other, FEWEST_ABOVE / alpha, "the controlled class"),
         ):
             masses = weights[members]
-            size = float(effective_sample_size(masses))
+            size = effective_sample_size(masses)
             if size < least:
                 note = (
                     f"the {np.count_nonzero(masses)} {'complete ' * complete}rows of "

@@ -212,7 +212,7 @@ def simulate(
         except NoCertificateError:
             continue
         certified += any(each.certified for each in fitted.certificate_.certificates)
-        capped += fitted.cap_ is not None
+        capped += fitted.calibrations_[0].trust.cap is not None
         broken += setting.broken(fitted)
     return Outcome(setting, repeats, certified, broken, capped)
 

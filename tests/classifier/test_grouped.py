@@ -92,5 +92,5 @@ def test_a_cap_gives_rows_up_to_the_controlled_class():
     clf = classifier(mr.FDivergenceRatio("js"), alpha=0.05, missingness={0: phi})
     clf.fit(X, y, groups)
     assert all(each.certified for each in clf.certificate_.certificates)
-    assert clf.cap_ is not None
+    assert clf.calibrations_[0].trust.cap is not None
     assert clf.predict([[40.0, 40.0]], ["old"]).tolist() == [0]

@@ -734,9 +734,6 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
         `to_frame()` is the table of what each group gets.
     thresholds_ : dict
         By group.
-    cap_ : Trust or None
-        The cap on weights above which rows get the controlled class, where there is
-        one.
     groups_ : list
         The groups that have a promise.
     calibrations_ : tuple of Calibration
@@ -854,11 +851,6 @@ class GroupedNeymanPearsonClassifier(TwoClassClassifier):
         """
         given = on_host(self.predict(X, groups))
         return float(accuracy_score(y, given, sample_weight=sample_weight))
-
-    @property
-    def cap_(self) -> Trust | None:
-        """The cap on weights above which rows get the controlled class, or None."""
-        return None if self._reach.cap is None else self._reach
 
     @property
     def thresholds_(self) -> dict[Any, float]:

@@ -284,8 +284,9 @@ def estimate_divergence(
     if divergence == "pearson":
         level, slope = float(np.log1p(level)), 1.0 + level
     reach = float(norm.ppf(0.5 + confidence / 2.0)) * error / slope / 2.0
-    centre = max(level, reach, 1e-300) ** 0.5
-    ends = np.maximum(0.0, centre + np.array([-1.0, 1.0]) * reach / centre) ** 2
+    square = max(level, reach, 1e-300)
+    ends = square + np.array([-2.0, 2.0]) * reach + reach**2 / square
+    ends = np.maximum(ends, 0.0)
     ends = np.expm1(ends) if divergence == "pearson" else ends
     interval = ConfidenceInterval(*map(float, ends))
     return DivergenceEstimate(divergence, value, error, interval, float(confidence))

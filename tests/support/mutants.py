@@ -51,7 +51,8 @@ ROOMS = {
     "certify": (
         "classifier/certify.py",
         [f"tests/classifier/test_{name}.py" for name in ("calibration", "certificate",
-         "reading", "missingness", "look_ups", "neyman_pearson")],
+         "reading", "missingness", "look_ups", "neyman_pearson", "refusals",
+         "sensitivity", "learned_missingness", "multiclass", "grouped")],
     ),
     "watch": (
         "app/workflow/watch.py",

@@ -10,6 +10,7 @@ from classifiers import learned as problem
 
 import missratio as mr
 from missratio.classifier.promise import Weighted
+from missratio.exceptions import NoCertificateError
 from missratio.weights import complete_row_weight_edges
 
 # One table in twenty casts doubt on a right φ.
@@ -22,6 +23,21 @@ def certified(model, **options):
 
 
 # What is certified
+
+
+def test_a_phi_that_leaves_too_much_open_is_refused_before_any_fit():
+    """Half of δ is the rule's: 200 rows without error bound it by 1 − .05^(1/200)."""
+    rng, d = np.random.default_rng(0), 12
+    X, y = rng.normal(size=(800, d)), np.repeat([0, 1], 400)
+    phi = mr.LogisticMissingness([-1.5] * d, [1.0] * d)
+    X[:400] = mr.corrupt(X[:400], phi, random_state=1)
+    model = mr.learn_missingness(X[:400], check=False)
+    classifier = certified(model, alpha=0.1, delta=0.1)
+    with pytest.raises(NoCertificateError, match="leaves too much open") as caught:
+        classifier.fit(X, y)
+    facts = caught.value.message.facts
+    assert facts["most"] == pytest.approx(0.1 / (1.0 - 0.05 ** (1.0 / 200.0)))
+    assert not hasattr(classifier, "estimator_")
 
 
 @pytest.mark.parametrize("rowwise", [False, True])

@@ -129,11 +129,11 @@ class Missingness(ABC):
                 f"{type(self).__name__} is for {self.n_features} feature(s): X has "
                 f"{n_columns}. Give the columns that the model was made for."
             )
-        own = {name: place for place, name in enumerate(self.feature_names)}
+        places = {name: j for j, name in enumerate(self.feature_names)}
         given = [] if names is None else [*names]
-        if any(own.get(name, j) != j for j, name in enumerate(given)):
+        if any(places.get(name, j) != j for j, name in enumerate(given)):
             raise ValueError(
-                f"{type(self).__name__} is for columns {reading.joined([*own])}, in "
+                f"{type(self).__name__} is for columns {reading.joined([*places])}, in "
                 f"this order, and X has {reading.joined(given)}. Give X with the "
                 "columns of the model."
             )

@@ -406,7 +406,7 @@ def read_answers(
     asked_whole: list[set[bool]] = [set() for _ in gaps.classes]
     answered: dict[tuple[int, int], tuple[str, Any]] = {}
     called: dict[int, str] = {}
-    at: list[tuple[int, float, str]] = []
+    lines_there: list[tuple[int, float, str]] = []
     levels = levels or {names[k]: words for k, words in word_levels(X).items()}
     lowest, highest = np.fmin.reduce(gaps.values), np.fmax.reduce(gaps.values)
 
@@ -434,7 +434,7 @@ def read_answers(
         line_there = columns["line"][line] if "line" in columns else None
         called[row] = f"row {row}" if line_there is None else f"line {line_there}"
         if "row" not in columns and not is_blank(line_there):
-            at.append((row, parse_number(line_there), places[line]))
+            lines_there.append((row, parse_number(line_there), places[line]))
         order[row, column] = draw
         asked_whole[code].add(kinds[key[1]])
         given = columns["value"][line]
@@ -498,7 +498,7 @@ def read_answers(
     problems += [
         f"{place}: its line, {number:.15g}, and {before:.15g} of {other} aren't in the "
         "order of their keys. A cell keeps the line that it was given: put it back."
-        for (last, before, other), (row, number, place) in pairwise(sorted(at))
+        for (last, before, other), (row, number, place) in pairwise(sorted(lines_there))
         if (last < row) != (before < number)
     ]
     # 3. Rows and single cells of one class are two plans; rows are filled in whole.

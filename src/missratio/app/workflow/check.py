@@ -135,8 +135,8 @@ def check_table(
         also = [n for n in held - dropped if (n, each.value) not in codes]
         each.settled &= not also
         option = shlex.join(["--missing-value", each.value])
-        of = f" (then in {listed(sorted(also), _SHOWN)} as well)" if also else ""
-        asked_of = f"is it missing? If so, add {option}{of}."
+        beside = f" (then in {listed(sorted(also), _SHOWN)} as well)" if also else ""
+        asked_of = f"is it missing? If so, add {option}{beside}."
         each.sentence += f": {'it counts as missing.' if each.settled else asked_of}"
     # 3. What the other commands are told, and what is asked of a person.
     settings: dict[str, Any] = {"data": str(options.data)}

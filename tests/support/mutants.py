@@ -210,8 +210,8 @@ def run_tests(tests: list[str]) -> bool:
     return pytest.main(call, plugins=[Quick()]) == 0
 
 
-def forked(work: Callable[[], bool], seconds: float | None = None) -> bool:
-    """Whether some work in a process of its own ends well, and in time."""
+def forked(work: Callable[[], bool], seconds: float | None = None) -> int:
+    """Start work in a process of its own; its status is 0 if it ends well, in time."""
     child = os.fork()
     if child == 0:
         status = 1
@@ -225,32 +225,38 @@ def forked(work: Callable[[], bool], seconds: float | None = None) -> bool:
             status = 0 if work() else 1
         finally:
             os._exit(status)
-    return os.waitpid(child, 0)[1] == 0
+    return child
 
 
-def try_room(name: str, size: int, seed: int) -> None:
+def try_room(name: str, size: int, seed: int, jobs: int) -> None:
     """Try a sample of a room's mutants, and print the score."""
     pattern, tests = ROOMS[name]
     paths = sorted(SOURCE.glob(pattern))
     every = [mutant for path in paths for mutant in mutants_of(path)]
-    chosen = random.Random(seed).sample(every, min(size, len(every)))
-    print(f"{name}: {len(chosen)} of {len(every)} mutants", flush=True)
+    waiting = random.Random(seed).sample(every, min(size, len(every)))
+    print(f"{name}: {len(waiting)} of {len(every)} mutants", flush=True)
     before = os.times().children_user
-    if not forked(lambda: run_tests(tests)):
+    if os.waitpid(forked(lambda: run_tests(tests)), 0)[1]:
         sys.exit(f"The tests of {name} don't pass.")
     seconds = os.times().children_user - before
-    killed = 0
-    for tried, mutant in enumerate(chosen, 1):
+    tried = killed = 0
+    running: dict[int, Mutant] = {}
 
-        def work(mutant: Mutant = mutant) -> bool:
-            sys.meta_path.insert(0, Finder(mutant))
-            return run_tests(tests)
+    def run_mutant() -> bool:
+        sys.meta_path.insert(0, Finder(mutant))
+        return run_tests(tests)
 
-        if forked(work, 60.0 + 3.0 * seconds):
+    while waiting or running:
+        while waiting and len(running) < jobs:
+            mutant = waiting.pop()
+            running[forked(run_mutant, 60.0 + 3.0 * seconds)] = mutant
+        child, status = os.wait()
+        mutant, tried = running.pop(child), tried + 1
+        if status == 0:
             print(f"  survived: {mutant}", flush=True)
         else:
             killed += 1
-        if tried % 10 == 0 or tried == len(chosen):
+        if tried % 10 == 0 or not (waiting or running):
             facts = {"room": name, "tried": tried, "killed": killed}
             print(json.dumps({**facts, "score": round(killed / tried, 3)}), flush=True)
 
@@ -261,12 +267,13 @@ def main() -> None:
     parser.add_argument("rooms", nargs="+", choices=ROOMS)
     parser.add_argument("--sample", type=int, default=100, help="mutants of each room")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=1, help="mutants at a time")
     asked = parser.parse_args()
     os.chdir(ROOT)
     for name in PRELOADED:
         importlib.import_module(name)
     for name in asked.rooms:
-        try_room(name, asked.sample, asked.seed)
+        try_room(name, asked.sample, asked.seed, asked.jobs)
 
 
 if __name__ == "__main__":

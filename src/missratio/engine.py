@@ -68,7 +68,6 @@ class AnySample(ABC):
         at: Parameters,
         *,
         second_order: bool,
-        rough: bool = False,
     ) -> Sums:
         """Sum a term over all rows, as `accumulate` does over those of a block.
 
@@ -76,8 +75,6 @@ class AnySample(ABC):
         ----------
         term_of, at, second_order
             As for `accumulate`.
-        rough : bool
-            Whether a curvature from some of the rows will do, where it is dear.
         """
         elements = BLOCK_ELEMENTS
         if second_order:

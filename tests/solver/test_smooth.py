@@ -6,7 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import make_spd_matrix
 
-from missratio.solver import Evaluation, Status, lbfgs, newton, quick_newton
+from missratio.solver import (
+    Evaluation,
+    Status,
+    lbfgs,
+    newton,
+    quick_newton,
+    whitening,
+)
 
 
 def problem(value, gradient, hessian, no_optimum=None):
@@ -58,11 +65,9 @@ STARTS = np.array([[2.0], [-50.0], [0.5], [1.0]])
 
 
 def test_it_converges_where_plain_newton_runs_away():
-    solutions = [newton(root(), STARTS)]
-    for fresh in (True, False):
-        solutions += [
-            quick_newton(root(), start[None], fresh=fresh) for start in STARTS
-        ]
+    one, solutions = np.ones(1), [newton(root(), STARTS)]
+    solutions += [quick_newton(root(), start[None]) for start in STARTS]
+    solutions += [lbfgs(root(), start[None], scale=one) for start in STARTS]
     for solution in solutions:
         assert (solution.status == Status.CONVERGED).all()
         np.testing.assert_allclose(solution.theta, 0.0, atol=1e-7)
@@ -92,19 +97,27 @@ def test_a_quadratic_takes_one_step_in_any_scaling(seed, d, log_scale):
         np.array([[2.0, 0.0], [0.0, 0.0]]),
         # So steep that steps are tiny.
         1e4 * np.eye(2),
+        # Of no convex function.
+        np.array([[2.0, 3.0], [3.0, 1.0]]),
     ],
-    ids=["near", "blind", "steep"],
+    ids=["near", "blind", "steep", "indefinite"],
 )
-def test_an_approximate_hessian_serves_or_is_given_up(approximate):
+def test_a_guess_of_the_hessian_serves_near_or_not(approximate):
     matrix, target = np.array([[2.0, 0.5], [0.5, 1.0]]), np.array([1.0, -2.0])
     start, evaluate = np.zeros((1, 2)), quadratic(matrix, target)
-    first = evaluate(start, second_order=False)._replace(hessian=approximate[None])
-    solution = quick_newton(evaluate, start, fresh=False, first=first)
+    solution = lbfgs(evaluate, start, scale=whitening(approximate))
     assert solution.status[0] == Status.CONVERGED
     assert solution.n_iter[0] < 30
     np.testing.assert_allclose(solution.theta[0], target, atol=1e-7)
-    assert evaluate.hessians < evaluate.calls
+    assert evaluate.hessians == 0
     assert not start.any()
+
+
+def test_the_hessian_itself_takes_one_step(curved):
+    solution = lbfgs(
+        quadratic(*curved), np.zeros((1, 4)), scale=whitening(curved[0]), tol=1e-7
+    )
+    assert (solution.status[0], solution.n_iter[0]) == (Status.CONVERGED, 1)
 
 
 # What comes out is measured.
@@ -192,8 +205,9 @@ def test_how_it_ended_is_measured(curved):
     assert lbfgs(proven, start, scale=one).status[0] == Status.NO_OPTIMUM
     # A tolerance out of reach is taken for the finest that isn't.
     fine = lbfgs(quadratic(*curved), start, scale=one, tol=0.0)
-    assert (fine.status[0] == Status.CONVERGED) == (fine.decrement[0] <= 1e-6)
-    # The length reported is that of the point returned.
-    early = lbfgs(quadratic(*curved), start, scale=2 * one, max_iter=3)
-    gradient = quadratic(*curved)(early.theta, second_order=False).gradient
-    assert early.decrement[0] == pytest.approx(np.abs(2 * gradient).max())
+    assert fine.status[0] == Status.CONVERGED
+    assert fine.decrement[0] <= 1e-7
+    # A quadratic's decrement is what it lies above its least: half of its square.
+    known = whitening(matrix)
+    early = lbfgs(quadratic(*curved), start, scale=known, max_iter=0)
+    assert early.decrement[0] ** 2 / 2 == pytest.approx(early.value[0])

@@ -14,6 +14,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import accuracy_score
@@ -237,6 +238,9 @@ class TwoClassClassifier(CertifiedClassifier):
             refit, fitted = fitted.winner_, fitted.estimator_
         if isinstance(fitted, ImputationEnsemble):
             fitted = fitted.estimators_[0]
+            if refit is not None:
+                # One imputation is enough to choose by.
+                refit = clone(refit).set_params(imputer__n_imputations=1)
         last = getattr(fitted, "best_estimator_", fitted)
         last = last[-1] if isinstance(last, Pipeline) else last
         coef, units = getattr(last, "coef_", None), table.units

@@ -243,7 +243,7 @@ class TiltedImputer(
             population, stream = start
             return chains.impute_chain(population, self, np.random.default_rng(stream))
 
-        with one_blas_thread(sum(each.table.size for each in populations)) as threads:
+        with one_blas_thread(sum(each.table.size for each, _ in drawn)) as threads:
             ended = run_tasks(self, "chain", drawn, chain, threads)
         # 3. What they drew, how they went, and laws for rows without labels.
         completed = [table.copy(order="F") for _ in range(self.n_imputations)]

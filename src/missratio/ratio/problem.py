@@ -101,34 +101,24 @@ class RatioProblem:
             return True
         return self.l2 is not None and (self.l2.ndim == 3 or bool(self.l2.all()))
 
-    def sums(
-        self, theta: FloatArray, *, second_order: bool, rough: bool = False
-    ) -> tuple[Sums, Sums]:
+    def sums(self, theta: FloatArray, *, second_order: bool) -> tuple[Sums, Sums]:
         """The weighted sums over the numerator's and the denominator's rows."""
         coef, intercept = theta, None
         if self.objective.fits_intercept:
             coef, intercept = theta[:, :-1], theta[:, -1]
 
-        order: dict[str, Any] = {"second_order": second_order, "rough": rough}
         sums = []
         for sample, term_of in (
             (self.numerator, self.objective.numerator),
             (self.denominator, self.objective.denominator),
         ):
             at = Parameters(coef, None if sample.centred else self.centre, intercept)
-            sums.append(sample.sums(term_of, at, **order))
+            sums.append(sample.sums(term_of, at, second_order=second_order))
         return sums[0], sums[1]
 
-    def __call__(
-        self, theta: FloatArray, *, second_order: bool, rough: bool = False
-    ) -> Evaluation:
-        """Value, gradient and Hessian of the penalised objective, by the chain rule.
-
-        A rough Hessian may be that of some of the rows, where all would be dear.
-        """
-        numerator, denominator = self.sums(
-            theta, second_order=second_order, rough=rough
-        )
+    def __call__(self, theta: FloatArray, *, second_order: bool) -> Evaluation:
+        """Value, gradient and Hessian of the penalised objective, by the chain rule."""
+        numerator, denominator = self.sums(theta, second_order=second_order)
         # 1. The objective as a function of the terms' means.
         terms = numerator, denominator
         divisors = np.empty((2, len(theta)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -14,19 +15,29 @@ from missratio._base.typing import FloatArray
 from missratio.engine import Sample
 from missratio.ratio.problem import RatioProblem
 from missratio.solver import (
+    Evaluation,
     Solution,
     Status,
     lbfgs,
     newton,
     proximal_newton,
     quick_newton,
+    whitening,
 )
 
-# From this many parameters on a Hessian is kept over several steps.
-KEPT_PARAMETERS = 48
+# From this many parameters on a step by gradients costs less than one by Hessians.
+MANY_PARAMETERS = 48
+# Rows in files or on a cluster are read anew for each: up to so many by Hessians.
+MANY_REREAD = 500
 # A pilot has so many rows at least, and is tried where it leaves out nine of ten.
 PILOT_ROWS = 2000
 PILOT_STRIDE = 10
+# Up to so many parameters, L-BFGS begins by a Hessian of all rows.
+MANY_HESSIANS = 128
+# A Hessian costs about as much as a gradient for each of so many parameters.
+HESSIAN_COST = 16
+# As many steps are worth a try before a Hessian.
+FEWEST_STEPS = 8
 
 
 def solve(
@@ -39,23 +50,24 @@ def solve(
 ) -> Solution:
     """Solve a batch of problems, in chunks that stay in the cache.
 
-    With an L1 penalty by the proximal Newton method; else up to 500 parameters by
-    Newton's, and above, or for solver="lbfgs", by L-BFGS. `start` has the shape
+    With an L1 penalty by the proximal Newton method; else one problem of many
+    parameters, or for solver="lbfgs", by L-BFGS; and by Newton's. `start` has the shape
     (n_problems, n_parameters).
     """
-    n_problems, n_parameters = problem.centre.shape
+    sample, (n_problems, n_parameters) = problem.denominator, problem.centre.shape
     n_parameters += problem.objective.fits_intercept
     # Without a better one, from the ratio that is one everywhere.
     begin = np.zeros((n_problems, n_parameters)) if start is None else start
+    many = MANY_REREAD if sample.rereads else MANY_PARAMETERS
+    single = n_problems == 1 or n_parameters > MANY_REREAD
     method, length = _second_order, n_problems
     if problem.l1 is not None:
         length = 1
-    elif solver == "lbfgs" or (solver == "auto" and n_parameters > 500):
-        # Of so many parameters a Hessian costs more than it saves.
+    elif solver == "lbfgs" or (solver == "auto" and n_parameters >= many and single):
         method, length = _first_order, 1
-    elif isinstance(problem.denominator, Sample):
+    elif isinstance(sample, Sample):
         # Small problems are solved together up to 2 MB, which fit the cache.
-        length = max(1, 262_144 * n_problems // max(problem.denominator.size, 1))
+        length = max(1, 262_144 * n_problems // max(sample.size, 1))
     options: dict[str, Any] = {"tol": tol, "max_iter": max_iter}
     options["known"] = start is not None
     with one_blas_thread(problem.denominator.size) as threads:
@@ -73,68 +85,111 @@ def solve(
 def _second_order(
     problem: RatioProblem, begin: FloatArray, *, known: bool, tol: float, max_iter: int
 ) -> Solution:
-    """Newton's method; with few Hessians where they are dear, and after a pilot.
-
-    A pilot, unless the beginning is known, is the solution on some of the rows, to its
-    own statistical error.
-    """
-    sample, n_parameters = problem.denominator, begin.shape[1]
+    """Newton's method, after a pilot where rows are many."""
+    options: dict[str, Any] = {"tol": tol, "max_iter": max_iter}
     if problem.l1 is not None:
         # An intercept has no penalty.
-        l1 = np.pad(problem.l1[0], (0, n_parameters - problem.l1.shape[1]))
-        return proximal_newton(problem, begin, l1, tol=tol, max_iter=max_iter)
-    options: dict[str, Any] = {"max_iter": max_iter, "precision": sample.precision}
+        l1 = np.pad(problem.l1[0], (0, begin.shape[1] - problem.l1.shape[1]))
+        return proximal_newton(problem, begin, l1, **options)
+    precision = problem.denominator.precision
     if len(begin) > 1:
-        return newton(problem, begin, tol=tol, **options)
-    dear = n_parameters >= KEPT_PARAMETERS
-    # 1. A pilot where rows are many.
-    rough = None
-    least = max(PILOT_ROWS, 20 * n_parameters, sample.cheap_rows)
-    stride = sample.n_rows // least
-    # From about 200 parameters on half of the rows save more than they cost; for 60 to
-    # 120 such a pilot took a fifth of the fit.
-    fewest = 2 if n_parameters >= 4 * KEPT_PARAMETERS else PILOT_STRIDE
-    if not known and stride >= fewest:
-        # More rows than this for each parameter would cost more than they save.
-        most = PILOT_ROWS * n_parameters
-        stride = min(stride, max(PILOT_STRIDE, sample.n_rows // most))
-        few = sample.held(stride, problem.centre)
-        means = problem.numerator.held(stride, problem.centre)
-        pilot = replace(problem, numerator=means, denominator=few)
-        coarse = max(tol, 0.3 * math.sqrt(n_parameters / few.n_rows))
-        rough = pilot.confirmed(
-            _second_order(pilot, begin, known=False, tol=coarse, max_iter=max_iter)
-        )
-    # 2. All rows, from where the pilot ended if it hasn't misled.
-    first, piloted = None, rough is not None and rough.status[0] == Status.CONVERGED
-    # Reading rows anew costs more than a Hessian.
-    fresh = sample.rereads or not (piloted or dear)
-    if rough is not None and piloted:
-        first = problem(rough.theta, second_order=True, rough=not fresh)
-        if first.value[0] < rough.value[0] + 1.0:
-            begin = rough.theta
-        else:
-            first = None
-    return quick_newton(problem, begin, fresh=fresh, first=first, tol=tol, **options)
+        return newton(problem, begin, precision=precision, **options)
+    first, pilot = None, _pilot(problem, begin, _second_order, known=known, **options)
+    if pilot is not None:
+        first = problem(pilot[1].theta, second_order=True)
+        begin, first = _unless_misled(begin, first, pilot[1])
+    return quick_newton(problem, begin, first=first, precision=precision, **options)
 
 
 def _first_order(
     problem: RatioProblem, begin: FloatArray, *, known: bool, tol: float, max_iter: int
 ) -> Solution:
-    """L-BFGS on features scaled by their spread over some denominator rows.
+    """L-BFGS in parameters in which a Hessian is near one.
 
-    Where it ends short of an optimum, or so far out that there may be none, Newton's
-    method goes on: it takes a weak penalty with nearly as many parameters as rows, and
-    shows where coefficients grow without bound.
+    Up to some number of parameters it is that of all rows, and else of a pilot's, or of
+    ten rows a parameter. Where it would cost many steps, these come first, on features
+    scaled by their spread: independent columns need no more. Where L-BFGS ends short of
+    an optimum, or so far out that there may be none, Newton's method goes on: it takes
+    a weak penalty with nearly as many parameters as rows, and shows where coefficients
+    grow without bound.
     """
-    rows = np.asarray(problem.denominator.peek()[0])
-    spread = rows.std(axis=0, dtype=np.float64)
-    visible = spread > 1e-8 * np.abs(rows).max(axis=0)
-    scale = np.ones(begin.shape[1])
-    scale[: len(spread)] = 1.0 / np.where(visible, spread, 1.0)
-    end = lbfgs(problem, begin, scale=scale, tol=tol, max_iter=10 * max_iter)
+    sample, n_parameters = problem.denominator, begin.shape[1]
+    options: dict[str, Any] = {"tol": tol, "max_iter": max_iter}
+    # 1. Where to begin, and the rows that know the Hessian there.
+    pilot, here = _pilot(problem, begin, _first_order, known=known, **options), None
+    exact = n_parameters < MANY_HESSIANS and not (pilot and sample.cheap_rows)
+    if pilot is not None:
+        here = problem(pilot[1].theta, second_order=exact)
+        begin, here = _unless_misled(begin, here, pilot[1])
+    some = problem
+    if not exact and pilot is not None and here is not None:
+        some = pilot[0]
+    elif not exact:
+        stride = min(n_parameters // 20, sample.n_rows // (10 * n_parameters))
+        some = _thinned(problem, max(stride, 1))
+    # 2. Steps on scaled features, for as long as a Hessian would take.
+    kind, most, end = {"tol": tol, "precision": sample.precision}, 10 * max_iter, None
+    early = some.denominator.n_rows * n_parameters // (HESSIAN_COST * sample.n_rows)
+    early, origin = (min(early, most) if early >= FEWEST_STEPS else 0), begin
+    if early:
+        rows = np.asarray(sample.peek()[0])
+        spread = rows.std(axis=0, dtype=np.float64)
+        visible = spread > 1e-8 * np.abs(rows).max(axis=0)
+        scale = np.ones(n_parameters)
+        scale[: len(spread)] = 1.0 / np.where(visible, spread, 1.0)
+        end = lbfgs(problem, begin, scale=scale, max_iter=early, first=here, **kind)
+        begin, here = end.theta, None
+    # 3. Steps by the Hessian.
+    if end is None or end.status[0] == Status.OUT_OF_ITERATIONS:
+        known_by = here if exact and here else some(origin, second_order=True)
+        here = known_by if exact else here
+        assert known_by.hessian is not None
+        scale, left = whitening(known_by.hessian[0]), most - early
+        end = lbfgs(problem, begin, scale=scale, max_iter=left, first=here, **kind)
+        end = end._replace(n_iter=end.n_iter + early)
     near = problem.bounded or not problem.far_out(end).any()
     solved = end.status[0] == Status.CONVERGED and near
     if solved or end.status[0] == Status.NO_OPTIMUM:
         return end
-    return _second_order(problem, end.theta, known=True, tol=tol, max_iter=max_iter)
+    return _second_order(problem, end.theta, known=True, **options)
+
+
+def _thinned(problem: RatioProblem, stride: int) -> RatioProblem:
+    """The problem of every stride-th row."""
+    numerator = problem.numerator.held(stride, problem.centre)
+    denominator = problem.denominator.held(stride, problem.centre)
+    return replace(problem, numerator=numerator, denominator=denominator)
+
+
+def _pilot(
+    problem: RatioProblem,
+    begin: FloatArray,
+    method: Callable[..., Solution],
+    *,
+    known: bool,
+    tol: float,
+    max_iter: int,
+) -> tuple[RatioProblem, Solution] | None:
+    """Some of many rows, and their solution to its own statistical error."""
+    sample, n_parameters = problem.denominator, begin.shape[1]
+    # Weights of few rows mislead it where these are few for each parameter.
+    stride = sample.n_rows // max(PILOT_ROWS, 100 * n_parameters, sample.cheap_rows)
+    if known or stride < PILOT_STRIDE:
+        return None
+    # More rows than this for each parameter would cost more than they save.
+    most = PILOT_ROWS * n_parameters
+    stride = min(stride, max(PILOT_STRIDE, sample.n_rows // most))
+    some = _thinned(problem, stride)
+    coarse = max(tol, 0.3 * math.sqrt(n_parameters / some.denominator.n_rows))
+    options: dict[str, Any] = {"tol": coarse, "max_iter": max_iter, "known": False}
+    end = some.confirmed(method(some, begin, **options))
+    return (some, end) if end.status[0] == Status.CONVERGED else None
+
+
+def _unless_misled(
+    begin: FloatArray, first: Evaluation, pilot: Solution
+) -> tuple[FloatArray, Evaluation | None]:
+    """Where a pilot ended, and the evaluation there, unless all rows say otherwise."""
+    if first.value[0] < pilot.value[0] + 1.0:
+        return pilot.theta, first
+    return begin, None

@@ -11,3 +11,4 @@ from missratio.solver.smooth import lbfgs as lbfgs
 from missratio.solver.smooth import newton as newton
 from missratio.solver.smooth import newton_direction as newton_direction
 from missratio.solver.smooth import quick_newton as quick_newton
+from missratio.solver.smooth import whitening as whitening

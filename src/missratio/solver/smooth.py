@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy.linalg.lapack import dposv as posv
-from scipy.optimize import minimize
+from scipy.linalg.lapack import dpotrf as potrf
+from scipy.linalg.lapack import dtrtri as trtri
 
 from missratio._base.typing import BoolArray, FloatArray, IntArray
 
@@ -226,7 +228,6 @@ def quick_newton(
     evaluate: Evaluate,
     start: FloatArray,
     *,
-    fresh: bool,
     tol: float = 1e-8,
     max_iter: int = 100,
     first: Evaluation | None = None,
@@ -238,13 +239,8 @@ def quick_newton(
     ----------
     evaluate : callable
     start : ndarray of shape (1, n_parameters)
-    fresh : bool
-        Whether every step has a Hessian of its own, rather than that of the start,
-        brought up to date by BFGS.
-    tol, max_iter, precision
+    tol, max_iter, first, precision
         As for `newton`.
-    first : Evaluation, optional
-        The evaluation at start; its Hessian may be an approximation if not `fresh`.
     """
     theta = np.array(start)
     limits: dict[str, Any] = {"tol": tol, "max_iter": max_iter, "precision": precision}
@@ -265,24 +261,32 @@ def quick_newton(
             return Solution(theta, here.value, here.gradient, step, decrement, *ended)
         # 2. Try a step. A Hessian is left out where the step should be the last.
         noise = ROUNDING * precision * max(1.0, abs(float(here.value[0])))
-        bends = fresh and (here.hessian is None or length > math.sqrt(tol))
+        bends = here.hessian is None or length > math.sqrt(tol)
         there = evaluate(theta + step, second_order=bends)
         most = float(here.value[0]) - SUFFICIENT_DECREASE * length**2 + noise
         if not (there.value[0] <= most and np.isfinite(there.gradient.sum())):
-            # Where Hessians differ much, damping is in units of the first one.
-            known = first if fresh else None
-            return newton(evaluate, start, first=known, **limits)
-        # 3. Bring the Hessian up to date: it maps the step to the gradient's change.
-        if there.hessian is not None:
-            hessian = there.hessian
-        elif not fresh:
-            bend = there.gradient - here.gradient
-            along = (hessian @ step[..., None])[..., 0]
-            old, new = float((step * along).sum()), float((step * bend).sum())
-            if old > 0.0 and new > 0.0:
-                hessian = hessian + bend[:, :, None] * (bend / new)[:, None, :]
-                hessian -= along[:, :, None] * (along / old)[:, None, :]
+            return newton(evaluate, start, first=first, **limits)
+        hessian = hessian if there.hessian is None else there.hessian
         theta, here, earlier, n_iter = theta + step, there, length, n_iter + 1
+
+
+def whitening(hessian: FloatArray) -> FloatArray:
+    """What turns parameters in which a Hessian is one into its own, for `lbfgs`.
+
+    R⁻¹ where it is RᵀR; where it isn't definite, its diagonal alone is made one.
+    """
+    size = np.sqrt(np.abs(np.diagonal(hessian)))
+    size = np.where(size > 0.0, size, 1.0)
+    scaled = hessian / np.outer(size, size)
+    scaled[np.diag_indices(len(size))] += RELATIVE_FLOOR
+    root, failed = potrf(scaled)
+    if failed or not np.isfinite(root).all():
+        return np.asarray(1.0 / size)
+    return np.asarray(trtri(root)[0] / size[:, None])
+
+
+# Steps that L-BFGS remembers, and how many of them may bring nothing before it ends.
+REMEMBERED, VAIN = 20, 5
 
 
 def lbfgs(
@@ -292,37 +296,72 @@ def lbfgs(
     scale: FloatArray,
     tol: float = 1e-8,
     max_iter: int = 1000,
+    first: Evaluation | None = None,
+    precision: float = float(np.finfo(np.float64).eps),
 ) -> Solution:
-    """Minimise one smooth function by scipy's L-BFGS.
+    """Minimise one smooth function by L-BFGS, whose steps cost one gradient each.
+
+    Unlike scipy's, it takes a first step for as long as it says, and goes on where the
+    function's values are too coarse to tell points apart.
 
     Parameters
     ----------
     evaluate : callable
     start : ndarray of shape (1, n_parameters)
-    scale : ndarray of shape (n_parameters,)
-        A typical size of each parameter, 1/sd of its feature, to precondition by. The
-        largest entry of the gradient in this scaling takes the place of Newton's
-        decrement.
-    tol : float
-        Converged when no scaled gradient entry is larger. Below 1e-6 the line search
-        can't tell values apart, and 1e-6 is taken.
+    scale : ndarray of shape (n_parameters,) or (n_parameters, n_parameters)
+        Parameters are `scale` times others in which the Hessian should be near one:
+        1/sd of each feature, or the inverse R⁻¹ of a Hessian's factor RᵀR.
+    tol, precision
+        As for `newton`; the decrement is that of the Hessian that steps have shown.
     max_iter : int
+    first : Evaluation, optional
+        The evaluation at start, where it is known.
     """
-    tol = max(tol, 1e-6)
-
-    def function(point: FloatArray) -> tuple[float, FloatArray]:
-        here = evaluate((scale * point)[None], second_order=False)
-        return float(here.value[0]), scale * here.gradient[0]
-
-    options = {"maxiter": max_iter, "maxfun": 2 * max_iter, "gtol": tol, "ftol": 0}
-    result = minimize(
-        function, start[0] / scale, jac=True, method="L-BFGS-B", options=options
+    times: Any = np.multiply if scale.ndim == 1 else np.matmul
+    theta, steps = (
+        np.array(start),
+        deque[tuple[FloatArray, FloatArray, float]](maxlen=REMEMBERED),
     )
-    theta, n_iter = scale * result.x, int(result.nit)
-    end = evaluate(theta[None], second_order=False)
-    gradient = scale * end.gradient[0]
-    length = float(np.abs(gradient).max())
-    status = single_status(length <= tol, end.no_optimum[0], n_iter, max_iter)
-    status = Status.STALLED if status == Status.RUNNING else status
-    last = (end.value[0], end.gradient[0], -scale * gradient, length, n_iter)
-    return Solution.single(theta, *last, int(status))
+    here = evaluate(theta, second_order=False) if first is None else first
+    gradient = times(scale.T, here.gradient[0])
+    least, vain, n_iter = math.inf, 0, 0
+    while True:
+        # 1. Aim by the Hessian that the last steps have shown.
+        step, parts = -gradient, []
+        for moved, bent, product in reversed(steps):
+            parts.append(float(moved @ step) / product)
+            step -= parts[-1] * bent
+        if steps:
+            _, bent, product = steps[-1]
+            step *= product / float(bent @ bent)
+        for (moved, bent, product), part in zip(steps, reversed(parts), strict=True):
+            step += moved * (part - float(bent @ step) / product)
+        # 2. Are we there? Where values can't tell any more, a decrement that falls no
+        #    further is as good as zero.
+        length = math.sqrt(max(-float(step @ gradient), 0.0))
+        vain = 0 if length < 0.5 * least else vain + 1
+        least = min(least, length)
+        noise = ROUNDING * precision * max(1.0, abs(float(here.value[0])))
+        solved = length <= tol or (length**2 <= noise and vain >= VAIN)
+        status = single_status(solved, bool(here.no_optimum[0]), n_iter, max_iter)
+        # 3. Go as far as the function falls.
+        reach = 1.0
+        while status == Status.RUNNING:
+            there = evaluate(theta + times(scale, reach * step), second_order=False)
+            rise, fall = float(there.value[0] - here.value[0]), reach * length**2
+            if rise <= noise - SUFFICIENT_DECREASE * fall and np.isfinite(
+                there.gradient.sum()
+            ):
+                break
+            # As far as a parabola is lowest; from infinity a tenth of the way.
+            lowest = fall / (2.0 * (rise + fall)) if math.isfinite(rise) else 0.0
+            reach *= min(max(lowest, 0.1), 0.5)
+            status = Status.RUNNING if reach > 1e-12 else Status.STALLED
+        if status != Status.RUNNING:
+            last = (here.value[0], here.gradient[0], times(scale, step), length, n_iter)
+            return Solution.single(theta[0], *last, int(status))
+        theta, here, n_iter = theta + times(scale, reach * step), there, n_iter + 1
+        bent = times(scale.T, here.gradient[0]) - gradient
+        gradient = gradient + bent
+        if (curved := reach * float(step @ bent)) > 0.0:
+            steps.append((reach * step, bent, curved))

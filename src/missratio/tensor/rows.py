@@ -98,12 +98,8 @@ class TensorSample(AnySample):
         at: Parameters,
         *,
         second_order: bool,
-        rough: bool = False,
     ) -> Sums:
-        """Sum exp(s), which is KLIEP's term, over all rows on the device.
-
-        A rough curvature is that of every tenth row, or of fewer.
-        """
+        """Sum exp(s), which is KLIEP's term, over all rows on the device."""
         centre = np.zeros_like(at.coef) if at.centre is None else at.centre
         both = like(self.rows, np.concatenate([at.coef, centre]))
         fuses = has_kernels(self.rows)
@@ -112,15 +108,12 @@ class TensorSample(AnySample):
 
             sums = tilted_sums(self.rows, self.weights, both)
         else:
-            sums = self._block_sums(both, second_order=second_order and not rough)
+            sums = self._block_sums(both, second_order=second_order)
         if not np.isfinite(sums.slope).all():
             self.refuse_odd()
-        if second_order and (fuses or rough):
-            # With curvatures of more rows Newton's steps are no better.
-            few = self.every(max(10, self.n_rows // 2_000_000)) if rough else self
-            curved = few._block_sums(both, second_order=True)
-            times = self.n_rows / max(few.n_rows, 1)
-            factor = times * np.exp(curved.log_scale - sums.log_scale)
+        if second_order and fuses:
+            curved = self._block_sums(both, second_order=True)
+            factor = np.exp(curved.log_scale - sums.log_scale)
             sums = replace(sums, curvature=factor * np.asarray(curved.curvature))
         return sums
 

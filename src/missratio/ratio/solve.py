@@ -94,10 +94,10 @@ def _second_order(
     precision = problem.denominator.precision
     if len(begin) > 1:
         return newton(problem, begin, precision=precision, **options)
-    first, pilot = None, _pilot(problem, begin, _second_order, known=known, **options)
+    pilot = None if known else _pilot(problem, begin, _second_order, True, **options)
+    first = None
     if pilot is not None:
-        first = problem(pilot[1].theta, second_order=True)
-        begin, first = _unless_misled(begin, first, pilot[1])
+        _, begin, first = pilot
     return quick_newton(problem, begin, first=first, precision=precision, **options)
 
 
@@ -116,14 +116,12 @@ def _first_order(
     sample, n_parameters = problem.denominator, begin.shape[1]
     options: dict[str, Any] = {"tol": tol, "max_iter": max_iter}
     # 1. Where to begin, and the rows that know the Hessian there.
-    pilot, here = _pilot(problem, begin, _first_order, known=known, **options), None
-    exact = n_parameters < MANY_HESSIANS and not (pilot and sample.cheap_rows)
+    exact = n_parameters < MANY_HESSIANS and not sample.cheap_rows
+    pilot = None if known else _pilot(problem, begin, _first_order, exact, **options)
+    some, here = problem, None
     if pilot is not None:
-        here = problem(pilot[1].theta, second_order=exact)
-        begin, here = _unless_misled(begin, here, pilot[1])
-    some = problem
-    if not exact and pilot is not None and here is not None:
-        some = pilot[0]
+        few, begin, here = pilot
+        some = problem if exact else few
     elif not exact:
         stride = min(n_parameters // 20, sample.n_rows // (10 * n_parameters))
         some = _thinned(problem, max(stride, 1))
@@ -165,31 +163,24 @@ def _pilot(
     problem: RatioProblem,
     begin: FloatArray,
     method: Callable[..., Solution],
+    second_order: bool,
     *,
-    known: bool,
     tol: float,
     max_iter: int,
-) -> tuple[RatioProblem, Solution] | None:
-    """Some of many rows, and their solution to its own statistical error."""
+) -> tuple[RatioProblem, FloatArray, Evaluation] | None:
+    """Some of many rows, their solution to its own statistical error, and all there."""
     sample, n_parameters = problem.denominator, begin.shape[1]
     # Weights of few rows mislead it where these are few for each parameter.
     stride = sample.n_rows // max(PILOT_ROWS, 100 * n_parameters, sample.cheap_rows)
-    if known or stride < PILOT_STRIDE:
+    if stride < PILOT_STRIDE:
         return None
     # More rows than this for each parameter would cost more than they save.
     most = PILOT_ROWS * n_parameters
-    stride = min(stride, max(PILOT_STRIDE, sample.n_rows // most))
-    some = _thinned(problem, stride)
+    some = _thinned(problem, min(stride, max(PILOT_STRIDE, sample.n_rows // most)))
     coarse = max(tol, 0.3 * math.sqrt(n_parameters / some.denominator.n_rows))
-    options: dict[str, Any] = {"tol": coarse, "max_iter": max_iter, "known": False}
-    end = some.confirmed(method(some, begin, **options))
-    return (some, end) if end.status[0] == Status.CONVERGED else None
-
-
-def _unless_misled(
-    begin: FloatArray, first: Evaluation, pilot: Solution
-) -> tuple[FloatArray, Evaluation | None]:
-    """Where a pilot ended, and the evaluation there, unless all rows say otherwise."""
-    if first.value[0] < pilot.value[0] + 1.0:
-        return pilot.theta, first
-    return begin, None
+    end = method(some, begin, known=False, tol=coarse, max_iter=max_iter)
+    if some.confirmed(end).status[0] != Status.CONVERGED:
+        return None
+    here = problem(end.theta, second_order=second_order)
+    misled = not here.value[0] < end.value[0] + 1.0
+    return None if misled else (some, end.theta, here)

@@ -289,6 +289,8 @@ def whitening(hessian: FloatArray) -> FloatArray:
 REMEMBERED, VAIN = 20, 5
 
 
+# Where a function falls without end, steps overflow, and it is left there.
+@np.errstate(over="ignore", invalid="ignore")
 def lbfgs(
     evaluate: Evaluate,
     start: FloatArray,

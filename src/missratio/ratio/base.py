@@ -410,7 +410,8 @@ def two_classes(y: Any) -> Any:
     if y.dtype.kind in "biu":
         # Sorting all labels would take a tenth of a large fit.
         classes = np.array([y.min(), y.max()])
-        if classes[0] < classes[1] and ((y == classes[0]) | (y == classes[1])).all():
+        counts = [np.count_nonzero(y == label) for label in classes]
+        if classes[0] < classes[1] and sum(counts) == len(y):
             return classes
     check_classification_targets(y)
     classes = np.unique(y)

@@ -334,15 +334,18 @@ def weighted_sums(
     weights = weights[..., None] if weights.ndim < features.ndim else weights
     combined = weights if sample_weight is None else weights * sample_weight[:, None]
     # Any number will do for what is missing and weighs nothing. To choose by a mask
-    # takes five times as long, and sums by einsum or along the first axis twice.
-    values = np.fmax(values.astype(np.float64, copy=False), LOWEST)
+    # takes five times as long, and sums by einsum or along the first axis twice. All is
+    # done in one array: threads wait for each other where new ones are made.
+    made = np.fmax(values.astype(np.float64, copy=False), LOWEST)
     add = np.dot if weights.ndim == 2 else np.matmul
-    total, sums = add(ones, weights), add(ones, combined * values)
+    total, sums = add(ones, weights), add(ones, np.multiply(made, combined, out=made))
+    made = made[..., : weights.shape[-1]]
+    squares = add(ones, np.multiply(weights, weights, out=made))
     return WeightSums(
         n_rows,
-        add(ones, weights > 0.0),
+        add(ones, np.sign(weights, out=made)),
         total,
-        add(ones, weights**2),
+        squares,
         weights.max(axis=-2, initial=0.0),
         total if sample_weight is None else add(ones, combined),
         # Minus infinity has become a number that no table has.

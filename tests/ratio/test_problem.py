@@ -222,6 +222,15 @@ def test_a_mean_outside_the_hull_is_enough_for_kliep_and_not_for_js():
     assert mr.density_ratio(X1, X0, mr.FDivergenceRatio("js")).converged_
 
 
+def test_pearson_runs_away_from_rows_far_out_and_is_told_so_at_once():
+    rng = np.random.default_rng(0)
+    X0, X1 = rng.standard_t(3, (2000, 60)), rng.standard_t(3, (2000, 60)) + 0.3
+    for l2 in (0.0, 1e-3):
+        with pytest.warns(NoFiniteOptimumWarning, match="Pearson's"):
+            ratio = mr.density_ratio(X1, X0, mr.FDivergenceRatio("pearson", l2=l2))
+        assert ratio.n_iter_ < 60
+
+
 @pytest.mark.parametrize("make", [separated, BORDER])
 @pytest.mark.parametrize("name", [*DIVERGING, "Hellinger"])
 @pytest.mark.parametrize("solver", ["newton", "lbfgs"])

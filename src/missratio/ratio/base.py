@@ -533,7 +533,8 @@ def report_status(
     no_optimum = (
         " has no finite optimum: some score puts the numerator's weighted mean (all of "
         "its rows, where they enter one by one) above all of the denominator's rows, "
-        "or level with them, and the coefficients grow without bound. What is returned "
+        "or level with them, and the coefficients grow without bound. For Pearson's "
+        "divergence a few rows of the numerator far out are enough. What is returned "
         "is where the solver stopped. More denominator rows help as well."
     )
     unsolved = (

@@ -59,6 +59,11 @@ class WeightedMean:
         return Sums(np.zeros(len(value)), value, slope, None, value, value)
 
 
+# Pearson's objective has no lower bound, and isn't followed further. Its least value is
+# minus a divergence, which is no larger than the number of rows.
+LEAST_VALUE = -1e9
+
+
 @dataclass(frozen=True)
 class RatioProblem:
     """An objective with its two samples: what a solver evaluates.
@@ -163,13 +168,14 @@ class RatioProblem:
                 hessian[unused[:, :, None] | unused[:, None, :]] = 0.0
                 np.einsum("bii->bi", hessian)[unused] = 1.0
         # 5. Scores that separate the classes, under an L1 penalty by more than it takes
-        #    to grow, prove that no finite optimum exists.
-        proof = np.zeros(len(theta), dtype=bool)
+        #    to grow, prove that no finite optimum exists; so does a value that is below
+        #    any divergence's.
+        proof = np.asarray(value < LEAST_VALUE)
         if self.l2 is None and self.objective.diverges_when_separated:
             highest = denominator.highest
             if self.l1 is not None:
                 highest = highest + self._growth(theta)
-            proof = numerator.lowest > highest + 1e-8 * (1.0 + np.abs(highest))
+            proof |= numerator.lowest > highest + 1e-8 * (1.0 + np.abs(highest))
         return Evaluation(value, gradient, hessian, proof)
 
     def _pull(self, coef: FloatArray) -> FloatArray:

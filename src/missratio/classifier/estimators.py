@@ -22,6 +22,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -399,6 +400,11 @@ class ClassTable:
     chosen: IntArray = field(default_factory=lambda: np.empty(0, np.intp))
     held: IntArray = field(default_factory=lambda: np.empty(0, np.intp))
 
+    @cached_property
+    def complete(self) -> BoolArray:
+        """Which rows have no missing value."""
+        return complete_mask(self.X)
+
     def rows_of(self, position: int, index: IntArray | None = None) -> IntArray:
         """The rows of one class, among some rows or all."""
         among = np.arange(len(self.codes)) if index is None else index
@@ -479,7 +485,7 @@ class ClassTable:
             if model is None and drawn.by_design:
                 return None, drawn
         known = model is not None or lenient
-        if not known and not complete_mask(take_rows(self.X, index)).all():
+        if not known and not self.complete[index].all():
             raise unexplained(label)
         return model, None
 
@@ -496,10 +502,9 @@ class ClassTable:
             return design.weights
         if self.deployment != "complete":
             return np.ones(len(index))
-        X = take_rows(self.X, index)
         if model is None:
-            return complete_mask(X).astype(np.float64)
-        return complete_row_weights(X, model)
+            return self.complete[index].astype(np.float64)
+        return complete_row_weights(take_rows(self.X, index), model)
 
     def choosing(
         self, position: int, index: IntArray, scores: FloatArray
@@ -707,7 +712,7 @@ def default_estimator(table: ClassTable, rows: IntArray) -> Pipeline:
         # Blanks of every class have to be explained.
         table.reasons(position, table.rows_of(position))
     steps: list[Any] = [StandardScaler()]
-    if table.deployment == "as-observed" and not complete_mask(table.X).all():
+    if table.deployment == "as-observed" and not table.complete.all():
         means = SimpleImputer(add_indicator=True, keep_empty_features=True)
         steps.insert(0, means)
     frame = as_frame(table.X)
@@ -727,7 +732,7 @@ def default_estimator(table: ClassTable, rows: IntArray) -> Pipeline:
     if apart and any(not model.rowwise for model in models):
         steps.insert(0, TiltedImputer(None, random_state=0))
     elif models:
-        rows = rows[complete_mask(take_rows(table.X, rows))]
+        rows = rows[table.complete[rows]]
     counts = np.bincount(table.codes[rows], minlength=n_classes)
     folds = min(PARTS, int(counts.min()) // 2)
     strength = 1.0

@@ -415,7 +415,7 @@ class NeymanPearsonClassifier(TwoClassClassifier):
         try:
             super()._learn(table, estimator, rng)
         except ValueError as error:
-            complete = estimators.complete_mask(take_rows(table.X, held))
+            complete = table.complete[held]
             foreign = type(error) not in (ValueError, NoCertificateError)
             # With fewer complete rows among those that calibrate, ways out are named.
             if foreign or not (single and complete.mean() <= 0.1):

@@ -25,9 +25,9 @@ from missratio.solver import (
     whitening,
 )
 
-# From this many parameters on a step by gradients costs less than one by Hessians.
-MANY_PARAMETERS = 48
-# Rows in files or on a cluster are read anew for each: up to so many by Hessians.
+# From this many parameters or numbers on, a second Hessian costs more than it saves.
+MANY_PARAMETERS, MANY_NUMBERS = 48, 250_000
+# Rows in files or on a cluster are read anew for each step: up to so many by Hessians.
 MANY_REREAD = 500
 # A pilot has so many rows at least, and is tried where it leaves out nine of ten.
 PILOT_ROWS = 2000
@@ -58,12 +58,13 @@ def solve(
     n_parameters += problem.objective.fits_intercept
     # Without a better one, from the ratio that is one everywhere.
     begin = np.zeros((n_problems, n_parameters)) if start is None else start
-    many = MANY_REREAD if sample.rereads else MANY_PARAMETERS
-    single = n_problems == 1 or n_parameters > MANY_REREAD
+    many = n_parameters > MANY_REREAD
+    if n_problems == 1 and not sample.rereads:
+        many = n_parameters >= MANY_PARAMETERS or sample.size >= MANY_NUMBERS
     method, length = _second_order, n_problems
     if problem.l1 is not None:
         length = 1
-    elif solver == "lbfgs" or (solver == "auto" and n_parameters >= many and single):
+    elif solver == "lbfgs" or (solver == "auto" and many):
         method, length = _first_order, 1
     elif isinstance(sample, Sample):
         # Small problems are solved together up to 2 MB, which fit the cache.
@@ -91,11 +92,10 @@ def _second_order(
         # An intercept has no penalty.
         l1 = np.pad(problem.l1[0], (0, begin.shape[1] - problem.l1.shape[1]))
         return proximal_newton(problem, begin, l1, **options)
-    precision = problem.denominator.precision
+    first, precision = None, problem.denominator.precision
     if len(begin) > 1:
         return newton(problem, begin, precision=precision, **options)
     pilot = None if known else _pilot(problem, begin, _second_order, True, **options)
-    first = None
     if pilot is not None:
         _, begin, first = pilot
     return quick_newton(problem, begin, first=first, precision=precision, **options)

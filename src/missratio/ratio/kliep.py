@@ -67,8 +67,9 @@ class KLIEP(fit.PenalisedRatio):
         estimated mean score. It is the best of the three for a basis with many
         features. `KLIEPCV` chooses the strength.
     solver : {"auto", "newton", "lbfgs"}, default="auto"
-        "auto" is Newton's method below 48 basis features, L-BFGS from there on;
-        with l1 it is a proximal Newton method in any case.
+        "auto" is Newton's method on small tables and on files, and L-BFGS from 48
+        basis features or 250,000 numbers in memory on; with l1 it is a proximal
+        Newton method in any case.
     tol : float, default=1e-8
         The Newton decrement √(gᵀH⁻¹g) at which to stop: the gradient's length in units
         of the objective's own curvature; with l1, the shortest subgradient's.

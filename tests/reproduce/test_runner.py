@@ -20,10 +20,10 @@ SIMULATED = [
 ]  # fmt: skip
 
 
-def run(out, jobs=1, runs=60, seed=0, names=("naive_bayes",), tick=lambda _: None):
+def run(out, jobs=1, runs=60, seed=0, names=("naive_bayes",), **listeners):
     """Results, and how many tasks had been finished before."""
     results, _ = plan(names, Conditions(seed=seed), runs=runs)
-    return results, fill_in(results, out, jobs, tick=tick)
+    return results, fill_in(results, out, jobs, **listeners)
 
 
 def tables(results):
@@ -34,10 +34,12 @@ def tables(results):
 def whole(tmp_path_factory):
     """All runs of an experiment, and the folder in which their tasks are kept."""
     folder = tmp_path_factory.mktemp("whole")
-    ticks = []
-    (result,), resumed = run(folder, tick=ticks.append)
+    ticks, told = [], []
+    step = lambda *given: told.append(given)  # noqa: E731
+    (result,), resumed = run(folder, tick=ticks.append, step=step)
     assert resumed == 0
-    assert sum(ticks) == 60 * len(result.experiment.x)
+    assert told == [("Running naive_bayes", 60 * len(result.experiment.x))]
+    assert sum(ticks) == told[0][1]
     return folder, result
 
 
@@ -249,6 +251,13 @@ def test_without_ids_what_lacks_its_data_is_left_out_with_a_reason(
     assert len(skipped) == 6
     with pytest.raises(FileNotFoundError, match="ctg_vary_alpha can't be run"):
         plan(["ctg_vary_alpha"], Conditions())
+    # Where that is all, the summary says so.
+    alone = reproduce(
+        out := tmp_path / "new" / "folder", methods=["Iterative imputation"]
+    )
+    assert set(alone.skipped) == set(
+        json.loads((out / "run.json").read_text())["skipped"]
+    )
 
 
 def test_curves_are_chosen_in_their_own_order():

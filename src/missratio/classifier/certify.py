@@ -394,7 +394,7 @@ def calibrate(
         start, away = centre @ design, (points[:, :2] - centre) @ design
         with np.errstate(divide="ignore", invalid="ignore"):
             share = np.where(start + away > MOST, (MOST - start) / away, 1.0)
-        share = np.clip(share.min(axis=1, keepdims=True), 0.0, 1.0)
+        share = np.maximum(share.min(axis=1, keepdims=True), 0.0)
         regions[j] = (centre + share * (points[:, :2] - centre))[::step]
     # 2. Ask each φ for its thresholds, and go on from the one that asks most.
     levels = [times * promise.alpha for times in LEVELS if times * promise.alpha < 1.0]

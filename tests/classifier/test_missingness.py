@@ -185,9 +185,8 @@ def test_a_phi_that_calibration_rows_contradict_is_not_certified():
     with pytest.raises(contradicted):
         model.fit(X, y)
     assert model.set_params(odds_factor=3.0).fit(X, y).certificate_.certified
-    # So are training rows of its class, but where rows come in units.
-    phi = {0: mr.StepMissingness(1.0, 0.0, 0.8)}
-    model = certified(Total().fit(Z, y), phi, alpha=0.4)
+    # Training rows are tested too, but where rows come in units.
+    model = certified(Total().fit(Z, y), {0: mr.StepMissingness(1.0, 0.0, 0.8)})
     with pytest.raises(contradicted):
         model.calibrate(X[y == 0], X0_training=Z[y == 1])
     model.calibrate(X[y == 0], X0_training=Z[y == 1], groups=np.arange(1500))

@@ -36,8 +36,7 @@ def whole(tmp_path_factory):
     folder = tmp_path_factory.mktemp("whole")
     ticks, told = [], {}
     (result,), resumed = run(folder, tick=ticks.append, step=told.__setitem__)
-    assert resumed == 0
-    assert sum(ticks) == 60 * len(result.experiment.x)
+    assert (resumed, sum(ticks)) == (0, 60 * len(result.experiment.x))
     assert told == {"Running naive_bayes": sum(ticks)}
     return folder, result
 
@@ -225,7 +224,7 @@ def test_the_summary_has_a_verdict_for_every_point_that_is_known(folder):
     assert "`missratio reproduce <all>`" in text
     assert text.count("![") == len(SIMULATED)
     record = json.loads((folder / "run.json").read_text())
-    assert record["tasks_resumed"] == 0
+    assert record["tasks_resumed"] == 0 < record["wall_seconds"] < 3600.0
 
 
 def test_results_of_another_seed_are_not_replaced_unasked(tmp_path):

@@ -1,6 +1,7 @@
 """What is promised, as data and in words; and what is not, where it can't be."""
 
 import json
+import re
 from dataclasses import fields
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
 from missratio.classifier import required_calibration_rows
+from missratio.exceptions import NoCertificateError
 
 STEP = mr.StepMissingness([1.0, 0.0], 0.0, 0.8)
 
@@ -50,35 +52,43 @@ def test_the_certificate_says_in_words_what_it_promises(model):
         assert part in words
 
 
-def few(n, missingness=None, **options):
-    """A classifier on a fitted estimator and n calibration rows, none missing."""
-    rng = np.random.default_rng(0)
-    X, y = stacked(rng.normal(size=(50, 2)), rng.normal(2, 1, (50, 2)))
-    fitted = LogisticRegression().fit(X, y)
-    model = certified(fitted, delta=0.05, missingness=missingness, **options)
-    rows = rng.normal(size=(n, 2))
-    return model.calibrate(rows if missingness is None else mr.corrupt(rows, STEP, 0))
+def few(n, phi=None, seed=0, times=1, **options):
+    """A classifier on a fitted estimator and so many rows to calibrate."""
+    rows = np.random.default_rng(seed).normal(size=(n, 2))
+    fitted = LogisticRegression().fit(*stacked(rows, rows + 2.0))
+    rows = rows if phi is None else mr.corrupt(rows, phi, seed)
+    model = certified(fitted, delta=0.05, missingness={0: phi}, **options)
+    return model.calibrate(np.tile(rows, (times, 1)))
 
 
-def test_too_few_rows_say_how_many_are_needed():
-    with pytest.raises(ValueError, match="No threshold certifies") as error:
-        few(28)
-    message = str(error.value)
-    assert "got 28 calibration rows" in message
-    assert "needs 29 or more" in message
-    assert few(29).certificate_.certified
-    # Without a bound on φ, too.
-    unbounded = mr.FunctionMissingness(lambda X: 0.8 * (X[:, 0] > 0))
-    with pytest.raises(ValueError, match=r"No threshold certifies.* or more"):
-        few(15, {0: unbounded})
+def advised(n, *given, **options):
+    with pytest.raises(NoCertificateError, match=f"got {n} calibration rows") as error:
+        few(n, *given, **options | {"on_infeasible": "raise"})
+    said = rf"{options['rule']!r} needs (?:about )?(\d+) or more"
+    number = re.search(said, str(error.value))
+    return int(number[1]) if number else np.inf
 
 
-@pytest.mark.parametrize("rule", ["paper", "bernstein", "betting"])
+@pytest.mark.parametrize("rule", ["binomial", "paper", "bernstein", "betting"])
 def test_the_number_that_is_needed_is_right(rule):
-    needed = required_calibration_rows(0.1, 0.05, 0.8, rule)
-    with pytest.raises(ValueError, match=f"{rule!r} needs {needed} or more"):
-        few(needed - 1, {0: STEP}, rule=rule)
-    assert few(needed, {0: STEP}, rule=rule).certificate_.certified
+    phi, most = (None, 0.0) if rule == "binomial" else (STEP, 0.8)
+    needed = required_calibration_rows(0.1, 0.05, most, rule)
+    assert advised(needed - 1, phi, rule=rule) == needed
+    assert few(needed, phi, rule=rule).certificate_.certified
+
+
+@pytest.mark.filterwarnings("ignore::missratio.classifier.RepeatedRowsWarning")
+@pytest.mark.parametrize(("n", "seed", "times"), [(20, 5, 3), (13, 1, 12), (5, 3, 62)])
+def test_without_a_bound_rows_like_these_are_as_many_as_needed(n, seed, times):
+    given = n, mr.LogisticMissingness(-1.0, [1.0, 0.0], True), seed
+    rule = {"rule": "flipped-betting", "on_infeasible": "reject_all"}
+    assert advised(*given, **rule) == times * n
+    assert few(*given, times, **rule).certificate_.certified
+    assert not few(*given, times - 1, **rule).certificate_.certified
+    assert advised(9, mr.LogisticMissingness(30.0, [1.0, 0.0], True), **rule) == np.inf
+    # A rule that draws may be unlucky with what does nine times in ten.
+    phi, n = mr.StepMissingness([1.0, 0.0], -9.0, 0.6), 86
+    assert advised(n, phi, 2, rule="thinning") > n
 
 
 @pytest.mark.parametrize("controlled", [0, 1])

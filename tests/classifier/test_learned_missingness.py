@@ -1,6 +1,7 @@
 """Certificates under a learned φ: the split of δ, the cap, and what they say."""
 
 from dataclasses import replace
+from functools import partial
 
 import classifiers
 import numpy as np
@@ -9,7 +10,8 @@ from classifiers import Total, learned
 from classifiers import learned as problem
 
 import missratio as mr
-from missratio.classifier.promise import Weighted
+from missratio.classifier.certify import refuse_open
+from missratio.classifier.promise import Promise, Weighted
 from missratio.exceptions import NoCertificateError
 from missratio.weights import complete_row_weight_edges
 
@@ -24,19 +26,33 @@ def certified(model, **options):
 
 # What is certified
 
+refused = partial(pytest.raises, NoCertificateError, match="leaves too much open")
 
-def test_a_phi_that_leaves_too_much_open_is_refused_before_any_fit():
-    """Half of δ is the rule's: 200 rows without error bound it by 1 − .05^(1/200)."""
-    rng, d = np.random.default_rng(0), 12
-    X, y = rng.normal(size=(800, d)), np.repeat([0, 1], 400)
-    phi = mr.LogisticMissingness([-1.5] * d, [1.0] * d)
-    X[:400] = mr.corrupt(X[:400], phi, random_state=1)
-    model = mr.learn_missingness(X[:400], check=False)
-    classifier = certified(model, alpha=0.1, delta=0.1)
-    with pytest.raises(NoCertificateError, match="leaves too much open") as caught:
+
+@pytest.mark.parametrize("odds", [1.0, 30.0])
+def test_a_phi_that_leaves_too_much_open_is_refused_before_any_fit(odds):
+    """Half of δ is the rule's: 400 rows without error bound it by 1 − .05^(1/400)."""
+    X, y, phi, _ = problem(400, 9, 10, intercept=-2.6)
+    low, high = complete_row_weight_edges(X[:400], phi, delta=0.05, odds_factor=odds)
+    weights, share = np.sort(high[high > 0.0]), 1.0 - 0.05 ** (1.0 / 400.0)
+    # One complete row in twenty is within reach, or the least weights leave no more.
+    limit = min(weights[(len(weights) - 1) // 20] * share, 1.0 - low.mean())
+    index = np.arange(400), np.arange(0)
+    given = 0, 1, 1.001 * limit, 0.1, "auto", odds, "raise", *index, phi, None
+    refuse_open(promise := Promise(*given), X[:400])
+    below = replace(promise, alpha=0.999 * limit)
+    refuse_open(replace(below, on_infeasible="reject_all"), X[:400])
+    with refused() as caught:
+        refuse_open(below, X[:400])
+    message, said = caught.value.message, f"{np.median(weights):,.0f} rows (the"
+    said = said if odds == 1.0 else "any number of rows"
+    assert message.facts["weight"].startswith(said)
+    assert message.facts["most"] == pytest.approx(0.999 * limit / share)
+    open_to = np.median(phi.probability_band(X[:400], 0.05)[1][high > 0.0], axis=0)
+    assert message.columns == (*np.argsort(-open_to)[:5],)
+    classifier = certified(phi, alpha=0.5 * limit, odds_factor=odds)
+    with refused():
         classifier.fit(X, y)
-    facts = caught.value.message.facts
-    assert facts["most"] == pytest.approx(0.1 / (1.0 - 0.05 ** (1.0 / 200.0)))
     assert not hasattr(classifier, "estimator_")
 
 
@@ -118,19 +134,6 @@ def test_rows_that_may_weigh_more_than_the_cap_get_the_controlled_class():
     assert (reachable == (rows[~beyond, 0] > model.threshold_)).all()
     share = f"go missing with probability above {1 - 1 / cap:.3g}"
     assert share in str(model.certificate_)
-
-
-@pytest.mark.parametrize("rule", ["paper", "bernstein", "thinning", "betting"])
-@pytest.mark.parametrize("learned", [False, True])
-def test_rules_that_need_a_bound_have_one_by_the_cap(rule, learned):
-    X, y, model, truth = problem(20_000, m=2000, slope=1.0)
-    phi = model if learned else truth
-    assert phi.maximum is None
-    fitted = certified(phi, rule=rule, on_infeasible="reject_all").fit(X, y)
-    assert fitted.certificate_.rule == rule
-    assert fitted.calibration_.trust.cap is not None
-    if rule not in ("paper", "bernstein"):
-        assert fitted.certificate_.certified
 
 
 @pytest.mark.parametrize("learned", [False, True])
@@ -236,6 +239,7 @@ def test_a_phi_of_the_region_may_give_an_observed_row_no_chance():
     X, y, fresh = weak_instruments(21, 0.2)
     model = from_table(X, y, 21)
     assert (model.predict(fresh) == 1).mean() <= 0.1
+    assert model.threshold_ == pytest.approx(0.733163, rel=1e-4)
 
 
 def test_it_costs_less_power_than_a_band_and_keeps_the_promise():

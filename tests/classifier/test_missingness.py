@@ -185,6 +185,11 @@ def test_a_phi_that_calibration_rows_contradict_is_not_certified():
     with pytest.raises(contradicted):
         model.fit(X, y)
     assert model.set_params(odds_factor=3.0).fit(X, y).certificate_.certified
+    # Training rows are tested too, but where rows come in units.
+    model = certified(Total().fit(Z, y), {0: mr.StepMissingness(1.0, 0.0, 0.8)})
+    with pytest.raises(contradicted):
+        model.calibrate(X[y == 0], X0_training=Z[y == 1])
+    model.calibrate(X[y == 0], X0_training=Z[y == 1], groups=np.arange(1500))
 
 
 @pytest.mark.filterwarnings(

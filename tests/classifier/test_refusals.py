@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
-from classifiers import Total, certified, learned
+from classifiers import certified
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
 import missratio as mr
 from missratio.classifier import UnknownGroupWarning
-from missratio.exceptions import NoCertificateError
 
 
 class Columns(ClassifierMixin, BaseEstimator):
@@ -133,6 +132,8 @@ def test_probabilities_are_from_0_to_1(fit, value):
         (several, {"order": [0, 1]}, "each class once"),
         (several, {"order": [0, 1, 2]}, "each class but the last"),
         (several, {"choice_size": 0.7}, "to fit on"),
+        (several, {"alpha": {0: 0.05, 1: 0.1}, "n": 60}, r"got 30 .* needs "),
+        (grouped, {"groups": ["tiny"] * 10 + ["large"] * 390}, "'tiny'.*reject_all"),
         (several, {"y": np.zeros(600, dtype=int)}, "one class only, 0: there is noth"),
         (several, {"y": np.repeat([0, 1, 2], [300, 299, 1]), "alpha": {2: 0.4},
                    "calibration_size": 0.6}, "leaves 0 to fit on"),
@@ -196,21 +197,3 @@ def test_groups_without_a_threshold_are_named():
     assert fitted.predict(X, np.array([1.0, 2.0] * 200)).any()
     with pytest.raises(ValueError, match="give groups"):
         fitted.predict(X)
-
-
-def test_too_few_rows_are_refused_with_what_is_needed():
-    with pytest.raises(NoCertificateError, match=r"got 30 calibration .* needs "):
-        several(alpha={0: 0.05, 1: 0.1}, n=60)
-    groups = np.where(np.arange(400) < 10, "tiny", "large")
-    with pytest.raises(NoCertificateError, match=r"Group 'tiny'.*reject_all"):
-        grouped(groups)
-
-
-def test_too_few_rows_of_a_learned_phi_are_refused_with_what_is_needed():
-    X, y, phi, _ = learned(60, m=5)
-    model = certified(Total(), missingness={0: phi}, alpha=0.01)
-    with pytest.raises(ValueError, match="No threshold certifies"):
-        model.fit(X, y)
-    model.set_params(on_infeasible="reject_all").fit(X, y)
-    assert model.certificate_.sensitivity is None
-    assert (model.predict(X[-50:]) == 0).all()

@@ -50,9 +50,14 @@ def test_nothing_is_said_where_nothing_is_missing_or_certified(two_normals):
     certificate = complete.fit(X, y).certificate_
     assert certificate.sensitivity is None
     assert "Γ" not in str(certificate)
-    X, y = stepped(60)
-    model = certified(STEP, alpha=0.01, on_infeasible="reject_all").fit(X, y)
-    assert model.certificate_.sensitivity is None
+    X, y, *known = classifiers.learned(60, m=5)
+    for phi in known:
+        model = certified(phi, alpha=0.01)
+        with pytest.raises(ValueError, match="No threshold certifies"):
+            model.fit(X, y)
+        model.set_params(on_infeasible="reject_all").fit(X, y)
+        assert model.certificate_.sensitivity is None
+        assert (model.predict(X[-50:]) == 0).all()
 
 
 @pytest.fixture(scope="module")

@@ -20,10 +20,10 @@ SIMULATED = [
 ]  # fmt: skip
 
 
-def run(out, jobs=1, runs=60, seed=0, names=("naive_bayes",), tick=lambda _: None):
+def run(out, jobs=1, runs=60, seed=0, names=("naive_bayes",), **listeners):
     """Results, and how many tasks had been finished before."""
     results, _ = plan(names, Conditions(seed=seed), runs=runs)
-    return results, fill_in(results, out, jobs, tick=tick)
+    return results, fill_in(results, out, jobs, **listeners)
 
 
 def tables(results):
@@ -34,10 +34,10 @@ def tables(results):
 def whole(tmp_path_factory):
     """All runs of an experiment, and the folder in which their tasks are kept."""
     folder = tmp_path_factory.mktemp("whole")
-    ticks = []
-    (result,), resumed = run(folder, tick=ticks.append)
-    assert resumed == 0
-    assert sum(ticks) == 60 * len(result.experiment.x)
+    ticks, told = [], {}
+    (result,), resumed = run(folder, tick=ticks.append, step=told.__setitem__)
+    assert (resumed, sum(ticks)) == (0, 60 * len(result.experiment.x))
+    assert told == {"Running naive_bayes": sum(ticks)}
     return folder, result
 
 
@@ -224,7 +224,7 @@ def test_the_summary_has_a_verdict_for_every_point_that_is_known(folder):
     assert "`missratio reproduce <all>`" in text
     assert text.count("![") == len(SIMULATED)
     record = json.loads((folder / "run.json").read_text())
-    assert record["tasks_resumed"] == 0
+    assert record["tasks_resumed"] == 0 < record["wall_seconds"] < 3600.0
 
 
 def test_results_of_another_seed_are_not_replaced_unasked(tmp_path):
@@ -249,6 +249,8 @@ def test_without_ids_what_lacks_its_data_is_left_out_with_a_reason(
     assert len(skipped) == 6
     with pytest.raises(FileNotFoundError, match="ctg_vary_alpha can't be run"):
         plan(["ctg_vary_alpha"], Conditions())
+    made = reproduce(out := tmp_path / "a" / "b", methods=["Iterative imputation"])
+    assert json.loads((out / "run.json").read_text())["skipped"] == made.skipped != {}
 
 
 def test_curves_are_chosen_in_their_own_order():

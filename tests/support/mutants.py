@@ -50,9 +50,9 @@ ROOMS = {
     "resume": ("reproduce/runner.py", ["tests/reproduce/test_runner.py"]),
     "certify": (
         "classifier/certify.py",
-        [f"tests/classifier/test_{name}.py" for name in ("calibration", "certificate",
-         "reading", "missingness", "look_ups", "neyman_pearson", "refusals",
-         "sensitivity", "learned_missingness", "multiclass", "grouped")],
+        [f"tests/classifier/test_{name}.py" for name in ("certify", "certificate",
+         "look_ups", "refusals", "learned_missingness", "sensitivity", "grouped",
+         "missingness", "calibration", "reading", "neyman_pearson", "multiclass")],
     ),
     "watch": (
         "app/workflow/watch.py",

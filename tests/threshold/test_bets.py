@@ -308,19 +308,3 @@ def test_some_rules_use_the_upper_or_the_lower_edge_alone(name, bound, edge):
     both = CalibrationSample.build(scores, weights, bound, edges)
     alone = CalibrationSample.build(scores, edges[edge], bound)
     assert select(name, both, None) == select(name, alone, None) < np.inf
-
-
-@pytest.mark.parametrize(
-    ("edges", "message"),
-    [
-        (([1.0, 1.6], [2.0, 2.0]), "between their edges"),
-        (([1.0, 1.0], [2.0, 1.2]), "between their edges"),
-        (([1.0, 1.0], [2.0, 9.0]), "exceeds the bound"),
-        (([1.0], [2.0]), "one for each score"),
-        (([1.0, 1.0], [2.0, np.inf]), "finite"),
-    ],
-)
-def test_edges_that_make_no_sense_are_refused(edges, message):
-    edges = tuple(np.array(edge) for edge in edges)
-    with pytest.raises(ValueError, match=message):
-        CalibrationSample.build([0.0, 1.0], [1.5, 1.5], 5.0, edges)

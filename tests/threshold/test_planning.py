@@ -6,7 +6,7 @@ from math import ceil, comb, log
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr
 from scipy.stats import binom
@@ -240,6 +240,9 @@ def algorithm_2(n, alpha, delta):
     return least
 
 
+# A tail probability of exactly δ is enough: P(Bin(3, 1/2) = 0) = 1/8.
+@example(3, 0.5, 0.125)
+@example(3, 0.5, 0.1249)
 @settings(deadline=None)
 @given(
     st.integers(1, 150),
@@ -251,12 +254,6 @@ def test_the_threshold_is_the_order_statistic_of_algorithm_2(n, alpha, delta):
     order_statistic = algorithm_2(n, alpha, delta)
     expected = None if order_statistic is None else float(order_statistic - 1)
     assert threshold(scores, alpha, delta) == expected
-
-
-def test_a_tail_probability_of_exactly_delta_is_enough():
-    # P(Bin(3, 1/2) = 0) = 1/8.
-    assert threshold([1.0, 2.0, 3.0], 0.5, 0.125) == 3.0
-    assert threshold([1.0, 2.0, 3.0], 0.5, 0.1249) is None
 
 
 @pytest.mark.parametrize("alpha", [0.01, 0.05, 0.1, 0.2])

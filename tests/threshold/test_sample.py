@@ -45,21 +45,26 @@ def test_the_estimated_error_is_the_weighted_share_above():
 
 
 @pytest.mark.parametrize(
-    ("scores", "weights", "message"),
+    ("scores", "weights", "edges", "message"),
     [
-        ([[1.0], [2.0]], None, "one-dimensional"),
-        ([1.0, np.nan], None, "score of NaN"),
-        ([1.0, np.nan], [1.0, 1.0], "score of NaN"),
-        ([1.0, 2.0], [1.0], "one for each score"),
-        ([1.0, 2.0], [1.0, -1.0], "not negative"),
-        ([1.0, 2.0], [1.0, np.inf], "finite"),
-        ([1.0, 2.0], [1.0, np.nan], "finite"),
-        ([1.0, 2.0], [1.0, 3.0], "weight of 3 exceeds the bound 2"),
+        ([[1.0], [2.0]], None, None, "one-dimensional"),
+        ([1.0, np.nan], None, None, "score of NaN"),
+        ([1.0, np.nan], [1.0, 1.0], None, "score of NaN"),
+        *[([1.0, 2.0], weights, None, message) for weights, message in (
+            ([1.0], "one for each score"), ([1.0, -1.0], "not negative"),
+            ([1.0, np.inf], "finite"), ([1.0, np.nan], "finite"),
+            ([1.0, 3.0], "weight of 3 exceeds the bound 2"))],
+        *[([0.0, 1.0], [1.5, 1.5], edges, message) for edges, message in (
+            (([1.0, 1.6], [2.0, 2.0]), "between their edges"),
+            (([1.0, 1.0], [2.0, 1.2]), "between their edges"),
+            (([1.0, 1.0], [2.0, 9.0]), "exceeds the bound"),
+            (([1.0], [2.0]), "one for each score"),
+            (([1.0, 1.0], [2.0, np.inf]), "finite"))],
     ],
-)
-def test_what_is_no_sample_is_refused(scores, weights, message):
+)  # fmt: skip
+def test_what_is_no_sample_is_refused(scores, weights, edges, message):
     with pytest.raises(ValueError, match=message):
-        CalibrationSample.build(scores, weights, 2.0)
+        CalibrationSample.build(scores, weights, 2.0, edges)
     # Rounding is no weight above the bound.
     CalibrationSample.build([1.0], [1.0 / (1.0 - 0.8)], 5.0)
 

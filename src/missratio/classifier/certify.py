@@ -290,12 +290,13 @@ def refuse_open(promise: Promise, rows: Any) -> None:
     if promise.rule not in JUDGED or promise.on_infeasible != "raise" or not n_rows:
         return
     low, high = trust.edges(rows)
-    weights = high[high > 0.0]
+    whole = high > 0.0
+    weights = high[whole]
     most = promise.alpha / -np.expm1(np.log(promise.parts[1]) / n_rows)
     reached = np.count_nonzero(weights <= most) >= REACHED * len(weights)
     if reached or low.mean() > 1.0 - promise.alpha:
         return
-    by_column = model.probability_band(rows, trust.delta)[1][high > 0.0]
+    by_column = model.probability_band(rows, trust.delta)[1][whole]
     groups = np.arange(rows.shape[1]) if model.groups is None else model.groups
     kept = missingness.once(groups)
     open_to, names = np.median(by_column, axis=0), column_names(rows)
@@ -394,7 +395,7 @@ def calibrate(
         start, away = centre @ design, (points[:, :2] - centre) @ design
         with np.errstate(divide="ignore", invalid="ignore"):
             share = np.where(start + away > MOST, (MOST - start) / away, 1.0)
-        share = np.clip(share.min(axis=1, keepdims=True), 0.0, 1.0)
+        share = np.maximum(share.min(axis=1, keepdims=True), 0.0)
         regions[j] = (centre + share * (points[:, :2] - centre))[::step]
     # 2. Ask each φ for its thresholds, and go on from the one that asks most.
     levels = [times * promise.alpha for times in LEVELS if times * promise.alpha < 1.0]
@@ -420,9 +421,8 @@ def calibrate(
         return candidate
 
     ask([worst])
-    sweeps = [1]
+    sweeps = [FIRST, 1] if len(regions) > 1 else [1]
     if len(regions) > 1:
-        sweeps = [FIRST, 1]
         # What is worst of one column depends on the others: the search begins at the
         # worst of some φ drawn from the region.
         n_starts = STARTS if step == 1 else 0
@@ -498,11 +498,12 @@ def choose_trust(
     """
     trust, rule, index = promise.trust, promise.rule, promise.training
     index = index[~np.isnan(scores[index])]
+    nothing = 0.0
     if not len(index) or (promise.model is None and not forecast):
-        return (trust, rule, None), 0.0
+        return (trust, rule, None), nothing
     training = Weighted.by(trust, take_rows(table.X, index), scores[index])
     if not caps:
-        return (trust, rule, training), 0.0
+        return (trust, rule, training), nothing
     n_rows, other = len(promise.held), None
     if others is not None:
         other = scores[others], trust.edges(take_rows(table.X, others))[1]
@@ -526,16 +527,16 @@ def choose_trust(
             choices.append((trust, way))
         choices += [(replace(trust, cap=cap), way) for cap in tried.tolist()]
     if len(choices) == 1 and not forecast:
-        return (*choices[0], training), 0.0
+        return (*choices[0], training), nothing
     # 2. Rows of the other class. Where scores are log-ratios, they are those of this
     #    one tilted by exp(score): normal scores move by their variance then. Weights go
     #    with scores as they do here, and beyond the highest row as log-odds do.
     tilted = other is None
     seen = (training.weights > 0.0) & np.isfinite(training.scores)
     if other is not None:
-        masses = np.ones(len(other[0]))
+        masses = np.ones_like(other[0])
     elif not seen.any():
-        return (*choices[0], training), 0.0
+        return (*choices[0], training), nothing
     else:
         order = np.flatnonzero(seen)[np.argsort(training.scores[seen])]
         masses, raw = training.weights[order], training.scores[order]
@@ -571,10 +572,9 @@ def choose_trust(
             at_rows = np.append(0.0, above[places])
             powers.append(float(np.interp(root**2, shares, at_rows)))
         if root is None or searched:
-            least = likely.select([alpha])[0].threshold
-            certain = np.inf if least is None else least
+            certain = likely.threshold(alpha)
             place = np.searchsorted(in_order, certain, side="right")
-            powers.append(-1.0 if least is None else float(above[place]))
+            powers.append(float(above[place]) if certain < np.inf else -1.0)
         # Where caps promise the same power, that of the larger certified error wins.
         promised.append(float(np.mean(powers)) + TIE * (root or 0.0))
         if tilted and capped.cap is None:

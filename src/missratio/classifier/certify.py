@@ -498,12 +498,11 @@ def choose_trust(
     """
     trust, rule, index = promise.trust, promise.rule, promise.training
     index = index[~np.isnan(scores[index])]
-    nothing = 0.0
     if not len(index) or (promise.model is None and not forecast):
-        return (trust, rule, None), nothing
+        return (trust, rule, None), 0.0
     training = Weighted.by(trust, take_rows(table.X, index), scores[index])
     if not caps:
-        return (trust, rule, training), nothing
+        return (trust, rule, training), 0.0
     n_rows, other = len(promise.held), None
     if others is not None:
         other = scores[others], trust.edges(take_rows(table.X, others))[1]
@@ -527,7 +526,7 @@ def choose_trust(
             choices.append((trust, way))
         choices += [(replace(trust, cap=cap), way) for cap in tried.tolist()]
     if len(choices) == 1 and not forecast:
-        return (*choices[0], training), nothing
+        return (*choices[0], training), 0.0
     # 2. Rows of the other class. Where scores are log-ratios, they are those of this
     #    one tilted by exp(score): normal scores move by their variance then. Weights go
     #    with scores as they do here, and beyond the highest row as log-odds do.
@@ -536,7 +535,7 @@ def choose_trust(
     if other is not None:
         masses = np.ones_like(other[0])
     elif not seen.any():
-        return (*choices[0], training), nothing
+        return (*choices[0], training), 0.0
     else:
         order = np.flatnonzero(seen)[np.argsort(training.scores[seen])]
         masses, raw = training.weights[order], training.scores[order]

@@ -302,10 +302,13 @@ def test_a_level_made_for_the_draw_that_came_up_would_be_exceeded():
     assert found > 1.05 * delta
 
 
-@pytest.mark.parametrize("expected", [None, (0.3, 0.4)])
-def test_what_came_up_has_no_part_in_the_level(expected):
+@pytest.mark.parametrize(
+    ("expected", "total"), [(None, 21.402062), ((0.3, 0.4), 20.844252)]
+)
+def test_what_came_up_has_no_part_in_the_level(expected, total):
     first, *others = (
         ExactTest(300, size, drawn, expected, 0.1, 0.05).level
         for size, drawn in ((0, 0), (30, 5), (90, 90))
     )
     assert all(np.array_equal(first, level) for level in others)
+    assert first.sum() == pytest.approx(total)

@@ -62,6 +62,7 @@ ROOMS = {
 }  # fmt: skip
 """The code of a room, and the tests that are its own."""
 
+UNTESTED = ("strict", "repr", "kw_only")
 COMPARISONS = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt,
     ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
@@ -150,8 +151,8 @@ def mutants_of(path: Path) -> Iterator[Mutant]:
     for parent, lines in waiting:
         if isinstance(parent, ast.Raise | ast.JoinedStr | ast.Assert):
             continue
-        # An assertion, too: of sequences that are as long as each other.
-        if isinstance(parent, ast.keyword) and parent.arg == "strict":
+        # An assertion, too, of sequences as long as each other; and fields' options.
+        if isinstance(parent, ast.keyword) and parent.arg in UNTESTED:
             continue
         for name, value in ast.iter_fields(parent):
             if name in ("annotation", "returns", "type_params", "format_spec"):

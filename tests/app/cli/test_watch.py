@@ -5,6 +5,7 @@ import json
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from commands import run
 import missratio as mr
 from missratio.app.options import Listener, WatchOptions
 from missratio.app.workflow import watch as watch_module
+from missratio.exceptions import TableError
 
 
 @pytest.fixture
@@ -87,6 +89,23 @@ def test_the_state_of_another_model_is_refused(fit, watch, day, tmp_path):
         said = watch(table, "--state", state, status=3)
         assert message in said
         assert "--state" in said
+
+
+def test_a_table_of_other_columns_or_labels_is_refused(watch, day):
+    table, path = pd.read_csv(day(5)), day(5).with_name("other.csv")
+    for odd, message in (
+        (table.assign(weight=1), "Leave them out of the table"),
+        (table.drop(columns="sugar"), "'sugar'"),
+        (table.replace("well", "fine"), "'fine' is none of them"),
+    ):
+        odd.to_csv(path, index=False)
+        assert message in watch(path, status=3)
+    with pytest.raises(TableError, match="nothing that could be watched"):
+        watch_module.watch_table(
+            SimpleNamespace(promises={}),
+            WatchOptions(model_file=path, labelled=path),
+            Listener(),
+        )
 
 
 def sealed(content):

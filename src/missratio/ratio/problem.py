@@ -59,8 +59,8 @@ class WeightedMean:
         return Sums(np.zeros(len(value)), value, slope, None, value, value)
 
 
-# Pearson's objective has no lower bound, and isn't followed further. Its least value is
-# minus a divergence, which is no larger than the number of rows.
+# An objective's least value is minus a divergence, no larger than the number of rows.
+# Pearson's has no lower bound, and isn't followed further.
 LEAST_VALUE = -1e9
 
 

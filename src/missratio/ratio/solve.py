@@ -119,31 +119,32 @@ def _first_order(
     exact = n_parameters < MANY_HESSIANS and not sample.cheap_rows
     pilot = None if known else _pilot(problem, begin, _first_order, exact, **options)
     some, here = problem, None
+    stride = min(n_parameters // 20, sample.n_rows // (10 * n_parameters))
     if pilot is not None:
         few, begin, here = pilot
         some = problem if exact else few
-    elif not exact:
-        stride = min(n_parameters // 20, sample.n_rows // (10 * n_parameters))
-        some = _thinned(problem, max(stride, 1))
+    elif not exact and stride > 1:
+        some = _thinned(problem, stride)
     # 2. Steps on scaled features, for as long as a Hessian would take.
-    kind, most, end = {"tol": tol, "precision": sample.precision}, 10 * max_iter, None
+    within, most = {"tol": tol, "precision": sample.precision}, 10 * max_iter
     early = some.denominator.n_rows * n_parameters // (HESSIAN_COST * sample.n_rows)
-    early, origin = (min(early, most) if early >= FEWEST_STEPS else 0), begin
+    early = min(early, most) if early >= FEWEST_STEPS else 0
+    origin, end = begin, None
     if early:
         rows = np.asarray(sample.peek()[0])
         spread = rows.std(axis=0, dtype=np.float64)
         visible = spread > 1e-8 * np.abs(rows).max(axis=0)
         scale = np.ones(n_parameters)
         scale[: len(spread)] = 1.0 / np.where(visible, spread, 1.0)
-        end = lbfgs(problem, begin, scale=scale, max_iter=early, first=here, **kind)
+        end = lbfgs(problem, begin, scale=scale, max_iter=early, first=here, **within)
         begin, here = end.theta, None
     # 3. Steps by the Hessian.
     if end is None or end.status[0] == Status.OUT_OF_ITERATIONS:
-        known_by = here if exact and here else some(origin, second_order=True)
-        here = known_by if exact else here
-        assert known_by.hessian is not None
-        scale, left = whitening(known_by.hessian[0]), most - early
-        end = lbfgs(problem, begin, scale=scale, max_iter=left, first=here, **kind)
+        curved = here if exact and here else some(origin, second_order=True)
+        here = curved if exact else here
+        assert curved.hessian is not None
+        scale, left = whitening(curved.hessian[0]), most - early
+        end = lbfgs(problem, begin, scale=scale, max_iter=left, first=here, **within)
         end = end._replace(n_iter=end.n_iter + early)
     near = problem.bounded or not problem.far_out(end).any()
     solved = end.status[0] == Status.CONVERGED and near

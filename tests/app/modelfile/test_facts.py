@@ -10,6 +10,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from classifiers import certified
 from forging import MODELS, PHI, forged, sound
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import check_array
@@ -39,6 +40,8 @@ def test_what_was_not_changed_is_sound(kind):
 def test_no_report_and_as_many_imputations_as_are_allowed_are_sound():
     accepted(forged("table", "report", None))
     accepted(forged("imputed", "estimator_.imputer.n_imputations", 10_000))
+    rows = np.random.default_rng(0).normal(size=(200, 70))
+    accepted(certified(alpha=0.5).fit(rows, np.arange(200) % 2))
 
 
 def moved(x):
@@ -134,7 +137,7 @@ FACTS = {
                "caps_.1.odds_factor": [0.5]},
     "grouped table": {"group_column": ["where", None], "rest": [(5,)]},
     "tuned": {"calibration_.rule.training": [5]},
-    "words": {f"{TRANSFORMER}.n_jobs": [10**6, "x"],
+    "words": {f"{TRANSFORMER}.n_jobs": [10**6, "x", -2],
               f"{TRANSFORMER}.transformers_": [[], lambda t: t[:1]],
               f"{TRANSFORMER}.transformers_.1.2": [["p"]],
               f"{ENCODER}.categories_": [[], lambda c: [np.repeat(c[0], 99)],

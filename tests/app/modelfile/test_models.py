@@ -31,6 +31,11 @@ def test_a_frame_gets_the_labels_of_its_groups():
         3: "group 'c' of 'who' is new, and has no threshold",
         4: "'who' is missing, and each group has its own threshold",
     }
+    # A group without a threshold promises nothing.
+    first, second = classifier.certificate_.certificates
+    lacking = replace(first, certified=False), second
+    classifier.certificate_ = replace(classifier.certificate_, certificates=lacking)
+    assert [promise.group for promise in model.promises] == ["b"]
 
 
 def test_a_row_gets_the_other_class_where_its_score_is_above_the_threshold():

@@ -103,8 +103,7 @@ def overlap(ours: MeanCurve, theirs: MeanCurve) -> tuple[bool | None, ...]:
     ends = np.array([ours.lo, ours.hi, theirs.lo, theirs.hi])
     known = ~np.isnan(ends).any(axis=0)
     meet = (ours.lo <= theirs.hi) & (theirs.lo <= ours.hi)
-    pairs = zip(meet.tolist(), known.tolist(), strict=True)
-    return tuple(verdict if is_known else None for verdict, is_known in pairs)
+    return tuple(np.where(known, meet, None).tolist())
 
 
 @dataclass(frozen=True)

@@ -493,8 +493,7 @@ def test_rows_with_a_word_that_was_never_seen_get_the_controlled_class():
     line = make_pipeline(encoder, LogisticRegression())
     several = mr.MulticlassNeymanPearsonClassifier(line, {"well": 0.3}, **AS_OBSERVED)
     for each in (model, several):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             each.fit(X, y)
         # Known are the words of training rows; the others' rows calibrate alike.
         trained = set(X["word"].iloc[each.training_index_].dropna())

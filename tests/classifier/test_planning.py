@@ -147,8 +147,7 @@ def test_rows_that_calibrate_have_no_say():
 
 def test_where_nothing_is_certified_it_says_why_at_the_delta_that_was_asked_for():
     X, y, _ = draw(300, 8, 0.3, 0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         classifier = classifier_of(X, y, stated=True)
     forecast = forecast_power(classifier, X, y)
     assert forecast.power == 0.0

@@ -292,8 +292,7 @@ def test_levels_that_were_only_looked_up_count():
         mr.learn_missingness(X, categories=[[1, 2]])
     revealed = np.full(X.shape, np.nan)
     revealed[40:60, 1:] = np.eye(3)[rng.integers(3, size=20)][:, 1:]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", MissingnessWarning)
+    with warnings.catch_warnings(action="ignore", category=MissingnessWarning):
         phi = mr.learn_missingness(X, revealed, categories=[[1, 2]])
     rows = np.column_stack([np.zeros(3), np.eye(3)[:, 1:]])
     found = phi.missing_probability(rows)[:, 1]

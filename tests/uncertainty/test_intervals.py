@@ -219,8 +219,7 @@ def called_reliable(phi, seed, n_rows=1000):
     rng = np.random.default_rng(seed)
     Z = rng.gamma(2.0, np.repeat([1.0, 0.7], n_rows))[:, None]
     X, y = stack_samples(mr.corrupt(Z[:n_rows], phi, rng), Z[n_rows:])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         ratio = mr.KLIEP(missingness={1: phi}).fit(X, y)
         return mr.ratio_uncertainty(ratio, X, y).reliable.all()
 

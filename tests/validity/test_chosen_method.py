@@ -46,8 +46,7 @@ def test_the_guarantee_holds_for_the_method_that_is_chosen(missing):
             missingness={0: phi} if missing == "values" else None,
             on_infeasible="reject_all", **how,
         )  # fmt: skip
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             clf.fit(X, np.repeat([0, 1], n))
         failures += clf.predict(fresh).mean() > ALPHA
         chosen.add(clf.estimator_.comparison_.chosen)

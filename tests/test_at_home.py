@@ -291,19 +291,14 @@ def test_several_classes_have_probabilities_of_which_scores_are_the_logarithms(
     assert not hasattr(svc.fit(X, y), "predict_proba")
 
 
-@pytest.fixture
-def far(two_normals):
-    """Two classes, and a row of each where no other is."""
-    X, y = two_normals(150, 2, shift=1.0)
-    return np.concatenate([X, [[40.0, 40.0], [-40.0, -40.0]]]), np.append(y, [1, 0])
-
-
 @pytest.mark.needs("matplotlib")
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("name", [*RATIOS, *CLASSIFIERS])
-def test_curves_and_importances_of_every_ratio_and_classifier(far, name):
-    X, y = far
-    y = np.array(["well", "sick"])[y]
+def test_curves_and_importances_of_every_ratio_and_classifier(two_normals, name):
+    # Of each class one row is where no other is.
+    X, y = two_normals(150, 2, shift=1.0)
+    X = np.concatenate([X, [[40.0, 40.0], [-40.0, -40.0]]])
+    y = np.array(["well", "sick"])[np.append(y, [1, 0])]
     model = (RATIOS | CLASSIFIERS)[name]
     if isinstance(model, mr.NeymanPearsonClassifier):
         model = model.set_params(controlled_class="well")
@@ -493,8 +488,7 @@ def test_rows_with_a_word_that_was_never_seen_get_the_controlled_class():
     line = make_pipeline(encoder, LogisticRegression())
     several = mr.MulticlassNeymanPearsonClassifier(line, {"well": 0.3}, **AS_OBSERVED)
     for each in (model, several):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             each.fit(X, y)
         # Known are the words of training rows; the others' rows calibrate alike.
         trained = set(X["word"].iloc[each.training_index_].dropna())

@@ -151,8 +151,7 @@ def test_the_warning_is_given_exactly_when_few_of_three_rows_or_more_carry_half(
 ):
     few = max(1, len(weights) // 20)
     heaviest = np.sort(weights)[-few:].sum()
-    with warnings.catch_warnings(record=True) as record:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as record:
         warn_if_concentrated(weights * 2.0**exponent, "class 1")
     if len(weights) < 3:
         assert not record

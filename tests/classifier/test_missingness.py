@@ -19,6 +19,9 @@ from missratio.weights import complete_row_weights
 
 pd = optional("pandas")
 
+contradicted = pytest.mark.filterwarnings(
+    "ignore::missratio.missingness.MissingnessContradictionWarning"
+)
 STEP0 = mr.StepMissingness([1.0, 0.0], 0.0, 0.5)
 STEP1 = mr.StepMissingness([0.0, 1.0], 1.0, 0.6)
 PER_FEATURE = mr.FunctionMissingness(
@@ -58,9 +61,7 @@ def test_models_reach_a_ratio_that_has_none(corrupted, pipeline):
     assert nested.estimator_.missingness == {1: STEP1}
 
 
-@pytest.mark.filterwarnings(
-    "ignore::missratio.missingness.MissingnessContradictionWarning"
-)
+@contradicted
 @pytest.mark.parametrize("own", ["ignore", {1: STEP0}])
 def test_a_ratio_that_has_its_own_keeps_it(corrupted, own):
     X, y = corrupted({1: STEP1})
@@ -94,8 +95,7 @@ def test_an_estimator_that_knows_no_missingness_gets_weights(corrupted, controll
     models = {0: STEP0, 1: STEP1}
     X, y = corrupted(models)
     model = certified(Total(), models, controlled_class=controlled).fit(X, y)
-    rows = np.setdiff1d(np.arange(len(y)), model.calibration_index_)
-    rows = rows[~np.isnan(X[rows, 0])]
+    rows = model.training_index_[~np.isnan(X[model.training_index_, 0])]
     np.testing.assert_array_equal(model.estimator_.X_, X[rows])
     np.testing.assert_array_equal(model.estimator_.y_, (y != controlled)[rows])
     expected = np.where(
@@ -119,8 +119,7 @@ def test_weights_are_multiplied_with_the_users_own(corrupted, inside, own, route
         inner = Total().set_fit_request(sample_weight=True) if routed else Total()
         estimator = make_pipeline("passthrough", inner) if inside else inner
         model = certified(estimator, {0: STEP0}).fit(X, y, **params)
-    rows = np.setdiff1d(np.arange(len(y)), model.calibration_index_)
-    rows = rows[~np.isnan(X[rows, 0])]
+    rows = model.training_index_[~np.isnan(X[model.training_index_, 0])]
     expected = plain.estimator_.sample_weight_ * (given[rows] if own else 1.0)
     fitted = model.estimator_[-1] if inside else model.estimator_
     np.testing.assert_allclose(fitted.sample_weight_, expected)
@@ -129,7 +128,7 @@ def test_weights_are_multiplied_with_the_users_own(corrupted, inside, own, route
 def test_of_single_losses_complete_rows_count_for_the_others(corrupted):
     X, y = corrupted({1: PER_FEATURE})
     model = certified(LogisticRegression(), {1: PER_FEATURE}).fit(X, y)
-    rows = np.setdiff1d(np.arange(len(y)), model.calibration_index_)
+    rows = model.training_index_
     rows = rows[~np.isnan(X[rows]).any(axis=1)]
     weights = np.where(y[rows] == 1, complete_row_weights(X[rows], PER_FEATURE), 1.0)
     direct = LogisticRegression().fit(X[rows], y[rows], sample_weight=weights)
@@ -175,26 +174,24 @@ def test_a_phi_that_calibration_rows_contradict_is_not_certified():
     rng, mirrored = np.random.default_rng(0), mr.StepMissingness(-1.0, 0.0, 0.8)
     Z, y = data.stacked(rng.normal(size=(1500, 1)), rng.normal(1.5, 1, (1500, 1)))
     X = data.corrupted(Z, y, {0: mr.StepMissingness(1.0, 0.0, 0.8)}, rng)
-    contradicted = mr.missingness.MissingnessContradictionError
-    with pytest.raises(contradicted, match="class 0") as caught:
+    error = mr.missingness.MissingnessContradictionError
+    with pytest.raises(error, match="class 0") as caught:
         certified(LogisticRegression(), {0: mirrored}, alpha=0.1).fit(X, y)
     assert caught.value.checks[0].found == pytest.approx(0.4, abs=0.05)
     # Odds of 4 are stated as 1.5: as wrong as that they may be said to be.
     wrong = {0: mr.StepMissingness(1.0, 0.0, 0.6)}
     model = certified(LogisticRegression(), wrong, alpha=0.4, delta=0.05)
-    with pytest.raises(contradicted):
+    with pytest.raises(error):
         model.fit(X, y)
     assert model.set_params(odds_factor=3.0).fit(X, y).certificate_.certified
     # Training rows are tested too, but where rows come in units.
     model = certified(Total().fit(Z, y), {0: mr.StepMissingness(1.0, 0.0, 0.8)})
-    with pytest.raises(contradicted):
+    with pytest.raises(error):
         model.calibrate(X[y == 0], X0_training=Z[y == 1])
     model.calibrate(X[y == 0], X0_training=Z[y == 1], groups=np.arange(1500))
 
 
-@pytest.mark.filterwarnings(
-    "ignore::missratio.missingness.MissingnessContradictionWarning"
-)
+@contradicted
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_a_scaler_before_the_classifier_is_refused(sign):
     rng = np.random.default_rng(0)
@@ -269,9 +266,7 @@ def test_no_seed_decides_whether_blanks_are_refused(two_normals, tmp_path):
         assert model.certificate_.rows == model.certificate_.observed
 
 
-@pytest.mark.filterwarnings(
-    "ignore::missratio.missingness.MissingnessContradictionWarning"
-)
+@contradicted
 @pytest.mark.parametrize("learned", [True, False])
 def test_calibration_several_classes_and_groups_refuse_it_too(learned):
     X, Z, y = wrong_form()

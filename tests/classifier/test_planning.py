@@ -72,14 +72,10 @@ def test_what_can_not_be_planned_is_refused(call, message):
         call()
 
 
-@pytest.fixture(scope="module")
-def pilot():
-    rng = np.random.default_rng(0)
-    return rng.normal(0, 1, 20_000), rng.normal(1.5, 1, 20_000)
-
-
-def test_the_expected_power_is_that_of_the_order_statistic(pilot):
+def test_the_expected_power_is_that_of_the_order_statistic():
     n, alpha, delta = 300, 0.1, 0.05
+    rng = np.random.default_rng(0)
+    pilot = rng.normal(0, 1, 20_000), rng.normal(1.5, 1, 20_000)
     n_tail = int(binom.ppf(delta, n, alpha)) - 1
     rng = np.random.default_rng(1)
     errors = rng.beta(n_tail + 1, n - n_tail, size=200_000)
@@ -147,8 +143,7 @@ def test_rows_that_calibrate_have_no_say():
 
 def test_where_nothing_is_certified_it_says_why_at_the_delta_that_was_asked_for():
     X, y, _ = draw(300, 8, 0.3, 0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         classifier = classifier_of(X, y, stated=True)
     forecast = forecast_power(classifier, X, y)
     assert forecast.power == 0.0

@@ -137,8 +137,7 @@ def test_an_interval_that_a_few_rows_decide_is_said():
     for seed in range(10):
         rng = np.random.default_rng(seed)
         X1, X0 = rng.normal(1, 1, (500, 1)), rng.normal(0, 1, (500, 1))
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with warnings.catch_warnings(record=True, action="always") as caught:
             mr.estimate_divergence(X1, X0, "pearson", random_state=0)
         said += any(issubclass(w.category, SmallSampleWarning) for w in caught)
         mr.estimate_divergence(X1, X0, "js", random_state=0)

@@ -101,16 +101,11 @@ def test_few_look_ups_of_a_spike_and_of_a_category():
         assert abs(biased - truth) > 0.15
 
 
-def two_classes(n, seed):
-    Z, lost = draw(2 * n, seed)
-    y = np.repeat([0, 1], n)
-    Z[y == 1, 0] += 1.0
-    return (*look_up(Z, lost & (y == 1)[:, None], 80, seed), y)
-
-
 @pytest.mark.parametrize("routed", [False, True])
 def test_a_certified_classifier_hands_look_ups_to_its_imputer(routed):
-    X, inclusion, y = two_classes(300, 1)
+    (Z, lost), y = draw(600, 1), np.repeat([0, 1], 300)
+    Z[y == 1, 0] += 1.0
+    X, inclusion = look_up(Z, lost & (y == 1)[:, None], 80, 1)
     imputer = mr.TiltedImputer(n_imputations=2, random_state=0)
     with config_context(enable_metadata_routing=routed):
         if routed:

@@ -53,6 +53,14 @@ def lossy(rng, n=1000, odds=1.9, share=0.3):
     return mr.corrupt(Z, phi, rng), phi
 
 
+def holds(model, phi):
+    """Whether the band of the first column holds φ."""
+    grid = np.linspace(-2.5, 2.5, 11)[:, None] * [1.0, 0.0, 0.0]
+    lower, upper = model.probability_band(grid, 0.05)
+    truth = phi.missing_probability(grid)
+    return bool(((lower <= truth) & (truth <= upper))[:, 0].all())
+
+
 def assume(X, text="0: 30%, higher more likely"):
     return mr.learn_missingness(X, assumptions=[text], from_table=False)
 
@@ -75,14 +83,10 @@ def test_the_level_is_the_tables_and_the_slope_is_in_the_range():
 
 @pytest.mark.parametrize("odds", [1.2, 1.9, 3.0])
 def test_the_band_holds_every_phi_of_the_range(odds):
-    held, grid = 0, np.linspace(-2.5, 2.5, 11)[:, None] * [1.0, 0.0, 0.0]
+    held, text = 0, "0: 30%, higher 1.1 to 3.3 times more likely"
     for seed in range(20):
         X, phi = lossy(np.random.default_rng([seed, int(10 * odds)]), odds=odds)
-        lower, upper = assume(
-            X, "0: 30%, higher 1.1 to 3.3 times more likely"
-        ).probability_band(grid, 0.05)
-        truth = phi.missing_probability(grid)
-        held += bool(((lower <= truth) & (truth <= upper))[:, 0].all())
+        held += holds(assume(X, text), phi)
     assert held >= binom.ppf(1e-3, 20, 0.95)
 
 
@@ -210,9 +214,6 @@ def test_a_table_that_teaches_narrows_what_is_stated():
             assert slopes.max() <= np.log(4.0) + 1e-9
             widths.append(np.ptp(slopes))
         narrower.append(widths[1] / widths[0])
-        grid = np.linspace(-2.5, 2.5, 11)[:, None] * [1.0, 0.0, 0.0]
-        truth = phi.missing_probability(grid)
-        lower, upper = model.probability_band(grid, 0.05)
-        held += bool(((lower <= truth) & (truth <= upper))[:, 0].all())
+        held += holds(model, phi)
     assert np.mean(narrower) < 0.7
     assert held >= binom.ppf(1e-3, 20, 0.95)

@@ -179,8 +179,7 @@ def test_a_phi_that_leaves_too_much_open_is_refused_before_any_fit():
     X = rng.normal(size=(800, 10))
     X[rng.uniform(size=X.shape) < 0.1] = np.nan
     y = np.repeat([0, 1], 400)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         learned = {k: mr.learn_missingness(X[y == k]) for k in (0, 1)}
     classifier = certified(NeverFitted(), missingness=learned, delta=0.05)
     with pytest.raises(
@@ -196,9 +195,8 @@ def learned(n, rowwise, revealed_share, seed=0):
     slopes = np.array([1.0, -1.0])
     X, whole, _ = lost_and_looked_up(n, 2, n, seed, rowwise, slopes)
     known = np.random.default_rng(seed).random((n, 1)) < revealed_share
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(action="ignore", category=MissingnessWarning):
         # Of so many tables a test may call one wrong.
-        warnings.simplefilter("ignore", MissingnessWarning)
         model = mr.learn_missingness(
             X, np.where(known, whole, np.nan), rowwise=rowwise, from_table=False
         )

@@ -82,8 +82,7 @@ def power(ratio, d=20):
 def test_blanks_in_twenty_columns_cost_little_power(classes, least):
     X, y, models, Z = lossy(5000, 20, 3, classes)
     best = power(mr.KLIEP().fit(Z, y))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SmallSampleWarning)
+    with warnings.catch_warnings(action="ignore", category=SmallSampleWarning):
         ratio = mr.KLIEP(missingness=models).fit(X, y)
     assert ratio.direction_ == "reverse"
     assert ratio.pairs_used_ == (len(classes) == 2)

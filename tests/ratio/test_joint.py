@@ -188,8 +188,7 @@ def test_warnings_point_at_the_line_that_called_fit(two_normals):
     X, y = two_normals()
     X[y == 1] += 100.0
     for estimator in (mr.KLIEP(), mr.FDivergenceRatio("js"), mr.NaiveBayesRatio()):
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with warnings.catch_warnings(record=True, action="always") as caught:
             estimator.fit(X, y)
         assert [each.filename for each in caught] == [__file__]
 

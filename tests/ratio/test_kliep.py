@@ -144,8 +144,7 @@ def test_shifting_the_features_changes_nothing_under_hajek(shift, seed, model):
     moved = mr.FunctionMissingness(
         lambda X: model.missing_probability(X - shift), rowwise=model.rowwise
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", WeightConcentrationWarning)
+    with warnings.catch_warnings(action="ignore", category=WeightConcentrationWarning):
         here = mr.density_ratio(X1, X0, mr.KLIEP(missingness={1: model}))
         there = mr.density_ratio(
             X1 + shift, X0 + shift, mr.KLIEP(missingness={1: moved})
@@ -329,8 +328,7 @@ def test_the_tilts_size_is_kishs_of_the_weights_times_the_ratio(missing):
     expected = mass.sum() ** 2 / (mass @ mass)
     assert ratio.tilt_sample_size_ == pytest.approx(expected, rel=1e-6)
     assert ratio.tilt_sample_size_ < 40 < ratio.effective_sample_size_[0].kish
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         close = mr.density_ratio(X1 - 0.8, X0, mr.KLIEP(missingness=models))
         held = mr.density_ratio(X1, X0, mr.KLIEP(missingness=models, l2=0.1))
     assert close.tilt_sample_size_ > 150 > held.tilt_sample_size_

@@ -37,15 +37,12 @@ KINDS = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
 PROPORTIONS = COUNTS[1] / 100 / (COUNTS[0] / 120)
 
 
-def discrete_samples():
-    return [KINDS[np.repeat(np.arange(3), COUNTS[label])] for label in (1, 0)]
-
-
 @pytest.mark.parametrize("solver", ["newton", "lbfgs"])
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_every_solver_finds_every_objectives_known_optimum(name, solver):
     estimator = made(name, solver=solver)
-    ratio = mr.density_ratio(*discrete_samples(), estimator)
+    samples = [KINDS[np.repeat(np.arange(3), COUNTS[label])] for label in (1, 0)]
+    ratio = mr.density_ratio(*samples, estimator)
     assert ratio.converged_
     tolerance = 1e-6 if solver == "newton" else 1e-5
     np.testing.assert_allclose(ratio.predict_ratio(KINDS), PROPORTIONS, rtol=tolerance)

@@ -64,8 +64,7 @@ def test_scores_are_those_of_naive_bayes_on_the_same_rows(
 ):
     """They are the estimator's decision function, but for a constant."""
     run = make_run()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         kliep = mr.KLIEP(normalize="horvitz-thompson")
         ratio = mr.NaiveBayesRatio(kliep, model(run))
         ratio.fit(*stack_samples(numerator(run), run.denominator))

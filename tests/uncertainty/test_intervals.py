@@ -219,8 +219,7 @@ def called_reliable(phi, seed, n_rows=1000):
     rng = np.random.default_rng(seed)
     Z = rng.gamma(2.0, np.repeat([1.0, 0.7], n_rows))[:, None]
     X, y = stack_samples(mr.corrupt(Z[:n_rows], phi, rng), Z[n_rows:])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         ratio = mr.KLIEP(missingness={1: phi}).fit(X, y)
         return mr.ratio_uncertainty(ratio, X, y).reliable.all()
 
@@ -247,17 +246,15 @@ def test_a_light_tail_or_a_bound_on_weights_is_enough(phi, least):
     assert sum(called_reliable(phi, seed) for seed in seeds) >= least
 
 
-@pytest.mark.parametrize("rowwise", [False, True])
-def test_a_heavy_tail_is_not_reliable_whatever_was_seen(rowwise):
-    """Samples without a heavy row look harmless, and are the ones that are wrong.
-
-    The weights' second moment is infinite; the log-odds are far from normal.
-    """
-    phi = mr.LogisticMissingness(-2.0, [1.0], rowwise)
-    assert not any(called_reliable(phi, seed) for seed in range(12))
-
-
-def test_a_step_beyond_which_hardly_a_row_was_to_be_seen_is_not_reliable():
-    """Seven rows of a thousand lie beyond it, and a third of a row is observed."""
-    phi = mr.StepMissingness(direction=1.0, threshold=7.0, probability=0.95)
+@pytest.mark.parametrize(
+    "phi",
+    [
+        # The weights' second moment is infinite; the log-odds are far from normal.
+        *(mr.LogisticMissingness(-2.0, [1.0], rowwise) for rowwise in (False, True)),
+        # Seven rows of a thousand lie beyond it, and a third of a row is observed.
+        mr.StepMissingness(direction=1.0, threshold=7.0, probability=0.95),
+    ],
+)
+def test_a_heavy_tail_is_not_reliable_whatever_was_seen(phi):
+    """Samples without a heavy row look harmless, and are the ones that are wrong."""
     assert not any(called_reliable(phi, seed) for seed in range(12))

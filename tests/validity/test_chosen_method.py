@@ -16,20 +16,16 @@ pytestmark = pytest.mark.validity
 RUNS, ALPHA, DELTA = 60, 0.15, 0.1
 
 
-def setting(rng):
-    """Two normal classes in a few columns, φ of the controlled one, and its size."""
-    d = int(rng.integers(2, 5))
-    shift, spread = rng.normal(0.8, 0.4, d), rng.uniform(0.6, 1.8, d)
-    phi = mr.LogisticMissingness(rng.uniform(-3, -1.5, d), rng.uniform(-0.8, 0.8, d))
-    return d, shift, spread, phi, int(rng.integers(200, 400))
-
-
 @pytest.mark.parametrize("missing", ["nothing", "values", "ignored"])
 def test_the_guarantee_holds_for_the_method_that_is_chosen(missing):
     rng = np.random.default_rng(["nothing", "values", "ignored"].index(missing))
     failures, chosen = 0, set()
     for run in range(RUNS):
-        d, shift, spread, phi, n = setting(rng)
+        # Two normal classes in a few columns, and φ of the controlled one.
+        d = int(rng.integers(2, 5))
+        shift, spread = rng.normal(0.8, 0.4, d), rng.uniform(0.6, 1.8, d)
+        ends = rng.uniform(-3, -1.5, d), rng.uniform(-0.8, 0.8, d)
+        phi, n = mr.LogisticMissingness(*ends), int(rng.integers(200, 400))
         fresh, Z0 = rng.normal(size=(20_000, d)), rng.normal(size=(n, d))
         if missing != "nothing":
             Z0 = mr.corrupt(Z0, phi, rng)
@@ -46,8 +42,7 @@ def test_the_guarantee_holds_for_the_method_that_is_chosen(missing):
             missingness={0: phi} if missing == "values" else None,
             on_infeasible="reject_all", **how,
         )  # fmt: skip
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             clf.fit(X, np.repeat([0, 1], n))
         failures += clf.predict(fresh).mean() > ALPHA
         chosen.add(clf.estimator_.comparison_.chosen)

@@ -32,8 +32,7 @@ def outcome(seed, loses, phi="table", draw=None, n=3000):
     X0 = Z0.copy()
     X0[rng.random(n) < loses(X0[:, 0]), 0] = np.nan
     fresh = draw(rng, FRESH)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         if phi == "table":
             phi = mr.learn_missingness(X0)
         elif phi == "look-ups":

@@ -37,8 +37,7 @@ def _broken(rng, spread, way, with_units):
     y = np.repeat([0, 1], [len(x0), len(x1)])
     units = np.concatenate([u0, 1000 + u1])
     model = certified(LogisticRegression(), alpha=ALPHA, delta=DELTA, random_state=rng)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RepeatedRowsWarning)
+    with warnings.catch_warnings(action="ignore", category=RepeatedRowsWarning):
         if way == "fit":
             model.fit(X, y, groups=units if with_units else None)
         else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -207,11 +207,10 @@ def without_codes(column: Any) -> Any:
     return column.dictionary_decode() if hasattr(column, "dictionary") else column
 
 
-def whole_numbers(texts: Iterable[str]) -> list[int] | None:
+def whole_numbers(texts: Sequence[str]) -> list[int] | None:
     """Texts as whole numbers; None where some aren't, such as 01, or aren't alone."""
-    spelled = list(texts)
-    whole = all(re.match(_WHOLE, text) for text in spelled)
-    return [int(text) for text in spelled] if whole else None
+    whole = all(re.match(_WHOLE, text) for text in texts)
+    return [int(text) for text in texts] if whole else None
 
 
 class NotNumbersError(ValueError):

@@ -282,8 +282,7 @@ class Simulation:
         data = complete.copy()
         for label, phi in self.missingness.items():
             rows = target == label
-            if rows.any():
-                data[rows] = corrupt(complete[rows], phi, rng)
+            data[rows] = corrupt(complete[rows], phi, rng)
         truth = {"complete": complete, "missingness": self.missingness}
         return Bunch(data=data, target=target, **truth)
 

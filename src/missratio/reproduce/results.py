@@ -101,10 +101,9 @@ def overlap(ours: MeanCurve, theirs: MeanCurve) -> tuple[bool | None, ...]:
     (True, None)
     """
     ends = np.array([ours.lo, ours.hi, theirs.lo, theirs.hi])
-    known = ~np.isnan(ends).any(axis=0)
-    meet = (ours.lo <= theirs.hi) & (theirs.lo <= ours.hi)
-    pairs = zip(meet.tolist(), known.tolist(), strict=True)
-    return tuple(verdict if is_known else None for verdict, is_known in pairs)
+    meet: Any = (ours.lo <= theirs.hi) & (theirs.lo <= ours.hi)
+    # What is masked is None in a list.
+    return tuple(np.ma.array(meet, mask=np.isnan(ends).any(axis=0)).tolist())
 
 
 @dataclass(frozen=True)

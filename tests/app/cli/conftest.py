@@ -41,6 +41,13 @@ def complete():
 
 
 @pytest.fixture
+def here(tmp_path, monkeypatch):
+    """The folder in which commands run: an empty one."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
 def patients(tmp_path, complete):
     """The table, beside a file that says why values are missing."""
     values, ward, sick = complete

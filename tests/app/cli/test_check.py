@@ -15,11 +15,10 @@ CHECK = "check t.csv --target state --controlled well"
 
 
 @pytest.fixture
-def clinic(tmp_path, monkeypatch):
+def clinic(here):
     """A table as a clinic has it, in a folder of its own, and the truth about it."""
-    monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(3)
-    with (tmp_path / "t.csv").open("w", newline="", encoding="cp1252") as stream:
+    with (here / "t.csv").open("w", newline="", encoding="cp1252") as stream:
         stream.write("Klinik München;;;;;;;;\n;;;;;;;;\n")
         stream.write("patient;visit;HbA1c;crp;ward;region;site;copy;state\n")
         writer = csv.writer(stream, delimiter=";")
@@ -36,7 +35,7 @@ def clinic(tmp_path, monkeypatch):
             date = f"{rng.integers(1, 28):02}.0{rng.integers(1, 9)}.2024"
             row = [f"P{i}", date, cell, level, rng.choice(["A", "B"]), region, "x"]
             writer.writerow([*row, level, label])
-    return tmp_path
+    return here
 
 
 def settings(folder):
@@ -113,17 +112,14 @@ def test_what_a_person_has_to_say_is_asked_and_answers_are_added(clinic):
     assert facts["blanks"]["rows"].keys() == {"well", "sick"}
 
 
-def test_blank_categories_are_counted_and_tables_without_blanks_are_told(
-    tmp_path, monkeypatch
-):
-    monkeypatch.chdir(tmp_path)
+def test_blank_categories_are_counted_and_tables_without_blanks_are_told(here):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 2)).round(3), np.arange(300) % 2
     X[y == 1] += 2.0
     for blank in ("", "c"):
         third = ["a" if i % 3 else blank if i % 2 else "b" for i in range(300)]
         rows = zip(*X.T.tolist(), third, y.tolist(), strict=True)
-        write_csv(tmp_path / "t.csv", "u,v,c,y", rows)
+        write_csv(here / "t.csv", "u,v,c,y", rows)
         said = run("check t.csv --target y --controlled 0 --force").stdout
         told = "if new rows have blanks like these"
         lost = "'1': 150 rows, 100 of them complete; blanks in 'c' 33%." in said
@@ -135,28 +131,26 @@ def test_blank_categories_are_counted_and_tables_without_blanks_are_told(
 
 
 @pytest.mark.needs("xlsxwriter")
-def test_a_sheet_that_has_a_table_is_found(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_sheet_that_has_a_table_is_found(here):
     rows = [["x", "y"], *([i % 7, i % 2] for i in range(40))]
-    write_table(tmp_path / "t.xlsx", {"Notes": [["Study 12"]], "Data": rows})
+    write_table(here / "t.xlsx", {"Notes": [["Study 12"]], "Data": rows})
     said = run("check", "t.xlsx", "--target", "y").stdout
     assert "Sheet 'Data' is read: those before it have no table." in said
-    assert settings(tmp_path)["sheet"] == "Data"
+    assert settings(here)["sheet"] == "Data"
     said = run("check", "t.xlsx", "--target", "z", status=3).stderr
     assert "--target 'z' is not a column of t.xlsx" in said
 
 
 @pytest.mark.needs("xlsxwriter")
-def test_what_was_read_of_another_sheet_is_read_anew(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_what_was_read_of_another_sheet_is_read_anew(here):
     legend = [["a", "b"], *([i % 7, i % 2] for i in range(90))]
     rows = [["x", "y", "z"], *([i % 7, i % 2, i % 5] for i in range(90))]
-    write_table(tmp_path / "t.xlsx", {"Legend": legend, "Data": rows})
+    write_table(here / "t.xlsx", {"Legend": legend, "Data": rows})
     run("check t.xlsx --drop b")
-    assert settings(tmp_path) == {"data": "t.xlsx", "sheet": "Legend", "drop": ["b"]}
+    assert settings(here) == {"data": "t.xlsx", "sheet": "Legend", "drop": ["b"]}
     run("check --sheet Data --target y --controlled 0")
-    assert settings(tmp_path)["sheet"] == "Data"
-    assert "drop" not in settings(tmp_path)
+    assert settings(here)["sheet"] == "Data"
+    assert "drop" not in settings(here)
     run("fit --on-infeasible reject_all")
 
 
@@ -169,12 +163,11 @@ def test_a_later_check_changes_what_is_said_otherwise(clinic):
     assert "Left out, as missratio.toml or --drop says: 'patient', 'visit'" in said
 
 
-def test_several_labels_are_asked_about(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_several_labels_are_asked_about(here):
     rng = np.random.default_rng(0)
     values = rng.normal(np.arange(600) % 3 * 9.0)
     rows = [(f"{x:.2f}", f"{x:.1f} m", "abc"[i % 3]) for i, x in enumerate(values)]
-    write_csv(tmp_path / "t.csv", "x,depth,y", rows)
+    write_csv(here / "t.csv", "x,depth,y", rows)
     said = run("check t.csv --target y --controlled a").stdout
     assert "Against which of the other labels?" in said
     assert "numbers with a unit, such as" in said
@@ -207,50 +200,46 @@ def test_a_settings_file_that_says_nothing_known_is_refused(clinic, text, messag
     assert message in result.output
 
 
-def test_a_code_that_is_a_value_elsewhere_is_left_to_a_person(tmp_path, monkeypatch):
+def test_a_code_that_is_a_value_elsewhere_is_left_to_a_person(here):
     rows = [[i % 7 if i % 20 else 999, 900 + i % 120, i % 2] for i in range(400)]
-    write_csv(tmp_path / "t.csv", "a,b,y", rows)
-    monkeypatch.chdir(tmp_path)
+    write_csv(here / "t.csv", "a,b,y", rows)
     said = run("check t.csv --target y").stdout
     assert "is it missing? If so, add --missing-value 999 (then in 'b' as well)" in said
     assert "counts as missing" not in said
-    assert "missing_value" not in settings(tmp_path)
-    assert 'missing_value = ["999"]' in (tmp_path / "missratio.toml").read_text()
+    assert "missing_value" not in settings(here)
+    assert 'missing_value = ["999"]' in (here / "missratio.toml").read_text()
 
 
-def test_copies_of_rows_are_told_of_and_what_to_do_about_them(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_copies_of_rows_are_told_of_and_what_to_do_about_them(here):
     X = np.random.default_rng(0).normal(size=(300, 2))
     rows = [(x, z, i % 2, f"{i} €") for i, (x, z) in enumerate(X.tolist())]
-    write_csv(tmp_path / "t.csv", "x,z,y,price", [*rows, *rows[:150]])
+    write_csv(here / "t.csv", "x,z,y,price", [*rows, *rows[:150]])
     said = run("check t.csv --target y --controlled 0").stdout
     assert "- 150 rows repeat another in every column." in said
     assert "numbers with a unit, such as" in said
     said = " ".join(run("fit --method js --alpha 20%").stdout.split())
     assert "does not hold. Take copies out of the table. Written" in said
-    write_csv(tmp_path / "u.csv", "x,z,y,price", rows)
+    write_csv(here / "u.csv", "x,z,y,price", rows)
     assert "repeat another" not in run("check u.csv --target y --force").stdout
     # The target stays, which missratio.toml names.
     said = run("check u.csv --drop x,z,y").stdout
     assert "--drop says: 'price', 'x', 'z'." in said
 
 
-def test_what_is_known_of_three_columns_can_be_said_in_words(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_what_is_known_of_three_columns_can_be_said_in_words(here):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(600, 4)).round(3), np.arange(600) % 2
     X[:, :3][rng.uniform(size=(600, 3)) < 0.05] = np.nan
-    write_csv(tmp_path / "t.csv", "a,b,c,d,y", zip(*X.T, y, strict=True))
+    write_csv(here / "t.csv", "a,b,c,d,y", zip(*X.T, y, strict=True))
     said = run("check t.csv --target y --controlled 0").stdout
     (command,) = [line for line in said.splitlines() if "--assume '" in line]
     assert command.count("--assume") == 6
 
 
-def test_a_line_of_units_below_the_header_is_left_out(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_line_of_units_below_the_header_is_left_out(here):
     rows = [(i % 60 or -1, i % 50, "AB"[i % 2], i % 3 % 2) for i in range(300)]
     lines = [("°C", "mm/s", "", ""), *rows[:9], ("3o", 1, "A", 1), *rows[9:]]
-    write_csv(tmp_path / "t.csv", "a,b,c,y", lines)
+    write_csv(here / "t.csv", "a,b,c,y", lines)
     said = run("check t.csv --target y --controlled 0").stdout
     assert "'°C' in 1 cells: it counts as missing." in said
     assert "'3o' in 1 cells: is it missing? If so, add --missing-value 3o." in said

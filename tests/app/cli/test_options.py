@@ -98,25 +98,20 @@ def test_options_know_every_method_and_rule():
 
 
 @pytest.mark.parametrize("text", ['drop = "id"', 'drop = ["id"]', "drop = 5"])
-def test_one_column_in_settings_is_a_list_of_one(tmp_path, monkeypatch, text):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "missratio.toml").write_text(text)
+def test_one_column_in_settings_is_a_list_of_one(here, text):
+    (here / "missratio.toml").write_text(text)
     given = options.with_settings({"drop": ["a"], "merge": []}, set())
     assert given["drop"] in (["id", "a"], ["5", "a"])
 
 
 @pytest.mark.parametrize("text", ["\ufeffsheet = 2024", 'sheet = "2024"'])
-def test_a_sheet_that_is_a_number_keeps_what_was_said_of_it(
-    tmp_path, monkeypatch, text
-):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "missratio.toml").write_text(f'{text}\ndrop = "id"', encoding="utf-8")
+def test_a_sheet_that_is_a_number_keeps_what_was_said_of_it(here, text):
+    (here / "missratio.toml").write_text(f'{text}\ndrop = "id"', encoding="utf-8")
     given = {"drop": ["id"], "merge": [], "sheet": "2024"}
     assert options.with_settings(dict(given), {"drop", "sheet"}) == given
 
 
-def test_settings_nested_without_end_are_refused(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "missratio.toml").write_text(f"{'.'.join('a' * 5000)} = 1")
+def test_settings_nested_without_end_are_refused(here):
+    (here / "missratio.toml").write_text(f"{'.'.join('a' * 5000)} = 1")
     with pytest.raises(ValueError, match=r"a must be a text.*: got a nested dict"):
         options.read_settings()

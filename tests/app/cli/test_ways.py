@@ -288,8 +288,8 @@ def one_column(tmp_path_factory):
     return write(path, [-1.5] + [-np.inf] * 4, [1.0] + [0.0] * 4)
 
 
-def test_what_an_expert_knows_is_a_range_of_phi(one_column, tmp_path, monkeypatch):
-    out = tmp_path / "model.skops"
+def test_what_an_expert_knows_is_a_range_of_phi(one_column, here):
+    out = here / "model.skops"
     words = "--assume 'a: 30% of all, higher more likely' --json"
     found = json.loads(run("fit", one_column, ASSUMED, words, "--out", out).stdout)
     assert found["way"] == "assumed"
@@ -300,24 +300,22 @@ def test_what_an_expert_knows_is_a_range_of_phi(one_column, tmp_path, monkeypatc
     assert "log-odds" not in text
     assert "LearnedMissingness" not in text
     # The same in a file.
-    monkeypatch.chdir(tmp_path)
     said = 'assume = ["a: 30% of all, higher more likely"]'
-    (tmp_path / "missratio.toml").write_text(said, encoding="utf-8")
-    again = run("fit", one_column, ASSUMED, "--json --out", tmp_path / "m")
+    (here / "missratio.toml").write_text(said, encoding="utf-8")
+    again = run("fit", one_column, ASSUMED, "--json --out", here / "m")
     same = ("certificate", "missingness", "power")
     assert [json.loads(again.stdout)[key] for key in same] == [found[k] for k in same]
 
 
-def test_an_end_of_the_range_that_the_table_contradicts_is_told(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_an_end_of_the_range_that_the_table_contradicts_is_told(here):
     rng, y = np.random.default_rng(0), np.arange(2000) % 2
     Z = rng.normal(size=(2000, 3)) + rng.normal(size=(2000, 1)) + y[:, None]
     lost = rng.uniform(size=2000) < 1 / (1 + np.exp(3.0 - 2.0 * Z[:, 0]))
     Z[lost & (y == 0), 0] = np.nan
-    write_csv(tmp_path / "t.csv", "a,b,c,y", zip(*Z.T.round(3), y, strict=True))
+    write_csv(here / "t.csv", "a,b,c,y", zip(*Z.T.round(3), y, strict=True))
     words = "t.csv --target y --controlled 0 --alpha 0.2 --method js"
     wide = "--assume 'a: 18% of 0, higher 1 to 8 times more likely'"
-    text = run("fit", words, wide, "--out", tmp_path / "m.skops").stdout
+    text = run("fit", words, wide, "--out", here / "m.skops").stdout
     assert "at its mildest, it would be unknown, as the table contradicts" in text
 
 

@@ -18,11 +18,16 @@ def problem(n=200, seed=0, share=0.3):
     return X, rng.integers(2, size=n), full
 
 
+def planned(**options):
+    """The same, and a plan of what to look up."""
+    X, y, full = problem()
+    return X, y, full, mr.plan_queries(X, y, **options, random_state=0)
+
+
 @pytest.mark.parametrize("rowwise", [False, True])
 def test_answers_have_the_share_of_what_they_were_drawn_from(rowwise):
     """Of their class and feature, or where rows were drawn of their class."""
-    X, y, full = problem()
-    plan = mr.plan_queries(X, y, per_feature=5, rowwise=rowwise, random_state=0)
+    X, y, full, plan = planned(per_feature=5, rowwise=rowwise)
     shuffled = answered(plan, full).sample(frac=1.0, random_state=0)
     revealed = mr.QueryPlan.read(shuffled, X, y)
     filled, inclusion = revealed.fill(X)
@@ -49,8 +54,7 @@ def test_answers_have_the_share_of_what_they_were_drawn_from(rowwise):
 @pytest.mark.parametrize("rowwise", [False, True])
 def test_cells_that_are_lost_since_the_draw_have_no_part_in_it(rowwise):
     """A code for missing may be told after the plan was drawn."""
-    X, y, full = problem()
-    plan = mr.plan_queries(X, y, per_feature=9, rowwise=rowwise, random_state=0)
+    X, y, full, plan = planned(per_feature=9, rowwise=rowwise)
     revealed = mr.QueryPlan.read(answered(plan, full), X, y)
     # Rows that were drawn are among those that lose another value.
     coded = np.zeros(len(X), dtype=bool)
@@ -117,8 +121,7 @@ def test_means_are_unbiased_whatever_made_values_go_missing():
 
 
 def test_answers_that_stop_half_way_are_a_smaller_draw():
-    X, y, full = problem()
-    plan = mr.plan_queries(X, y, per_feature=8, random_state=0)
+    X, y, full, plan = planned(per_feature=8)
     smaller = mr.plan_queries(X, y, per_feature=3, random_state=0)
     half = mr.QueryPlan.read(answered(plan, full, upto=len(smaller)), X, y).fill(X)
     whole = mr.QueryPlan.read(answered(smaller, full), X, y).fill(X)
@@ -128,8 +131,7 @@ def test_answers_that_stop_half_way_are_a_smaller_draw():
 
 @pytest.mark.parametrize("mark", [None, "not found", " Not found "])
 def test_a_gap_counts_as_not_found(mark):
-    X, y, full = problem()
-    plan = mr.plan_queries(X, y, per_feature=8, random_state=0)
+    X, y, full, plan = planned(per_feature=8)
     frame = answered(plan, full)
     frame.loc[0, "value"] = mark
     filled, inclusion = mr.QueryPlan.read(frame, X, y).fill(X)
@@ -141,8 +143,7 @@ def test_a_gap_counts_as_not_found(mark):
 
 
 def test_a_mark_at_the_end_is_part_of_the_draw():
-    X, y, full = problem()
-    plan = mr.plan_queries(X, y, per_feature=4, rowwise=True, random_state=0)
+    X, y, full, plan = planned(per_feature=4, rowwise=True)
     frame = answered(plan, full)
     last = plan.rows[(plan.labels == 0) & (plan.order == 4)][0]
     frame.loc[frame["row"] == last, "value"] = None

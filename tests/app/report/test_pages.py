@@ -165,15 +165,18 @@ def test_where_memory_is_short_other_formats_are_a_way_out(report, monkeypatch):
         report.html()
 
 
+def described(learned, **origin):
+    rows, columns = LabelledRows.read(*learned), [*learned[1].columns]
+    names = Names(columns, columns)
+    return describe(rows, title=None, names=names, folds=0, origin=origin)
+
+
 def test_a_report_names_no_folders_and_has_the_date_that_it_is_given(
     learned, monkeypatch
 ):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
     command = "missratio fit '/home/me/my data/t.csv' --out=/tmp/a/m.skops --drop a/b"
-    rows, columns = LabelledRows.read(*learned), [*learned[1].columns]
-    names = Names(columns, columns)
-    how = {"title": None, "names": names, "folds": 0, "origin": {"command": command}}
-    first, second = (describe(rows, **how) for _ in range(2))
+    first, second = (described(learned, command=command) for _ in range(2))
     assert first.json() == second.json()
     origin = first.data["origin"]
     assert origin["date"] == "1970-01-01 00:00 UTC"
@@ -190,12 +193,10 @@ def test_what_turns_the_direction_of_a_text_is_said_by_its_number(report):
 
 
 def test_a_time_that_is_none_is_refused(learned, monkeypatch):
-    rows, columns = LabelledRows.read(*learned), [*learned[1].columns]
-    how = {"title": None, "names": Names(columns, columns), "folds": 0, "origin": {}}
     for epoch in ("nan", "-1", "1e30", "9" * 30):
         monkeypatch.setenv("SOURCE_DATE_EPOCH", epoch)
         with pytest.raises(ValueError, match="SOURCE_DATE_EPOCH must be whole seconds"):
-            describe(rows, **how)
+            described(learned)
 
 
 def test_without_vega_the_page_says_what_to_install(report, monkeypatch):

@@ -148,17 +148,14 @@ def failures(*outputs: Path, resumes: bool = False) -> Iterator[None]:
             return now.st_ino, now.st_mtime_ns, now.st_size
         return None
 
-    def interrupt(*_: object) -> None:
-        """Unwind as for an interrupt, so that drafts are removed."""
-        raise KeyboardInterrupt
-
-    # Signals are the main thread's alone, and whoever else handles them goes on to.
+    # Signals are the main thread's alone, and whoever else handles them goes on to. A
+    # KeyboardInterrupt, whatever the signal, so that drafts are removed.
     is_main = threading.current_thread() is threading.main_thread()
-    usual = (signal.SIG_DFL, signal.default_int_handler)
+    interrupt = signal.default_int_handler
     before = {
         number: signal.signal(number, interrupt)
         for number in (signal.SIGINT, signal.SIGTERM)
-        if is_main and signal.getsignal(number) in usual
+        if is_main and signal.getsignal(number) in (signal.SIG_DFL, interrupt)
     }
     states = [state(path) for path in outputs]
     try:

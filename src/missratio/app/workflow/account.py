@@ -320,10 +320,8 @@ def _read_answers(
         except OtherTableError as error:
             refused = refused or error
             continue
-        if (frame.column_names, levels) != (
-            table.asked[0].column_names,
-            table.asked[1],
-        ):
+        now, known = table.asked
+        if (frame.column_names, levels) != (now.column_names, known):
             raise TableError(
                 f"It was drawn when {listed([c for c in codes if c not in marks])} "
                 "counted as a category. Draw another plan."

@@ -106,11 +106,10 @@ def check_table(
     spellings: dict[str, Counter[str]] = {}
     for name in names:
         column = table.column(name).combine_chunks()
-        texts = cells.texts(column)
-        counts = texts.drop_null().value_counts().to_pylist()
-        texts_seen = Counter({each["values"]: each["counts"] for each in counts})
+        texts = cells.texts(column).to_pylist()
+        texts_seen = Counter(text for text in texts if text is not None)
         kind, mine = _column(name, column, cells, options, texts_seen)
-        key = hash(tuple(texts.to_pylist()))
+        key = hash(tuple(texts))
         if (twin := seen.setdefault(key, name)) != name and kind != "nothing":
             kind, mine = "repeated", [_drop(name, f"repeats {twin!r}")]
         needed = (options.target, *options.categorical)

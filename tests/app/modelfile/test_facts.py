@@ -69,8 +69,8 @@ TWO = {
     "calibration_.sample": [5], "calibration_.sample.values": [moved, list],
     "calibration_.trust.delta": ["1"], "calibration_.trust.cap": ["1"],
     "calibration_.trust.odds_factor": ["1"], "calibration_.trust.model": [5],
-    "missingness": [{0: "φ"}], "n_features_in_": [0, "2", 10**6 + 1],
-    "odds_factor": [2.0], "_sign": [0.0, 0.5, -0.3],
+    "missingness": [{0: "φ"}], "missingness.0.learned": [True], "odds_factor": [2.0],
+    "n_features_in_": [0, "2", 10**6 + 1], "_sign": [0.0, 0.5, -0.3],
 }  # fmt: skip
 TABLE = {
     "classifier": [LogisticRegression(), None], "encoder": [None],

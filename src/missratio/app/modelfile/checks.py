@@ -247,6 +247,8 @@ def _rules(cls: Any) -> tuple[set[str], set[str], dict[str, Any], set[str]]:
         for name, value in static.items()
         if hasattr(value, "__get__") and not isinstance(value, plain)
     }
+    # Whether φ was learned is its class's word, and no file's.
+    methods |= {"learned"} & static.keys()
     counts = set().union(*(stored.counts for stored in known))
     return set().union(*finite), counts, hints, methods
 

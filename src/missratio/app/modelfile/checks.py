@@ -194,7 +194,8 @@ def _check_parts(model: Any, width: Any) -> None:
             _check_encoder(part)
         elif isinstance(part, Missingness) and is_dataclass(part):
             # Makes it once more, with all the checks of a new one.
-            replace(part)
+            again = replace(part)
+            require(again.learned == part.learned, "whether its φ was learned")
         elif isinstance(part, CalibrationSample):
             part.check()
 
@@ -247,8 +248,6 @@ def _rules(cls: Any) -> tuple[set[str], set[str], dict[str, Any], set[str]]:
         for name, value in static.items()
         if hasattr(value, "__get__") and not isinstance(value, plain)
     }
-    # Whether φ was learned is its class's word, and no file's.
-    methods |= {"learned"} & static.keys()
     counts = set().union(*(stored.counts for stored in known))
     return set().union(*finite), counts, hints, methods
 

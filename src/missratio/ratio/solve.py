@@ -34,6 +34,8 @@ PILOT_ROWS = 2000
 PILOT_STRIDE = 10
 # Up to so many parameters, L-BFGS begins by a Hessian of all rows.
 MANY_HESSIANS = 128
+# With more than so many it would take too much memory: spreads have to do, to 1e-6.
+MOST_WHITENED, WIDE_TOL = 2000, 1e-6
 # A Hessian costs about as much as a gradient for each of so many parameters.
 HESSIAN_COST = 16
 # As many steps are worth a try before a Hessian.
@@ -123,12 +125,14 @@ def _first_order(
     if pilot is not None:
         few, begin, here = pilot
         some = problem if exact else few
-    elif not exact and stride > 1:
+    elif not exact and stride > 1 and n_parameters <= MOST_WHITENED:
         some = _thinned(problem, stride)
     # 2. Steps on scaled features, for as long as a Hessian would take.
     within, most = {"tol": tol, "precision": sample.precision}, 10 * max_iter
     early = some.denominator.n_rows * n_parameters // (HESSIAN_COST * sample.n_rows)
     early = min(early, most) if early >= FEWEST_STEPS else 0
+    if n_parameters > MOST_WHITENED:
+        early, within["tol"] = most, max(tol, WIDE_TOL)
     origin, end = begin, None
     if early:
         rows = np.asarray(sample.peek()[0])
@@ -139,7 +143,7 @@ def _first_order(
         end = lbfgs(problem, begin, scale=scale, max_iter=early, first=here, **within)
         begin, here = end.theta, None
     # 3. Steps by the Hessian.
-    if end is None or end.status[0] == Status.OUT_OF_ITERATIONS:
+    if end is None or (early < most and end.status[0] == Status.OUT_OF_ITERATIONS):
         curved = here if exact and here else some(origin, second_order=True)
         here = curved if exact else here
         assert curved.hessian is not None

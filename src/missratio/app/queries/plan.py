@@ -194,13 +194,15 @@ def plan_queries(
     source = np.repeat(np.arange(len(pools)), sizes)
     turn = rank if for_rows is None else (rank + 0.5) / sizes[source]
     order = np.lexsort((source, turn))
+    if for_rows is None and budget is not None:
+        # What one pool can't use goes to the others. A draw takes a value or more.
+        order = order[:budget]
     rows, rank, source = np.concatenate(drawn)[order], rank[order] + 1, source[order]
     wanted = cells.missing[rows]
     for place, pool in enumerate(pools):
         if pool.column is not None:
             wanted[source == place] = np.arange(wanted.shape[1]) == pool.column
     if for_rows is None and budget is not None:
-        # What one pool can't use goes to the others.
         wanted[np.cumsum(wanted.sum(axis=1)) > budget] = False
     whole = np.array([pool.column is None for pool in pools])
     if whole.any() and not whole[source[any_by_row(wanted)]].any():

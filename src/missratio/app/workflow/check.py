@@ -106,10 +106,11 @@ def check_table(
     spellings: dict[str, Counter[str]] = {}
     for name in names:
         column = table.column(name).combine_chunks()
-        texts = cells.texts(column).to_pylist()
-        texts_seen = Counter(text for text in texts if text is not None)
+        texts = cells.texts(column)
+        counts = texts.drop_null().value_counts().to_pylist()
+        texts_seen = Counter({each["values"]: each["counts"] for each in counts})
         kind, mine = _column(name, column, cells, options, texts_seen)
-        key = hash(tuple(texts))
+        key = hash(tuple(texts.to_pylist()))
         if (twin := seen.setdefault(key, name)) != name and kind != "nothing":
             kind, mine = "repeated", [_drop(name, f"repeats {twin!r}")]
         needed = (options.target, *options.categorical)
